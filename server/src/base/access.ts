@@ -1,0 +1,86 @@
+/**
+ * The words of access: who calls, what a key may do, on which containers.
+ *
+ * Source: interface.md, Authentication; the catalogue of permissions is docs/interface.md, Access.
+ */
+
+export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
+export type ApplicationType = (typeof APPLICATION_TYPES)[number]
+
+export const PLANS = ['enterprise', 'standard'] as const
+export type Plan = (typeof PLANS)[number]
+
+export type Permission =
+  | 'token:create'
+  | 'token:update'
+  | 'token:read'
+  | 'token:search'
+  | 'token:delete'
+  | 'token:use'
+  | 'proxy:invoke'
+  | 'reactor:invoke'
+  | `${'reactor' | 'proxy' | 'application'}:${'create' | 'read' | 'update' | 'delete'}`
+  | `tenant:${'read' | 'update' | 'delete'}`
+  | `tenant:member:${'read' | 'update' | 'delete'}`
+  | `tenant:invitation:${'create' | 'read' | 'update' | 'delete'}`
+  | 'log:read'
+  | 'report:read'
+
+/** What a reader sees of a token's data: nothing, its evaluated mask, or all of it. */
+export const TRANSFORMS = ['redact', 'mask', 'reveal'] as const
+export type Transform = (typeof TRANSFORMS)[number]
+
+export interface AccessRule {
+  readonly description: string
+  /** Unique in the application, from 1; the lowest number is asked first. */
+  readonly priority: number
+  /** Lower-case path such as `/pci/high/`; the rule covers everything below it. */
+  readonly container: string
+  readonly transform: Transform
+  readonly permissions: readonly Permission[]
+}
+
+/** The application behind a key, as it is known between requests. */
+export interface Principal {
+  readonly tenantId: string
+  readonly plan: Plan
+  readonly settings: TenantSettings
+  readonly applicationId: string
+  readonly keyId: string
+  readonly type: ApplicationType
+  /** Granted on every container, with the transform the permission implies. */
+  readonly permissions: readonly Permission[]
+  /** Sorted by priority. */
+  readonly rules: readonly AccessRule[]
+}
+
+export interface TenantSettings {
+  readonly fingerprintTokens: boolean
+  readonly deduplicateTokens: boolean
+}
+
+/** One answer to "may they?", kept for the record. It names containers and rules, never data. */
+export interface Decision {
+  readonly permission: Permission
+  readonly containers: readonly string[]
+  readonly allowed: boolean
+  /** Priorities of the rules that decided; 0 stands for the application's own permissions. */
+  readonly by: readonly number[]
+}
+
+/** Who asks, for the length of one request. Without one no verb runs. */
+export interface Caller extends Principal {
+  readonly traceId: string
+  /** Every decision made about this request, in order. */
+  readonly decisions: Decision[]
+  /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
+  readonly replay: ReplayScope | null
+}
+
+/** One idempotency key of one application on one operation. */
+export interface ReplayScope {
+  /** SHA-256 over application, method, path and key; opaque to stores. */
+  readonly id: string
+  /** Whether the answer has been committed, so that nobody commits it a second time. */
+  remembered: boolean
+}

@@ -1,0 +1,93 @@
+/**
+ * Every bound of the system, on one page. The unit is in the name, the source in the comment.
+ */
+
+export const KiB = 1024
+export const MiB = 1024 * KiB
+
+/** Any JSON body. Source: interface.md, Limits (invoke); the same elsewhere is ours. */
+export const BODY_BYTES_MAX = 5 * MiB
+
+/** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
+export const JSON_DEPTH_MAX = 512
+
+/** Header fields of one request; more is 431. Ours. */
+export const HEADERS_MAX = 100
+
+/** All request headers together. Ours; Node's own default. */
+export const HEADER_BYTES_MAX = 16 * KiB
+
+/** Time a client has to send all headers. Ours. */
+export const HEADERS_TIMEOUT_MS = 10_000
+
+/** Time a client has to send a whole request. Ours. */
+export const REQUEST_TIMEOUT_MS = 30_000
+
+/** Time an idle connection is kept for the next request. Ours. */
+export const KEEP_ALIVE_TIMEOUT_MS = 65_000
+
+/** What is in flight when the server is told to stop has this long to finish. */
+export const SHUTDOWN_MS_MAX = 9_000
+
+/** A caller's own trace id. Source: wire contract, cross-cutting. */
+export const TRACE_ID_CHARS_MAX = 200
+
+/** An idempotency key. Ours. */
+export const IDEMPOTENCY_KEY_CHARS_MAX = 400
+
+/** How long a successful answer is replayed. Source: wire contract, idempotency. */
+export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000
+
+/** Page of a list. Source: wire contract, pagination. */
+export const PAGE_SIZE_DEFAULT = 20
+export const PAGE_SIZE_MAX = 100
+
+/** Names of applications, reactors, tenants. Source: interface.md, Limits. */
+export const NAME_CHARS_MAX = 200
+
+/** How long a changed application or a revoked key may still be honoured. Ours: decision 0006. */
+export const IDENTITY_CACHE_MS = 1_000
+export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
+
+/** Access rules of one application. Ours. */
+export const RULES_MAX = 100
+
+/** Keys of one application at a time. Ours. */
+export const APPLICATION_KEYS_MAX = 10
+
+/** A container path, and how many of them one token may be in. Ours. */
+export const CONTAINER_CHARS_MAX = 255
+export const CONTAINERS_MAX = 10
+
+/** A token id that the caller chose. Source: wire contract, ids. */
+export const TOKEN_ID_CHARS_MIN = 3
+export const TOKEN_ID_CHARS_MAX = 400
+
+/** Tries to find an unused alias before a uuid is used instead. Ours. */
+export const ALIAS_ATTEMPTS_MAX = 10
+
+/** Tokens of one tokenize request, unless configured otherwise. Ours: bulk is first-class. */
+export const TOKENIZE_TOKENS_MAX = 10_000
+
+/** Milliseconds one payload may hold the event loop before others get a turn. Ours. */
+export const SLICE_MS_MAX = 0.5
+
+/** A fingerprint expression. Source: wire contract, tokens. */
+export const FINGERPRINT_EXPRESSION_CHARS_MAX = 400
+
+/** Any other expression. Ours. */
+export const EXPRESSION_CHARS_MAX = 4_000
+
+/** Search index expressions of one token. Ours. */
+export const SEARCH_INDEXES_MAX = 20
+
+/** Metadata of one token. Ours. */
+export const METADATA_ENTRIES_MAX = 50
+export const METADATA_KEY_CHARS_MAX = 200
+export const METADATA_VALUE_CHARS_MAX = 2_000
+
+/** How long a card security code is kept. Source: wire contract, card data. */
+export const CVC_LIFETIME_MS = 60 * 60 * 1000
+
+/** What evaluating one expression may produce. Ours. */
+export const EXPRESSION_RESULT_CHARS_MAX = 1 * MiB

@@ -1,0 +1,76 @@
+/**
+ * The refusals this service can give: expected noes that the caller can act on.
+ *
+ * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP
+ * status; `detail` is fixed text and never carries data. What varies goes into `errors`: the path of
+ * a member and what is wrong with it, never its value. Anything else that fails is a fault, a 500.
+ */
+export const REFUSALS = {
+  body_invalid: { status: 400, detail: 'The body is not valid.' },
+  body_json_invalid: { status: 400, detail: 'The body is not valid JSON.' },
+  body_missing: { status: 400, detail: 'A JSON body is required.' },
+  header_duplicated: { status: 400, detail: 'A header that may appear once was sent twice.' },
+  header_invalid: { status: 400, detail: 'A header is not valid.' },
+  query_invalid: { status: 400, detail: 'The query parameters are not valid.' },
+  payload_tokens_max: { status: 400, detail: 'The payload holds too many tokens.' },
+  token_type_unknown: { status: 400, detail: 'The token type is not known.' },
+  token_data_invalid: { status: 400, detail: 'The token data is not valid.' },
+  token_invalid: { status: 400, detail: 'The token request is not valid.' },
+  expression_invalid: { status: 400, detail: 'An expression is not valid.' },
+  key_missing: { status: 401, detail: 'The BT-API-KEY header is required.' },
+  key_unknown: { status: 401, detail: 'The API key is not known, was revoked, or has expired.' },
+  permission_missing: { status: 403, detail: 'The API key lacks the permission.' },
+  plan_insufficient: {
+    status: 403,
+    detail: 'This operation needs the enterprise plan; the tenant is on the standard plan.',
+  },
+  route_not_found: { status: 404, detail: 'There is nothing at this path.' },
+  application_not_found: { status: 404, detail: 'There is no such application.' },
+  application_key_not_found: { status: 404, detail: 'There is no such application key.' },
+  token_not_found: { status: 404, detail: 'There is no such token.' },
+  method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
+  request_timeout: { status: 408, detail: 'The request took too long to arrive.' },
+  token_id_taken: { status: 409, detail: 'A token with this id exists already.' },
+  idempotency_in_flight: {
+    status: 409,
+    detail: 'A request with this idempotency key is still being worked on.',
+  },
+  body_too_large: { status: 413, detail: 'The body is larger than 5 MiB.' },
+  content_type_unsupported: { status: 415, detail: 'The content type is not supported here.' },
+  application_keys_several: {
+    status: 422,
+    detail: 'The application has several keys: delete all but one, or add and delete keys instead.',
+  },
+  application_keys_max: { status: 422, detail: 'The application has as many keys as it may have.' },
+  headers_too_large: { status: 431, detail: 'There are too many headers, or they are too large.' },
+  store_unavailable: {
+    status: 503,
+    detail: 'The outcome is not known: repeat the request, best with an idempotency key.',
+  },
+} as const satisfies Record<string, Refusal>
+
+export interface Refusal {
+  readonly status: number
+  readonly detail: string
+}
+
+export type RefusalCode = keyof typeof REFUSALS
+
+/** Path of a member (`data.number`, `[2].data`) to what is wrong with it. Never a value. */
+export type MemberErrors = Readonly<Record<string, readonly string[]>>
+
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError'
+  readonly code: RefusalCode
+  readonly errors: MemberErrors | undefined
+
+  constructor(code: RefusalCode, errors?: MemberErrors, options?: ErrorOptions) {
+    super(REFUSALS[code].detail, options)
+    this.code = code
+    this.errors = errors
+  }
+
+  get status(): number {
+    return REFUSALS[this.code].status
+  }
+}

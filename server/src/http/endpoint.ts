@@ -1,0 +1,82 @@
+import type { z } from 'zod'
+import type { Caller, Permission } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * One operation of the service, as data.
+ *
+ * What is true of an operation is a field here; the code that makes it true (identity, sizes, parsing,
+ * rendering of errors) is in server.ts, once. `handle` gets a request that passed all of it.
+ */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `:name` for a path parameter. A trailing slash is accepted on every path. */
+  readonly path: string
+  /** A few words for the table of contents of the OpenAPI document. */
+  readonly summary: string
+  /**
+   * What the caller's key must hold somewhere: the coarse question, asked before the body is looked at.
+   * `any-key` takes every valid key, `public` asks for none.
+   */
+  readonly permission: Permission | 'any-key' | 'public'
+  /** Answers 403 to tenants on the standard plan. */
+  readonly plan?: 'enterprise'
+  /** What the body must be; without it a body is ignored. */
+  readonly body?: BodySpec
+  readonly query?: z.ZodType
+  /** By status, for the OpenAPI document; errors are the same everywhere and need no mention. */
+  readonly answers: Readonly<Record<number, AnswerSpec>>
+  readonly handle: (request: EndpointRequest) => Promise<Answer>
+}
+
+export interface BodySpec {
+  readonly contentType: 'application/json' | 'application/merge-patch+json'
+  /** Shown in the OpenAPI document. The verb parses the body, after it has found what it is about. */
+  readonly schema: z.ZodType
+  /** Whether an absent body reaches the verb as undefined; otherwise it is refused. */
+  readonly optional?: true
+}
+
+export interface AnswerSpec {
+  readonly description: string
+  readonly schema?: z.ZodType
+}
+
+export interface EndpointRequest {
+  readonly world: World
+  readonly caller: Caller
+  /** Path parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: QueryParameters
+  /** Undefined when there was none. */
+  readonly body: Json | undefined
+}
+
+/** Query parameters as sent: a name given twice has several values. */
+export type QueryParameters = ReadonlyMap<string, readonly string[]>
+
+/** What goes back: `body` as JSON, or nothing at all (content length 0). */
+export interface Answer {
+  readonly status: number
+  readonly body?: Json
+  /** Path of what was created, for the Location header. */
+  readonly location?: string
+}
+
+export function ok(body: Json): Answer {
+  return { status: 200, body }
+}
+
+export function created(body: Json, location: string): Answer {
+  return { status: 201, body, location }
+}
+
+export function noContent(): Answer {
+  return { status: 204 }
+}
+
+/** Names an endpoint's type, so that its record is checked where it is written. */
+export function endpoint(record: Endpoint): Endpoint {
+  return record
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import type { Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+
+/**
+ * Parses a body by its schema, or throws `body_invalid` naming every wrong member by its dotted path.
+ *
+ * Null members are treated as absent, as clients that send whole objects back expect; unknown members
+ * are ignored. No message repeats a value.
+ */
+export function parseBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: Json | undefined,
+): z.output<Schema> {
+  if (body === undefined) throw new ServiceError('body_missing')
+  const parsed = schema.safeParse(withoutNulls(body))
+  if (!parsed.success) throw new ServiceError('body_invalid', memberErrors(parsed.error))
+  return parsed.data
+}
+
+/** Dotted paths to messages: `data.number`, `rules[0].container`; `error` for the body as a whole. */
+export function memberErrors(error: z.ZodError): Record<string, string[]> {
+  const errors: Record<string, string[]> = {}
+  for (const issue of error.issues) {
+    const path = memberPath(issue.path)
+    ;(errors[path] ??= []).push(issue.message)
+  }
+  return errors
+}
+
+/** Renders a path as callers write it: names joined by dots, positions in brackets. */
+export function memberPath(path: readonly PropertyKey[]): string {
+  let text = ''
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`
+    else text += text === '' ? String(step) : `.${String(step)}`
+  }
+  return text === '' ? 'error' : text
+}
+
+function withoutNulls(body: Json): Json {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+}

@@ -1,0 +1,54 @@
+import type { Sensitive } from '../base/sensitive.ts'
+
+/**
+ * The only one who can turn plaintext into envelopes and back.
+ *
+ * A tenant's keys are `enc` (data), `fp` (fingerprints) and `idx` (search indexes), random, versioned,
+ * and stored wrapped by the root key. Decision 0005.
+ */
+export interface Keyring {
+  /** Makes a tenant's first keys, wrapped, to be committed with the tenant. Nothing is stored. */
+  create(tenantId: string, now: number): Promise<WrappedTenantKey[]>
+
+  /**
+   * Returns the tenant's keys, from the cache after the first time.
+   *
+   * Rejects when the tenant has none or the key provider cannot unwrap them.
+   */
+  open(tenantId: string): TenantKeys | Promise<TenantKeys>
+}
+
+export interface TenantKeys {
+  /** Returns an envelope only this tenant's keys open, and only for the same place. */
+  seal(place: Place, plaintext: Sensitive<string>): Uint8Array
+
+  /** Returns the plaintext, or throws when the envelope was altered or belongs to another place. */
+  open(place: Place, envelope: Uint8Array): Sensitive<string>
+
+  /** Returns 43 or 44 base58 characters, equal for equal `scope` and `value`, telling nothing else. */
+  fingerprint(scope: string, value: Sensitive<string>): string
+
+  /** Returns 32 bytes, equal for equal values, by which a token can be found again. */
+  index(value: Sensitive<string>): Uint8Array
+}
+
+/** Where an envelope belongs. Moved anywhere else it does not open. */
+export interface Place {
+  /** The entity it is part of: a token id, an answer's id. */
+  readonly id: string
+  /** Which part of the entity: `data`, `cvc`, `answer`. */
+  readonly part: string
+  readonly type: string
+  readonly containers: readonly string[]
+}
+
+export const TENANT_KEY_PURPOSES = ['enc', 'fp', 'idx'] as const
+export type TenantKeyPurpose = (typeof TENANT_KEY_PURPOSES)[number]
+
+export interface WrappedTenantKey {
+  readonly purpose: TenantKeyPurpose
+  /** From 1. Seals are made under the highest; every version opens. */
+  readonly version: number
+  readonly wrapped: Uint8Array
+  readonly createdAt: number
+}

@@ -1,0 +1,19 @@
+/**
+ * Where the operator reads what happened: one structured line an event.
+ *
+ * Fields are named one by one by whoever logs; no body, key or token data ever goes in, and never a
+ * whole object from outside.
+ */
+export interface Log {
+  info(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  /** `error` is shown with its stack and causes; it must not carry data. */
+  error(event: string, error: unknown, fields?: LogFields): void
+}
+
+export interface LogFields {
+  readonly [name: string]: LogValue
+}
+
+export type LogValue =
+  undefined | null | boolean | number | string | readonly LogValue[] | LogFields

@@ -1,0 +1,221 @@
+import type {
+  AccessRule,
+  ApplicationType,
+  Permission,
+  Plan,
+  TenantSettings,
+} from '../base/access.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { WrappedTenantKey } from './keyring.ts'
+
+/**
+ * Where everything rests.
+ *
+ * A store is trusted to keep, not to know: what it gets is sealed or is not secret. Reading is split by
+ * entity; writing goes through one gate, `commit`, so that a change, its record and the answer to be
+ * replayed become durable together. Every method names the tenant first, but for the two questions that
+ * find out who the tenant is. What is promised here is checked for every adapter by store.contract.ts.
+ */
+export interface Store {
+  readonly tenants: TenantReader
+  readonly applications: ApplicationReader
+  readonly tokens: TokenReader
+  readonly answers: AnswerReader
+
+  /**
+   * Makes all of `changes`, in order, or none of them.
+   *
+   * When it resolves with `null` they are on disk: they survive a kill and a power cut, and every read
+   * that begins afterwards sees them. A conflict means nothing was changed. Rejection means *unknown*:
+   * whole or absent, nobody can say which. Writes in flight share commits, so a commit costs little in
+   * a crowd; a long list of tokens never holds up other commits for long.
+   */
+  commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null>
+
+  /** Resolves when the store can read and write; rejects with the reason when it cannot. */
+  check(): Promise<void>
+
+  /** Waits for commits in flight, then lets go of everything. */
+  close(): Promise<void>
+}
+
+export interface TenantReader {
+  find(tenantId: string): Promise<StoredTenant | null>
+  /** Names are unique over all tenants; used on set-up only. */
+  findByName(name: string): Promise<StoredTenant | null>
+  /** How many tenants there are; used on set-up only. */
+  count(): Promise<number>
+  /** The root key this store was set up with; null before the first tenant. */
+  rootKeyCheck(): Promise<RootKeyCheck | null>
+  /** Every version of each of the tenant's keys. */
+  keys(tenantId: string): Promise<WrappedTenantKey[]>
+}
+
+export interface ApplicationReader {
+  find(tenantId: string, id: string): Promise<StoredApplication | null>
+  /** Newest first, filtered by ids and types where given; `total` counts all that match. */
+  list(
+    tenantId: string,
+    filter: ApplicationFilter,
+    page: PageRequest,
+  ): Promise<Page<StoredApplication>>
+  /** Oldest first. */
+  keys(tenantId: string, applicationId: string): Promise<StoredApplicationKey[]>
+  /** Finds out who holds the key with this SHA-256 hash; null when nobody does. */
+  findByKeyHash(hash: Uint8Array): Promise<KeyHolder | null>
+}
+
+export interface TokenReader {
+  /** The tokens that exist, each once, in any order, expired ones included. Unknown ids are left out. */
+  find(tenantId: string, ids: readonly string[]): Promise<StoredToken[]>
+
+  /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
+  findByFingerprint(
+    tenantId: string,
+    type: string,
+    fingerprint: string,
+    now: number,
+  ): Promise<StoredToken | null>
+}
+
+export interface AnswerReader {
+  /** The remembered answer with this id unless it is expired at `now`. */
+  find(tenantId: string, id: string, now: number): Promise<StoredAnswer | null>
+}
+
+/** One thing to change. The order of a commit's changes is kept. */
+export type Change =
+  | { readonly kind: 'install'; readonly rootKey: RootKeyCheck }
+  | {
+      readonly kind: 'insert-tenant'
+      readonly tenant: StoredTenant
+      readonly keys: readonly WrappedTenantKey[]
+    }
+  | { readonly kind: 'insert-application'; readonly application: StoredApplication }
+  | { readonly kind: 'update-application'; readonly application: StoredApplication }
+  /** Takes its keys along. */
+  | { readonly kind: 'delete-application'; readonly id: string }
+  | { readonly kind: 'insert-application-key'; readonly key: StoredApplicationKey }
+  | { readonly kind: 'delete-application-key'; readonly applicationId: string; readonly id: string }
+  /**
+   * With `deduplicate`, a token whose type and fingerprint are those of a live token at `now` (its
+   * `createdAt`) is a conflict, also within the commit.
+   */
+  | { readonly kind: 'insert-tokens'; readonly tokens: readonly StoredToken[] }
+  | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer }
+
+/** Why a commit changed nothing. */
+export type Conflict =
+  /** `install` where something is installed already. */
+  | { readonly kind: 'installed' }
+  /** A tenant's name or id is taken. */
+  | { readonly kind: 'tenant-taken' }
+  /** A token id is taken, by a token that may not be visible yet. */
+  | { readonly kind: 'token-id-taken'; readonly id: string }
+  /** A token that asked for deduplication has a twin. */
+  | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
+  /** An answer with this id is remembered already. */
+  | { readonly kind: 'answer-taken' }
+  /** What should be updated or deleted is not there. */
+  | { readonly kind: 'absent' }
+
+export interface PageRequest {
+  /** From 1. A page past the end is empty. */
+  readonly page: number
+  readonly size: number
+}
+
+export interface Page<Item> {
+  readonly total: number
+  readonly items: Item[]
+}
+
+export interface RootKeyCheck {
+  /** KeyProvider.id at set-up. */
+  readonly id: string
+  /** A known value, wrapped: it unwraps only under the same root key. */
+  readonly check: Uint8Array
+}
+
+export interface StoredTenant {
+  readonly id: string
+  readonly name: string
+  readonly plan: Plan
+  readonly settings: TenantSettings
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly modifiedBy: string | null
+  readonly modifiedAt: number | null
+}
+
+export interface StoredApplication {
+  readonly id: string
+  readonly name: string
+  readonly type: ApplicationType
+  readonly permissions: readonly Permission[]
+  readonly rules: readonly AccessRule[]
+  readonly expiresAt: number | null
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly modifiedBy: string | null
+  readonly modifiedAt: number | null
+}
+
+export interface ApplicationFilter {
+  readonly ids?: readonly string[]
+  readonly types?: readonly ApplicationType[]
+}
+
+export interface StoredApplicationKey {
+  readonly id: string
+  readonly applicationId: string
+  /** SHA-256 of the key, 32 bytes; unique over all tenants. The key itself is nowhere. */
+  readonly hash: Uint8Array
+  /** The first characters of the key, for people to tell keys apart. */
+  readonly prefix: string
+  readonly version: number
+  readonly createdBy: string
+  readonly createdAt: number
+}
+
+/** Everything identification needs, in one look-up. */
+export interface KeyHolder {
+  readonly tenant: StoredTenant
+  readonly application: StoredApplication
+  readonly keyId: string
+}
+
+export interface StoredToken {
+  /** What callers know it by; unique in the tenant. */
+  readonly id: string
+  /** A time-ordered uuid: equal to `id` unless the caller chose the id. Lists sort by it. */
+  readonly serial: string
+  readonly type: string
+  readonly containers: readonly string[]
+  /** Its data without what is kept apart, sealed. */
+  readonly data: Uint8Array
+  /** A card security code, sealed, and when it must be gone. */
+  readonly cvc: { readonly envelope: Uint8Array; readonly expiresAt: number } | null
+  readonly metadata: Readonly<Record<string, string>> | null
+  /** What else the caller asked for and sees again (mask, expressions, ...); not secret, not searched. */
+  readonly details: JsonObject | null
+  readonly fingerprint: string | null
+  readonly deduplicate: boolean
+  /** Keyed hashes by which it can be found. */
+  readonly indexes: readonly Uint8Array[]
+  readonly expiresAt: number | null
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly modifiedBy: string | null
+  readonly modifiedAt: number | null
+}
+
+/** An answer to replay for an idempotency key. */
+export interface StoredAnswer {
+  /** ReplayScope.id. */
+  readonly id: string
+  readonly status: number
+  /** Its body, sealed. */
+  readonly body: Uint8Array
+  readonly expiresAt: number
+}

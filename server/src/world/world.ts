@@ -1,0 +1,14 @@
+import type { Clock } from './clock.ts'
+import type { Keyring } from './keyring.ts'
+import type { Log } from './log.ts'
+import type { Random } from './random.ts'
+import type { Store } from './store.ts'
+
+/** Everything the service touches that is not its own reasoning. */
+export interface World {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly keyring: Keyring
+  readonly store: Store
+}
