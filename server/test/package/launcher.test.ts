@@ -10,7 +10,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -23,7 +22,7 @@ const BUNDLED = `node-${process.platform}-${process.arch}`
 const MAIN = `
   import 'node:sqlite'
   const [what] = process.argv.slice(2)
-  const ends: { [signal: string]: number } = { SIGTERM: 7, SIGINT: 8, SIGHUP: 9 }
+  const ends = { SIGTERM: 7, SIGINT: 8, SIGHUP: 9 }
   if (what === 'wait') {
     for (const [signal, code] of Object.entries(ends)) process.once(signal, () => process.exit(code))
     setInterval(() => {}, 60_000)
@@ -35,6 +34,9 @@ const MAIN = `
   if (what === 'killed') process.kill(process.pid, 'SIGKILL')
   if (what === 'echo') process.stdin.pipe(process.stdout)
 `
+
+/** Only a Node that strips types gets past this. */
+const TYPED = 'const typed: true = true; void typed'
 
 /** Pretends to be an old Node, which may or may not be able to replace its own process. */
 function stub(version: string, canReplaceItself: boolean): string {
@@ -84,7 +86,7 @@ function install(name: string, { main = 'src/main.ts', node = 'good' } = {}): st
   for (const it of ['bin', path.dirname(main)]) mkdirSync(path.join(home, it), { recursive: true })
   copyFileSync(LAUNCHER, path.join(home, 'bin/symbolon.cjs'))
   writeFileSync(path.join(home, 'package.json'), '{"type":"module"}')
-  writeFileSync(path.join(home, main), main.endsWith('.js') ? stripTypeScriptTypes(MAIN) : MAIN)
+  writeFileSync(path.join(home, main), main.endsWith('.js') ? MAIN : MAIN + TYPED)
   if (node !== 'none') {
     mkdirSync(path.join(bundled, 'bin'), { recursive: true })
     writeFileSync(path.join(bundled, 'package.json'), '{}')
