@@ -28,7 +28,11 @@ export interface LoadResult {
 }
 
 /** Renders a request with a JSON body; the same bytes may be sent any number of times. */
-export function postBytes(path: string, body: string, headers: Record<string, string> = {}): Buffer {
+export function postBytes(
+  path: string,
+  body: string,
+  headers: Record<string, string> = {},
+): Buffer {
   const extra = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
@@ -91,14 +95,14 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
 }
 
 function statusOf(answer: Buffer): number {
-  return Number(answer.latin1Slice(9, 12))
+  return Number(answer.toString('latin1', 9, 12))
 }
 
 /** Bytes of the whole answer, or null while its head is incomplete. */
 function answerLength(bytes: Buffer): number | null {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd < 0) return null
-  const head = bytes.latin1Slice(0, headEnd).toLowerCase()
+  const head = bytes.toString('latin1', 0, headEnd).toLowerCase()
   const at = head.indexOf('\r\ncontent-length:')
   if (at < 0) throw new Error('An answer has no content length')
   return headEnd + 4 + parseInt(head.slice(at + 17), 10)

@@ -8,26 +8,20 @@ import { mayAnywhere } from './access/authorize.ts'
 import { commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
 import { createServer } from './http/server.ts'
-import { routes } from './routes.ts'
-import type { TokenSettings } from './tokens/token-settings.ts'
+import { routes, type RouteSettings } from './routes.ts'
 import type { World } from './world/world.ts'
 
-export interface AppSettings {
-  readonly version: string
+export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
-  readonly tokens: TokenSettings
 }
 
-export function createApp(world: World, settings: AppSettings): FastifyInstance {
-  const { identify, forget } = identifier(world)
+export function createApp(outside: World, settings: AppSettings): FastifyInstance {
+  const { identify, store } = identifier(outside)
+  const world: World = { ...outside, store }
   return createServer({
     world,
     corsOrigins: settings.corsOrigins,
-    endpoints: routes({
-      tokens: settings.tokens,
-      version: settings.version,
-      forgetPrincipals: forget,
-    }),
+    endpoints: routes(settings),
     doorkeeper: {
       identify,
       mayAnywhere,

@@ -1,7 +1,7 @@
 /**
  * The table of contents: every operation, in the order of docs/interface.md.
  */
-import { applicationEndpoints } from './access/endpoints.ts'
+import * as access from './access/endpoints.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -11,18 +11,29 @@ import type { TokenSettings } from './tokens/token-settings.ts'
 export interface RouteSettings {
   readonly tokens: TokenSettings
   readonly version: string
-  /** Called when an application or a key changed, so that nobody is let in on an old memory. */
-  readonly forgetPrincipals: () => void
 }
 
-export function routes({ tokens, version, forgetPrincipals }: RouteSettings): Endpoint[] {
+export function routes({ tokens, version }: RouteSettings): Endpoint[] {
   const token = tokenEndpoints(tokens)
-  const application = applicationEndpoints(forgetPrincipals)
   const described = [
     token.postTokenize,
+
     token.postToken,
     token.getToken,
-    ...application,
+
+    access.postApplications,
+    access.getApplications,
+    access.getApplicationByKey,
+    access.getApplicationById,
+    access.putApplication,
+    access.deleteApplicationById,
+    access.postRegenerate,
+    access.postApplicationKeys,
+    access.getApplicationKeys,
+    access.getApplicationKeyById,
+    access.deleteApplicationKeyById,
+    access.getPermissions,
+
     getLive,
     getReady,
   ]

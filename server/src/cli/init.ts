@@ -1,4 +1,5 @@
-import { checkRootKey, setUp } from '../access/set-up.ts'
+import { checkRootKey } from '../access/root-key-check.ts'
+import { setUp } from '../access/set-up.ts'
 import { PLANS } from '../base/access.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Command } from './command.ts'

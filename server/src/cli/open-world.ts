@@ -24,7 +24,7 @@ export async function openWorld(
   config: Config,
   onFault: (error: unknown) => void,
 ): Promise<OpenWorld> {
-  const log = new SystemLog({ level: config.logLevel })
+  const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
   try {

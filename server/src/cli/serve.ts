@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
-import { checkRootKey, setUp, type SetUp } from '../access/set-up.ts'
+import { checkRootKey } from '../access/root-key-check.ts'
+import { setUp, type SetUp } from '../access/set-up.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { SHUTDOWN_MS_MAX } from '../base/limits.ts'

@@ -1,4 +1,4 @@
-import { endpoint, type Endpoint } from '../http/endpoint.ts'
+import { endpoint } from '../http/endpoint.ts'
 import { createToken } from './create-token.ts'
 import { getToken } from './get-token.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -6,7 +6,7 @@ import { tokenize } from './tokenize.ts'
 import { tokenObject, tokenRequest, tokenizeAnswer, tokenizePayload } from './wire.ts'
 
 /** The HTTP surface of tokens. */
-export function tokenEndpoints(settings: TokenSettings): Record<string, Endpoint> {
+export function tokenEndpoints(settings: TokenSettings) {
   return {
     postTokenize: endpoint({
       method: 'POST',
