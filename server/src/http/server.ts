@@ -150,7 +150,8 @@ function addRoute(
       const query = queryOf(request.url)
       const params = request.params as Record<string, string>
       if (permission === 'public') {
-        return send(reply, await endpoint.handle({ world, caller: NOBODY, params, query, body }))
+        const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
+        return send(reply, await endpoint.handle(asked))
       }
       const caller = callerOf(request, replayable)
       request.caller = caller
@@ -161,9 +162,10 @@ function addRoute(
       if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
         throw new ServiceError('plan_insufficient')
       }
-      const handled = { world, caller, params, query, body }
-      if (caller.replay === null) return send(reply, await endpoint.handle(handled))
-      return send(reply, await once(caller, caller.replay, () => endpoint.handle(handled)))
+      const transactionId = request.headers['bt-transaction-id'] as string | undefined
+      const asked = { world, caller, params, query, body, transactionId }
+      if (caller.replay === null) return send(reply, await endpoint.handle(asked))
+      return send(reply, await once(caller, caller.replay, () => endpoint.handle(asked)))
     },
   })
 

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
-import { ExpressionError } from '../expressions/expression-error.ts'
+import { ExpressionError } from '../expressions/errors.ts'
 import { parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
@@ -184,7 +184,9 @@ function parseExpression<Parsed>(parse: () => Parsed, member: string, pathOf: Pa
     return parse()
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    throw new ServiceError('expression_invalid', { [pathOf(member)]: [error.message] })
+    const inner =
+      error.member === '' ? '' : error.member.startsWith('[') ? error.member : `.${error.member}`
+    throw new ServiceError('expression_invalid', { [pathOf(member + inner)]: [error.message] })
   }
 }
 
