@@ -1,0 +1,87 @@
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import { APPLICATION_KEYS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { created, noContent, type Answer } from '../http/endpoint.ts'
+import type { StoredApplicationKey } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+import { commit } from './commit.ts'
+import { getApplication } from './get-application.ts'
+import { issueKey } from './issue-key.ts'
+import { renderApplicationKey } from './wire.ts'
+
+/**
+ * The keys of one application: add a second, let the clients change over, delete the first.
+ *
+ * Source: interface.md, Application keys.
+ */
+export interface KeyOfApplication {
+  readonly id: string
+  readonly keyId: string
+}
+
+/** Throws `permission_missing`, `application_not_found`, `application_keys_max`, as commit() does. */
+export async function createApplicationKey(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'application:update')
+  const application = await getApplication(world, caller, id)
+  const keys = await world.store.applications.keys(caller.tenantId, id)
+  // Two at once may both pass and exceed the limit by one: it bounds growth, it guards nothing.
+  if (keys.length >= APPLICATION_KEYS_MAX) throw new ServiceError('application_keys_max')
+  const { key, stored } = issueKey(world.random, application, {
+    version: Math.max(0, ...keys.map((it) => it.version)) + 1,
+    by: caller.applicationId,
+    at: world.clock.now(),
+  })
+  const answer = created(renderApplicationKey(stored, key), `/applications/${id}/keys/${stored.id}`)
+  const changes = [{ kind: 'insert-application-key', key: stored }] as const
+  const conflict = await commit(world, caller, changes, answer)
+  if (conflict !== null) throw new ServiceError('application_not_found')
+  return answer
+}
+
+/** Returns the keys, oldest first. Throws `permission_missing`, `application_not_found`. */
+export async function listApplicationKeys(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<StoredApplicationKey[]> {
+  authorize(caller, 'application:read')
+  await getApplication(world, caller, id)
+  return await world.store.applications.keys(caller.tenantId, id)
+}
+
+/** Throws `permission_missing`, `application_not_found`, `application_key_not_found`. */
+export async function readApplicationKey(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  { id, keyId }: KeyOfApplication,
+): Promise<StoredApplicationKey> {
+  const keys = await listApplicationKeys(world, caller, id)
+  const key = keys.find((it) => it.id === keyId)
+  if (key === undefined) throw new ServiceError('application_key_not_found')
+  return key
+}
+
+/**
+ * Deletes a key, the last one and the calling one included: it is dead when this returns.
+ *
+ * Throws as readApplicationKey() and commit() do.
+ */
+export async function deleteApplicationKey(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  { id, keyId }: KeyOfApplication,
+): Promise<Answer> {
+  authorize(caller, 'application:update')
+  await getApplication(world, caller, id)
+  if (!isUuid(keyId)) throw new ServiceError('application_key_not_found')
+  const change = { kind: 'delete-application-key', applicationId: id, id: keyId } as const
+  const conflict = await commit(world, caller, [change])
+  if (conflict !== null) throw new ServiceError('application_key_not_found')
+  return noContent()
+}

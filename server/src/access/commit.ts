@@ -1,0 +1,88 @@
+import type { Caller, ReplayScope } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { Answer } from '../http/endpoint.ts'
+import type { Place } from '../world/keyring.ts'
+import type { Change, Conflict, StoredAnswer } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Commits `changes` for the caller, and with them, in the same commit, the answer to be replayed.
+ *
+ * A caller that sent an idempotency key gets `answer` again whenever it repeats the request within a
+ * day; since change and answer become durable together, there is no moment at which a repetition could
+ * do the work twice. Returns why nothing was changed, or null.
+ *
+ * Throws `idempotency_in_flight` when a twin of this request was quicker, `store_unavailable` when
+ * nobody can say whether the changes were made.
+ */
+export async function commit(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  changes: readonly Change[],
+  answer?: Answer,
+): Promise<Conflict | null> {
+  const { replay, tenantId } = caller
+  const remember = answer !== undefined && replay !== null && !replay.remembered
+  const all = remember
+    ? [
+        ...changes,
+        { kind: 'remember-answer', answer: await seal(world, caller, replay, answer) } as const,
+      ]
+    : changes
+  if (all.length === 0) return null
+  const conflict = await durably(() => world.store.commit(tenantId, all))
+  if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
+  if (conflict === null && remember) replay.remembered = true
+  return conflict
+}
+
+/** Returns the answer remembered for the caller's idempotency key, or null when there is none. */
+export async function replay(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+): Promise<Answer | null> {
+  const scope = caller.replay
+  if (scope === null) return null
+  const stored = await world.store.answers.find(caller.tenantId, scope.id, world.clock.now())
+  if (stored === null) return null
+  const keys = await world.keyring.open(caller.tenantId)
+  const rest: RestOfAnswer = JSON.parse(keys.open(placeOf(scope), stored.body).reveal())
+  scope.remembered = true
+  return { status: stored.status, ...rest }
+}
+
+interface RestOfAnswer {
+  readonly body?: Json
+  readonly location?: string
+}
+
+async function seal(
+  world: Pick<World, 'clock' | 'keyring'>,
+  caller: Caller,
+  scope: ReplayScope,
+  answer: Answer,
+): Promise<StoredAnswer> {
+  const keys = await world.keyring.open(caller.tenantId)
+  const { status, ...rest } = answer
+  return {
+    id: scope.id,
+    status,
+    body: keys.seal(placeOf(scope), new Sensitive(JSON.stringify(rest satisfies RestOfAnswer))),
+    expiresAt: world.clock.now() + IDEMPOTENCY_LIFETIME_MS,
+  }
+}
+
+function placeOf(scope: ReplayScope): Place {
+  return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
+}
+
+async function durably<Result>(write: () => Promise<Result>): Promise<Result> {
+  try {
+    return await write()
+  } catch (cause) {
+    throw new ServiceError('store_unavailable', undefined, { cause })
+  }
+}

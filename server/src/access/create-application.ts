@@ -1,0 +1,47 @@
+import type { Caller } from '../base/access.ts'
+import { idOf } from '../base/id.ts'
+import type { Json } from '../base/json.ts'
+import { created, type Answer } from '../http/endpoint.ts'
+import type { Change, StoredApplication } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+import { commit } from './commit.ts'
+import { issueKey } from './issue-key.ts'
+import { parseCreateApplication, renderApplication } from './wire.ts'
+
+/**
+ * Creates an application in the caller's tenant, with its first key unless it is told not to.
+ *
+ * Whoever may create applications may grant what they do not hold themselves, such as the permissions
+ * of a private application: handing out rights is what a management key is for.
+ *
+ * Throws `permission_missing`, `body_invalid`, and what commit() throws.
+ */
+export async function createApplication(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+  body: Json | undefined,
+): Promise<Answer> {
+  authorize(caller, 'application:create')
+  const now = world.clock.now()
+  const { createKey, ...draft } = parseCreateApplication(body, now)
+  const application: StoredApplication = {
+    ...draft,
+    id: idOf(now, world.random.bytes(10)),
+    createdBy: caller.applicationId,
+    createdAt: now,
+    modifiedBy: null,
+    modifiedAt: null,
+  }
+  const changes: Change[] = [{ kind: 'insert-application', application }]
+  const made = { version: 1, by: caller.applicationId, at: now }
+  const issued = createKey ? issueKey(world.random, application, made) : null
+  if (issued !== null) changes.push({ kind: 'insert-application-key', key: issued.stored })
+  const answer = created(
+    renderApplication(caller.tenantId, application, issued?.key),
+    `/applications/${application.id}`,
+  )
+  const conflict = await commit(world, caller, changes, answer)
+  if (conflict !== null) throw new Error(`Cannot create an application: ${conflict.kind}`)
+  return answer
+}

@@ -1,0 +1,24 @@
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { noContent, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+import { commit } from './commit.ts'
+import { getApplication } from './get-application.ts'
+
+/**
+ * Deletes an application; its keys die with it. Its tokens stay: they are the tenant's.
+ *
+ * Throws `permission_missing`, `application_not_found`, and what commit() throws.
+ */
+export async function deleteApplication(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'application:delete')
+  await getApplication(world, caller, id)
+  const conflict = await commit(world, caller, [{ kind: 'delete-application', id }])
+  if (conflict !== null) throw new ServiceError('application_not_found')
+  return noContent()
+}

@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import { endpoint, ok } from '../http/endpoint.ts'
+import { parsePage, renderPage } from '../http/pagination.ts'
+import {
+  createApplicationKey,
+  deleteApplicationKey,
+  listApplicationKeys,
+  readApplicationKey,
+} from './application-keys.ts'
+import { createApplication } from './create-application.ts'
+import { deleteApplication } from './delete-application.ts'
+import { readApplication, readOwnApplication } from './get-application.ts'
+import { listApplications } from './list-applications.ts'
+import { PERMISSIONS } from './permissions.ts'
+import { regenerateKey } from './regenerate-key.ts'
+import { updateApplication } from './update-application.ts'
+import {
+  applicationKeySchema,
+  applicationPageSchema,
+  applicationSchema,
+  createApplicationBody,
+  listApplicationsQuery,
+  listPermissionsQuery,
+  parseApplicationFilter,
+  parsePermissionFilter,
+  permissionSchema,
+  renderApplication,
+  renderApplicationKey,
+  renderPermission,
+  updateApplicationBody,
+} from './wire.ts'
+
+export const postApplications = endpoint({
+  method: 'POST',
+  path: '/applications',
+  summary: 'Create an application',
+  permission: 'application:create',
+  body: { contentType: 'application/json', schema: createApplicationBody },
+  answers: { 201: { description: 'The application, with its key.', schema: applicationSchema } },
+  handle: async ({ world, caller, body }) => await createApplication(world, caller, body),
+})
+
+export const getApplications = endpoint({
+  method: 'GET',
+  path: '/applications',
+  summary: 'List applications',
+  permission: 'application:read',
+  query: listApplicationsQuery,
+  answers: { 200: { description: 'One page, newest first.', schema: applicationPageSchema } },
+  handle: async ({ world, caller, query }) => {
+    const [page, filter] = [parsePage(query), parseApplicationFilter(query)]
+    const found = await listApplications(world, caller, { filter, page })
+    return ok(renderPage(found, page, (it) => renderApplication(caller.tenantId, it)))
+  },
+})
+
+export const getApplicationByKey = endpoint({
+  method: 'GET',
+  path: '/applications/key',
+  summary: 'Get the application of the calling key',
+  permission: 'any-key',
+  answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  handle: async ({ world, caller }) =>
+    ok(renderApplication(caller.tenantId, await readOwnApplication(world, caller))),
+})
+
+export const getApplicationById = endpoint({
+  method: 'GET',
+  path: '/applications/:id',
+  summary: 'Get an application',
+  permission: 'application:read',
+  answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  handle: async ({ world, caller, params }) =>
+    ok(renderApplication(caller.tenantId, await readApplication(world, caller, params['id']!))),
+})
+
+export const putApplication = endpoint({
+  method: 'PUT',
+  path: '/applications/:id',
+  summary: 'Replace an application',
+  permission: 'application:update',
+  body: { contentType: 'application/json', schema: updateApplicationBody },
+  answers: { 200: { description: 'The application.', schema: applicationSchema } },
+  handle: async ({ world, caller, params, body }) =>
+    await updateApplication(world, caller, { id: params['id']!, body }),
+})
+
+export const deleteApplicationById = endpoint({
+  method: 'DELETE',
+  path: '/applications/:id',
+  summary: 'Delete an application and its keys',
+  permission: 'application:delete',
+  answers: { 204: { description: 'It is gone.' } },
+  handle: async ({ world, caller, params }) =>
+    await deleteApplication(world, caller, params['id']!),
+})
+
+export const postRegenerate = endpoint({
+  method: 'POST',
+  path: '/applications/:id/regenerate',
+  summary: 'Replace the key of an application',
+  permission: 'application:update',
+  answers: { 200: { description: 'The application, with its key.', schema: applicationSchema } },
+  handle: async ({ world, caller, params }) => await regenerateKey(world, caller, params['id']!),
+})
+
+export const postApplicationKeys = endpoint({
+  method: 'POST',
+  path: '/applications/:id/keys',
+  summary: 'Add a key to an application',
+  permission: 'application:update',
+  answers: { 201: { description: 'The key.', schema: applicationKeySchema } },
+  handle: async ({ world, caller, params }) =>
+    await createApplicationKey(world, caller, params['id']!),
+})
+
+export const getApplicationKeys = endpoint({
+  method: 'GET',
+  path: '/applications/:id/keys',
+  summary: 'List the keys of an application',
+  permission: 'application:read',
+  answers: { 200: { description: 'All, oldest first.', schema: z.array(applicationKeySchema) } },
+  handle: async ({ world, caller, params }) => {
+    const keys = await listApplicationKeys(world, caller, params['id']!)
+    return ok(keys.map((it) => renderApplicationKey(it)))
+  },
+})
+
+export const getApplicationKeyById = endpoint({
+  method: 'GET',
+  path: '/applications/:id/keys/:keyId',
+  summary: 'Get a key of an application',
+  permission: 'application:read',
+  answers: { 200: { description: 'The key, without its secret.', schema: applicationKeySchema } },
+  handle: async ({ world, caller, params }) => {
+    const which = { id: params['id']!, keyId: params['keyId']! }
+    return ok(renderApplicationKey(await readApplicationKey(world, caller, which)))
+  },
+})
+
+export const deleteApplicationKeyById = endpoint({
+  method: 'DELETE',
+  path: '/applications/:id/keys/:keyId',
+  summary: 'Delete a key of an application',
+  permission: 'application:update',
+  answers: { 204: { description: 'It is gone.' } },
+  handle: async ({ world, caller, params }) =>
+    await deleteApplicationKey(world, caller, { id: params['id']!, keyId: params['keyId']! }),
+})
+
+export const getPermissions = endpoint({
+  method: 'GET',
+  path: '/permissions',
+  summary: 'List permissions',
+  permission: 'any-key',
+  query: listPermissionsQuery,
+  answers: { 200: { description: 'All there are.', schema: z.array(permissionSchema) } },
+  handle: async ({ query }) => {
+    const type = parsePermissionFilter(query)
+    const shown = PERMISSIONS.filter((it) => type === null || it.applicationTypes.includes(type))
+    return ok(shown.map(renderPermission))
+  },
+})

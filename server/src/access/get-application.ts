@@ -1,0 +1,39 @@
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { StoredApplication } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+
+type Reach = Pick<World, 'clock' | 'store'>
+
+/** Throws `permission_missing`, `application_not_found`. */
+export async function readApplication(
+  world: Reach,
+  caller: Caller,
+  id: string,
+): Promise<StoredApplication> {
+  authorize(caller, 'application:read')
+  return await getApplication(world, caller, id)
+}
+
+/** Returns the application whose key calls. Every key may ask: it learns about nobody else. */
+export async function readOwnApplication(world: Reach, caller: Caller): Promise<StoredApplication> {
+  return await getApplication(world, caller, caller.applicationId)
+}
+
+/**
+ * Returns the caller's tenant's application with this id, or throws `application_not_found`: the same
+ * whether it never was, is another tenant's, has expired, or the id is no id at all.
+ */
+export async function getApplication(
+  world: Reach,
+  caller: Caller,
+  id: string,
+): Promise<StoredApplication> {
+  const it = isUuid(id) ? await world.store.applications.find(caller.tenantId, id) : null
+  if (it === null || (it.expiresAt !== null && it.expiresAt <= world.clock.now())) {
+    throw new ServiceError('application_not_found')
+  }
+  return it
+}

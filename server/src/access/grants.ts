@@ -1,0 +1,72 @@
+import type { AccessRule, ApplicationType, Permission, Transform } from '../base/access.ts'
+import { CONTAINER_FORM, parseContainer } from './container.ts'
+import { mayHold } from './permissions.ts'
+
+/** What an application may do: plain permissions, and rules sorted by priority. */
+export interface Grants {
+  readonly permissions: readonly Permission[]
+  readonly rules: readonly AccessRule[]
+}
+
+/** Grants as asked for, each member of the right type and nothing more. */
+export interface GrantsDraft {
+  readonly permissions?: readonly string[] | undefined
+  readonly rules?: readonly RuleDraft[] | undefined
+}
+
+export interface RuleDraft {
+  readonly description?: string | null | undefined
+  readonly priority: number
+  readonly container: string
+  readonly transform: Transform
+  readonly permissions: readonly string[]
+}
+
+/**
+ * Returns `draft` as grants for an application of this type, and what is wrong with it by member; the
+ * grants mean something only when nothing is. A permission said twice counts once.
+ *
+ * Source: interface.md, Applications.
+ */
+export function parseGrants(
+  draft: GrantsDraft,
+  type: ApplicationType,
+): { readonly grants: Grants; readonly errors: Record<string, string[]> } {
+  const errors: Record<string, string[]> = {}
+  const drafts = draft.rules ?? []
+  const permissions = parsePermissions(draft.permissions ?? [], 'permissions')
+  const rules = drafts.map(parseRule).sort((a, b) => a.priority - b.priority)
+  if (permissions.length === 0 && rules.length === 0) {
+    add('permissions', 'Permissions or rules are required.')
+  }
+  if (type === 'management' && rules.length > 0) {
+    add('rules', 'A management application has no rules: it does not touch tokens.')
+  }
+  return { grants: { permissions, rules }, errors }
+
+  function parseRule(rule: RuleDraft, index: number): AccessRule {
+    const { priority, transform } = rule
+    const container = parseContainer(rule.container)
+    if (container === null) add(`rules[${index}].container`, `Must be ${CONTAINER_FORM}.`)
+    if (drafts.findIndex((it) => it.priority === priority) < index) {
+      add(`rules[${index}].priority`, 'Must be unique in the application.')
+    }
+    const permissions = parsePermissions(rule.permissions, `rules[${index}].permissions`)
+    const description = rule.description ?? ''
+    return { description, priority, container: container ?? '', transform, permissions }
+  }
+
+  function parsePermissions(names: readonly string[], path: string): Permission[] {
+    const permissions = new Set<Permission>()
+    for (const [index, name] of names.entries()) {
+      if (mayHold(type, name)) permissions.add(name)
+      // Which one by position: what was sent is not repeated.
+      else add(path, `Item ${index} is not a permission that a ${type} application may hold.`)
+    }
+    return [...permissions]
+  }
+
+  function add(path: string, message: string): void {
+    ;(errors[path] ??= []).push(message)
+  }
+}

@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Principal } from '../base/access.ts'
+import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { Change, KeyHolder, Store } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { apiKeyLooksRight, hashApiKey } from './api-key.ts'
+
+/**
+ * From an API key to who is calling.
+ *
+ * Every request comes through here, so what was found is believed for a second (decision 0006), counted
+ * from when the question was asked: a change made by another process is honoured within that second, a
+ * change made through `store` at once. A "no" is never kept, and a key that cannot be one of ours is
+ * turned away without asking anybody. Keys are held as hashes only: as text, which is three times as
+ * quick to make as bytes.
+ */
+export interface Identities {
+  /**
+   * Returns who holds `apiKey`; at once when it is known, else after one look-up.
+   *
+   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired.
+   */
+  identify(apiKey: string | undefined): Principal | Promise<Principal>
+
+  /** The world's store, which forgets who holds what as soon as a commit touches applications. */
+  readonly store: Store
+}
+
+export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
+  const known = new LRUCache<string, Known>({ max: IDENTITY_CACHE_ENTRIES_MAX })
+  const asked = new Map<string, Promise<Principal>>()
+  let era = 0
+
+  return { identify, store: forgetful(world.store, forget) }
+
+  function identify(apiKey: string | undefined): Principal | Promise<Principal> {
+    if (apiKey === undefined || apiKey === '') throw new ServiceError('key_missing')
+    if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
+    const name = hash('sha256', apiKey, 'base64')
+    const it = known.get(name)
+    if (it !== undefined && world.clock.elapsed() < it.until) return it.principal
+    return asked.get(name) ?? ask(name, hashApiKey(apiKey))
+  }
+
+  /** Requests that arrive while the question is open share the answer. */
+  function ask(name: string, keyHash: Uint8Array): Promise<Principal> {
+    const answer = lookUp(name, keyHash).finally(() => {
+      if (asked.get(name) === answer) asked.delete(name)
+    })
+    asked.set(name, answer)
+    return answer
+  }
+
+  async function lookUp(name: string, keyHash: Uint8Array): Promise<Principal> {
+    const askedIn = era
+    const from = world.clock.elapsed()
+    const holder = await world.store.applications.findByKeyHash(keyHash)
+    const livesMs = (holder?.application.expiresAt ?? Infinity) - world.clock.now()
+    if (holder === null || livesMs <= 0) {
+      known.delete(name)
+      throw new ServiceError('key_unknown')
+    }
+    const principal = principalOf(holder)
+    const until = Math.min(from + IDENTITY_CACHE_MS, world.clock.elapsed() + livesMs)
+    // What was asked before a change may be an answer from before it: good for those who asked then.
+    if (askedIn === era) known.set(name, { principal, until })
+    return principal
+  }
+
+  function forget(): void {
+    era++
+    known.clear()
+    asked.clear()
+  }
+}
+
+interface Known {
+  readonly principal: Principal
+  /** In the clock's elapsed milliseconds. */
+  readonly until: number
+}
+
+function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
+  return {
+    tenantId: tenant.id,
+    plan: tenant.plan,
+    settings: tenant.settings,
+    applicationId: application.id,
+    keyId,
+    type: application.type,
+    permissions: application.permissions,
+    rules: application.rules.toSorted((a, b) => a.priority - b.priority),
+  }
+}
+
+/** Wraps `store` so that whoever changes applications through it need not think of identities. */
+function forgetful(store: Store, forget: () => void): Store {
+  return {
+    tenants: store.tenants,
+    applications: store.applications,
+    tokens: store.tokens,
+    answers: store.answers,
+    check: () => store.check(),
+    close: () => store.close(),
+    async commit(tenantId, changes) {
+      try {
+        return await store.commit(tenantId, changes)
+      } finally {
+        // Also after a rejection: the change may have been made.
+        if (changes.some((it) => CHANGES_IDENTITY[it.kind])) forget()
+      }
+    },
+  }
+}
+
+/** Complete, so that a new kind of change has to say whether it bears on who holds which key. */
+const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
+  install: false,
+  'insert-tenant': false,
+  'insert-application': false,
+  'update-application': true,
+  'delete-application': true,
+  'insert-application-key': false,
+  'delete-application-key': true,
+  'insert-tokens': false,
+  'remember-answer': false,
+}

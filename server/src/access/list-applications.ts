@@ -1,0 +1,22 @@
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import type { ApplicationFilter, Page, PageRequest, StoredApplication } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+
+/**
+ * Returns one page of the tenant's applications, newest first.
+ *
+ * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
+ */
+export async function listApplications(
+  world: Pick<World, 'store'>,
+  caller: Caller,
+  { filter, page }: { readonly filter: ApplicationFilter; readonly page: PageRequest },
+): Promise<Page<StoredApplication>> {
+  authorize(caller, 'application:read')
+  const ids = filter.ids?.filter(isUuid)
+  if (ids?.length === 0) return { total: 0, items: [] }
+  const asked = ids === undefined ? filter : { ...filter, ids }
+  return await world.store.applications.list(caller.tenantId, asked, page)
+}

@@ -1,0 +1,44 @@
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import type { Change } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { authorize } from './authorize.ts'
+import { commit } from './commit.ts'
+import { getApplication } from './get-application.ts'
+import { issueKey } from './issue-key.ts'
+import { renderApplication } from './wire.ts'
+
+/**
+ * Replaces the only key of an application; the old one is dead when this returns.
+ *
+ * An application without a key gets its first. The application itself is not marked as modified: to
+ * write it back would undo a change of its permissions made in the meantime.
+ *
+ * Throws `permission_missing`, `application_not_found`, `application_keys_several`, and what commit()
+ * throws.
+ */
+export async function regenerateKey(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'application:update')
+  const application = await getApplication(world, caller, id)
+  const [old, another] = await world.store.applications.keys(caller.tenantId, id)
+  if (another !== undefined) throw new ServiceError('application_keys_several')
+  const { key, stored } = issueKey(world.random, application, {
+    version: (old?.version ?? 0) + 1,
+    by: caller.applicationId,
+    at: world.clock.now(),
+  })
+  const changes: Change[] = [{ kind: 'insert-application-key', key: stored }]
+  if (old !== undefined) {
+    changes.unshift({ kind: 'delete-application-key', applicationId: id, id: old.id })
+  }
+  const answer = ok(renderApplication(caller.tenantId, application, key))
+  const conflict = await commit(world, caller, changes, answer)
+  // Somebody else took the old key away between our look and our change, or the whole application.
+  if (conflict !== null) throw new ServiceError('application_key_not_found')
+  return answer
+}

@@ -1,0 +1,49 @@
+import type { KeyProvider } from '../world/key-provider.ts'
+import type { RootKeyCheck, Store } from '../world/store.ts'
+import { SetUpError } from './set-up-error.ts'
+
+/**
+ * Refuses a root key other than the one the store was set up with; asked before anything is served.
+ *
+ * With another key nothing could be read, and what it wrote could never be read with the right one.
+ * A store with nothing in it takes any. Rejects with SetUpError; changes nothing.
+ */
+export async function checkRootKey(
+  store: { readonly tenants: Pick<Store['tenants'], 'rootKeyCheck'> },
+  keyProvider: KeyProvider,
+): Promise<void> {
+  const installed = await store.tenants.rootKeyCheck()
+  if (installed === null) return
+  if (installed.id !== keyProvider.id) {
+    throw new SetUpError(
+      'root-key-other',
+      `The data was set up with root key ${installed.id}, but root key ${keyProvider.id} was given: ` +
+        `nothing was changed; start again with root key ${installed.id}.`,
+    )
+  }
+  if (!(await opens(keyProvider, installed.check))) {
+    throw new SetUpError(
+      'root-key-other',
+      `Root key ${keyProvider.id} has the right name but does not open what was closed when the ` +
+        'data was set up: nothing was changed; the key or the data is damaged, so restore a backup.',
+    )
+  }
+}
+
+/** Returns what lets checkRootKey() know this root key again. */
+export async function makeRootKeyCheck(keyProvider: KeyProvider): Promise<RootKeyCheck> {
+  return { id: keyProvider.id, check: await keyProvider.wrap(KNOWN_VALUE, CONTEXT) }
+}
+
+async function opens(keyProvider: KeyProvider, check: Uint8Array): Promise<boolean> {
+  try {
+    return Buffer.compare(await keyProvider.unwrap(check, CONTEXT), KNOWN_VALUE) === 0
+  } catch {
+    // Which of its reasons it had makes no difference to what the operator can do.
+    return false
+  }
+}
+
+/** As long as a key, since providers need not wrap anything else. */
+const KNOWN_VALUE = Buffer.from('symbolon: this root key is right')
+const CONTEXT = ['root key check']

@@ -1,0 +1,242 @@
+import { z } from 'zod'
+import {
+  APPLICATION_TYPES,
+  TRANSFORMS,
+  type AccessRule,
+  type ApplicationType,
+} from '../base/access.ts'
+import { renderInstant } from '../base/instant.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import { NAME_CHARS_MAX, RULES_MAX } from '../base/limits.ts'
+import { ServiceError, type MemberErrors } from '../base/service-error.ts'
+import type { QueryParameters } from '../http/endpoint.ts'
+import { pageQuery, pageSchema } from '../http/pagination.ts'
+import { parseBody } from '../http/parse.ts'
+import type { ApplicationFilter, StoredApplication, StoredApplicationKey } from '../world/store.ts'
+import { CONTAINER_FORM } from './container.ts'
+import { parseGrants, type Grants } from './grants.ts'
+import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
+
+/**
+ * Applications, their keys and permissions as they go over the wire.
+ *
+ * Requests are parsed into the words of the code, objects are rendered with their members in the order
+ * of the interface; what is absent is left out, never null.
+ *
+ * Source: interface.md, Applications.
+ */
+
+/** What a caller may say of an application at creation. */
+export interface ApplicationDraft extends ApplicationChange {
+  readonly type: ApplicationType
+  readonly expiresAt: number | null
+  readonly createKey: boolean
+}
+
+/** What a caller may say of an application later on. */
+export interface ApplicationChange extends Grants {
+  readonly name: string
+}
+
+const applicationType = z.enum(APPLICATION_TYPES)
+
+const permissionName = z.string().meta({
+  description: 'One of GET /permissions.',
+  examples: ['token:create'],
+})
+
+/** Control characters have no place in a line of text, and a NUL none in a database. */
+const line = z
+  .string()
+  .max(NAME_CHARS_MAX)
+  .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
+
+const ruleBody = z
+  .object({
+    description: line.nullish(),
+    priority: z.int().min(1).meta({ description: 'Unique; the lowest number is asked first.' }),
+    container: z.string().meta({ description: `Covers all below it: ${CONTAINER_FORM}.` }),
+    transform: z.enum(TRANSFORMS),
+    permissions: z.array(permissionName).min(1).max(PERMISSIONS.length),
+    conditions: z
+      .array(z.unknown())
+      .max(0, 'Conditions are for sessions; a rule of an application has a container.')
+      .nullish(),
+  })
+  .meta({ id: 'AccessRule', description: 'Permissions on a container and all below it.' })
+
+const grants = {
+  permissions: z
+    .array(permissionName)
+    .max(PERMISSIONS.length)
+    .optional()
+    .meta({ description: 'Granted on every container.' }),
+  rules: z.array(ruleBody).max(RULES_MAX).optional(),
+}
+
+export const createApplicationBody = z
+  .object({
+    name: line.min(1),
+    type: applicationType,
+    ...grants,
+    expires_at: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .meta({ description: 'From then on the application and its keys are gone.' }),
+    create_key: z.boolean().optional().meta({ description: 'False for none; default true.' }),
+  })
+  .meta({ id: 'CreateApplication', description: 'Permissions, rules, or both are required.' })
+
+export const updateApplicationBody = z
+  .object({
+    name: line.min(1),
+    type: applicationType.optional().meta({ description: 'Fixed: as it is, or absent.' }),
+    ...grants,
+  })
+  .meta({ id: 'UpdateApplication', description: 'Replaces name, permissions and rules.' })
+
+export const applicationSchema = z
+  .object({
+    id: z.uuid(),
+    tenant_id: z.uuid(),
+    name: z.string(),
+    key: z.string().optional().meta({ description: 'Only where it was just made: shown once.' }),
+    type: applicationType,
+    permissions: z.array(permissionName),
+    rules: z.array(ruleBody),
+    created_by: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+    modified_by: z.string().optional(),
+    modified_at: z.iso.datetime({ offset: true }).optional(),
+    expires_at: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Application', description: 'Who may call, and what it may do.' })
+
+export const applicationPageSchema = pageSchema(applicationSchema)
+
+export const applicationKeySchema = z
+  .object({
+    id: z.uuid(),
+    key: z.string().optional().meta({ description: 'Only where it was just made: shown once.' }),
+    version: z.int().min(1),
+    created_by: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+  })
+  .meta({ id: 'ApplicationKey', description: 'One of the keys of an application.' })
+
+export const permissionSchema = z
+  .object({
+    type: permissionName,
+    description: z.string(),
+    application_types: z.array(applicationType).meta({ description: 'Who may hold it.' }),
+  })
+  .meta({ id: 'Permission', description: 'Something an application may be allowed to do.' })
+
+export const listApplicationsQuery = pageQuery.extend({
+  id: z.array(z.uuid()).optional().meta({ description: 'May be given several times.' }),
+  type: z.array(applicationType).optional().meta({ description: 'May be given several times.' }),
+})
+
+export const listPermissionsQuery = z.object({ application_type: applicationType.optional() })
+
+/** Throws `body_missing` or `body_invalid`; `expires_at` has to lie after `now`. */
+export function parseCreateApplication(body: Json | undefined, now: number): ApplicationDraft {
+  const { name, type, ...rest } = parseBody(createApplicationBody, body)
+  const { grants, errors } = parseGrants(rest, type)
+  const expiresAt = rest.expires_at === undefined ? null : Date.parse(rest.expires_at)
+  if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
+  refuseIfAny(errors)
+  return { name, type, ...grants, expiresAt, createKey: rest.create_key ?? true }
+}
+
+/** Throws `body_missing` or `body_invalid`. `type` is the application's own. */
+export function parseUpdateApplication(
+  body: Json | undefined,
+  type: ApplicationType,
+): ApplicationChange {
+  const { name, ...rest } = parseBody(updateApplicationBody, body)
+  const { grants, errors } = parseGrants(rest, type)
+  // Ignoring it would let the caller believe that the type was changed.
+  if (rest.type !== undefined && rest.type !== type)
+    errors['type'] = ['The type cannot be changed.']
+  refuseIfAny(errors)
+  return { name, ...grants }
+}
+
+/** Throws `query_invalid`. */
+export function parseApplicationFilter(query: QueryParameters): ApplicationFilter {
+  const ids = query.get('id')
+  const types = query.get('type')
+  return {
+    ...(ids === undefined ? {} : { ids }),
+    ...(types === undefined ? {} : { types: types.map((it) => parseApplicationType(it, 'type')) }),
+  }
+}
+
+/** Throws `query_invalid`. */
+export function parsePermissionFilter(query: QueryParameters): ApplicationType | null {
+  const value = query.get('application_type')?.[0]
+  return value === undefined ? null : parseApplicationType(value, 'application_type')
+}
+
+export function renderApplication(
+  tenantId: string,
+  application: StoredApplication,
+  key?: string,
+): JsonObject {
+  const { modifiedBy, modifiedAt, expiresAt } = application
+  return {
+    id: application.id,
+    tenant_id: tenantId,
+    name: application.name,
+    ...(key === undefined ? {} : { key }),
+    type: application.type,
+    permissions: [...application.permissions],
+    rules: application.rules.map(renderRule),
+    created_by: application.createdBy,
+    created_at: renderInstant(application.createdAt),
+    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
+    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+    ...(expiresAt === null ? {} : { expires_at: renderInstant(expiresAt) }),
+  }
+}
+
+export function renderApplicationKey(stored: StoredApplicationKey, key?: string): JsonObject {
+  return {
+    id: stored.id,
+    ...(key === undefined ? {} : { key }),
+    version: stored.version,
+    created_by: stored.createdBy,
+    created_at: renderInstant(stored.createdAt),
+  }
+}
+
+export function renderPermission(permission: PermissionEntry): JsonObject {
+  return {
+    type: permission.type,
+    description: permission.description,
+    application_types: [...permission.applicationTypes],
+  }
+}
+
+function parseApplicationType(text: string, parameter: string): ApplicationType {
+  const type = APPLICATION_TYPES.find((it) => it === text)
+  if (type !== undefined) return type
+  throw new ServiceError('query_invalid', {
+    [parameter]: [`Must be one of ${APPLICATION_TYPES.join(', ')}.`],
+  })
+}
+
+function refuseIfAny(errors: MemberErrors): void {
+  if (Object.keys(errors).length > 0) throw new ServiceError('body_invalid', errors)
+}
+
+function renderRule(rule: AccessRule): JsonObject {
+  return {
+    ...(rule.description === '' ? {} : { description: rule.description }),
+    priority: rule.priority,
+    container: rule.container,
+    transform: rule.transform,
+    permissions: [...rule.permissions],
+  }
+}

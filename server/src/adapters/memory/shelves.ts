@@ -1,0 +1,57 @@
+/**
+ * Maps of one kind of thing per tenant, with a way back: what was changed since `mark` can be undone.
+ */
+export class Shelf<Item> {
+  readonly #tenants = new Map<string, Map<string, Item>>()
+  readonly #undo: (() => void)[]
+
+  /** Shelves that share `undo` are undone together. */
+  constructor(undo: (() => void)[]) {
+    this.#undo = undo
+  }
+
+  find(tenantId: string, key: string): Item | null {
+    return this.#tenants.get(tenantId)?.get(key) ?? null
+  }
+
+  all(tenantId: string): Item[] {
+    return [...(this.#tenants.get(tenantId)?.values() ?? [])]
+  }
+
+  *everywhere(): Iterable<[tenantId: string, item: Item]> {
+    for (const [tenantId, items] of this.#tenants) {
+      for (const item of items.values()) yield [tenantId, item]
+    }
+  }
+
+  put(tenantId: string, key: string, item: Item): void {
+    const items = this.#tenants.get(tenantId) ?? new Map<string, Item>()
+    this.#tenants.set(tenantId, items)
+    this.#rememberWay(items, key)
+    items.set(key, item)
+  }
+
+  delete(tenantId: string, key: string): void {
+    const items = this.#tenants.get(tenantId)
+    if (items === undefined) return
+    this.#rememberWay(items, key)
+    items.delete(key)
+  }
+
+  #rememberWay(items: Map<string, Item>, key: string): void {
+    const before = items.get(key)
+    this.#undo.push(() => {
+      if (before === undefined) items.delete(key)
+      else items.set(key, before)
+    })
+  }
+}
+
+/** Copies a stored thing all the way down, so that nobody holds a reference into the store. */
+export function copyOf<T>(value: T): T
+export function copyOf(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Uint8Array.from(value)
+  if (Array.isArray(value)) return value.map((item: unknown) => copyOf(item))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyOf(item)]))
+}

@@ -1,0 +1,34 @@
+/**
+ * The composition root: a world and settings in, a running service out.
+ *
+ * Knows which slices there are and nothing of the technologies beneath; those are chosen in cli/.
+ */
+import type { FastifyInstance } from 'fastify'
+import { mayAnywhere } from './access/authorize.ts'
+import { commit, replay } from './access/commit.ts'
+import { identifier } from './access/identify.ts'
+import { createServer } from './http/server.ts'
+import { routes, type RouteSettings } from './routes.ts'
+import type { World } from './world/world.ts'
+
+export interface AppSettings extends RouteSettings {
+  readonly corsOrigins: '*' | readonly string[]
+}
+
+export function createApp(outside: World, settings: AppSettings): FastifyInstance {
+  const { identify, store } = identifier(outside)
+  const world: World = { ...outside, store }
+  return createServer({
+    world,
+    corsOrigins: settings.corsOrigins,
+    endpoints: routes(settings),
+    doorkeeper: {
+      identify,
+      mayAnywhere,
+      replay: (caller) => replay(world, caller),
+      remember: async (caller, answer) => {
+        await commit(world, caller, [], answer)
+      },
+    },
+  })
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { JsonObject } from '../base/json.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { Page, PageRequest } from '../world/store.ts'
+import type { QueryParameters } from './endpoint.ts'
+
+/**
+ * Lists in numbered pages: `?page=2&size=10`.
+ *
+ * Page 0 is the first page and size 0 the default size, as some clients send zeros for "not set". A
+ * page past the end is empty and says the number that was asked for, so that whoever turns pages until
+ * one is empty comes to an end. `start`, the cursor of other lists, means nothing here.
+ *
+ * Source: interface.md, Lists.
+ */
+export const pageQuery = z.object({
+  page: z.int().min(0).optional().meta({ description: 'From 1, which is also the default.' }),
+  size: z
+    .int()
+    .min(0)
+    .max(PAGE_SIZE_MAX)
+    .optional()
+    .meta({ description: `Items of a page: ${PAGE_SIZE_DEFAULT} unless given.` }),
+})
+
+export const paginationSchema = z
+  .object({
+    total_items: z.int().min(0),
+    page_number: z.int().min(1),
+    page_size: z.int().min(1),
+    total_pages: z.int().min(0),
+  })
+  .meta({ id: 'Pagination', description: 'Where in a list a page is.' })
+
+/** Returns the schema of a page of `item`. */
+export function pageSchema<Item extends z.ZodType>(item: Item) {
+  return z.object({ pagination: paginationSchema, data: z.array(item) })
+}
+
+/** Throws `query_invalid` naming `page` or `size`. */
+export function parsePage(query: QueryParameters): PageRequest {
+  const page = parseWhole(query, 'page', PAGE_NUMBER_MAX)
+  const size = parseWhole(query, 'size', PAGE_SIZE_MAX)
+  return { page: page || 1, size: size || PAGE_SIZE_DEFAULT }
+}
+
+/** Renders what a store returned for `request`, item by item. */
+export function renderPage<Item>(
+  page: Page<Item>,
+  request: PageRequest,
+  renderItem: (item: Item) => JsonObject,
+): JsonObject {
+  return {
+    pagination: {
+      total_items: page.total,
+      page_number: request.page,
+      page_size: request.size,
+      total_pages: Math.ceil(page.total / request.size),
+    },
+    data: page.items.map(renderItem),
+  }
+}
+
+/** Returns the parameter's value, or 0 when it is absent or empty. */
+function parseWhole(query: QueryParameters, name: string, max: number): number {
+  const values = query.get(name) ?? []
+  if (values.length === 0 || values[0] === '') return 0
+  const value = WHOLE.test(values[0]!) ? Number(values[0]) : Number.NaN
+  if (values.length > 1 || !(value <= max)) {
+    throw new ServiceError('query_invalid', {
+      [name]: [`Must be one whole number from 0 to ${max}.`],
+    })
+  }
+  return value
+}
+
+const WHOLE = /^\d{1,10}$/
+
+/** Source: interface.md, Lists: 31 bits. Also keeps the offset, page times size, exact. */
+const PAGE_NUMBER_MAX = 2 ** 31 - 1

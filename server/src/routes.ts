@@ -1,0 +1,51 @@
+/**
+ * The table of contents: every operation, in the order of docs/interface.md.
+ */
+import * as access from './access/endpoints.ts'
+import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
+import { getLive, getReady } from './http/health.ts'
+import { openApiDocument } from './http/openapi.ts'
+import { tokenEndpoints } from './tokens/endpoints.ts'
+import type { TokenSettings } from './tokens/token-settings.ts'
+
+export interface RouteSettings {
+  readonly tokens: TokenSettings
+  readonly version: string
+}
+
+export function routes({ tokens, version }: RouteSettings): Endpoint[] {
+  const token = tokenEndpoints(tokens)
+  const described = [
+    token.postTokenize,
+
+    token.postToken,
+    token.getToken,
+
+    access.postApplications,
+    access.getApplications,
+    access.getApplicationByKey,
+    access.getApplicationById,
+    access.putApplication,
+    access.deleteApplicationById,
+    access.postRegenerate,
+    access.postApplicationKeys,
+    access.getApplicationKeys,
+    access.getApplicationKeyById,
+    access.deleteApplicationKeyById,
+    access.getPermissions,
+
+    getLive,
+    getReady,
+  ]
+  const getOpenApi: Endpoint = endpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'This document',
+    permission: 'public',
+    answers: { 200: { description: 'The OpenAPI document.' } },
+    handle: async () => ok(document),
+  })
+  const all = [...described, getOpenApi]
+  const document = openApiDocument(all, version)
+  return all
+}

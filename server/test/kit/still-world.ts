@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto'
+import type { Caller, Principal } from '../../src/base/access.ts'
+import { Sensitive } from '../../src/base/sensitive.ts'
+import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import type { Clock } from '../../src/world/clock.ts'
+import type { KeyProvider } from '../../src/world/key-provider.ts'
+import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
+import type { Log, LogFields } from '../../src/world/log.ts'
+import type { Random } from '../../src/world/random.ts'
+import type { Change, Store } from '../../src/world/store.ts'
+
+/**
+ * A world in which nothing happens by itself: time stands still until it is moved, chance repeats with
+ * every run, and everything that left for the store or the log is remembered.
+ */
+export interface StillWorld {
+  readonly clock: Clock & { pass(ms: number): void }
+  readonly random: Random
+  readonly log: Log
+  readonly keyring: Keyring
+  readonly store: Store
+  /** Everything handed to the store's commit, in order. */
+  readonly committed: Change[]
+  readonly logged: unknown[]
+}
+
+export const STILL_NOW = Date.parse('2026-03-01T12:00:00Z')
+
+export function stillWorld(store: Store = new MemoryStore()): StillWorld {
+  const committed: Change[] = []
+  const logged: unknown[] = []
+  return {
+    clock: stillClock(),
+    random: repeatingRandom(),
+    log: rememberingLog(logged),
+    keyring: thinKeyring,
+    store: watched(store, (changes) => committed.push(...changes)),
+    committed,
+    logged,
+  }
+}
+
+/** A caller with these permissions on every container, in a tenant nobody set up. */
+export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>> = {}): Caller {
+  return {
+    tenantId: '01945d00-0000-4000-8000-00000000000a',
+    plan: 'enterprise',
+    settings: { fingerprintTokens: false, deduplicateTokens: false },
+    applicationId: '01945d00-0000-4000-8000-00000000000b',
+    keyId: '01945d00-0000-4000-8000-00000000000c',
+    type: 'private',
+    permissions: [],
+    rules: [],
+    traceId: 'trace',
+    decisions: [],
+    replay: null,
+    ...principal,
+  }
+}
+
+/** Wraps by turning bits around: enough to see that what was wrapped is not lying about. */
+export function thinKeyProvider(id = 'root-a'): KeyProvider {
+  const label = (context: readonly string[]): string => JSON.stringify([id, ...context])
+  return {
+    id,
+    wrap: async (key, context) => thinSeal(label(context), key),
+    unwrap: async (wrapped, context) => thinOpen(label(context), wrapped),
+  }
+}
+
+/** A store that calls `look` before each commit; `look` may throw, and then nothing is committed. */
+export function watched(store: Store, look: (changes: readonly Change[]) => void): Store {
+  return {
+    tenants: store.tenants,
+    applications: store.applications,
+    tokens: store.tokens,
+    answers: store.answers,
+    check: () => store.check(),
+    close: () => store.close(),
+    async commit(tenantId, changes) {
+      look(changes)
+      return await store.commit(tenantId, changes)
+    },
+  }
+}
+
+function stillClock(): StillWorld['clock'] {
+  let passedMs = 0
+  return {
+    now: () => STILL_NOW + Math.floor(passedMs),
+    elapsed: () => passedMs,
+    yield: async () => undefined,
+    pass(ms) {
+      passedMs += ms
+    },
+  }
+}
+
+function repeatingRandom(): Random {
+  let portion = 0
+  return {
+    bytes(length) {
+      const blocks: Buffer[] = []
+      for (let at = 0; at < length; at += 32) {
+        blocks.push(hash('sha256', `portion ${portion++}`, 'buffer'))
+      }
+      return Buffer.concat(blocks).subarray(0, length)
+    },
+  }
+}
+
+function rememberingLog(logged: unknown[]): Log {
+  const write = (event: string, fields?: LogFields): void => void logged.push([event, fields])
+  return {
+    info: write,
+    warn: write,
+    error: (event, error, fields) => void logged.push([event, error, fields]),
+  }
+}
+
+const thinKeyring: Keyring = {
+  create: async (tenantId, now) =>
+    (['enc', 'fp', 'idx'] as const).map((purpose) => ({
+      purpose,
+      version: 1,
+      wrapped: Buffer.from(`wrapped ${purpose} of ${tenantId}`),
+      createdAt: now,
+    })),
+  open: (tenantId) => thinKeys(tenantId),
+}
+
+function thinKeys(tenantId: string): TenantKeys {
+  const label = ({ id, part, type, containers }: Place): string =>
+    JSON.stringify([tenantId, id, part, type, containers])
+  return {
+    seal: (place, plaintext) => thinSeal(label(place), Buffer.from(plaintext.reveal())),
+    open: (place, envelope) => new Sensitive(thinOpen(label(place), envelope).toString()),
+    fingerprint: (scope, value) => hash('sha256', `${tenantId} ${scope} ${value.reveal()}`, 'hex'),
+    index: (value) => hash('sha256', `${tenantId} ${value.reveal()}`, 'buffer'),
+  }
+}
+
+function thinSeal(label: string, plaintext: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(`${label}\n`), plaintext.map((byte) => byte ^ 0xff)])
+}
+
+function thinOpen(label: string, envelope: Uint8Array): Buffer {
+  const head = Buffer.from(`${label}\n`)
+  if (Buffer.compare(envelope.subarray(0, head.length), head) !== 0) {
+    throw new Error('Cannot open the envelope: it belongs somewhere else')
+  }
+  return Buffer.from(envelope.subarray(head.length).map((byte) => byte ^ 0xff))
+}
