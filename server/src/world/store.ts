@@ -110,13 +110,15 @@ export type Conflict =
   | { readonly kind: 'installed' }
   /** A tenant's name or id is taken. */
   | { readonly kind: 'tenant-taken' }
-  /** A token id is taken, by a token that may not be visible yet. */
+  /**
+   * A token's id or serial is taken, as an id or as a serial, by a token that may not be visible yet.
+   */
   | { readonly kind: 'token-id-taken'; readonly id: string }
   /** A token that asked for deduplication has a twin. */
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
-  /** An answer with this id is remembered already. */
+  /** An answer with this id is remembered and lives on when the new one, a lifetime long, begins. */
   | { readonly kind: 'answer-taken' }
-  /** What should be updated or deleted is not there. */
+  /** What should be updated or deleted is not there, or the application of a new key. */
   | { readonly kind: 'absent' }
 
 export interface PageRequest {

@@ -1,0 +1,124 @@
+/**
+ * A load generator light enough not to be what is measured.
+ *
+ * Raw sockets, one request in flight on each, keep-alive; answers are read by their content length and
+ * checked for their status. Latencies are microseconds in a histogram of one bucket a microsecond up to
+ * a hundred milliseconds, then one a hundred.
+ */
+import { connect, type Socket } from 'node:net'
+
+export interface LoadOptions {
+  readonly port: number
+  /** Requests in flight. */
+  readonly connections: number
+  readonly warmupMs: number
+  readonly measureMs: number
+  /** The whole request, head and body; called for each. */
+  readonly request: () => Buffer
+  /** The only status that counts as success. */
+  readonly status: number
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly failures: number
+  readonly seconds: number
+  readonly p50Us: number
+  readonly p99Us: number
+}
+
+/** Renders a request with a JSON body; the same bytes may be sent any number of times. */
+export function postBytes(path: string, body: string, headers: Record<string, string> = {}): Buffer {
+  const extra = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n${extra.join('')}\r\n${body}`,
+  )
+}
+
+/** Sends requests for the whole time and measures those that begin after the warm-up. */
+export async function load(options: LoadOptions): Promise<LoadResult> {
+  const latencies = new Histogram()
+  const begin = performance.now() + options.warmupMs
+  const end = begin + options.measureMs
+  let failures = 0
+  const clients = Array.from({ length: options.connections }, () => client())
+  await Promise.all(clients)
+  return {
+    requests: latencies.count,
+    failures,
+    seconds: options.measureMs / 1000,
+    p50Us: latencies.quantile(0.5),
+    p99Us: latencies.quantile(0.99),
+  }
+
+  async function client(): Promise<void> {
+    const socket = connect({ port: options.port, host: '127.0.0.1', noDelay: true })
+    try {
+      await exchange(socket)
+    } finally {
+      socket.destroy()
+    }
+  }
+
+  function exchange(socket: Socket): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    let sentAt = 0
+    let pending: Buffer | null = null
+    const send = (): void => {
+      sentAt = performance.now()
+      if (sentAt >= end) return resolve()
+      socket.write(options.request())
+    }
+    socket.on('connect', send)
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('The server closed a connection under load')))
+    socket.on('data', (chunk: Buffer) => {
+      const bytes = pending === null ? chunk : Buffer.concat([pending, chunk])
+      const length = answerLength(bytes)
+      if (length === null || bytes.length < length) {
+        pending = bytes
+        return
+      }
+      pending = null
+      const now = performance.now()
+      if (statusOf(bytes) !== options.status) failures++
+      if (sentAt >= begin && now < end) latencies.add((now - sentAt) * 1000)
+      send()
+    })
+    return promise
+  }
+}
+
+function statusOf(answer: Buffer): number {
+  return Number(answer.latin1Slice(9, 12))
+}
+
+/** Bytes of the whole answer, or null while its head is incomplete. */
+function answerLength(bytes: Buffer): number | null {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd < 0) return null
+  const head = bytes.latin1Slice(0, headEnd).toLowerCase()
+  const at = head.indexOf('\r\ncontent-length:')
+  if (at < 0) throw new Error('An answer has no content length')
+  return headEnd + 4 + parseInt(head.slice(at + 17), 10)
+}
+
+export class Histogram {
+  readonly #fine = new Uint32Array(100_000)
+  readonly #coarse = new Uint32Array(100_000)
+  count = 0
+
+  add(us: number): void {
+    this.count++
+    if (us < 100_000) this.#fine[us | 0]!++
+    else this.#coarse[Math.min((us / 100) | 0, 99_999)]!++
+  }
+
+  quantile(share: number): number {
+    let left = Math.ceil(this.count * share)
+    for (const [us, count] of this.#fine.entries()) if ((left -= count) <= 0) return us
+    for (const [at, count] of this.#coarse.entries()) if ((left -= count) <= 0) return at * 100
+    return 0
+  }
+}

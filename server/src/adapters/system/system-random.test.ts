@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SystemRandom } from './system-random.ts'
+
+test('bytes() never gives the same nonce twice, a million times over', () => {
+  const random = new SystemRandom()
+  const seen = new Set<string>()
+  for (let count = 0; count < 1_000_000; count += 1) {
+    seen.add(Buffer.from(random.bytes(12)).toString('latin1'))
+  }
+  assert.equal(seen.size, 1_000_000)
+})
+
+test('bytes() gives as many bytes as asked for, around every edge of the pool', () => {
+  const random = new SystemRandom()
+  for (const length of [0, 1, 12, 32, 1023, 1024, 1025, 16_383, 16_384, 16_385, 1024, 1024]) {
+    assert.equal(random.bytes(length).length, length)
+  }
+})
+
+test('bytes() gives a buffer of its own, through which the pool cannot be reached', () => {
+  const portion = new SystemRandom().bytes(12)
+  assert.equal(portion.byteOffset, 0)
+  assert.equal(portion.buffer.byteLength, 12)
+})
+
+test('bytes() gives every value of a byte about equally often, whatever the portion', () => {
+  const random = new SystemRandom()
+  const counts = new Float64Array(256)
+  for (let count = 0; count < 40_000; count += 1) {
+    for (const byte of random.bytes(1 + (count % 12))) counts[byte]! += 1
+  }
+  const expected = counts.reduce((sum, count) => sum + count) / 256
+  const chiSquared = counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+  // 255 degrees of freedom: chance exceeds 400 less than once in ten million runs. A pool that is
+  // given before it is filled, or read after it is wiped, exceeds it by far.
+  assert.ok(chiSquared < 400, `chi squared is ${chiSquared}`)
+})

@@ -1,0 +1,17 @@
+/** One thing the `symbolon` program can be told to do. */
+export interface Command {
+  readonly name: string
+  /** One line for `symbolon help`. */
+  readonly about: string
+  /** Flags besides those of the settings, with what they take; `boolean` takes nothing. */
+  readonly flags: Readonly<Record<string, 'string' | 'boolean'>>
+  /** Resolves with the exit status once there is nothing left to do. */
+  readonly run: (input: CommandInput) => Promise<number>
+}
+
+export interface CommandInput {
+  /** Every flag given, without dashes; a boolean one holds an empty string. */
+  readonly flags: Readonly<Record<string, string | undefined>>
+  readonly out: (line: string) => void
+  readonly err: (line: string) => void
+}

@@ -1,0 +1,100 @@
+import type { AddressInfo } from 'node:net'
+import { checkRootKey, setUp, type SetUp } from '../access/set-up.ts'
+import { createApp } from '../app.ts'
+import { PLANS } from '../base/access.ts'
+import { SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import { readConfig, unknownVariables, type Config } from '../config.ts'
+import type { Command, CommandInput } from './command.ts'
+import { DEFAULT_TENANT_NAME } from './init.ts'
+import { openWorld, type OpenWorld } from './open-world.ts'
+import { version } from './version.ts'
+
+/** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
+export const serve: Command = {
+  name: 'serve',
+  about:
+    'Start the service; on the first start also create the data folder, the root key and a tenant',
+  flags: {},
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    const stop = stopSignal()
+    const opened = await openWorld(config, stop.fault)
+    const { world, keyProvider } = opened
+    try {
+      await checkRootKey(world.store, keyProvider)
+      if ((await world.store.tenants.count()) === 0) {
+        const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
+        greet(out, config, opened, made)
+      }
+      const unknown = unknownVariables()
+      if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
+
+      const app = createApp(world, {
+        version: version(),
+        corsOrigins: config.corsOrigins,
+        tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
+      })
+      await app.listen({ host: config.host, port: config.port })
+      const { port } = app.server.address() as AddressInfo
+      out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
+
+      const reason = await stop.asked
+      world.log.info('stopping', { reason: reason.why })
+      await within(SHUTDOWN_MS_MAX, app.close())
+      return reason.status
+    } finally {
+      await opened.close()
+    }
+  },
+}
+
+interface StopReason {
+  readonly why: string
+  readonly status: number
+}
+
+/** Resolves `asked` at the first signal to stop, or when the store can no longer be written. */
+function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => void } {
+  const { promise: asked, resolve } = Promise.withResolvers<StopReason>()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => resolve({ why: signal, status: 0 }))
+  }
+  return { asked, fault: () => resolve({ why: 'the store cannot be written', status: 1 }) }
+}
+
+/** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}
+
+/** What a person sees once: everything to begin with, and what to do before production. */
+function greet(
+  out: CommandInput['out'],
+  config: Config,
+  { rootKeyFile }: OpenWorld,
+  made: SetUp,
+): void {
+  out('')
+  out('  Welcome to Symbolon. This is the first start, so a vault was made for you:')
+  out('')
+  out(`    data folder     ${config.dataDir}`)
+  out(`    root key        ${rootKeyFile}`)
+  out(`    tenant_id       ${made.tenantId}`)
+  out(`    application_id  ${made.applicationId}`)
+  out(`    api_key         ${made.apiKey}`)
+  out('')
+  out('  The key is a management key. It is shown this once: keep it.')
+  if (config.rootKeyFile === null) {
+    out('  The root key lies beside the data, which is fine for a try. In production keep it')
+    out('  elsewhere (SYMBOLON_ROOT_KEY_FILE): whoever has both can read everything, and')
+    out('  without it nobody can read anything.')
+  }
+  out('')
+}
+
+function addressOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

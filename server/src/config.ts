@@ -1,0 +1,225 @@
+/**
+ * What the operator may set: environment and flags into Config. The only reader of `process.env`.
+ *
+ * One table says everything about a setting: its variable, its default, what it accepts and what it is
+ * for. The flag of a variable has its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and
+ * wins over it. docs/operate/configuration.md is generated from the table.
+ */
+import { TOKENIZE_TOKENS_MAX } from './base/limits.ts'
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  readonly databaseUrl: null
+  readonly rootKeyFile: string | null
+  readonly corsOrigins: '*' | readonly string[]
+  readonly logLevel: LogLevel
+  readonly egressAllow: readonly string[]
+  readonly extraCaFile: string | null
+  readonly tokenizeTokensMax: number
+  readonly tokenPrivacy: boolean
+  readonly proxyTimeoutMs: number
+  readonly transactionLifetimeS: number
+  readonly callbackRetryBaseMs: number
+  readonly reactorLevel: (typeof REACTOR_LEVELS)[number]
+  readonly reactorConfiguration: 'required' | 'optional'
+}
+
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export interface Setting<Value> {
+  readonly variable: string
+  /** As the operator would write it; empty for unset. */
+  readonly default: string
+  /** Completes "must be ...". */
+  readonly accepts: string
+  readonly about: string
+  /** Undefined for what is not accepted. */
+  readonly parse: (text: string) => Value | undefined
+}
+
+const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
+const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
+
+export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
+  host: {
+    variable: 'SYMBOLON_HOST',
+    default: 'localhost',
+    accepts: 'a host name or an address to listen on',
+    about: 'Where to listen. `localhost` means both loopback addresses, IPv4 and IPv6.',
+    parse: (text) => (/^[A-Za-z0-9.:_-]+$/.test(text) ? text : undefined),
+  },
+  port: {
+    variable: 'SYMBOLON_PORT',
+    default: '4400',
+    accepts: 'a port from 0 to 65535',
+    about: 'The port to listen on. 0 picks a free one; the ready line says which.',
+    parse: wholeFrom(0, 65_535),
+  },
+  dataDir: {
+    variable: 'SYMBOLON_DATA_DIR',
+    default: './data',
+    accepts: 'a path',
+    about: 'The folder of the database and, unless told otherwise, of the root key.',
+    parse: (text) => (text === '' ? undefined : text),
+  },
+  databaseUrl: {
+    variable: 'SYMBOLON_DATABASE_URL',
+    default: '',
+    accepts: 'unset: this version keeps its data in SQLite, in the data folder',
+    about: 'Reserved for PostgreSQL. Unset means SQLite in the data folder.',
+    parse: (text) => (text === '' ? null : undefined),
+  },
+  rootKeyFile: {
+    variable: 'SYMBOLON_ROOT_KEY_FILE',
+    default: '',
+    accepts: 'a path',
+    about:
+      'The file with the 32 bytes of the root key. Unset means `root.key` in the data folder, made on the first start; in production keep it elsewhere, away from the data and its backups.',
+    parse: (text) => (text === '' ? null : text),
+  },
+  corsOrigins: {
+    variable: 'SYMBOLON_CORS_ORIGINS',
+    default: '*',
+    accepts: '* or a comma-separated list of origins such as https://shop.example',
+    about: 'Which web pages may call from a browser.',
+    parse: (text) => {
+      if (text === '*') return '*'
+      const origins = listOf(text)
+      return origins.every((it) => /^https?:\/\/[^/\s]+$/.test(it)) ? origins : undefined
+    },
+  },
+  logLevel: {
+    variable: 'SYMBOLON_LOG_LEVEL',
+    default: 'info',
+    accepts: `one of ${LOG_LEVELS.join(', ')}`,
+    about: '`info` logs a line for every request, `warn` and `error` only what needs a look.',
+    parse: oneOf(LOG_LEVELS),
+  },
+  egressAllow: {
+    variable: 'SYMBOLON_EGRESS_ALLOW',
+    default: '',
+    accepts:
+      'a comma-separated list of addresses, CIDRs and host names, each with an optional port',
+    about:
+      'Destinations exempt from the ban on private addresses, for example `127.0.0.1:9001,*.internal.example`. Only these may be plain `http` or an IP literal.',
+    parse: (text) => {
+      const entries = listOf(text)
+      return entries.every((it) => /^[A-Za-z0-9.*:[\]/_-]+$/.test(it)) ? entries : undefined
+    },
+  },
+  extraCaFile: {
+    variable: 'SYMBOLON_EXTRA_CA_FILE',
+    default: '',
+    accepts: 'a path',
+    about: 'A PEM file of certificate authorities trusted for outbound TLS besides the system’s.',
+    parse: (text) => (text === '' ? null : text),
+  },
+  tokenizeTokensMax: {
+    variable: 'SYMBOLON_TOKENIZE_TOKENS_MAX',
+    default: String(TOKENIZE_TOKENS_MAX),
+    accepts: 'a whole number from 1 to 1000000',
+    about: 'How many tokens one tokenize request may make.',
+    parse: wholeFrom(1, 1_000_000),
+  },
+  tokenPrivacy: {
+    variable: 'SYMBOLON_TOKEN_PRIVACY',
+    default: 'off',
+    accepts: 'on or off',
+    about: 'Whether tokens show the deprecated `privacy` member that some old clients look for.',
+    parse: (text) => (text === 'on' ? true : text === 'off' ? false : undefined),
+  },
+  proxyTimeoutMs: {
+    variable: 'SYMBOLON_PROXY_TIMEOUT_MS',
+    default: '25000',
+    accepts: 'a whole number of milliseconds from 100 to 600000',
+    about: 'How long a proxied destination may take to answer.',
+    parse: wholeFrom(100, 600_000),
+  },
+  transactionLifetimeS: {
+    variable: 'SYMBOLON_TRANSACTION_LIFETIME_S',
+    default: '3600',
+    accepts: 'a whole number of seconds from 1 to 86400',
+    about: 'How long a transaction stays open.',
+    parse: wholeFrom(1, 86_400),
+  },
+  callbackRetryBaseMs: {
+    variable: 'SYMBOLON_CALLBACK_RETRY_BASE_MS',
+    default: '15000',
+    accepts: 'a whole number of milliseconds from 1 to 3600000',
+    about: 'The wait before the first retry of a callback; each further one doubles it.',
+    parse: wholeFrom(1, 3_600_000),
+  },
+  reactorLevel: {
+    variable: 'SYMBOLON_REACTOR_LEVEL',
+    default: 'jail',
+    accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
+    about: 'How reactors are walled in.',
+    parse: oneOf(REACTOR_LEVELS),
+  },
+  reactorConfiguration: {
+    variable: 'SYMBOLON_REACTOR_CONFIGURATION',
+    default: 'required',
+    accepts: 'required or optional',
+    about: 'Whether a reactor without a `configuration` is refused or has an empty one.',
+    parse: oneOf(['required', 'optional'] as const),
+  },
+}
+
+/** A setting that cannot be used. Its message is one sentence for the operator. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+/** Flags without their dashes, such as `data-dir`. */
+export type Flags = Readonly<Record<string, string | undefined>>
+
+/** Throws ConfigError naming the variable, what was given and what is accepted. */
+export function readConfig(flags: Flags = {}, environment: Environment = process.env): Config {
+  const config: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(SETTINGS)) {
+    const flag = flagOf(setting.variable)
+    const fromFlag = flags[flag]
+    const text = fromFlag ?? environment[setting.variable] ?? setting.default
+    const value = setting.parse(text.trim())
+    if (value === undefined) {
+      const source = fromFlag === undefined ? setting.variable : `--${flag}`
+      throw new ConfigError(`${source} is '${text}', but must be ${setting.accepts}.`)
+    }
+    config[name] = value
+  }
+  return config as unknown as Config
+}
+
+/** Variables that carry our prefix and mean nothing: most likely misspelt. */
+export function unknownVariables(environment: Environment = process.env): string[] {
+  const known = new Set(Object.values(SETTINGS).map((it) => it.variable))
+  return Object.keys(environment).filter((it) => it.startsWith('SYMBOLON_') && !known.has(it))
+}
+
+/** `SYMBOLON_DATA_DIR` to `data-dir`. */
+export function flagOf(variable: string): string {
+  return variable.slice('SYMBOLON_'.length).toLowerCase().replaceAll('_', '-')
+}
+
+function wholeFrom(min: number, max: number): (text: string) => number | undefined {
+  return (text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
+    return value >= min && value <= max ? value : undefined
+  }
+}
+
+function oneOf<Value extends string>(
+  values: readonly Value[],
+): (text: string) => Value | undefined {
+  return (text) => values.find((it) => it === text)
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((it) => it.trim())
+    .filter((it) => it !== '')
+}

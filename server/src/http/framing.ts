@@ -1,0 +1,34 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { ServiceError, type RefusalCode } from '../base/service-error.ts'
+import { renderError } from './render-error.ts'
+
+/**
+ * Answers bytes that are not a well-formed request, and closes the connection.
+ *
+ * After a framing error nobody can say where the next request would begin, so there is none.
+ */
+export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const { status, body } = renderError(
+    new ServiceError(refusalOf(error.code), {
+      error: ['The request is not well-formed HTTP/1.1.'],
+    }),
+  )
+  const text = JSON.stringify(body)
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
+      'content-type: application/json; charset=utf-8\r\n' +
+      `content-length: ${Buffer.byteLength(text)}\r\n` +
+      `connection: close\r\n\r\n${text}`,
+  )
+}
+
+function refusalOf(code: string | undefined): RefusalCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large'
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  return 'body_invalid'
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { endpoint, ok } from './endpoint.ts'
+
+const health = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    checks: z.record(z.string(), z.string()).optional(),
+  })
+  .meta({ id: 'Health' })
+
+/** Whether the process runs: restart it when this does not answer. */
+export const getLive = endpoint({
+  method: 'GET',
+  path: '/health/live',
+  summary: 'Whether the process runs',
+  permission: 'public',
+  answers: { 200: { description: 'It runs.', schema: health } },
+  handle: async () => ok({ status: 'ok' }),
+})
+
+/** Whether requests can be served: send none while this says 503. */
+export const getReady = endpoint({
+  method: 'GET',
+  path: '/health/ready',
+  summary: 'Whether requests can be served',
+  permission: 'public',
+  answers: {
+    200: { description: 'Requests can be served.', schema: health },
+    503: { description: 'They cannot; `checks` names what is wrong.', schema: health },
+  },
+  handle: async ({ world }) => {
+    try {
+      await world.store.check()
+      return ok({ status: 'ok', checks: { store: 'ok' } })
+    } catch (error) {
+      world.log.error('store_check_failed', error)
+      return { status: 503, body: { status: 'unavailable', checks: { store: 'unavailable' } } }
+    }
+  },
+})

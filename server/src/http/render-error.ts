@@ -1,0 +1,66 @@
+/**
+ * Errors as callers see them: the one place where they get their shape.
+ *
+ * A refusal shows its status, title, detail, code and the members at fault. A fault shows a 500 and
+ * nothing of itself. The content type is `application/json`, never `application/problem+json`, and
+ * `title`, `status` and `detail` are always there, because clients rely on it.
+ * Source: interface.md, Errors.
+ */
+import type { JsonObject } from '../base/json.ts'
+import { REFUSALS, ServiceError } from '../base/service-error.ts'
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Entity',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+export const VALIDATION_TITLE = 'One or more validation errors occurred.'
+
+export function renderError(error: unknown): { status: number; body: JsonObject } {
+  if (!(error instanceof ServiceError)) {
+    return {
+      status: 500,
+      body: {
+        title: TITLES[500]!,
+        status: 500,
+        detail: 'Something failed on our side. The BT-TRACE-ID of this answer finds it in the log.',
+      },
+    }
+  }
+  const { status, detail } = REFUSALS[error.code]
+  const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
+  if (status !== 400) return { status, body }
+  const errors: JsonObject = {}
+  for (const [path, messages] of Object.entries(error.errors ?? {})) errors[path] = [...messages]
+  return { status, body: { errors, ...body, title: VALIDATION_TITLE } }
+}
+
+/**
+ * The refusal behind an error of the HTTP framework itself (a body over the limit, a content length
+ * that lies), or null when it is none of those.
+ */
+export function refusalOfFramework(error: unknown): ServiceError | null {
+  const status = (error as { statusCode?: unknown }).statusCode
+  if (error instanceof ServiceError || typeof status !== 'number') return null
+  const options = { cause: error }
+  if (status === 413) return new ServiceError('body_too_large', undefined, options)
+  if (status === 415) return new ServiceError('content_type_unsupported', undefined, options)
+  if (status === 408) return new ServiceError('request_timeout', undefined, options)
+  if (status === 404) return new ServiceError('route_not_found', undefined, options)
+  if (status >= 400 && status < 500) {
+    return new ServiceError('body_invalid', { error: ['The request is not well-formed.'] }, options)
+  }
+  return null
+}

@@ -1,0 +1,80 @@
+/**
+ * What request headers must look like before anything else is believed.
+ *
+ * Node keeps the first or the last of a repeated header, or joins them, depending on its name, and drops
+ * those past a count without a word: each is a way for two readers to see two requests. So headers that
+ * steer this service may appear once, and their number is bounded.
+ */
+import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+
+const SINGLE = new Set([
+  'host',
+  'bt-api-key',
+  'bt-proxy-url',
+  'content-type',
+  'content-length',
+  'bt-idempotency-key',
+  'bt-transaction-id',
+])
+
+/** `rawHeaders` alternates names and values. Throws `headers_too_large` or `header_duplicated`. */
+export function checkHeaders(rawHeaders: readonly string[]): void {
+  if (rawHeaders.length > HEADERS_MAX * 2) throw new ServiceError('headers_too_large')
+  let seen: Set<string> | null = null
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const length = rawHeaders[at]!.length
+    if (length !== 4 && (length < 10 || length > 18)) continue
+    const name = rawHeaders[at]!.toLowerCase()
+    if (!SINGLE.has(name)) continue
+    seen ??= new Set()
+    if (seen.has(name)) throw new ServiceError('header_duplicated', { [name]: ['Send it once.'] })
+    seen.add(name)
+  }
+}
+
+/** The caller's own trace id if it is usable, else undefined: it is only a label, never refused. */
+export function traceIdOf(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== 'string' || header.length > TRACE_ID_CHARS_MAX) return undefined
+  return VISIBLE.test(header) ? header : undefined
+}
+
+/** Throws `header_invalid` for a key that is empty, too long or not visible ASCII. */
+export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined
+  if (
+    typeof header !== 'string' ||
+    header.length > IDEMPOTENCY_KEY_CHARS_MAX ||
+    !VISIBLE.test(header)
+  ) {
+    throw new ServiceError('header_invalid', {
+      'BT-IDEMPOTENCY-KEY': [`Send 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters.`],
+    })
+  }
+  return header
+}
+
+const VISIBLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+const JSON_TYPE = /^application\/(?:[a-z0-9.!#$&^_+-]+\+)?json\s*(?:;|$)/i
+const MERGE_PATCH_TYPE = /^application\/merge-patch\+json\s*(?:;|$)/i
+
+/**
+ * Throws `content_type_unsupported` unless a body may come as `contentType`.
+ *
+ * POST and PUT take any JSON type and none at all; merge patches must say that they are. `empty` is
+ * whether the request has no body: then any label will do, since some clients label nothing as a form.
+ */
+export function checkContentType(
+  expected: 'application/json' | 'application/merge-patch+json',
+  contentType: string | undefined,
+  empty: boolean,
+): void {
+  if (expected === 'application/merge-patch+json') {
+    if (contentType !== undefined && MERGE_PATCH_TYPE.test(contentType)) return
+    throw new ServiceError('content_type_unsupported')
+  }
+  if (empty || contentType === undefined || contentType === '' || JSON_TYPE.test(contentType))
+    return
+  throw new ServiceError('content_type_unsupported')
+}

@@ -1,0 +1,326 @@
+/**
+ * From socket to endpoint and back: everything that is the same for every operation.
+ *
+ * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then
+ * the endpoint decides. Errors are rendered here and only here. No business, no technology but HTTP.
+ */
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { hash } from 'node:crypto'
+import type { Caller, Permission, Principal, ReplayScope } from '../base/access.ts'
+import { idOf } from '../base/id.ts'
+import type { Json } from '../base/json.ts'
+import {
+  BODY_BYTES_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_MAX,
+  HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_TIMEOUT_MS,
+  REQUEST_TIMEOUT_MS,
+  TOKEN_ID_CHARS_MAX,
+} from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+import { corsHeaders, preflightHeaders } from './cors.ts'
+import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
+import { refuseBadFraming } from './framing.ts'
+import { refusalOfFramework, renderError } from './render-error.ts'
+import { checkContentType, checkHeaders, idempotencyKeyOf, traceIdOf } from './request-headers.ts'
+import { parseStrictJson } from './strict-json.ts'
+
+/** What the door asks of those who know about access. */
+export interface Doorkeeper {
+  /** Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. */
+  identify(apiKey: string | undefined): Principal | Promise<Principal>
+  /** Whether the caller holds `permission` on any container at all. */
+  mayAnywhere(caller: Principal, permission: Permission): boolean
+  /** The answer remembered for the caller's idempotency key, if there is one. */
+  replay(caller: Caller): Promise<Answer | null>
+  /** Remembers an answer that no commit has remembered yet. */
+  remember(caller: Caller, answer: Answer): Promise<void>
+}
+
+export interface ServerOptions {
+  readonly world: World
+  readonly endpoints: readonly Endpoint[]
+  readonly doorkeeper: Doorkeeper
+  /** Origins that browsers may call from: `*`, or a list. */
+  readonly corsOrigins: '*' | readonly string[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    traceId: string
+    principal: Principal | null
+    caller: Caller | null
+    fault: unknown
+  }
+}
+
+/** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { world, endpoints } = options
+  const server = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    // Percent-encoding may treble an id.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: TOKEN_ID_CHARS_MAX * 12 },
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: HEADER_BYTES_MAX },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: refuseBadFraming,
+    frameworkErrors: (error, request, reply) => {
+      sendError(error, request, reply)
+    },
+  })
+  // Two more than are let through, so that the count itself gives the excess away.
+  server.server.maxHeadersCount = HEADERS_MAX + 2
+
+  server.decorateRequest('traceId', '')
+  server.decorateRequest('principal', null)
+  server.decorateRequest('caller', null)
+  server.decorateRequest('fault', null)
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  )
+
+  server.addHook('onRequest', (request, reply, done) => {
+    request.traceId =
+      traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
+    reply.header('bt-trace-id', request.traceId)
+    const origin = request.headers.origin
+    if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
+    done()
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    logRequest(world, request, reply)
+    done()
+  })
+  server.setErrorHandler(sendError)
+
+  const methods = methodsByPath(endpoints)
+  server.setNotFoundHandler((request) => {
+    const path = request.url.split('?', 1)[0]!
+    const known = methods.find((it) => it.pattern.test(path))
+    throw new ServiceError(known === undefined ? 'route_not_found' : 'method_not_allowed')
+  })
+  server.options('*', async (request, reply) => {
+    const path = request.url.split('?', 1)[0]!
+    const known = methods.find((it) => it.pattern.test(path))
+    if (known === undefined) throw new ServiceError('route_not_found')
+    return reply.code(204).headers(preflightHeaders(known.methods)).send()
+  })
+
+  const inFlight = new Set<string>()
+  for (const endpoint of endpoints) addRoute(server, options, endpoint, inFlight)
+  return server
+}
+
+function addRoute(
+  server: FastifyInstance,
+  { world, doorkeeper }: ServerOptions,
+  endpoint: Endpoint,
+  inFlight: Set<string>,
+): void {
+  const { method, path, permission, body: bodySpec } = endpoint
+  const replayable = method !== 'GET' && method !== 'DELETE'
+
+  server.route({
+    method,
+    url: path,
+    onRequest: (request, _reply, done) => {
+      try {
+        checkHeaders(request.raw.rawHeaders)
+        if (permission === 'public') return done()
+        const principal = doorkeeper.identify(request.headers['bt-api-key'] as string | undefined)
+        if (principal instanceof Promise) {
+          principal.then((it) => enter(request, it)).then(() => done(), done)
+          return
+        }
+        enter(request, principal)
+        done()
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+    handler: async (request, reply) => {
+      const body = readBody(request, endpoint)
+      const query = queryOf(request.url)
+      const params = request.params as Record<string, string>
+      if (permission === 'public') {
+        return send(reply, await endpoint.handle({ world, caller: NOBODY, params, query, body }))
+      }
+      const caller = callerOf(request, replayable)
+      request.caller = caller
+      if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
+        caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
+        throw new ServiceError('permission_missing', { permission: [permission] })
+      }
+      if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
+        throw new ServiceError('plan_insufficient')
+      }
+      const handled = { world, caller, params, query, body }
+      if (caller.replay === null) return send(reply, await endpoint.handle(handled))
+      return send(reply, await once(caller, caller.replay, () => endpoint.handle(handled)))
+    },
+  })
+
+  function enter(request: FastifyRequest, principal: Principal): void {
+    request.principal = principal
+    if (bodySpec === undefined) return
+    checkContentType(bodySpec.contentType, request.headers['content-type'], isEmpty(request))
+  }
+
+  /** Does the work once per idempotency key: later requests get the first successful answer. */
+  async function once(
+    caller: Caller,
+    scope: ReplayScope,
+    work: () => Promise<Answer>,
+  ): Promise<Answer> {
+    if (inFlight.has(scope.id)) throw new ServiceError('idempotency_in_flight')
+    inFlight.add(scope.id)
+    try {
+      const first = await doorkeeper.replay(caller)
+      if (first !== null) return first
+      const answer = await work()
+      if (!scope.remembered) await doorkeeper.remember(caller, answer)
+      return answer
+    } finally {
+      inFlight.delete(scope.id)
+    }
+  }
+}
+
+/** Who calls a public endpoint: belongs to no tenant, may do nothing. */
+const NOBODY: Caller = Object.freeze({
+  tenantId: '',
+  plan: 'standard',
+  settings: { fingerprintTokens: false, deduplicateTokens: false },
+  applicationId: '',
+  keyId: '',
+  type: 'public',
+  permissions: [],
+  rules: [],
+  traceId: '',
+  decisions: [],
+  replay: null,
+})
+
+function callerOf(request: FastifyRequest, replayable: boolean): Caller {
+  const principal = request.principal!
+  return {
+    tenantId: principal.tenantId,
+    plan: principal.plan,
+    settings: principal.settings,
+    applicationId: principal.applicationId,
+    keyId: principal.keyId,
+    type: principal.type,
+    permissions: principal.permissions,
+    rules: principal.rules,
+    traceId: request.traceId,
+    decisions: [],
+    replay: replayable ? replayScopeOf(request, principal) : null,
+  }
+}
+
+function replayScopeOf(request: FastifyRequest, principal: Principal): ReplayScope | null {
+  const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
+  if (key === undefined) return null
+  const path = request.url.split('?', 1)[0]!.replace(/\/+$/, '')
+  const scope = [principal.applicationId, request.method, path, key].join('\n')
+  return { id: hash('sha256', scope, 'base64url'), remembered: false }
+}
+
+function readBody(request: FastifyRequest, { body: spec }: Endpoint): Json | undefined {
+  if (spec === undefined) return undefined
+  const bytes = request.body as Buffer | undefined
+  if (bytes !== undefined && bytes.length > 0) return parseStrictJson(bytes)
+  if (spec.optional === true) return undefined
+  throw new ServiceError('body_missing')
+}
+
+function isEmpty({ headers }: FastifyRequest): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] === undefined && (length === undefined || length === '0')
+}
+
+const NO_QUERY: QueryParameters = new Map()
+
+function queryOf(url: string): QueryParameters {
+  const at = url.indexOf('?')
+  if (at < 0) return NO_QUERY
+  const query = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(url.slice(at + 1))) {
+    const values = query.get(name)
+    if (values === undefined) query.set(name, [value])
+    else values.push(value)
+  }
+  return query
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status)
+  if (answer.location !== undefined) reply.header('location', absolute(reply, answer.location))
+  if (answer.body === undefined) return reply.header('content-length', '0').send()
+  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(answer.body))
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+function absolute({ request }: FastifyReply, path: string): string {
+  const host = request.headers.host
+  return host === undefined ? path : `${request.protocol}://${host}${path}`
+}
+
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOfFramework(error) ?? error
+  const { status, body } = renderError(refusal)
+  // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
+  if (status >= 500) request.fault = error
+  if (status === 503) reply.header('retry-after', '1')
+  // The rest of a body that was not read cannot be told from the next request.
+  if (status === 413 || status === 431 || status === 408) reply.header('connection', 'close')
+  return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body))
+}
+
+function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
+  const { caller, principal } = request
+  const fields = {
+    // The pattern, not the path: an id may be an alias that somebody made from data.
+    route: request.routeOptions.url ?? 'none',
+    method: request.method,
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 100) / 100,
+    trace_id: request.traceId,
+    tenant_id: principal?.tenantId,
+    application_id: principal?.applicationId,
+    key_id: principal?.keyId,
+    decisions: caller?.decisions.map(renderDecision),
+  }
+  if (request.fault === null) world.log.info('request', fields)
+  else world.log.error('request_failed', request.fault, fields)
+}
+
+function renderDecision(decision: Caller['decisions'][number]): string {
+  const { permission, containers, allowed, by } = decision
+  const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
+  return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+}
+
+interface KnownPath {
+  readonly pattern: RegExp
+  readonly methods: string[]
+}
+
+function methodsByPath(endpoints: readonly Endpoint[]): KnownPath[] {
+  const known = new Map<string, KnownPath>()
+  for (const { method, path } of endpoints) {
+    const escaped = path.replaceAll('.', '\\.').replaceAll(/:[a-z_]+/gi, '[^/]+')
+    const entry = known.get(path) ?? { pattern: new RegExp(`^${escaped}/?$`), methods: [] }
+    entry.methods.push(method)
+    known.set(path, entry)
+  }
+  return [...known.values()]
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { parseStrictJson } from './strict-json.ts'
+
+describe('parseStrictJson()', () => {
+  test('returns what JSON.parse returns, for every value a double and UTF-8 can hold', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'grapheme' }), (value) => {
+        const text = JSON.stringify(value)
+        assert.deepEqual(parseStrictJson(Buffer.from(text)), JSON.parse(text))
+      }),
+    )
+  })
+
+  test('never throws anything but body_json_invalid, whatever the bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        try {
+          parseStrictJson(Buffer.from(bytes))
+        } catch (error) {
+          assert.equal((error as { code?: string }).code, 'body_json_invalid')
+        }
+      }),
+    )
+  })
+
+  test('never repeats what was sent', () => {
+    const secret = '4242424242424242'
+    for (const text of [`{"a":${secret}x}`, `"${secret}`, `${secret}${secret}`, `[${secret}`]) {
+      assert.throws(
+        () => parseStrictJson(Buffer.from(text)),
+        (error: Error & { errors?: unknown }) =>
+          !(error.stack + JSON.stringify(error.errors)).includes(secret) &&
+          error.cause === undefined,
+      )
+    }
+  })
+
+  const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth))
+  for (const [name, bytes] of [
+    ['a level over the limit', nested(JSON_DEPTH_MAX + 1)],
+    ['a million levels', nested(1_000_000)],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['an overlong encoding', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
+    ['an encoded surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ['a byte order mark', Buffer.from('\ufeff{}')],
+    ['nothing', Buffer.from('')],
+    ['an escaped lone surrogate', Buffer.from('"\\ud800"')],
+    ['an escaped lone surrogate in a key', Buffer.from('{"\\uDC00":1}')],
+    ['surrogates in the wrong order', Buffer.from('"\\udc00\\ud800"')],
+    ['a number that is not finite', Buffer.from('[1e400]')],
+    ['a long number that is not finite', Buffer.from('9'.repeat(400))],
+    ['an integer a double cannot hold', Buffer.from('{"n":10000000000000000999}')],
+    ['the first such integer', Buffer.from('9007199254740993')],
+    ['a single quote', Buffer.from("{'a':1}")],
+    ['NaN', Buffer.from('NaN')],
+  ] as const) {
+    test(`refuses ${name}`, () => {
+      assert.throws(() => parseStrictJson(bytes), { code: 'body_json_invalid' })
+    })
+  }
+
+  for (const [name, text] of [
+    ['the deepest level', nested(JSON_DEPTH_MAX).toString()],
+    ['brackets in strings, however many', JSON.stringify('[{'.repeat(1000))],
+    ['an escaped quote before brackets', `"\\"${'['.repeat(1000)}"`],
+    ['an escaped surrogate pair', '"\\ud83d\\ude00"'],
+    ['a card number in a string', '{"number":"4242424242424242"}'],
+    ['long digits inside a longer string', '"call 4242424242424242424242"'],
+    [
+      'a large number a double holds exactly',
+      '[9007199254740994,1e300,1.5e10,0.1234567890123456789]',
+    ],
+  ] as const) {
+    test(`accepts ${name}`, () => {
+      assert.deepEqual(parseStrictJson(Buffer.from(text)), JSON.parse(text))
+    })
+  }
+
+  test('keeps __proto__ as an ordinary key', () => {
+    const value = parseStrictJson(Buffer.from('{"__proto__":{"a":1}}'))
+    assert.deepEqual(Object.keys(value as object), ['__proto__'])
+    assert.equal(JSON.stringify(value), '{"__proto__":{"a":1}}')
+    assert.equal(({} as { a?: number }).a, undefined)
+  })
+})

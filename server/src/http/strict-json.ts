@@ -1,0 +1,104 @@
+/**
+ * JSON from outside, read strictly (decision 0010).
+ *
+ * A vault must give back what it was given, so what JavaScript would bend is refused: bytes that are not
+ * UTF-8, lone surrogates, numbers that are not finite or whose digits a double cannot hold. Nesting is
+ * bounded before parsing, since the parser itself would follow any depth. `__proto__` is an ordinary key.
+ */
+import { isUtf8 } from 'node:buffer'
+import { isJsonObject, type Json } from '../base/json.ts'
+import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+
+/** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
+export function parseStrictJson(bytes: Buffer): Json {
+  if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.')
+  if (nestsDeeperThan(bytes, JSON_DEPTH_MAX)) {
+    throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`)
+  }
+  const text = bytes.toString('utf8')
+  const value = parse(text)
+  if (SUSPICIOUS.test(text)) refuseWhatWouldBend(value, text)
+  return value
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    // The parser's own message quotes the body, which may hold a card number: only the place is kept.
+    const at = /at position (\d+)/.exec((error as Error).message)?.[1]
+    throw invalid(
+      at === undefined
+        ? 'The body ends before the JSON does.'
+        : `The body stops being JSON at character ${at}.`,
+    )
+  }
+}
+
+/** Whether arrays and objects nest deeper than `depthMax`; brackets inside strings do not count. */
+export function nestsDeeperThan(bytes: Uint8Array, depthMax: number): boolean {
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    if (byte === QUOTE) {
+      for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
+    } else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > depthMax) return true
+    } else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return false
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/**
+ * A text without any of these needs no closer look: sixteen digits in a row not opened by a quote, an
+ * exponent of two digits, an escaped surrogate.
+ */
+const SUSPICIOUS = /(?:^|[^"\d])\d{16}|\d[eE]\+?\d\d|\\u[dD][89a-fA-F]/
+
+function refuseWhatWouldBend(value: Json, text: string): void {
+  let unsafe = false
+  visit(value)
+  if (unsafe && losesDigits(text)) {
+    throw invalid('A number has more digits than can be kept exactly: send it as a string.')
+  }
+
+  function visit(it: Json): void {
+    if (typeof it === 'number') {
+      if (!Number.isFinite(it)) throw invalid('A number is too large.')
+      if (Number.isInteger(it) && !Number.isSafeInteger(it)) unsafe = true
+    } else if (typeof it === 'string') refuseLoneSurrogates(it)
+    else if (Array.isArray(it)) for (const item of it) visit(item)
+    else if (isJsonObject(it)) {
+      for (const key of Object.keys(it)) {
+        refuseLoneSurrogates(key)
+        visit(it[key]!)
+      }
+    }
+  }
+}
+
+function refuseLoneSurrogates(text: string): void {
+  if (!text.isWellFormed()) throw invalid('A string holds half of a surrogate pair.')
+}
+
+/** Whether an integer, written out, is another once it is a double. `1e300` is what it says. */
+function losesDigits(text: string): boolean {
+  let lost = false
+  const look = (_key: string, value: unknown, context: { source?: string }): unknown => {
+    const source = context.source
+    if (typeof value === 'number' && source !== undefined && /^-?\d+$/.test(source)) {
+      lost ||= BigInt(source) !== BigInt(value)
+    }
+    return value
+  }
+  JSON.parse(text, look as (key: string, value: unknown) => unknown)
+  return lost
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('body_json_invalid', { error: [message] })
+}

@@ -1,0 +1,69 @@
+/**
+ * The `symbolon` program: finds the command and runs it.
+ */
+import { parseArgs } from 'node:util'
+import type { Command } from './cli/command.ts'
+import { init } from './cli/init.ts'
+import { serve } from './cli/serve.ts'
+import { version } from './cli/version.ts'
+import { flagOf, SETTINGS } from './config.ts'
+
+const COMMANDS: readonly Command[] = [serve, init]
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main([name, ...args]: string[]): Promise<number> {
+  const out = (line: string): void => void process.stdout.write(`${line}\n`)
+  const err = (line: string): void => void process.stderr.write(`${line}\n`)
+  if (name === undefined || name === 'help' || name === '--help') {
+    for (const line of help()) out(line)
+    return name === undefined ? 2 : 0
+  }
+  if (name === 'version' || name === '--version') {
+    out(version())
+    return 0
+  }
+  const command = COMMANDS.find((it) => it.name === name)
+  if (command === undefined) {
+    err(`There is no command '${name}'. Try: symbolon help`)
+    return 2
+  }
+  try {
+    return await command.run({ flags: parseFlags(command, args), out, err })
+  } catch (error) {
+    err(`symbolon ${name}: ${messageOf(error)}`)
+    return 1
+  }
+}
+
+function parseFlags(command: Command, args: string[]): Record<string, string | undefined> {
+  const settings = Object.values(SETTINGS).map((it) => [flagOf(it.variable), 'string'] as const)
+  const options = Object.fromEntries(
+    [...settings, ...Object.entries(command.flags)].map(([flag, type]) => [flag, { type }]),
+  )
+  const { values } = parseArgs({ args, options, strict: true })
+  return Object.fromEntries(
+    Object.entries(values).map(([flag, value]) => [flag, value === true ? '' : String(value)]),
+  )
+}
+
+/** An operator is told what is wrong, not where in our code it was noticed. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
+}
+
+function help(): string[] {
+  return [
+    'Usage: symbolon <command> [--setting value ...]',
+    '',
+    ...COMMANDS.map((it) => `  ${it.name.padEnd(10)}${it.about}`),
+    `  ${'version'.padEnd(10)}Print the version`,
+    '',
+    'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
+    '',
+    ...Object.values(SETTINGS).map(
+      (it) => `  --${flagOf(it.variable).padEnd(24)}${it.default === '' ? 'unset' : it.default}`,
+    ),
+  ]
+}

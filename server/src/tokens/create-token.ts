@@ -1,0 +1,55 @@
+import type { Caller } from '../base/access.ts'
+import { isJsonObject, type Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { created, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { maskedDataOf } from './derive.ts'
+import { parseDraft } from './draft.ts'
+import { makeTokens, type Made } from './make-tokens.ts'
+import type { TokenSettings } from './token-settings.ts'
+import { maskOf, renderToken, renderTwin } from './wire.ts'
+
+/**
+ * Makes one token and answers with it, its data shown as far as the caller's right to create goes.
+ *
+ * Throws what parseDraft() and makeTokens() throw. Source: interface.md, Create a token.
+ */
+export async function createToken(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  body: Json,
+  settings: TokenSettings,
+): Promise<Answer> {
+  if (!isJsonObject(body)) {
+    throw new ServiceError('token_invalid', { error: ['The token must be an object.'] })
+  }
+  const draft = parseDraft(body, world.clock.now(), (member) => member)
+  let id = ''
+  return makeTokens(world, caller, [draft], {
+    reply: (made) => {
+      id = made.token.id
+      return render(world, caller, made, settings)
+    },
+    answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
+  })
+}
+
+function render(
+  world: Pick<World, 'random'>,
+  caller: Caller,
+  { draft, token, transform, twin }: Made,
+  { privacyShown }: TokenSettings,
+): Json {
+  const { tenantId } = caller
+  if (twin === null) return renderTwin(token, tenantId)
+  const masked = maskedDataOf(draft, world.random)
+  const own =
+    transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
+  return renderToken(token, {
+    tenantId,
+    data: twin === undefined ? own : twin.data,
+    mask: maskOf(token),
+    privacy: privacyShown,
+    deduplicated: twin !== undefined,
+  })
+}

@@ -1,0 +1,97 @@
+/**
+ * What is computed from a token's data when it is made: its own id, its fingerprint, its search indexes.
+ *
+ * Source: interface.md, Tokens: ids and aliases, fingerprints, search.
+ */
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { FilterError } from '../expressions/expression-error.ts'
+import { evaluateMask } from '../expressions/mask.ts'
+import { evaluateText, type Template } from '../expressions/template.ts'
+import type { TenantKeys } from '../world/keyring.ts'
+import type { Random } from '../world/random.ts'
+import type { Draft } from './draft.ts'
+import { tokenIdFault } from './token-id.ts'
+
+/** Whether a token made from `draft` takes the place of a twin that is there already. */
+export function deduplicates(draft: Draft, { settings }: Caller): boolean {
+  return draft.options.deduplicate ?? settings.deduplicateTokens
+}
+
+/** Whether anybody asked for a fingerprint: they cost as much as the encryption of a short value. */
+function wantsFingerprint(draft: Draft, caller: Caller): boolean {
+  return (
+    draft.options.fingerprintAsked ||
+    caller.settings.fingerprintTokens ||
+    deduplicates(draft, caller)
+  )
+}
+
+/** Returns the fingerprint of `draft`, or null when none was asked for or its expression gives nothing. */
+export function fingerprintOf(
+  keys: TenantKeys,
+  caller: Caller,
+  draft: Draft,
+  random: Random,
+): string | null {
+  if (!wantsFingerprint(draft, caller)) return null
+  const text = evaluate(draft, draft.options.fingerprint, 'fingerprint_expression', random)
+  return text === null || text === ''
+    ? null
+    : keys.fingerprint(draft.type.name, new Sensitive(text))
+}
+
+/** Returns the keyed hashes by which `draft` can be found; throws when an expression gives nothing. */
+export function indexesOf(keys: TenantKeys, draft: Draft, random: Random): Uint8Array[] {
+  const { searchIndexes } = draft.options
+  if (searchIndexes.length === 0) return NO_INDEXES
+  const values = new Set<string>()
+  for (const [at, template] of searchIndexes.entries()) {
+    const member = `search_indexes[${at}]`
+    const text = evaluate(draft, template, member, random)
+    if (text === null || text === '')
+      throw invalid(draft, member, 'It gives no value for this data.')
+    values.add(text)
+  }
+  return [...values].map((value) => keys.index(new Sensitive(value)))
+}
+
+const NO_INDEXES: Uint8Array[] = []
+
+/** Returns the id that the alias expression of `draft` gives; each call draws anew. */
+export function aliasOf(draft: Draft, alias: Template, random: Random): string {
+  const id = evaluate(draft, alias, 'id', random) ?? ''
+  const fault = tokenIdFault(id)
+  if (fault !== null) throw invalid(draft, 'id', `Its value is not a valid id. ${fault}`)
+  return id
+}
+
+/** Returns the evaluated mask of `draft`, undefined when it has none; throws when it cannot be. */
+export function maskedDataOf(draft: Draft, random: Random): Json | undefined {
+  const { mask } = draft.options
+  if (mask === null) return undefined
+  return orInvalid(draft, 'mask', () =>
+    evaluateMask(mask, { variables: { data: draft.data.reveal() }, random }, 'throw'),
+  )
+}
+
+function evaluate(draft: Draft, template: Template, member: string, random: Random): string | null {
+  const variables: Record<string, Json> = { data: draft.data.reveal() }
+  if (member === 'fingerprint_expression') variables['metadata'] = { ...draft.options.metadata }
+  return orInvalid(draft, member, () => evaluateText(template, { variables, random }))
+}
+
+function orInvalid<Value>(draft: Draft, member: string, work: () => Value): Value {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof FilterError) throw invalid(draft, member, error.message)
+    throw error
+  }
+}
+
+function invalid(draft: Draft, member: string, message: string): ServiceError {
+  return new ServiceError('expression_invalid', { [draft.pathOf(member)]: [message] })
+}

@@ -1,0 +1,193 @@
+/**
+ * A token asked for but not yet made: everything the caller said, checked and parsed.
+ */
+import type { Json, JsonObject } from '../base/json.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { ServiceError, type MemberErrors } from '../base/service-error.ts'
+import { ExpressionError } from '../expressions/expression-error.ts'
+import { parseMask, type Mask } from '../expressions/mask.ts'
+import { parseTemplate, type Template } from '../expressions/template.ts'
+import { memberErrors } from '../http/parse.ts'
+import { parseExpiry } from './expiry.ts'
+import { tokenIdFault } from './token-id.ts'
+import { findTokenType, TOKEN_TYPES } from './types/registry.ts'
+import { DataInvalid, type TokenType } from './types/token-type.ts'
+import { keptDetails, optionMembers, privacyContainer, tokenOptions } from './wire.ts'
+
+export interface Draft {
+  readonly type: TokenType
+  /** As the type keeps it, short-lived members included. */
+  readonly data: Sensitive<Json>
+  readonly options: DraftOptions
+  /** Where its members stand in the whole payload, for errors. */
+  readonly pathOf: PathOf
+}
+
+/** What a token request may say beside its data; what it left out is the type's default. */
+export interface DraftOptions {
+  /** A literal id, an expression for one, or null for one of ours. */
+  readonly id: string | Template | null
+  readonly containers: readonly string[]
+  readonly mask: Mask | null
+  readonly metadata: Readonly<Record<string, string>> | null
+  readonly searchIndexes: readonly Template[]
+  readonly fingerprint: Template
+  /** Whether the request itself names a fingerprint expression. */
+  readonly fingerprintAsked: boolean
+  /** Null leaves it to the tenant's settings. */
+  readonly deduplicate: boolean | null
+  readonly expiresAt: number | null
+  /** As sent, to be shown again. */
+  readonly details: JsonObject | null
+}
+
+/** Names a member of a token request (`data.number`) by its place in the whole payload. */
+export type PathOf = (member: string) => string
+
+/**
+ * Parses an object with `type` and `data`.
+ *
+ * Throws `token_type_unknown`, `token_data_invalid`, `token_invalid` or `expression_invalid`, naming
+ * the members at fault as `pathOf` renders them.
+ */
+export function parseDraft(request: JsonObject, now: number, pathOf: PathOf): Draft {
+  const type = parseType(request['type'], pathOf)
+  return {
+    type,
+    data: new Sensitive(parseData(type, request['data'], pathOf)),
+    options: parseOptions(type, request, now, pathOf),
+    pathOf,
+  }
+}
+
+/** The draft of a plain value: a generic token without options. */
+export function draftOfValue(value: string | number | boolean): Draft {
+  const type = findTokenType('token')!
+  return { type, data: new Sensitive<Json>(value), options: defaultOptions(type), pathOf: itself }
+}
+
+function itself(member: string): string {
+  return member
+}
+
+function parseType(name: Json | undefined, pathOf: PathOf): TokenType {
+  const type = findTokenType(typeof name === 'string' ? name : 'token')
+  if (type !== undefined && (name === undefined || typeof name === 'string')) return type
+  const names = TOKEN_TYPES.map((it) => it.name).join(', ')
+  throw new ServiceError('token_type_unknown', { [pathOf('type')]: [`Must be one of ${names}.`] })
+}
+
+function parseData(type: TokenType, data: Json | undefined, pathOf: PathOf): Json {
+  if (data === undefined || data === null) {
+    throw new ServiceError('token_data_invalid', { [pathOf('data')]: ['Data is required.'] })
+  }
+  try {
+    return type.parse(data)
+  } catch (error) {
+    if (!(error instanceof DataInvalid)) throw error
+    const errors: Record<string, string[]> = {}
+    for (const [member, message] of Object.entries(error.members)) {
+      errors[pathOf(member === '' ? 'data' : `data.${member}`)] = [message]
+    }
+    throw new ServiceError('token_data_invalid', errors)
+  }
+}
+
+const DEFAULTS = new Map<string, DraftOptions>()
+
+/** What a request without options means; the same object every time. */
+function defaultOptions(type: TokenType): DraftOptions {
+  const known = DEFAULTS.get(type.name)
+  if (known !== undefined) return known
+  const options: DraftOptions = {
+    id: null,
+    containers: [type.container],
+    mask: type.mask === null ? null : parseMask(type.mask),
+    metadata: null,
+    searchIndexes: type.searchIndexes.map((it) => parseTemplate(it)),
+    fingerprint: parseTemplate(type.fingerprintExpression),
+    fingerprintAsked: false,
+    deduplicate: null,
+    expiresAt: null,
+    details: null,
+  }
+  DEFAULTS.set(type.name, options)
+  return options
+}
+
+function parseOptions(
+  type: TokenType,
+  request: JsonObject,
+  now: number,
+  pathOf: PathOf,
+): DraftOptions {
+  const defaults = defaultOptions(type)
+  const members = optionMembers(request)
+  if (members === null) return defaults
+  const parsed = tokenOptions.safeParse(members)
+  if (!parsed.success)
+    throw new ServiceError('token_invalid', at(memberErrors(parsed.error), pathOf))
+  const sent = parsed.data
+
+  const expiry = sent.expires_at === undefined ? null : parseExpiry(sent.expires_at)
+  if (sent.expires_at !== undefined && (expiry === null || expiry.at <= now)) {
+    const message =
+      expiry === null
+        ? 'Must be an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00.'
+        : 'Must lie in the future.'
+    throw new ServiceError('token_invalid', { [pathOf('expires_at')]: [message] })
+  }
+  const container = privacyContainer(sent, type.name)
+  return {
+    id: sent.id === undefined ? null : parseId(sent.id, pathOf),
+    containers:
+      sent.containers === undefined
+        ? container === null
+          ? defaults.containers
+          : [container]
+        : [...new Set(sent.containers)],
+    mask:
+      sent.mask === undefined
+        ? defaults.mask
+        : parseExpression(() => parseMask(sent.mask as Json), 'mask', pathOf),
+    metadata: sent.metadata ?? null,
+    searchIndexes:
+      sent.search_indexes === undefined
+        ? defaults.searchIndexes
+        : sent.search_indexes.map((it, index) =>
+            parseExpression(() => parseTemplate(it), `search_indexes[${index}]`, pathOf),
+          ),
+    fingerprint:
+      sent.fingerprint_expression === undefined
+        ? defaults.fingerprint
+        : parseExpression(
+            () => parseTemplate(sent.fingerprint_expression!),
+            'fingerprint_expression',
+            pathOf,
+          ),
+    fingerprintAsked: sent.fingerprint_expression !== undefined,
+    deduplicate: sent.deduplicate_token ?? null,
+    expiresAt: expiry?.at ?? null,
+    details: keptDetails(sent, expiry?.text ?? null),
+  }
+}
+
+function parseId(id: string, pathOf: PathOf): string | Template {
+  if (id.includes('{{')) return parseExpression(() => parseTemplate(id), 'id', pathOf)
+  const fault = tokenIdFault(id)
+  if (fault === null) return id
+  throw new ServiceError('token_invalid', { [pathOf('id')]: [fault] })
+}
+
+function parseExpression<Parsed>(parse: () => Parsed, member: string, pathOf: PathOf): Parsed {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    throw new ServiceError('expression_invalid', { [pathOf(member)]: [error.message] })
+  }
+}
+
+function at(errors: MemberErrors, pathOf: PathOf): MemberErrors {
+  return Object.fromEntries(Object.entries(errors).map(([path, texts]) => [pathOf(path), texts]))
+}

@@ -1,0 +1,57 @@
+/**
+ * When a token expires, in the three forms callers write it.
+ *
+ * ISO 8601 (`2030-08-26T19:23:57-07:00`), month first on a twelve-hour clock
+ * (`8/26/2030 7:23:57 PM -07:00`), and a short date (`9/27/2030`, midnight). Without an offset it is UTC.
+ * Source: interface.md, Tokens, Expiry.
+ */
+
+export interface Expiry {
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** ISO 8601 with the caller's own offset, as it is shown again. */
+  readonly text: string
+}
+
+/** Returns null when `text` is none of the three forms or names no real instant. */
+export function parseExpiry(text: string): Expiry | null {
+  const iso = ISO.exec(text)
+  if (iso !== null) {
+    const { date, time = '00:00:00', fraction = '', offset } = iso.groups as Groups
+    const clock = time.length === 5 ? `${time}:00` : time
+    return expiryOf(`${date!}T${clock}${fraction.slice(0, 4)}`, offset)
+  }
+  const us = US.exec(text)
+  if (us === null) return null
+  const { month, day, year, hour, minute = '00', second = '00', half, offset } = us.groups as Groups
+  const date = `${year!}-${month!.padStart(2, '0')}-${day!.padStart(2, '0')}`
+  if (hour === undefined) return expiryOf(`${date}T00:00:00`, offset)
+  if (Number(hour) < 1 || Number(hour) > 12) return null
+  const hours = (Number(hour) % 12) + (half!.toUpperCase() === 'PM' ? 12 : 0)
+  return expiryOf(`${date}T${String(hours).padStart(2, '0')}:${minute}:${second}`, offset)
+}
+
+type Groups = Readonly<Record<string, string | undefined>>
+
+const ISO =
+  /^(?<date>\d{4}-\d\d-\d\d)(?:[T ](?<time>\d\d:\d\d(?::\d\d)?)(?<fraction>\.\d{1,9})?\s?(?<offset>Z|[+-]\d\d:?\d\d)?)?$/i
+const US =
+  /^(?<month>\d\d?)\/(?<day>\d\d?)\/(?<year>\d{4})(?: (?<hour>\d\d?):(?<minute>\d\d)(?::(?<second>\d\d))? (?<half>[AP]M)(?: (?<offset>Z|[+-]\d\d:?\d\d))?)?$/i
+
+function expiryOf(local: string, offset: string | undefined): Expiry | null {
+  const shown = renderOffset(offset)
+  const at = Date.parse(`${local}${shown}`)
+  // The parser rolls 31 February over into March: an instant that does not read back is no date.
+  if (Number.isNaN(at) || !isRealDate(local.slice(0, 10))) return null
+  return { at, text: `${local}${shown}` }
+}
+
+function renderOffset(offset: string | undefined): string {
+  if (offset === undefined || offset.toUpperCase() === 'Z') return '+00:00'
+  return offset.includes(':') ? offset : `${offset.slice(0, 3)}:${offset.slice(3)}`
+}
+
+function isRealDate(date: string): boolean {
+  const at = Date.parse(`${date}T00:00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)
+}

@@ -1,0 +1,111 @@
+/**
+ * A tokenize payload, read: which of its values become tokens, and how the answer is put together.
+ *
+ * Source: interface.md, Tokenize, rules 1 to 4. Numbers and booleans become generic tokens as strings
+ * do, null stays null (ours).
+ */
+import type { Json, JsonObject } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { memberPath } from '../http/parse.ts'
+import { draftOfValue, parseDraft, type Draft } from './draft.ts'
+
+export interface Plan {
+  /** Values that become tokens, in the order they stand in the payload. */
+  readonly leaves: readonly Leaf[]
+
+  /** Returns the payload with leaf `i` replaced by `replies[i]`. Changes the payload it came from. */
+  readonly fill: (replies: readonly Json[]) => Json
+}
+
+export interface Leaf {
+  /** Whether the leaf is the whole payload; a token request there is answered differently. */
+  readonly root: boolean
+  /** Whether it is a plain value, answered by an id, and not a token request. */
+  readonly plain: boolean
+  /** Parses the leaf. Throws what parseDraft() throws; the errors name places in the whole payload. */
+  readonly draft: (now: number) => Draft
+}
+
+/** Finds the leaves of `payload`; throws `payload_tokens_max` when there are more than `tokensMax`. */
+export function planTokens(payload: Json, tokensMax: number): Plan {
+  const leaves: PlacedLeaf[] = []
+  const root: { it: Json } = { it: payload }
+  visit(root, 'it', null)
+  return {
+    leaves,
+    fill: (replies) => {
+      // An own member, `__proto__` included, is set as an own member: the payload has it already.
+      for (let at = 0; at < leaves.length; at++) leaves[at]!.put(replies[at]!)
+      return root.it
+    },
+  }
+
+  function visit(holder: Json[] | { [key: string]: Json }, key: string | number, up: Path): void {
+    const value = (holder as JsonObject)[key]!
+    if (typeof value === 'object' && value !== null) {
+      if (Array.isArray(value)) {
+        for (let at = 0; at < value.length; at++) visit(value, at, { up, key: at })
+        return
+      }
+      if (!isTokenRequest(value)) {
+        for (const name of Object.keys(value)) visit(value, name, { up, key: name })
+        return
+      }
+    } else if (value === null) return
+    if (leaves.length === tokensMax) {
+      throw new ServiceError('payload_tokens_max', {
+        error: [`At most ${tokensMax} tokens a request: send the rest in another.`],
+      })
+    }
+    leaves.push(new PlacedLeaf(holder, key, value, up))
+  }
+}
+
+/** The way from the root to a value; rendered only when there is an error to show. */
+type Path = { readonly up: Path; readonly key: string | number } | null
+
+class PlacedLeaf implements Leaf {
+  readonly #holder: JsonObject
+  readonly #key: string | number
+  readonly #value: string | number | boolean | JsonObject
+  readonly #path: Path
+
+  constructor(
+    holder: object,
+    key: string | number,
+    value: string | number | boolean | JsonObject,
+    path: Path,
+  ) {
+    this.#holder = holder as JsonObject
+    this.#key = key
+    this.#value = value
+    this.#path = path
+  }
+
+  get root(): boolean {
+    return this.#path === null
+  }
+
+  get plain(): boolean {
+    return typeof this.#value !== 'object'
+  }
+
+  draft(now: number): Draft {
+    if (typeof this.#value !== 'object') return draftOfValue(this.#value)
+    return parseDraft(this.#value, now, (member) => this.#memberPath(member))
+  }
+
+  put(reply: Json): void {
+    this.#holder[this.#key] = reply
+  }
+
+  #memberPath(member: string): string {
+    const steps: (string | number)[] = []
+    for (let at = this.#path; at !== null; at = at.up) steps.unshift(at.key)
+    return steps.length === 0 ? member : `${memberPath(steps)}.${member}`
+  }
+}
+
+function isTokenRequest(value: JsonObject): boolean {
+  return typeof value['type'] === 'string' && Object.hasOwn(value, 'data')
+}

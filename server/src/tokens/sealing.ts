@@ -1,0 +1,51 @@
+/**
+ * Token data into envelopes and back: one of the few files where plaintext is in hand.
+ *
+ * A short-lived member of the data (a card's security code) has an envelope of its own, so that it can
+ * be destroyed alone when its hour is over.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { CVC_LIFETIME_MS } from '../base/limits.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import type { Place, TenantKeys } from '../world/keyring.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { Draft } from './draft.ts'
+import { findTokenType } from './types/registry.ts'
+
+export type SealedData = Pick<StoredToken, 'data' | 'cvc'>
+
+/** Seals the data of `draft` for the token `id`. */
+export function sealData(keys: TenantKeys, draft: Draft, id: string, now: number): SealedData {
+  const { type, data, options } = draft
+  const place = placeOf(id, 'data', type.name, options.containers)
+  const plain = data.reveal()
+  const member = type.shortLived
+  const apart = member !== null && isJsonObject(plain) ? plain[member] : undefined
+  if (member === null || typeof apart !== 'string') {
+    return { data: keys.seal(place, new Sensitive(JSON.stringify(plain))), cvc: null }
+  }
+  const { [member]: _apart, ...rest } = plain as JsonObject
+  return {
+    data: keys.seal(place, new Sensitive(JSON.stringify(rest))),
+    cvc: {
+      envelope: keys.seal({ ...place, part: 'cvc' }, new Sensitive(apart)),
+      expiresAt: now + CVC_LIFETIME_MS,
+    },
+  }
+}
+
+/** Opens a token; a short-lived member that is past its hour is absent. Throws if it was tampered with. */
+export function openData(keys: TenantKeys, token: StoredToken, now: number): Sensitive<Json> {
+  const place = placeOf(token.id, 'data', token.type, token.containers)
+  const data = JSON.parse(keys.open(place, token.data).reveal()) as Json
+  const member = findTokenType(token.type)?.shortLived
+  const cvc = token.cvc
+  if (typeof member === 'string' && cvc !== null && cvc.expiresAt > now && isJsonObject(data)) {
+    data[member] = keys.open({ ...place, part: 'cvc' }, cvc.envelope).reveal()
+  }
+  return new Sensitive(data)
+}
+
+function placeOf(id: string, part: string, type: string, containers: readonly string[]): Place {
+  return { id, part, type, containers }
+}

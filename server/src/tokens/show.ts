@@ -1,0 +1,32 @@
+/**
+ * What a caller sees of a token's data: nothing, the evaluated mask, or all of it.
+ *
+ * Source: interface.md, Access, transforms.
+ */
+import type { Transform } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import type { Sensitive } from '../base/sensitive.ts'
+import { evaluateMask, parseMask } from '../expressions/mask.ts'
+import type { Random } from '../world/random.ts'
+import type { StoredToken } from '../world/store.ts'
+import { maskOf } from './wire.ts'
+
+/**
+ * Returns the `data` member for a reader, undefined when it is to be left out.
+ *
+ * The mask is evaluated now, over the data as it is now. A leaf whose expression fails shows itself
+ * fully masked: what cannot be masked as asked is not shown.
+ */
+export function shownData(
+  token: StoredToken,
+  data: Sensitive<Json>,
+  transform: Transform,
+  random: Random,
+): Json | undefined {
+  if (transform === 'redact') return undefined
+  if (transform === 'reveal') return data.reveal()
+  const mask = maskOf(token)
+  if (mask === null) return undefined
+  const variables = { data: data.reveal() }
+  return evaluateMask(parseMask(mask), { variables, random }, 'close')
+}

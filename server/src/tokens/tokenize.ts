@@ -1,0 +1,62 @@
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { maskedDataOf } from './derive.ts'
+import type { Draft } from './draft.ts'
+import { makeTokens, type Made } from './make-tokens.ts'
+import { planTokens } from './plan.ts'
+import { inSlices } from './slices.ts'
+import type { TokenSettings } from './token-settings.ts'
+import { renderToken, renderTwin } from './wire.ts'
+
+/**
+ * Turns `payload` into tokens and answers with its structure, each leaf replaced by its token.
+ *
+ * All tokens of a payload are stored or none is. Plain data is never in the answer, whatever the
+ * caller's rules: a token request at the root shows its evaluated `mask`, one further in shows it as
+ * `data`. `payload` is changed. Throws what planTokens(), parseDraft() and makeTokens() throw.
+ *
+ * Source: interface.md, Tokenize.
+ */
+export async function tokenize(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  payload: Json,
+  settings: TokenSettings,
+): Promise<Answer> {
+  const plan = planTokens(payload, settings.tokensMax)
+  const now = world.clock.now()
+  const drafts: Draft[] = []
+  await inSlices(world.clock, plan.leaves.length, (index) => {
+    drafts.push(plan.leaves[index]!.draft(now))
+  })
+  return makeTokens(world, caller, drafts, {
+    reply: (made, index) => {
+      const leaf = plan.leaves[index]!
+      return leaf.plain ? made.token.id : renderLeaf(world, caller, made, leaf.root, settings)
+    },
+    answer: (replies) => ok(plan.fill(replies)),
+  })
+}
+
+function renderLeaf(
+  world: Pick<World, 'random'>,
+  caller: Caller,
+  { draft, token, transform, twin }: Made,
+  root: boolean,
+  { privacyShown }: TokenSettings,
+): Json {
+  const { tenantId } = caller
+  if (twin === null) return renderTwin(token, tenantId)
+  // The mask is evaluated even for those who may not see it: one that cannot be is refused.
+  const masked = maskedDataOf(draft, world.random)
+  const shown = transform === 'redact' ? undefined : masked
+  return renderToken(token, {
+    tenantId,
+    data: root ? undefined : shown,
+    mask: root ? shown : undefined,
+    privacy: privacyShown,
+    deduplicated: twin === undefined ? undefined : true,
+  })
+}

@@ -1,0 +1,237 @@
+/**
+ * Tokens as callers write and see them: snake_case in, snake_case out.
+ *
+ * Source: interface.md, Token, and Tokens.
+ */
+import { z } from 'zod'
+import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { renderInstant } from '../base/instant.ts'
+import {
+  CONTAINERS_MAX,
+  EXPRESSION_CHARS_MAX,
+  FINGERPRINT_EXPRESSION_CHARS_MAX,
+  METADATA_ENTRIES_MAX,
+  METADATA_KEY_CHARS_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  SEARCH_INDEXES_MAX,
+  TOKEN_ID_CHARS_MAX,
+  TOKEN_ID_CHARS_MIN,
+} from '../base/limits.ts'
+import type { StoredToken } from '../world/store.ts'
+import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
+
+const anyJson = z.any().meta({ description: 'Any JSON value.' })
+
+const container = z.string().transform((text, context) => {
+  const path = parseContainer(text)
+  if (path !== null) return path
+  context.addIssue({ code: 'custom', message: `Each container must be ${CONTAINER_FORM}.` })
+  return z.NEVER
+})
+
+const metadata = z
+  .record(
+    z.string().max(METADATA_KEY_CHARS_MAX, `At most ${METADATA_KEY_CHARS_MAX} characters.`),
+    z
+      .string('Metadata values must be strings.')
+      .max(METADATA_VALUE_CHARS_MAX, `At most ${METADATA_VALUE_CHARS_MAX} characters.`),
+    'Metadata must be an object of strings.',
+  )
+  .refine((it) => Object.keys(it).length <= METADATA_ENTRIES_MAX, {
+    message: `At most ${METADATA_ENTRIES_MAX} metadata entries.`,
+  })
+  .meta({ description: 'Not secret: stored and returned as sent.' })
+
+const privacy = z.object({
+  classification: z.enum(['general', 'bank', 'pci', 'pii']).optional(),
+  impact_level: z.enum(['low', 'moderate', 'high']).optional(),
+  restriction_policy: z.enum(['mask', 'redact']).optional(),
+})
+
+/** Everything a token request may hold beside its type and data. */
+export const tokenOptions = z.object({
+  id: z
+    .string()
+    .min(TOKEN_ID_CHARS_MIN, `The id must have at least ${TOKEN_ID_CHARS_MIN} characters.`)
+    .max(TOKEN_ID_CHARS_MAX, `The id must have at most ${TOKEN_ID_CHARS_MAX} characters.`)
+    .optional()
+    .describe('An id of your own, or an alias expression.'),
+  containers: z
+    .array(container)
+    .min(1, 'Name at least one container, or leave containers out.')
+    .max(CONTAINERS_MAX, `At most ${CONTAINERS_MAX} containers.`)
+    .optional(),
+  mask: anyJson.optional().describe('What masked readers see: any JSON, its strings expressions.'),
+  metadata: metadata.optional(),
+  search_indexes: z
+    .array(z.string().max(EXPRESSION_CHARS_MAX))
+    .max(SEARCH_INDEXES_MAX, `At most ${SEARCH_INDEXES_MAX} search indexes.`)
+    .optional(),
+  fingerprint_expression: z
+    .string()
+    .max(
+      FINGERPRINT_EXPRESSION_CHARS_MAX,
+      `At most ${FINGERPRINT_EXPRESSION_CHARS_MAX} characters.`,
+    )
+    .optional(),
+  deduplicate_token: z.boolean().optional(),
+  expires_at: z.string().optional(),
+  encryption: z.record(z.string(), anyJson).optional().describe('Kept and returned as sent.'),
+  privacy: privacy.optional().describe('Deprecated: name containers instead.'),
+})
+
+export type TokenOptionsWire = z.output<typeof tokenOptions>
+
+export const tokenRequest = z
+  .object({
+    type: z.enum(TOKEN_TYPES.map((it) => it.name) as [string, ...string[]]).default('token'),
+    data: anyJson.describe('Any JSON but null for `token`; what the type asks for otherwise.'),
+    ...tokenOptions.shape,
+  })
+  .meta({ id: 'TokenRequest' })
+
+export const tokenObject = z
+  .object({
+    id: z.string(),
+    tenant_id: z.string(),
+    type: z.string(),
+    data: anyJson.optional().describe('As far as the caller may see it.'),
+    mask: anyJson.optional(),
+    metadata: metadata.optional(),
+    fingerprint: z.string().optional(),
+    fingerprint_expression: z.string().optional(),
+    search_indexes: z.array(z.string()).optional(),
+    containers: z.array(z.string()),
+    expires_at: z.string().optional(),
+    created_by: z.string().optional(),
+    created_at: z.string().optional(),
+    modified_by: z.string().optional(),
+    modified_at: z.string().optional(),
+  })
+  .meta({ id: 'Token' })
+
+export const tokenizePayload = anyJson.meta({
+  id: 'TokenizePayload',
+  description:
+    'Objects, arrays, strings and token requests, nested as you like. Every string becomes a generic token; every object with `type` and `data` becomes a token of that type.',
+})
+
+export const tokenizeAnswer = anyJson.meta({
+  id: 'TokenizeAnswer',
+  description:
+    'The payload with a token id for each plain value and a token for each token request.',
+})
+
+/** The JavaScript client sends these to tokenize as its users write them. */
+const CAMEL_CASE: Readonly<Record<string, string>> = {
+  searchIndexes: 'search_indexes',
+  fingerprintExpression: 'fingerprint_expression',
+  deduplicateToken: 'deduplicate_token',
+  expiresAt: 'expires_at',
+}
+
+/** Returns the option members of a token request, renamed and without nulls, or null if it has none. */
+export function optionMembers(request: JsonObject): JsonObject | null {
+  let members: JsonObject | null = null
+  for (const name of Object.keys(request)) {
+    if (name === 'type' || name === 'data' || request[name] === null) continue
+    const known = CAMEL_CASE[name] ?? name
+    if (!Object.hasOwn(tokenOptions.shape, known)) continue
+    members ??= {}
+    members[known] = request[name]!
+  }
+  return members
+}
+
+/** What of the options is kept to be shown again, or null when there is nothing. */
+export function keptDetails(
+  options: TokenOptionsWire,
+  expiresAt: string | null,
+): JsonObject | null {
+  const details: JsonObject = {}
+  if (options.mask !== undefined) details['mask'] = options.mask as Json
+  if (options.search_indexes !== undefined) details['search_indexes'] = options.search_indexes
+  if (options.fingerprint_expression !== undefined) {
+    details['fingerprint_expression'] = options.fingerprint_expression
+  }
+  if (options.encryption !== undefined) details['encryption'] = options.encryption as JsonObject
+  if (options.privacy !== undefined) details['privacy'] = options.privacy as JsonObject
+  if (expiresAt !== null) details['expires_at'] = expiresAt
+  return Object.keys(details).length === 0 ? null : details
+}
+
+/** The mask's expressions of a token, its own or its type's; null when it has none. */
+export function maskOf(token: StoredToken): Json {
+  return token.details?.['mask'] ?? findTokenType(token.type)?.mask ?? null
+}
+
+export interface Shown {
+  readonly tenantId: string
+  /** The data member: plaintext, masked, or undefined for none. */
+  readonly data: Json | undefined
+  /** The mask member: its expressions on /tokens, its value at the root of /tokenize. */
+  readonly mask: Json | undefined
+  /** Whether to show the deprecated `privacy` member. */
+  readonly privacy: boolean
+  /** Undefined leaves `_extras` out. */
+  readonly deduplicated: boolean | undefined
+}
+
+/** Renders a token. Members that have no value are left out, never null. */
+export function renderToken(token: StoredToken, shown: Shown): JsonObject {
+  const type = findTokenType(token.type)
+  const details = token.details
+  const wire: JsonObject = { id: token.id, tenant_id: shown.tenantId, type: token.type }
+  if (shown.data !== undefined) wire['data'] = shown.data
+  if (shown.mask !== undefined && shown.mask !== null) wire['mask'] = shown.mask
+  if (token.metadata !== null) wire['metadata'] = { ...token.metadata }
+  if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint
+  const expression =
+    details?.['fingerprint_expression'] ??
+    (type?.fingerprintExpressionShown === true ? type.fingerprintExpression : undefined)
+  if (expression !== undefined) wire['fingerprint_expression'] = expression
+  const indexes = details?.['search_indexes'] ?? type?.searchIndexes
+  if (indexes !== undefined && (indexes as Json[]).length > 0) {
+    wire['search_indexes'] = [...(indexes as Json[])]
+  }
+  wire['containers'] = [...token.containers]
+  if (details?.['expires_at'] !== undefined) wire['expires_at'] = details['expires_at']
+  wire['created_by'] = token.createdBy
+  wire['created_at'] = renderInstant(token.createdAt)
+  if (token.modifiedBy !== null) wire['modified_by'] = token.modifiedBy
+  if (token.modifiedAt !== null) wire['modified_at'] = renderInstant(token.modifiedAt)
+  if (details?.['encryption'] !== undefined) wire['encryption'] = details['encryption']
+  if (shown.privacy) wire['privacy'] = renderPrivacy(token)
+  if (shown.deduplicated !== undefined) wire['_extras'] = { deduplicated: shown.deduplicated }
+  return wire
+}
+
+/** What a caller may know of a token it was deduplicated onto and may not read. */
+export function renderTwin(token: StoredToken, tenantId: string): JsonObject {
+  const wire: JsonObject = { id: token.id, tenant_id: tenantId, type: token.type }
+  if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint
+  wire['containers'] = [...token.containers]
+  wire['_extras'] = { deduplicated: true }
+  return wire
+}
+
+/** The container that the deprecated `privacy` member asks for, or null. */
+export function privacyContainer(options: TokenOptionsWire, typeName: string): string | null {
+  const sent = options.privacy
+  if (sent === undefined) return null
+  const implied = findTokenType(typeName)!.privacy
+  return `/${sent.classification ?? implied.classification}/${sent.impact_level ?? implied.impactLevel}/`
+}
+
+function renderPrivacy(token: StoredToken): JsonObject {
+  const sent = token.details?.['privacy']
+  const implied = findTokenType(token.type)!.privacy
+  const policy = maskOf(token) === null ? 'redact' : 'mask'
+  return {
+    classification: implied.classification,
+    impact_level: implied.impactLevel,
+    restriction_policy: policy,
+    ...(isJsonObject(sent) ? sent : {}),
+  }
+}

@@ -1,0 +1,82 @@
+import { findings, type SourceFile } from './source.ts'
+
+interface Rule {
+  readonly pattern: RegExp
+  /** What to use in its place. */
+  readonly instead: string
+  /** Beginnings of the paths where it is at home. */
+  readonly allowed: readonly string[]
+}
+
+/** What would let the world in by the back door: time, chance, network, environment, output, code. */
+const RULES: readonly Rule[] = [
+  {
+    pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,
+    instead: 'take world.clock.now() in the verb and hand the instant down',
+    allowed: ['src/adapters/'],
+  },
+  {
+    pattern: /\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*(?:hrtime|uptime)\b/g,
+    instead: 'take world.clock.elapsed()',
+    allowed: ['src/adapters/'],
+  },
+  {
+    pattern: bare('setTimeout|setInterval|setImmediate'),
+    instead: 'take world.clock, or keep the waiting in an adapter',
+    allowed: ['src/adapters/'],
+  },
+  {
+    pattern: /\bAbortSignal\s*\.\s*timeout\b/g,
+    instead: 'hand in a signal, or keep the waiting in an adapter',
+    allowed: ['src/adapters/'],
+  },
+  {
+    pattern: /\bMath\s*\.\s*random\b/g,
+    instead: 'take world.random.bytes(), which is also fit for secrets',
+    allowed: [],
+  },
+  {
+    pattern:
+      /\b(?:randomBytes|randomUUID|randomUUIDv7|randomInt|randomFill|randomFillSync|getRandomValues|generateKey|generateKeySync|generateKeyPair|generateKeyPairSync)\b/g,
+    instead: 'take world.random.bytes()',
+    allowed: ['src/adapters/'],
+  },
+  {
+    pattern: bare('fetch(?=\\s*\\()'),
+    instead: 'send it through the egress adapter, which checks where it goes',
+    allowed: ['src/adapters/egress/', 'src/adapters/jail/guest/'],
+  },
+  {
+    pattern: /\bprocess\s*\.\s*env\b|\bloadEnvFile\b/g,
+    instead: 'add a field to config.ts and take it from there',
+    allowed: ['src/config.ts'],
+  },
+  {
+    pattern: bare('console(?=\\s*\\.)'),
+    instead: "take world.log, or in a command the command's writer",
+    allowed: ['src/cli/'],
+  },
+  {
+    pattern: /\bprocess\s*\.\s*(?:stdout|stderr)\b/g,
+    instead: "take world.log, or in a command the command's writer",
+    allowed: ['src/cli/', 'src/main.ts', 'src/adapters/'],
+  },
+  {
+    pattern: bare('eval(?=\\s*\\()|Function(?=\\s*\\()'),
+    instead: 'parse it; code from outside runs in the jail alone',
+    allowed: [],
+  },
+]
+
+/** Says of each global that `file` should not touch where it is and what to use in its place. */
+export function forbiddenGlobals(file: SourceFile): string[] {
+  if (!file.path.startsWith('src/')) return []
+  return RULES.filter(({ allowed }) => !allowed.some((it) => file.path.startsWith(it))).flatMap(
+    ({ pattern, instead }) => findings(file, 'code', pattern, instead),
+  )
+}
+
+/** Matches names that stand alone or belong to the global object, not members of anything else. */
+function bare(names: string): RegExp {
+  return new RegExp(`(?<![\\w$.#])(?:globalThis\\s*\\.\\s*)?(?:${names})(?![\\w$])`, 'g')
+}

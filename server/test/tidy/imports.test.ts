@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { forbiddenImports, unitOf } from './imports.ts'
+import { assertNone, SERVER, sourceFile, sourceFiles } from './source.ts'
+
+test('the source imports only along the table', () => {
+  const manifest = JSON.parse(readFileSync(path.join(SERVER, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const files = sourceFiles()
+  assert.ok(files.length > 20, `it saw ${files.length} files`)
+  const dependencies = Object.keys(manifest.dependencies)
+  assertNone(files.flatMap((it) => forbiddenImports(it, dependencies)))
+})
+
+describe('forbiddenImports()', () => {
+  const caught: [file: string, text: string][] = [
+    ['src/base/a.ts', `import { a } from '../world/a.ts'`],
+    ['src/base/a.ts', `import type { A } from '../world/a.ts'`],
+    ['src/base/a.ts', `export { a } from '../world/a.ts'`],
+    ['src/base/a.ts', `export * from '../world/a.ts'`],
+    ['src/base/a.ts', `import '../world/a.ts'`],
+    ['src/base/a.ts', `const a = await import('../world/a.ts')`],
+    ['src/base/a.ts', `type A = import('../world/a.ts').A`],
+    ['src/base/a.ts', `import {\n  a,\n} from '../world/a.ts'`],
+    ['src/world/a.ts', `import { a } from '../adapters/memory/a.ts'`],
+    ['src/world/a.contract.ts', `import { a } from '../adapters/memory/a.ts'`],
+    ['src/tokens/types/a.ts', `import { a } from '../../proxy/a.ts'`],
+    ['src/proxy/a.ts', `import { a } from '../reactors/a.ts'`],
+    ['src/adapters/sqlite/a.ts', `import { a } from '../memory/a.ts'`],
+    ['src/adapters/sqlite/a.ts', `import { a } from '../../tokens/a.ts'`],
+    ['src/adapters/jail/guest/a.ts', `import { a } from '../../../base/a.ts'`],
+    ['src/adapters/jail/guest/a.ts', `import { a } from '../a.ts'`],
+    ['src/adapters/jail/guest/a.ts', `import { z } from 'zod'`],
+    ['src/tokens/a.ts', `import { a } from '../../test/kit/a.ts'`],
+    ['src/tokens/a.ts', `import { a } from './a.test.ts'`],
+    ['src/tokens/a.ts', `import { a } from '../world/a.contract.ts'`],
+    ['src/tokens/a.ts', `import fc from 'fast-check'`],
+    ['src/tokens/a.ts', `import { connect } from 'node:net'`],
+    ['src/tokens/a.ts', `import fastify from 'fastify'`],
+    ['src/adapters/memory/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
+    ['src/tokens/a.test.ts', `import { a } from '../proxy/a.ts'`],
+    ['src/app.ts', `import { a } from './adapters/memory/a.ts'`],
+    ['src/somewhere/a.ts', ''],
+    ['src/adapters/mongo/a.ts', ''],
+  ]
+  for (const [file, text] of caught) {
+    test(`catches ${file}: ${text || 'not in the table'}`, () => {
+      assert.equal(forbiddenImports(sourceFile(file, text), DEPENDENCIES).length, 1)
+    })
+  }
+
+  const allowed: [file: string, text: string][] = [
+    ['src/base/a.ts', `import { b } from './b.ts'`],
+    ['src/base/a.ts', `// import { a } from '../world/a.ts'`],
+    ['src/base/a.ts', `const text = "import { a } from '../world/a.ts'"`],
+    ['src/base/a.ts', `const b = Array.from('../world/a.ts')`],
+    ['src/tokens/types/a.ts', `import { a } from '../plan.ts'`],
+    ['src/proxy/a.ts', `import { a } from '../tokens/a.ts'`],
+    ['src/http/a.ts', `import { connect } from 'node:net'\nimport fastify from 'fastify'`],
+    ['src/adapters/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'`],
+    ['src/adapters/jail/guest/a.ts', `import net from 'node:net'`],
+    ['src/tokens/a.ts', `import { z } from 'zod/mini'`],
+    [
+      'src/tokens/a.test.ts',
+      `import { a } from '../../test/kit/a.ts'\nimport fc from 'fast-check'`,
+    ],
+    ['src/adapters/sqlite/a.test.ts', `import { a } from '../../world/a.contract.ts'`],
+    ['src/app.ts', `import { ROUTES } from './routes.ts'`],
+    ['src/cli/serve.ts', `import { a } from '../adapters/memory/a.ts'`],
+    ['test/flows/a.test.ts', `import { a } from '../../src/adapters/sqlite/a.ts'`],
+  ]
+  for (const [file, text] of allowed) {
+    test(`lets pass ${file}: ${text}`, () => {
+      assert.deepEqual(forbiddenImports(sourceFile(file, text), DEPENDENCIES), [])
+    })
+  }
+
+  test('says where and what to do instead', () => {
+    const file = sourceFile('src/tokens/a.ts', `\nimport { connect } from 'node:net'`)
+    assert.deepEqual(forbiddenImports(file, DEPENDENCIES), [
+      'server/src/tokens/a.ts:2: imports node:net: it lives in adapters, http: go through world',
+    ])
+  })
+})
+
+test('unitOf() names folders, adapters and the files at the top', () => {
+  const units = {
+    'src/base/json.ts': 'base',
+    'src/tokens/types/card.ts': 'tokens',
+    'src/adapters/sqlite/writer.ts': 'adapters/sqlite',
+    'src/adapters/jail/guest/main.ts': 'adapters/jail/guest',
+    'src/app.test.ts': 'app',
+    'test/kit/still-world.ts': 'test',
+  }
+  for (const [file, unit] of Object.entries(units)) assert.equal(unitOf(file), unit)
+})
+
+const DEPENDENCIES = ['fastify', 'zod']

@@ -1,0 +1,143 @@
+import path from 'node:path'
+import { isTest, placeOf, type SourceFile } from './source.ts'
+
+/**
+ * Who may lean on whom: the architecture, as a table. A unit may always import from itself.
+ *
+ * A new arrow is a line here, so that it is seen in review, and a decision record that says why.
+ */
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  world: ['base'],
+  expressions: ['base', 'world'],
+  http: ['base', 'world'],
+  access: ['base', 'world', 'http'],
+  tokens: ['base', 'world', 'http', 'expressions', 'access'],
+  transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
+  proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
+  reactors: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
+
+  'adapters/memory': ['base', 'world'],
+  'adapters/sqlite': ['base', 'world'],
+  'adapters/postgres': ['base', 'world'],
+  'adapters/local-keyring': ['base', 'world'],
+  'adapters/jail': ['base', 'world', 'adapters/jail/guest'],
+  'adapters/jail/guest': [],
+  'adapters/egress': ['base', 'world'],
+  'adapters/system': ['base', 'world'],
+
+  config: ['base', 'world'],
+  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'],
+  app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
+    'routes',
+    'config',
+  ),
+  cli: ['*'],
+  main: ['*'],
+
+  test: ['*'],
+  bench: ['*'],
+  build: ['*'],
+}
+
+/** What tests beside the source may lean on besides: the reference adapter, real chance, the kit. */
+const TESTS_MAY_IMPORT = ['base', 'world', 'adapters/memory', 'adapters/system', 'test']
+
+/**
+ * Modules with a home: the units that may import them, outside tests. `adapters` means all of them.
+ *
+ * Sockets, processes, timers and each technology stay where the layout says they are.
+ */
+const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
+  'node:child_process': ['adapters', 'cli'],
+  'node:cluster': ['cli'],
+  'node:dgram': ['adapters', 'http'],
+  'node:dns': ['adapters', 'http'],
+  'node:dns/promises': ['adapters', 'http'],
+  'node:http': ['adapters', 'http'],
+  'node:http2': ['adapters', 'http'],
+  'node:https': ['adapters', 'http'],
+  'node:net': ['adapters', 'http'],
+  'node:sqlite': ['adapters/sqlite'],
+  'node:timers': ['adapters'],
+  'node:timers/promises': ['adapters'],
+  'node:tls': ['adapters', 'http'],
+  'node:worker_threads': ['adapters', 'cli'],
+  fastify: ['http'],
+  'json-p3': ['expressions'],
+  koffi: ['adapters/jail'],
+  pg: ['adapters/postgres'],
+  pino: ['adapters/system'],
+  undici: ['adapters/egress'],
+}
+
+/** Says of each import of `file` that the table does not allow what is wrong and what to do. */
+export function forbiddenImports(file: SourceFile, dependencies: readonly string[]): string[] {
+  const unit = unitOf(file.path)
+  if (!(unit in MAY_IMPORT)) {
+    return [`server/${file.path}: ${unit} is not in the table: add it to MAY_IMPORT in imports.ts`]
+  }
+  return importsOf(file).flatMap(({ specifier, position }) => {
+    const wrong = specifier.startsWith('.')
+      ? wrongArrow(file, path.posix.join(path.posix.dirname(file.path), specifier))
+      : wrongModule(file, specifier, dependencies)
+    return wrong === null ? [] : [`${placeOf(file, position)}: imports ${specifier}: ${wrong}`]
+  })
+}
+
+/** The part of the program that a file belongs to: a folder of src/, an adapter, a file at the top. */
+export function unitOf(file: string): string {
+  if (file.startsWith('src/adapters/jail/guest/')) return 'adapters/jail/guest'
+  const [top, folder, adapter] = file.replace(/(\.test|\.contract)?\.ts$/, '').split('/')
+  if (top !== 'src') return top!
+  return folder === 'adapters' ? `adapters/${adapter}` : folder!
+}
+
+function wrongArrow(file: SourceFile, target: string): string | null {
+  const [from, to] = [unitOf(file.path), unitOf(target)]
+  if (isTest(target) && !isTest(file.path)) {
+    return 'what runs may not lean on tests: move what both need into the source'
+  }
+  const allowed = [from, ...MAY_IMPORT[from]!, ...(isUnitTest(file.path) ? TESTS_MAY_IMPORT : [])]
+  if (allowed.includes(to) || allowed.includes('*')) return null
+  const may = MAY_IMPORT[from]!.join(', ') || 'nothing'
+  return `${from} may import ${may}: hand the value in, or move the word down to base or world`
+}
+
+function wrongModule(
+  file: SourceFile,
+  specifier: string,
+  dependencies: readonly string[],
+): string | null {
+  if (isTest(file.path) || !file.path.startsWith('src/')) return null
+  const unit = unitOf(file.path)
+  const builtIn = specifier.startsWith('node:')
+  const name = builtIn ? specifier : specifier.split('/', specifier[0] === '@' ? 2 : 1).join('/')
+
+  if (unit === 'adapters/jail/guest') {
+    return builtIn ? null : 'the guest is alone in there: hand it over as a file, or do without'
+  }
+  const homes = MODULE_HOMES[name]
+  if (homes !== undefined && !homes.some((it) => unit === it || unit.startsWith(`${it}/`))) {
+    return `it lives in ${homes.join(', ')}: go through world`
+  }
+  if (builtIn || dependencies.includes(name)) return null
+  return 'it is not among the dependencies of server/package.json, so a published package lacks it'
+}
+
+function isUnitTest(file: string): boolean {
+  return file.startsWith('src/') && file.endsWith('.test.ts')
+}
+
+interface Import {
+  readonly specifier: string
+  readonly position: number
+}
+
+/** Every import and re-export of a file, of types too. */
+function importsOf(file: SourceFile): Import[] {
+  return [...file.code.matchAll(/\b(?:from\s*|import\s*\(?\s*)(['"])( *)\1/g)].map((hit) => {
+    const end = hit.index + hit[0].length - 1
+    return { specifier: file.text.slice(end - hit[2]!.length, end), position: hit.index }
+  })
+}

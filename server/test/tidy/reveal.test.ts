@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
+
+/**
+ * The files that handle plaintext, each with what it needs it for. This list is the plaintext audit:
+ * a line here is a place that a reviewer of secrets has to read.
+ */
+const REVEALS: Readonly<Record<string, string>> = {}
+
+test('plaintext is revealed only in the files listed for it', () => {
+  const files = sourceFiles()
+  assert.ok(files.length > 20, `it saw ${files.length} files`)
+  assertNone(wrongReveals(files, REVEALS))
+})
+
+describe('wrongReveals()', () => {
+  const reveals = sourceFile('src/tokens/a.ts', 'data\n  .reveal()')
+
+  test('catches a file that is not listed', () => {
+    const [message] = wrongReveals([reveals], {})
+    assert.match(message!, /^server\/src\/tokens\/a\.ts:2: \.reveal: /)
+  })
+
+  test('catches a method taken without being called', () => {
+    const file = sourceFile('src/tokens/a.ts', 'const f = data.reveal')
+    assert.equal(wrongReveals([file], {}).length, 1)
+  })
+
+  test('lets pass a listed file, tests, comments and strings', () => {
+    const listed = { 'src/tokens/a.ts': 'it evaluates masks' }
+    const others = [
+      sourceFile('src/tokens/a.test.ts', 'data.reveal()'),
+      sourceFile('src/tokens/b.ts', `'reveal' // data.reveal()`),
+    ]
+    assert.deepEqual(wrongReveals([reveals, ...others], listed), [])
+  })
+
+  test('catches a file that is listed and reveals nothing', () => {
+    const listed = { 'src/tokens/a.ts': 'it evaluates masks', 'src/tokens/b.ts': 'no more' }
+    const [message] = wrongReveals([reveals, sourceFile('src/tokens/b.ts', '')], listed)
+    assert.match(message!, /^server\/src\/tokens\/b\.ts: /)
+  })
+})
+
+/** Says of each place that uses plaintext without being listed, and each file listed for nothing. */
+function wrongReveals(
+  files: readonly SourceFile[],
+  listed: Readonly<Record<string, string>>,
+): string[] {
+  const advice = 'hand the Sensitive on, or list the file in reveal.test.ts with its reason'
+  const found = files
+    .filter((it) => it.path.startsWith('src/') && !isTest(it.path))
+    .map((file) => ({ file, hits: findings(file, 'code', /\.\s*reveal\b/g, advice) }))
+  const revealing = new Set(found.filter((it) => it.hits.length > 0).map((it) => it.file.path))
+  return [
+    ...found.flatMap(({ file, hits }) => (file.path in listed ? [] : hits)),
+    ...Object.keys(listed)
+      .filter((it) => !revealing.has(it))
+      .map((it) => `server/${it}: reveals nothing: remove it from the list in reveal.test.ts`),
+  ]
+}
