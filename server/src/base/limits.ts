@@ -89,5 +89,11 @@ export const METADATA_VALUE_CHARS_MAX = 2_000
 /** How long a card security code is kept. Source: wire contract, card data. */
 export const CVC_LIFETIME_MS = 60 * 60 * 1000
 
-/** What evaluating one expression may produce. Ours. */
-export const EXPRESSION_RESULT_CHARS_MAX = 1 * MiB
+/** What evaluating one expression may produce: as much as the largest data there can be. Ours. */
+export const EXPRESSION_RESULT_CHARS_MAX = 5 * MiB
+
+/** Characters that evaluating one template or one mask may read or write, all filters together. Ours. */
+export const EXPRESSION_WORK_CHARS_MAX = 16 * MiB
+
+/** Source text of the parsed templates that are kept. Ours. */
+export const TEMPLATE_CACHE_CHARS_MAX = 1 * MiB

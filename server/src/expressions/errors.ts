@@ -1,0 +1,70 @@
+/**
+ * What can be wrong with an expression, by a word that stays the same.
+ *
+ * Neither error ever carries data or the text of an expression: an expression may hold a key, and what
+ * goes wrong in evaluation goes wrong because of what a token holds.
+ */
+const SYNTAX = {
+  expression_unclosed: 'An expression that was opened with {{ is not closed',
+  expression_empty: 'There is nothing between the braces',
+  expression_too_long: 'The text is longer than an expression may be',
+  tag_unsupported: 'Tags are not supported, only {{ expressions }}',
+  subject_invalid: 'A name, a text or a number is expected',
+  text_unclosed: 'A quoted text is not closed',
+  trailing_text: 'What follows is not part of the expression',
+  filter_name_missing: 'The name of a filter is expected',
+  filter_unknown: 'There is no filter of this name',
+  argument_missing: 'The filter needs an argument',
+  argument_surplus: 'The filter does not take so many arguments',
+  argument_invalid: 'The argument is not one that the filter takes',
+  encoder_missing: 'Bytes must be followed by to_base64 or to_base16',
+  mask_too_deep: 'The mask is nested too deeply',
+} as const
+
+export type ExpressionReason = keyof typeof SYNTAX
+
+/** Why a text is not a template. */
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError'
+  readonly reason: ExpressionReason
+  /** Characters from the start of the template. */
+  readonly position: number
+  /** Of a mask, the member that holds the template: `number`, `cards[0].number`, '' for the whole. */
+  readonly member: string
+
+  constructor(reason: ExpressionReason, position: number, member = '') {
+    super(`${SYNTAX[reason]} (at ${position})`)
+    this.reason = reason
+    this.position = position
+    this.member = member
+  }
+}
+
+const EVALUATION = {
+  argument_invalid: 'An argument is not one that the filter takes',
+  array_required: 'The filter takes an array',
+  boolean_required: 'The filter takes "true" or "false"',
+  encoding_invalid: 'The value is not encoded as the filter expects',
+  number_required: 'The filter takes a number',
+  number_out_of_range: 'The result is not a number that can be told exactly',
+  object_required: 'The filter takes an object',
+  result_too_large: 'The result is too large',
+  results_several: 'The path leads to several values',
+  text_required: 'The filter takes a text',
+  value_missing: 'The filter takes a value, and there is none',
+  value_shown: 'The result would show the whole value',
+  work_too_large: 'The evaluation takes too much work',
+} as const
+
+export type FilterReason = keyof typeof EVALUATION
+
+/** Why a template has no value over these data. */
+export class FilterError extends Error {
+  override readonly name = 'FilterError'
+  readonly reason: FilterReason
+
+  constructor(reason: FilterReason) {
+    super(EVALUATION[reason])
+    this.reason = reason
+  }
+}

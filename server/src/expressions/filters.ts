@@ -1,0 +1,160 @@
+import type { Json } from '../base/json.ts'
+import { EXPRESSION_RESULT_CHARS_MAX } from '../base/limits.ts'
+import { ExpressionError, FilterError } from './errors.ts'
+import type { Filter, Parameter, Value } from './filters/filter.ts'
+import { FILTERS } from './filters/registry.ts'
+import { parseOperand, type Operand } from './operand.ts'
+import { Reader } from './reader.ts'
+import { Run, type Scope } from './run.ts'
+
+/** What stands behind the bars of an expression: filters, each taking what the one before made. */
+export interface FilterChain {
+  /** In order; a bare path (`$.number`) is `json`. Empty when there are none. */
+  readonly names: readonly string[]
+  /** Whether the same value may give another result the next time. */
+  readonly random: boolean
+  readonly apply: (value: Json, run: Run) => Json
+}
+
+/**
+ * Parses a chain on its own, without the first bar: `json: '$.number' | last4`.
+ *
+ * For expressions whose subject is no path, such as the id of a token. `start` is where the source
+ * stands in the whole text. Throws ExpressionError.
+ */
+export function parseFilters(source: string, start = 0): FilterChain {
+  const reader = new Reader(source, start)
+  const chain = readFilters(reader)
+  if (!reader.atEnd) throw reader.error('trailing_text')
+  return chain
+}
+
+/** Applies a chain to a value that was found elsewhere. Throws FilterError. */
+export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Json {
+  return chain.apply(value, new Run(scope, false))
+}
+
+export const NO_FILTERS: FilterChain = { names: [], random: false, apply: (value) => value }
+
+/** Reads filters and the bars between them, and stops at whatever else comes. */
+export function readFilters(reader: Reader): FilterChain {
+  const calls: Call[] = []
+  do calls.push(readCall(reader))
+  while (reader.accept('|'))
+  for (const [index, { filter, position }] of calls.entries()) {
+    if (filter.bytes === 'made' && calls[index + 1]?.filter.bytes !== 'taken') {
+      throw new ExpressionError('encoder_missing', position)
+    }
+  }
+  return {
+    names: calls.map(({ name }) => name),
+    random: calls.some(({ filter }) => filter.random),
+    apply: calls.length === 1 ? applyOne(calls[0]!) : applyAll(calls),
+  }
+}
+
+interface Call {
+  readonly name: string
+  readonly position: number
+  readonly filter: Filter
+  readonly argumentsOf: (run: Run) => readonly unknown[]
+}
+
+const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
+
+function readCall(reader: Reader): Call {
+  const { position } = reader
+  const name = reader.match(NAME)
+  if (name === null) {
+    const path = reader.match(/(?=\$)/y) === null ? '' : reader.untilBar()
+    if (path === '') throw reader.error('filter_name_missing')
+    const filter = FILTERS.get('json')!
+    const argumentsOf = bind(filter, [{ operand: literal(path), position }], position)
+    return { name: 'json', position, filter, argumentsOf }
+  }
+  const filter = FILTERS.get(name)
+  if (filter === undefined) throw new ExpressionError('filter_unknown', position)
+  return { name, position, filter, argumentsOf: bind(filter, readArguments(reader), position) }
+}
+
+interface Argument {
+  readonly operand: Operand
+  readonly position: number
+}
+
+function readArguments(reader: Reader): Argument[] {
+  const given: Argument[] = []
+  if (!reader.accept(':')) return given
+  do given.push({ position: reader.position, operand: parseOperand(reader) })
+  while (reader.accept(','))
+  return given
+}
+
+function literal(value: Json): Operand {
+  return { constant: { value }, read: () => value }
+}
+
+/** Checks what a filter is given; literals are read here, once, and what is wrong with them is found. */
+function bind(filter: Filter, given: readonly Argument[], position: number): Call['argumentsOf'] {
+  const { parameters } = filter
+  const surplus = given[parameters.length]
+  if (surplus !== undefined) throw new ExpressionError('argument_surplus', surplus.position)
+  const fixed: unknown[] = []
+  const moving: { readonly index: number; readonly read: (run: Run) => unknown }[] = []
+  for (const [index, parameter] of parameters.entries()) {
+    const argument = given[index] ?? { operand: literal(null), position }
+    if (index >= given.length && !parameter.optional) {
+      throw new ExpressionError('argument_missing', position)
+    }
+    const { constant, read } = argument.operand
+    if (constant === undefined)
+      moving.push({ index, read: (run) => parameter.read(read(run), run) })
+    fixed.push(constant && readLiteral(parameter, constant.value, argument.position))
+  }
+  if (moving.length === 0) return () => fixed
+  return (run) => {
+    const args = fixed.slice()
+    for (const { index, read } of moving) args[index] = read(run)
+    return args
+  }
+}
+
+function readLiteral(parameter: Parameter<unknown>, value: Json, position: number): unknown {
+  try {
+    return parameter.read(value, null)
+  } catch (error) {
+    if (error instanceof FilterError) throw new ExpressionError('argument_invalid', position)
+    throw error
+  }
+}
+
+function applyOne(call: Call): FilterChain['apply'] {
+  return (value, run) => jsonOf(applyCall(call, value, run))
+}
+
+function applyAll(calls: readonly Call[]): FilterChain['apply'] {
+  return (value, run) => {
+    let result: Value = value
+    for (const call of calls) result = applyCall(call, result, run)
+    return jsonOf(result)
+  }
+}
+
+/** A call costs a little, and the longer of the texts that go in and come out. */
+function applyCall({ filter, argumentsOf }: Call, input: Value, run: Run): Value {
+  const result = filter.apply(input, argumentsOf(run), run)
+  const taken = typeof input === 'string' ? input.length : 0
+  const made = typeof result === 'string' ? result.length : 0
+  if (made > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
+  run.spend(CALL + Math.max(taken, made))
+  return result
+}
+
+/** One call of a filter, in characters of work. */
+const CALL = 16
+
+/** Bytes are never left over: the parser saw to it that who makes them is followed by who takes them. */
+function jsonOf(value: Value): Json {
+  if (value instanceof Uint8Array) throw new Error('Cannot end an expression: bytes are left over')
+  return value
+}

@@ -1,0 +1,100 @@
+/** Filters between texts, bytes and the forms in which they travel. */
+import { createHmac } from 'node:crypto'
+import { FilterError } from '../errors.ts'
+import { textOf } from '../text.ts'
+import { filter, textFilter, type Filter, type Parameter } from './filter.ts'
+
+/** Names as they are documented, to the names of node:crypto. */
+const ALGORITHMS = new Map([
+  ['sha-1', 'sha1'],
+  ['sha-256', 'sha256'],
+  ['sha-512', 'sha512'],
+])
+
+const algorithm: Parameter<string> = {
+  optional: false,
+  read(value) {
+    const name = typeof value === 'string' ? ALGORITHMS.get(value.toLowerCase()) : undefined
+    if (name === undefined) throw new FilterError('argument_invalid')
+    return name
+  },
+}
+
+/** A text that is not empty: an empty key would make a keyed hash a plain one. */
+const key: Parameter<string> = {
+  optional: false,
+  read(value) {
+    if (typeof value !== 'string' || value === '') throw new FilterError('argument_invalid')
+    return value
+  },
+}
+
+export const encodingFilters: Readonly<Record<string, Filter>> = {
+  hmac: {
+    ...filter([algorithm, key], (input, [algorithm, key], run) => {
+      if (input === null) throw new FilterError('value_missing')
+      return createHmac(algorithm, key).update(textOf(input, run)).digest()
+    }),
+    bytes: 'made',
+  },
+  to_base16: encoder((bytes) => bytes.toString('hex').toUpperCase()),
+  to_base64: encoder((bytes) => bytes.toString('base64')),
+
+  base64_encode: textFilter([], (it) => Buffer.from(it).toString('base64')),
+  base64_url_safe_encode: textFilter([], (it) =>
+    Buffer.from(it).toString('base64').replaceAll('+', '-').replaceAll('/', '_'),
+  ),
+  base64_decode: textFilter([], (it) => decodeBase64(it, /^[A-Za-z0-9+/]*={0,2}$/)),
+  base64_url_safe_decode: textFilter([], (it) => decodeBase64(it, /^[A-Za-z0-9_-]*={0,2}$/)),
+
+  url_encode: textFilter([], (it) =>
+    encodeURIComponent(it.toWellFormed())
+      .replaceAll('%20', '+')
+      .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`),
+  ),
+  url_decode: textFilter([], (it) => {
+    try {
+      return decodeURIComponent(it.replaceAll('+', ' '))
+    } catch {
+      throw new FilterError('encoding_invalid')
+    }
+  }),
+
+  escape: textFilter([], (it) => it.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign]!)),
+  escape_once: textFilter([], (it) =>
+    it.replaceAll(/[<>"']|&(?!(?:[a-zA-Z]+|#\d+);)/g, (sign) => ENTITIES[sign]!),
+  ),
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Takes bytes from a filter that makes them, or the UTF-8 bytes of a text. */
+function encoder(encode: (bytes: Buffer) => string): Filter {
+  return {
+    parameters: [],
+    bytes: 'taken',
+    apply(input, _args, run) {
+      if (input === null) throw new FilterError('value_missing')
+      return encode(
+        input instanceof Uint8Array ? Buffer.from(input) : Buffer.from(textOf(input, run)),
+      )
+    },
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decodeBase64(encoded: string, form: RegExp): string {
+  if (!form.test(encoded)) throw new FilterError('encoding_invalid')
+  try {
+    return utf8.decode(Buffer.from(encoded, 'base64'))
+  } catch {
+    throw new FilterError('encoding_invalid')
+  }
+}

@@ -1,0 +1,98 @@
+/** The string filters of Liquid. A value that is no text is taken in its text form; null is empty. */
+import type { Run } from '../run.ts'
+import { charactersOf, cut, lengthOf } from '../text.ts'
+import { count, integer, optional, text, textFilter, type Filter } from './filter.ts'
+
+const empty = optional(text, '')
+
+export const textFilters: Readonly<Record<string, Filter>> = {
+  append: textFilter([text], (it, [end]) => it + end),
+  prepend: textFilter([text], (it, [start]) => start + it),
+  upcase: textFilter([], (it) => it.toUpperCase()),
+  downcase: textFilter([], (it) => it.toLowerCase()),
+  capitalize: textFilter(
+    [],
+    (it) => cut(it, 0, 1).toUpperCase() + cut(it, 1, it.length).toLowerCase(),
+  ),
+  strip: textFilter([], (it) => it.trim()),
+  lstrip: textFilter([], (it) => it.trimStart()),
+  rstrip: textFilter([], (it) => it.trimEnd()),
+  strip_newlines: textFilter([], (it) => it.replaceAll(/\r?\n/g, '')),
+  newline_to_br: textFilter([], (it) => it.replaceAll(/\r?\n/g, '<br />\n')),
+  strip_html: textFilter([], stripHtml),
+
+  // Without a second argument, replacing removes: a default search index is written so.
+  replace: textFilter([text, empty], (it, [old, fresh], run) => replaceAll(it, old, fresh, run)),
+  replace_first: textFilter([text, empty], (it, [old, fresh]) => {
+    return replaceAt(it, it.indexOf(old), old, fresh)
+  }),
+  replace_last: textFilter([text, empty], (it, [old, fresh]) => {
+    return replaceAt(it, it.lastIndexOf(old), old, fresh)
+  }),
+  remove: textFilter([text], (it, [old], run) => replaceAll(it, old, '', run)),
+  remove_first: textFilter([text], (it, [old]) => replaceAt(it, it.indexOf(old), old, '')),
+  remove_last: textFilter([text], (it, [old]) => replaceAt(it, it.lastIndexOf(old), old, '')),
+
+  split: textFilter([text], (it, [separator]) => split(it, separator)),
+  truncate: textFilter([optional(count, 50), optional(text, '...')], (it, [length, end]) => {
+    if (lengthOf(it) <= length) return it
+    return cut(it, 0, Math.max(length - lengthOf(end), 0)) + end
+  }),
+  truncatewords: textFilter([optional(integer, 15), optional(text, '...')], (it, [words, end]) => {
+    const all = it.trim().split(/\s+/)
+    const shown = Math.max(words, 1)
+    return all.length <= shown ? it : all.slice(0, shown).join(' ') + end
+  }),
+}
+
+function replaceAll(it: string, old: string, fresh: string, run: Run): string {
+  const parts = old === '' ? ['', ...charactersOf(it), ''] : it.split(old)
+  run.write(it.length + (parts.length - 1) * fresh.length)
+  return parts.join(fresh)
+}
+
+function replaceAt(it: string, position: number, old: string, fresh: string): string {
+  if (position < 0) return it
+  return it.slice(0, position) + fresh + it.slice(position + old.length)
+}
+
+/** Splits as Liquid does: a space stands for any white space, and nothing empty is left at the end. */
+function split(it: string, separator: string): string[] {
+  if (separator === '') return charactersOf(it)
+  const parts = separator === ' ' ? it.trimStart().split(/\s+/) : it.split(separator)
+  while (parts.at(-1) === '') parts.pop()
+  return parts
+}
+
+/** From the mark that opens a stretch of HTML that is no text to the one that closes it. */
+const HTML = [
+  ['<script', '</script>'],
+  ['<style', '</style>'],
+  ['<!--', '-->'],
+  ['<', '>'],
+] as const
+
+/** Leaves out tags, comments, scripts and styles. It makes no untrusted text safe to show. */
+function stripHtml(it: string): string {
+  // Searched once and not found, a closing mark is nowhere further on: this keeps the scan linear.
+  const nowhere = new Set<string>()
+  let kept = ''
+  let position = 0
+  for (;;) {
+    const opened = it.indexOf('<', position)
+    if (opened < 0) return kept + it.slice(position)
+    kept += it.slice(position, opened)
+    let end = -1
+    for (const [open, close] of HTML) {
+      if (nowhere.has(close) || !it.startsWith(open, opened)) continue
+      const found = it.indexOf(close, opened + open.length)
+      if (found >= 0) {
+        end = found + close.length
+        break
+      }
+      nowhere.add(close)
+    }
+    if (end < 0) return kept + it.slice(opened)
+    position = end
+  }
+}

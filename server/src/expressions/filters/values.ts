@@ -1,0 +1,66 @@
+/** Filters that take a value out of another, or give it another type. */
+import type { Json } from '../../base/json.ts'
+import { FilterError } from '../errors.ts'
+import { parseJsonPath, type JsonPath } from '../json-path.ts'
+import { lengthOf, textOf } from '../text.ts'
+import {
+  any,
+  character,
+  count,
+  filter,
+  secretFilter,
+  type Filter,
+  type Parameter,
+} from './filter.ts'
+import { numberOf } from './numbers.ts'
+
+const path: Parameter<JsonPath> = {
+  optional: false,
+  read(value) {
+    const parsed = typeof value === 'string' ? parseJsonPath(value) : null
+    if (parsed === null) throw new FilterError('argument_invalid')
+    return parsed
+  },
+}
+
+const stringify = filter([], (it, _args, run) => (it === null ? null : textOf(it, run)))
+
+export const valueFilters: Readonly<Record<string, Filter>> = {
+  json: filter([path], (it, [path], run) => {
+    const found = path(it, run)
+    if (found.length > 1) throw new FilterError('results_several')
+    return found[0] ?? null
+  }),
+  stringify,
+  json_stringify: stringify,
+  to_string: secretFilter([], (it) => it),
+  to_number: filter([], (it) => (it === null ? null : numberOf(it))),
+  to_boolean: filter([], (it) => {
+    if (it === null || typeof it === 'boolean') return it
+    if (it === 'true' || it === 'false') return it === 'true'
+    throw new FilterError('boolean_required')
+  }),
+  default: filter([any], (it, [otherwise]) => (isBlank(it) ? otherwise : it)),
+  pad_left: secretFilter([count, character], (it, [length, character], run) => {
+    return padding(it, length, character, run) + it
+  }),
+  pad_right: secretFilter([count, character], (it, [length, character], run) => {
+    return it + padding(it, length, character, run)
+  }),
+}
+
+function padding(
+  it: string,
+  length: number,
+  character: string,
+  run: Parameters<Filter['apply']>[2],
+) {
+  const missing = Math.max(length - lengthOf(it), 0)
+  run.write(missing * character.length)
+  return character.repeat(missing)
+}
+
+function isBlank(it: Json): boolean {
+  if (it === null || it === false || it === '') return true
+  return typeof it === 'object' && Object.keys(it).length === 0
+}

@@ -1,0 +1,241 @@
+/**
+ * JSONPath (RFC 9535), as the filter `json` speaks it.
+ *
+ * json-p3 parses; we evaluate what it parsed, ourselves, because a path runs over a caller's data and
+ * must stop when it has done enough work. `match` and `search` are left out: they would run a pattern
+ * that a caller wrote. The one older notation that the standard dropped and people still write,
+ * `[(@.length-1)]`, is read as `[-1]`.
+ */
+import { JSONPathEnvironment, TokenKind, jsonpath } from 'json-p3'
+import { LRUCache } from 'lru-cache'
+import type { Json } from '../base/json.ts'
+import { EXPRESSION_CHARS_MAX } from '../base/limits.ts'
+import type { Run } from './run.ts'
+
+/** Returns the values a path leads to, in document order. Throws `work_too_large`. */
+export type JsonPath = (value: Json, run: Run) => Json[]
+
+type Segment = jsonpath.JSONPathSegment
+type Selector = jsonpath.JSONPathSelector
+type FilterExpression = jsonpath.expressions.FilterExpression
+
+/** What a query of a filter starts from, and the work all of it spends. */
+interface Context {
+  readonly root: Json
+  readonly current: Json
+  readonly run: Run
+}
+
+/** One step to one value, in characters of work. */
+const STEP = 16
+
+const environment = new JSONPathEnvironment()
+environment.functionRegister.delete('match')
+environment.functionRegister.delete('search')
+
+const cache = new LRUCache<string, JsonPath>({ max: 500 })
+
+/** Returns null when `path` is not a JSONPath. */
+export function parseJsonPath(path: string): JsonPath | null {
+  const known = cache.get(path)
+  if (known !== undefined) return known
+  const segments = parse(path) ?? parse(path.replaceAll(/\[\(@\.length ?- ?(\d+)\)\]/g, '[-$1]'))
+  if (segments === null) return null
+  const parsed: JsonPath = (value, run) =>
+    follow(segments, value, { root: value, current: value, run })
+  cache.set(path, parsed)
+  return parsed
+}
+
+function parse(path: string): readonly Segment[] | null {
+  if (path.length > EXPRESSION_CHARS_MAX) return null
+  try {
+    return environment.compile(path.trim()).segments
+  } catch {
+    // json-p3 has an error for every way to be wrong, and recursion of its own; any of them is a no.
+    return null
+  }
+}
+
+function follow(segments: readonly Segment[], from: Json, context: Context): Json[] {
+  let values = [from]
+  for (const segment of segments) {
+    const next: Json[] = []
+    const take = (value: Json): void => {
+      for (const selector of segment.selectors) select(selector, value, context, next)
+    }
+    for (const value of values) {
+      if (segment.token.kind === TokenKind.DDOT) descend(value, take, context.run)
+      else take(value)
+    }
+    values = next
+  }
+  return values
+}
+
+function descend(value: Json, take: (value: Json) => void, run: Run): void {
+  run.spend(STEP)
+  take(value)
+  for (const child of childrenOf(value)) descend(child, take, run)
+}
+
+function select(selector: Selector, value: Json, context: Context, into: Json[]): void {
+  context.run.spend(STEP)
+  if (selector instanceof jsonpath.selectors.NameSelector) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+    if (Object.hasOwn(value, selector.name)) into.push(value[selector.name]!)
+  } else if (selector instanceof jsonpath.selectors.IndexSelector) {
+    const item = Array.isArray(value) ? value.at(selector.index) : undefined
+    if (item !== undefined) into.push(item)
+  } else if (selector instanceof jsonpath.selectors.WildcardSelector) {
+    for (const child of childrenOf(value)) {
+      context.run.spend(STEP)
+      into.push(child)
+    }
+  } else if (selector instanceof jsonpath.selectors.SliceSelector) {
+    if (!Array.isArray(value)) return
+    for (const index of indexesOf(selector, value.length)) {
+      context.run.spend(STEP)
+      into.push(value[index]!)
+    }
+  } else if (selector instanceof jsonpath.selectors.FilterSelector) {
+    for (const child of childrenOf(value)) {
+      context.run.spend(STEP)
+      if (holds(selector.expression, { ...context, current: child })) into.push(child)
+    }
+  } else throw new Error('Cannot follow the path: the selector is not known')
+}
+
+function childrenOf(value: Json): Json[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Array.isArray(value) ? value : Object.values(value)
+}
+
+/** RFC 9535, section 2.3.4.2.2. */
+function* indexesOf(
+  slice: jsonpath.selectors.SliceSelector,
+  length: number,
+): Generator<number, void> {
+  const step = slice.step ?? 1
+  if (step === 0) return
+  const within = (index: number, low: number, high: number): number =>
+    Math.min(Math.max(index < 0 ? length + index : index, low), high)
+  if (step > 0) {
+    const end = within(slice.stop ?? length, 0, length)
+    for (let index = within(slice.start ?? 0, 0, length); index < end; index += step) yield index
+  } else {
+    const end = slice.stop === undefined ? -1 : within(slice.stop, -1, length - 1)
+    const start = slice.start === undefined ? length - 1 : within(slice.start, -1, length - 1)
+    for (let index = start; index > end; index += step) yield index
+  }
+}
+
+/** Whether a test of a filter is met. */
+function holds(expression: FilterExpression, context: Context): boolean {
+  const { expressions } = jsonpath
+  if (expression instanceof expressions.LogicalExpression) {
+    return holds(expression.expression, context)
+  }
+  if (expression instanceof expressions.PrefixExpression) return !holds(expression.right, context)
+  if (expression instanceof expressions.FilterQuery) return nodesOf(expression, context).length > 0
+  if (expression instanceof expressions.InfixExpression) {
+    const { left, operator, right } = expression
+    if (operator === '&&') return holds(left, context) && holds(right, context)
+    if (operator === '||') return holds(left, context) || holds(right, context)
+    return compare(valueOf(left, context), operator, valueOf(right, context), context.run)
+  }
+  throw new Error('Cannot follow the path: the test is not known')
+}
+
+function nodesOf(query: FilterExpression, context: Context): Json[] {
+  const { FilterQuery, RootQuery } = jsonpath.expressions
+  if (!(query instanceof FilterQuery)) {
+    throw new Error('Cannot follow the path: the query is not known')
+  }
+  const from = query instanceof RootQuery ? context.root : context.current
+  return follow(query.path.segments, from, context)
+}
+
+/** What is compared; undefined when there is nothing. */
+function valueOf(expression: FilterExpression, context: Context): Json | undefined {
+  const { expressions } = jsonpath
+  if (expression instanceof expressions.NullLiteral) return null
+  if (
+    expression instanceof expressions.StringLiteral ||
+    expression instanceof expressions.NumberLiteral ||
+    expression instanceof expressions.BooleanLiteral
+  ) {
+    return expression.value
+  }
+  if (!(expression instanceof expressions.FunctionExtension)) {
+    return nodesOf(expression, context)[0]
+  }
+  const argument = expression.args[0]!
+  if (expression.name === 'length') return sizeOf(valueOf(argument, context), context.run)
+  const nodes = nodesOf(argument, context)
+  if (expression.name === 'count') return nodes.length
+  if (expression.name === 'value') return nodes.length === 1 ? nodes[0] : undefined
+  throw new Error('Cannot follow the path: the function is not known')
+}
+
+function sizeOf(value: Json | undefined, run: Run): number | undefined {
+  if (typeof value === 'string') {
+    run.spend(value.length)
+    return Array.from(value).length
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  if (Array.isArray(value)) return value.length
+  const { length } = Object.keys(value)
+  run.spend(length * STEP)
+  return length
+}
+
+function compare(
+  left: Json | undefined,
+  operator: string,
+  right: Json | undefined,
+  run: Run,
+): boolean {
+  switch (operator) {
+    case '==':
+      return equal(left, right, run)
+    case '!=':
+      return !equal(left, right, run)
+    case '<':
+      return less(left, right, run)
+    case '>':
+      return less(right, left, run)
+    case '<=':
+      return less(left, right, run) || equal(left, right, run)
+    default:
+      return less(right, left, run) || equal(left, right, run)
+  }
+}
+
+function less(left: Json | undefined, right: Json | undefined, run: Run): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    run.spend(Math.min(left.length, right.length))
+    return left < right
+  }
+  return typeof left === 'number' && typeof right === 'number' && left < right
+}
+
+function equal(left: Json | undefined, right: Json | undefined, run: Run): boolean {
+  run.spend(1)
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length !== right.length) return false
+    run.spend(left.length)
+    return left === right
+  }
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) {
+    return left === right
+  }
+  if (Array.isArray(left) || Array.isArray(right)) {
+    if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length) return false
+    return left.every((item, index) => equal(item, right[index], run))
+  }
+  const names = Object.keys(left)
+  run.spend(names.length * STEP)
+  if (names.length !== Object.keys(right).length) return false
+  return names.every((name) => Object.hasOwn(right, name) && equal(left[name], right[name], run))
+}

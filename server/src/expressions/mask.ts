@@ -1,0 +1,108 @@
+/**
+ * Masks: JSON whose texts are templates, evaluated to what may be seen of a token.
+ *
+ * A mask fails closed. An expression that holds more than the language knows is accepted, since clients
+ * send such (`{{ data.number, reveal_last: 4 }}`), but shows an `X` for each character of its value and
+ * nothing more; lax readings of the same text would show all of it.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { ExpressionError, FilterError } from './errors.ts'
+import { evaluateExpression, type Expression } from './expression.ts'
+import { Run, type Scope } from './run.ts'
+import { evaluateParts, parseLoosely, type Template } from './template.ts'
+import { hide, sizeOf, textOf } from './text.ts'
+
+export interface Mask {
+  /** Returns the mask's value in one run; `one` evaluates its expressions. */
+  readonly render: (run: Run, one: Evaluate) => Json
+}
+
+type Evaluate = (expression: Expression, run: Run) => Json
+
+/**
+ * Parses a mask: objects and arrays keep their form, texts are templates, other leaves are literal.
+ *
+ * Throws ExpressionError, whose `member` leads to the text that is wrong.
+ */
+export function parseMask(mask: Json): Mask {
+  return { render: parseNode(mask, '', 0) }
+}
+
+/**
+ * Returns what may be seen.
+ *
+ * With `throw`, an expression whose filter fails throws FilterError: a mask is tried this way when it is
+ * made. With `close`, such an expression is hidden instead, an `X` for each character of what it is
+ * about: data may have changed since, and a reader must get an answer that shows nothing.
+ */
+export function evaluateMask(mask: Mask, scope: Scope, onError: 'throw' | 'close'): Json {
+  return mask.render(new Run(scope, true), onError === 'throw' ? evaluateOrHide : evaluateClosed)
+}
+
+function parseNode(node: Json, member: string, depth: number): Mask['render'] {
+  if (typeof node === 'string') return renderTemplate(parseText(node, member))
+  if (typeof node !== 'object' || node === null) return () => node
+  if (depth === JSON_DEPTH_MAX) throw new ExpressionError('mask_too_deep', 0, member)
+  if (!isJsonObject(node)) {
+    const items = node.map((item, index) => parseNode(item, `${member}[${index}]`, depth + 1))
+    return (run, one) => items.map((render) => render(run, one))
+  }
+  const names = Object.keys(node)
+  const members = names.map((name) => {
+    return parseNode(node[name]!, member === '' ? name : `${member}.${name}`, depth + 1)
+  })
+  // Assigned, this one name would set the prototype.
+  if (names.includes('__proto__')) {
+    return (run, one) => Object.fromEntries(members.map((it, i) => [names[i]!, it(run, one)]))
+  }
+  return (run, one) => {
+    const result: JsonObject = {}
+    for (let i = 0; i < names.length; i++) result[names[i]!] = members[i]!(run, one)
+    return result
+  }
+}
+
+function parseText(text: string, member: string): Template {
+  try {
+    return parseLoosely(text)
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    throw new ExpressionError(error.reason, error.position, member)
+  }
+}
+
+/** A leaf spends for what it shows, so that a mask cannot repeat the data without end. */
+function renderTemplate(template: Template): Mask['render'] {
+  const { literal } = template
+  if (literal !== null) return () => literal
+  return (run, one) => {
+    try {
+      const value = evaluateParts(template, run, one)
+      run.spend(sizeOf(value))
+      return value
+    } catch (error) {
+      // What even hiding is too much work for is not there.
+      if (error instanceof FilterError && one === evaluateClosed) return null
+      throw error
+    }
+  }
+}
+
+function evaluateOrHide(expression: Expression, run: Run): Json {
+  const value = evaluateExpression(expression, run)
+  return expression.trailingAt === null ? value : hidden(value, run)
+}
+
+function evaluateClosed(expression: Expression, run: Run): Json {
+  try {
+    return evaluateOrHide(expression, run)
+  } catch (error) {
+    if (!(error instanceof FilterError)) throw error
+    return hidden(expression.subject.read(run), run)
+  }
+}
+
+function hidden(value: Json, run: Run): Json {
+  return value === null ? null : hide(textOf(value, run))
+}

@@ -1,0 +1,88 @@
+import type { Json } from '../base/json.ts'
+import type { Reader } from './reader.ts'
+import type { Run, Variables } from './run.ts'
+import { lengthOf } from './text.ts'
+
+/** What an expression starts with, and what a filter is given: a path into the data, or a literal. */
+export interface Operand {
+  /** Of a literal, its value. */
+  readonly constant?: { readonly value: Json }
+  readonly read: (run: Run) => Json
+}
+
+const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff-]*/y
+const MEMBER = /[\w\u0080-\uffff-]+/y
+const NUMBER = /-?\d+(?:\.\d+)?/y
+const INDEX = /-?\d+/y
+
+/**
+ * Reads a literal (`'text'`, `"text"`, `12`, `-1.5`, `true`, `false`, `nil`, `null`) or a path
+ * (`data`, `data.name`, `data['any name']`, `data.cards[0]`, counted from the end when negative).
+ *
+ * Paths see what the data own and nothing else: a name that is not there is null, all the way down.
+ * Texts and arrays have a `size`, arrays a `first` and a `last`. Throws `subject_invalid`.
+ */
+export function parseOperand(reader: Reader): Operand {
+  const text = reader.quoted()
+  if (text !== null) return constant(text)
+  const number = reader.match(NUMBER)
+  if (number !== null) return constant(Number(number))
+  const name = reader.match(NAME)
+  if (name === null) throw reader.error('subject_invalid')
+  if (name === 'true' || name === 'false') return constant(name === 'true')
+  if (name === 'nil' || name === 'null') return constant(null)
+  return pathOf(name, parseSteps(reader))
+}
+
+function parseSteps(reader: Reader): (string | number)[] {
+  const steps: (string | number)[] = []
+  for (;;) {
+    if (reader.accept('.')) {
+      const name = reader.match(MEMBER)
+      if (name === null) throw reader.error('subject_invalid')
+      steps.push(name)
+    } else if (reader.accept('[')) {
+      const name = reader.quoted()
+      const index = name === null ? reader.match(INDEX) : null
+      if (name === null && index === null) throw reader.error('subject_invalid')
+      steps.push(name ?? Number(index))
+      if (!reader.accept(']')) throw reader.error('subject_invalid')
+    } else return steps
+  }
+}
+
+function constant(value: Json): Operand {
+  return { constant: { value }, read: () => value }
+}
+
+function pathOf(variable: string, steps: readonly (string | number)[]): Operand {
+  const [first] = steps
+  if (first === undefined) return { read: (run) => variableOf(run.variables, variable) }
+  if (steps.length === 1) {
+    return { read: (run) => memberOf(variableOf(run.variables, variable), first) }
+  }
+  return {
+    read: (run) => {
+      let value = variableOf(run.variables, variable)
+      for (const step of steps) value = memberOf(value, step)
+      return value
+    },
+  }
+}
+
+function variableOf(variables: Variables, name: string): Json {
+  if (name === 'data') return variables.data
+  if (name === 'metadata') return variables.metadata ?? null
+  return null
+}
+
+function memberOf(value: Json, step: string | number): Json {
+  if (typeof value === 'string') return step === 'size' ? lengthOf(value) : null
+  if (typeof value !== 'object' || value === null) return null
+  if (!Array.isArray(value)) return Object.hasOwn(value, step) ? (value[step] ?? null) : null
+  if (typeof step === 'number') return value.at(step) ?? null
+  if (step === 'size') return value.length
+  if (step === 'first') return value[0] ?? null
+  if (step === 'last') return value.at(-1) ?? null
+  return null
+}

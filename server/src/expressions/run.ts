@@ -1,0 +1,47 @@
+import type { Json } from '../base/json.ts'
+import { EXPRESSION_RESULT_CHARS_MAX, EXPRESSION_WORK_CHARS_MAX } from '../base/limits.ts'
+import type { Random } from '../world/random.ts'
+import { FilterError } from './errors.ts'
+
+/** What an expression may speak about, and where its aliases get their chance from. */
+export interface Scope {
+  readonly variables: Variables
+  readonly random: Random
+}
+
+export interface Variables {
+  readonly data: Json
+  readonly metadata?: Json
+}
+
+/**
+ * One evaluation of a template, or of all of a mask: its scope, and the work it may still do.
+ *
+ * Work is counted in characters read or written. Whatever repeats, copies or searches spends first, so
+ * that no expression, however it is put together, holds the event loop for long.
+ */
+export class Run {
+  readonly variables: Variables
+  readonly random: Random
+  /** Whether the result is shown to someone who may not see the data. */
+  readonly masking: boolean
+  #left = EXPRESSION_WORK_CHARS_MAX
+
+  constructor(scope: Scope, masking: boolean) {
+    this.variables = scope.variables
+    this.random = scope.random
+    this.masking = masking
+  }
+
+  /** Throws `work_too_large` when nothing is left. */
+  spend(chars: number): void {
+    this.#left -= chars
+    if (this.#left < 0) throw new FilterError('work_too_large')
+  }
+
+  /** Spends for writing `chars` characters; throws `result_too_large` when a result may not be so long. */
+  write(chars: number): void {
+    if (chars > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
+    this.spend(chars)
+  }
+}
