@@ -103,6 +103,6 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       body: { name: 'test', type: 'private', ...application },
     })
     if (reply.status !== 201) throw new Error(`Cannot make an application: ${reply.text}`)
-    return String(reply.json()['key'])
+    return reply.json()['key'] as string
   }
 }
