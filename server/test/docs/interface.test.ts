@@ -22,11 +22,12 @@ test('every example of the interface answers what the page says, in order, in on
   const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
   bindings.bind('$MANAGEMENT_KEY', apiKey)
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
-  for (const [name, application] of [
+  const applications: [name: string, application: JsonObject][] = [
     ['$KEY', { type: 'private', permissions: ['token:create', 'token:read'] }],
     ['$REVEAL_KEY', { type: 'private', rules: [rule] }],
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
-  ] as const) {
+  ]
+  for (const [name, application] of applications) {
     bindings.bind(name, await keyFor({ name: name.slice(1), ...application }))
   }
 
