@@ -16,14 +16,14 @@ export interface AppSettings extends RouteSettings {
 }
 
 export function createApp(outside: World, settings: AppSettings): FastifyInstance {
-  const { identify, store } = identifier(outside)
-  const world: World = { ...outside, store }
+  const identities = identifier(outside)
+  const world: World = { ...outside, store: identities.store }
   return createServer({
     world,
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings),
     doorkeeper: {
-      identify,
+      identify: identities.identify.bind(identities),
       mayAnywhere,
       replay: (caller) => replay(world, caller),
       remember: async (caller, answer) => {

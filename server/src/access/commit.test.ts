@@ -5,6 +5,7 @@ import { callerWith, stillWorld, watched } from '../../test/kit/still-world.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import type { Caller } from '../base/access.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
+import type { Answer } from '../http/endpoint.ts'
 import type { Change } from '../world/store.ts'
 import { commit, replay } from './commit.ts'
 
@@ -117,7 +118,7 @@ test('replay() gives back any answer as it was', async () => {
   await fc.assert(
     fc.asyncProperty(answer, async (it) => {
       const world = stillWorld()
-      await commit(world, repeating('a'), [], it)
+      await commit(world, repeating('a'), [], it as Answer)
       const again = await replay(world, repeating('a'))
       assert.equal(JSON.stringify(again), JSON.stringify(it))
     }),
