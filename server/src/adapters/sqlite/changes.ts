@@ -187,12 +187,11 @@ function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
   return Buffer.concat(indexes.flatMap((hash) => [Uint8Array.of(hash.length), hash]))
 }
 
-export function unpackIndexes(bytes: Uint8Array | null): Uint8Array[] {
+export function unpackIndexes(bytes: Uint8Array): Uint8Array[] {
   const indexes: Uint8Array[] = []
-  for (let at = 0; bytes !== null && at < bytes.length;) {
-    const from = at + 1
-    at = from + bytes[at]!
-    indexes.push(bytes.slice(from, at))
+  for (let at = 0, end = 0; at < bytes.length; at = end) {
+    end = at + 1 + bytes[at]!
+    indexes.push(bytes.slice(at + 1, end))
   }
   return indexes
 }
