@@ -620,6 +620,7 @@ async function vault() {
       params,
       query: new Map(Object.entries(query)),
       body,
+      transactionId: undefined,
     })
   return {
     world,
