@@ -111,6 +111,15 @@ test('replay() finds an answer for a day, for the same key and tenant only', asy
   assert.equal(await replay(world, repeating('a')), null)
 })
 
+test('replay() has what it found not committed again', async () => {
+  const world = stillWorld()
+  await commit(world, repeating('a'), [], ANSWER)
+  const caller = repeating('a')
+  await replay(world, caller)
+  assert.equal(await commit(world, caller, [], ANSWER), null)
+  assert.equal(world.committed.length, 1)
+})
+
 test('replay() gives back any answer as it was', async () => {
   const json = fc.json().map((text): Json => JSON.parse(text))
   const answer: fc.Arbitrary<Answer> = fc.record(

@@ -6,7 +6,6 @@ import type { Json, JsonObject } from '../base/json.ts'
 import { APPLICATION_KEYS_MAX, RULES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Endpoint, EndpointRequest } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
 import { apiKeyLooksRight } from './api-key.ts'
 import { replay } from './commit.ts'
 import * as endpoints from './endpoints.ts'
@@ -360,6 +359,17 @@ describe('POST /applications/{id}/regenerate', () => {
     await assert.rejects(async () => await identify(old), { code: 'key_unknown' })
   })
 
+  test('200: the new key counts on from the old one', async () => {
+    const { call, create } = await vault()
+    const params = { id: (await create(BACKEND)).id }
+    await call(endpoints.postRegenerate, { params })
+    const { body } = await call(endpoints.getApplicationKeys, { params })
+    assert.deepEqual(
+      (body as { version: number }[]).map((it) => it.version),
+      [2],
+    )
+  })
+
   test('200: a first key where there was none', async () => {
     const { call, create, identify } = await vault()
     const { id } = await create({ ...BACKEND, create_key: false })
@@ -566,6 +576,24 @@ test('a creation can be answered again from memory, key included, and is made on
   assert.equal(total, 1)
 })
 
+test('what has not the form of an id never reaches the store', async () => {
+  const { call, create, callerOf, managementKey, world } = await vault()
+  const { id } = await create(BACKEND)
+  const caller = await callerOf(managementKey)
+  const unasked = async (): Promise<never> => assert.fail('the store was asked')
+  const applications = { ...world.store.applications, find: unasked, list: unasked }
+  const silent = { ...world, store: { ...world.store, applications } }
+  const query = { id: ['no id', "'; --"] }
+  const { status } = await call(endpoints.getApplications, { query, caller, world: silent })
+  assert.equal(status, 200)
+  const params = { id: 'no id' }
+  await refusal(call(endpoints.getApplicationById, { params, caller, world: silent }))
+
+  const before = world.committed.length
+  await refusal(call(endpoints.deleteApplicationKeyById, { params: { id, keyId: 'no id' } }))
+  assert.equal(world.committed.length, before)
+})
+
 test('no key appears in what is stored, logged or decided', async () => {
   const { call, callerOf, managementKey, world } = await vault()
   const caller = { ...(await callerOf(managementKey)), replay: { id: 'r', remembered: false } }
@@ -600,7 +628,7 @@ async function refusal(outcome: Promise<unknown>): Promise<ServiceError> {
   return assert.fail('it was not refused')
 }
 
-type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'caller'>> & {
+type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'caller' | 'world'>> & {
   readonly query?: Record<string, string[]>
 }
 
@@ -613,9 +641,12 @@ async function vault() {
   assert.equal(world.clock.now(), STILL_NOW)
 
   const callerOf = async (key: string): Promise<Caller> => callerWith(await identify(key))
-  const call = async (it: Endpoint, { params = {}, query = {}, body, caller }: Call = {}) =>
+  const call = async (
+    it: Endpoint,
+    { params = {}, query = {}, body, caller, ...changed }: Call = {},
+  ) =>
     await it.handle({
-      world: world satisfies World,
+      world: changed.world ?? world,
       caller: caller ?? (await callerOf(first.apiKey)),
       params,
       query: new Map(Object.entries(query)),

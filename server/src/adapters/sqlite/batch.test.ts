@@ -11,11 +11,11 @@ interface Step {
 }
 
 test('a batch reads as it was packed, whatever its size', () => {
-  const packer = new BatchPacker()
   let used: ArrayBuffer | null = null
   const property = fc.property(fc.array(fc.array(step)), (commits) => {
+    const packer = new BatchPacker(used)
     for (const steps of commits) pack(packer, steps)
-    used = packer.take(used)
+    used = packer.finish()
     assert.deepEqual(read(used), commits.map(asRead))
   })
   fc.assert(property, { numRuns: 100 })
@@ -28,7 +28,7 @@ test('a batch reads as it was packed, wherever its buffer has to grow', () => {
     const packer = new BatchPacker()
     for (const row of rows) pack(packer, [row])
     assert.deepEqual(
-      read(packer.take(null)),
+      read(packer.finish()),
       rows.map((row) => asRead([row])),
     )
   }
@@ -40,7 +40,7 @@ test('a commit taken back leaves no trace, nor do the values it had', () => {
   pack(packer, [tokenRow(2, 70_000)])
   packer.cancel()
   pack(packer, [tokenRow(2, 10)])
-  assert.deepEqual(read(packer.take(null)), [[tokenRow(1, 10)], [tokenRow(2, 10)]].map(asRead))
+  assert.deepEqual(read(packer.finish()), [[tokenRow(1, 10)], [tokenRow(2, 10)]].map(asRead))
 })
 
 test('bytes are packed anew each time, for their owner may have written over them', () => {
@@ -52,10 +52,7 @@ test('bytes are packed anew each time, for their owner may have written over the
   pack(packer, [hashed(bytes)])
   bytes[0] = 2
   pack(packer, [hashed(bytes)])
-  assert.deepEqual(read(packer.take(null)), [
-    [hashed(Uint8Array.of(1))],
-    [hashed(Uint8Array.of(2))],
-  ])
+  assert.deepEqual(read(packer.finish()), [[hashed(Uint8Array.of(1))], [hashed(Uint8Array.of(2))]])
 })
 
 function pack(packer: BatchPacker, steps: readonly Step[]): void {

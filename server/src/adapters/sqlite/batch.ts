@@ -26,10 +26,20 @@ const SIZE_MIN = 64 * 1024
 const SIZE_KEPT_MAX = 1024 * 1024
 
 export class BatchPacker {
-  #bytes = Buffer.allocUnsafeSlow(SIZE_MIN)
+  #bytes: Buffer<ArrayBuffer>
   #at = 0
   #opening = 0
   #last: Value[][] = STATEMENTS.map(() => [])
+
+  /** Fills `used`, the buffer of an earlier batch, if that is of a reasonable size. */
+  constructor(used: ArrayBuffer | null = null) {
+    const fits = used !== null && used.byteLength >= SIZE_MIN && used.byteLength <= SIZE_KEPT_MAX
+    this.#bytes = fits ? Buffer.from(used) : Buffer.allocUnsafeSlow(SIZE_MIN)
+  }
+
+  get length(): number {
+    return this.#at
+  }
 
   /** Begins a commit; `stages` marks a slice of something longer. */
   open(stages = false): void {
@@ -64,16 +74,11 @@ export class BatchPacker {
     this.#bytes[this.#at++] = FORGET
   }
 
-  /** Returns the batch, to be transferred, and begins an empty one in `next`, a used buffer. */
-  take(next: ArrayBuffer | null): ArrayBuffer {
+  /** Returns the batch, to be transferred. The packer is done with. */
+  finish(): ArrayBuffer {
     this.#reserve(1)
     this.#bytes[this.#at] = END
-    const taken = this.#bytes.buffer
-    const keep = next !== null && next.byteLength <= SIZE_KEPT_MAX
-    this.#bytes = keep ? Buffer.from(next) : Buffer.allocUnsafeSlow(SIZE_MIN)
-    this.#at = 0
-    this.#last = STATEMENTS.map(() => [])
-    return taken
+    return this.#bytes.buffer
   }
 
   #value(value: string | number | Uint8Array, id: boolean): void {
