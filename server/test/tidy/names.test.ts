@@ -8,7 +8,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/adapters/': 'rows are named as their columns are',
   'src/cli/init.ts': 'its output is part of the interface',
   'src/base/service-error.ts': 'refusal codes are part of the interface',
-  'src/expressions/errors.ts': 'error codes are part of the interface',
+  'src/expressions/expression-error.ts': 'error codes are part of the interface',
   'src/expressions/filters/': 'filters are called as expressions call them',
   'src/http/pagination.ts': 'it is the wire of every list',
   'src/http/server.ts': 'log lines name ids as the interface does',
