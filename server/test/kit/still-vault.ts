@@ -5,9 +5,11 @@
 import type { FastifyInstance } from 'fastify'
 import { setUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { createApp } from '../../src/app.ts'
-import type { Plan } from '../../src/base/access.ts'
+import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { Store } from '../../src/world/store.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 
@@ -48,13 +50,15 @@ export interface StillVaultOptions {
   readonly tokensMax?: number
   readonly privacyShown?: boolean
   readonly corsOrigins?: '*' | readonly string[]
+  /** Of every tenant. */
+  readonly settings?: Partial<TenantSettings>
   /** Replaces parts of the world, for example by ones that fail. */
   readonly change?: (world: StillWorld) => World
 }
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
-  const still = stillWorld()
+  const still = stillWorld(settled(new MemoryStore(), options.settings))
   const keyring = new LocalKeyring(keyProvider, still.random, (id) => still.store.tenants.keys(id))
   const world: StillWorld = { ...still, keyring }
   const first = await setUp(world, keyProvider, { name: 'first', plan: 'enterprise' })
@@ -104,5 +108,26 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     })
     if (reply.status !== 201) throw new Error(`Cannot make an application: ${reply.text}`)
     return reply.json()['key'] as string
+  }
+}
+
+/** A store in which every tenant has `settings`, until there is an operation to set them. */
+function settled(store: Store, settings: Partial<TenantSettings> = {}): Store {
+  return {
+    tenants: store.tenants,
+    tokens: store.tokens,
+    answers: store.answers,
+    applications: {
+      ...store.applications,
+      findByKeyHash: async (hash) => {
+        const holder = await store.applications.findByKeyHash(hash)
+        if (holder === null) return null
+        const { tenant } = holder
+        return { ...holder, tenant: { ...tenant, settings: { ...tenant.settings, ...settings } } }
+      },
+    },
+    commit: (tenantId, changes) => store.commit(tenantId, changes),
+    check: () => store.check(),
+    close: () => store.close(),
   }
 }
