@@ -58,7 +58,7 @@ interface StopReason {
 function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => void } {
   const { promise: asked, resolve } = Promise.withResolvers<StopReason>()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => resolve({ why: signal, status: 0 }))
+    process.on(signal, () => resolve({ why: signal, status: 0 }))
   }
   return { asked, fault: () => resolve({ why: 'the store cannot be written', status: 1 }) }
 }
