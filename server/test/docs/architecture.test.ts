@@ -8,7 +8,9 @@ import { assertNone, PROJECT } from '../tidy/source.ts'
 const AHEAD: readonly string[] = ['transactions/', 'proxy/', 'reactors/']
 
 test('every file and folder of the source that a document names is there', () => {
-  const files = globSync('server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', { cwd: PROJECT })
+  const files = globSync('server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', {
+    cwd: PROJECT,
+  })
   const exists = (name: string): boolean =>
     name.endsWith('/')
       ? files.some((it) => `/${it}`.includes(`/${name}`))
