@@ -74,6 +74,7 @@ export function createServer(options: ServerOptions): Server {
     return503OnClosing: false,
     clientErrorHandler: refuseBadFraming,
     frameworkErrors: (error, request, reply) => {
+      label(request, reply, options)
       sendError(error, request, reply)
     },
   })
@@ -89,14 +90,6 @@ export function createServer(options: ServerOptions): Server {
     done(null, body),
   )
 
-  server.addHook('onRequest', (request, reply, done) => {
-    request.traceId =
-      traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
-    reply.header('bt-trace-id', request.traceId)
-    const origin = request.headers.origin
-    if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
-    done()
-  })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
     done()
@@ -104,12 +97,14 @@ export function createServer(options: ServerOptions): Server {
   server.setErrorHandler(sendError)
 
   const methods = methodsByPath(endpoints)
-  server.setNotFoundHandler((request) => {
+  server.setNotFoundHandler((request, reply) => {
+    label(request, reply, options)
     const path = request.url.split('?', 1)[0]!
     const known = methods.find((it) => it.pattern.test(path))
     throw new ServiceError(known === undefined ? 'route_not_found' : 'method_not_allowed')
   })
   server.options('*', async (request, reply) => {
+    label(request, reply, options)
     const path = request.url.split('?', 1)[0]!
     const known = methods.find((it) => it.pattern.test(path))
     if (known === undefined) throw new ServiceError('route_not_found')
@@ -123,17 +118,19 @@ export function createServer(options: ServerOptions): Server {
 
 function addRoute(
   server: FastifyInstance,
-  { world, doorkeeper }: ServerOptions,
+  options: ServerOptions,
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
+  const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
   const replayable = method !== 'GET' && method !== 'DELETE'
 
   server.route({
     method,
     url: path,
-    onRequest: (request, _reply, done) => {
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
       try {
         checkHeaders(request.raw.rawHeaders)
         if (permission === 'public') return done()
@@ -212,6 +209,15 @@ const NOBODY: Caller = Object.freeze({
   decisions: [],
   replay: null,
 })
+
+/** Gives the request its trace id, and the answer what every answer carries. */
+function label(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
+  const { clock, random } = options.world
+  request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
+}
 
 function callerOf(request: FastifyRequest, replayable: boolean): Caller {
   const principal = request.principal!
