@@ -10,6 +10,7 @@ export type SubjectKind = 'echo' | 'durable' | 'unstored' | 'slow-sync' | 'slow-
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
   readonly kind: SubjectKind
+  readonly pid: number
   readonly port: number
   readonly key: string
   /** User and system time of the whole process so far, in microseconds; ticks of 10 ms. */
@@ -31,6 +32,7 @@ export async function startSubject(kind: SubjectKind, core: number | null): Prom
   const pid = child.pid!
   return {
     kind,
+    pid,
     port,
     key,
     cpuUs: () => {
