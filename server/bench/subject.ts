@@ -44,7 +44,7 @@ async function serveVault(): Promise<void> {
     onFault: (error) => {
       throw error
     },
-    ...(slow ? { probe: new URL('./slow-sync.ts', import.meta.url) } : {}),
+    ...(slow ? { probe: new URL('./slow-sync.probe.ts', import.meta.url) } : {}),
   })
   const random = new SystemRandom()
   const clock = new SystemClock()

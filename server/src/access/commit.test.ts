@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { callerWith, stillWorld, watched } from '../../test/kit/still-world.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { Answer } from '../http/endpoint.ts'
 import type { Change } from '../world/store.ts'
@@ -110,15 +111,25 @@ test('replay() finds an answer for a day, for the same key and tenant only', asy
   assert.equal(await replay(world, repeating('a')), null)
 })
 
+test('replay() has what it found not committed again', async () => {
+  const world = stillWorld()
+  await commit(world, repeating('a'), [], ANSWER)
+  const caller = repeating('a')
+  await replay(world, caller)
+  assert.equal(await commit(world, caller, [], ANSWER), null)
+  assert.equal(world.committed.length, 1)
+})
+
 test('replay() gives back any answer as it was', async () => {
-  const answer = fc.record(
-    { status: fc.integer({ min: 200, max: 299 }), body: fc.jsonValue(), location: fc.string() },
+  const json = fc.json().map((text): Json => JSON.parse(text))
+  const answer: fc.Arbitrary<Answer> = fc.record(
+    { status: fc.integer({ min: 200, max: 299 }), body: json, location: fc.string() },
     { requiredKeys: ['status'], noNullPrototype: true },
   )
   await fc.assert(
     fc.asyncProperty(answer, async (it) => {
       const world = stillWorld()
-      await commit(world, repeating('a'), [], it as Answer)
+      await commit(world, repeating('a'), [], it)
       const again = await replay(world, repeating('a'))
       assert.equal(JSON.stringify(again), JSON.stringify(it))
     }),

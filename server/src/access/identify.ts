@@ -22,7 +22,7 @@ export interface Identities {
    *
    * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired.
    */
-  identify(apiKey: string | undefined): Principal | Promise<Principal>
+  readonly identify: (apiKey: string | undefined) => Principal | Promise<Principal>
 
   /** The world's store, which forgets who holds what as soon as a commit touches applications. */
   readonly store: Store

@@ -49,6 +49,9 @@ export const NAME_CHARS_MAX = 200
 export const IDENTITY_CACHE_MS = 1_000
 export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 
+/** Tenants whose keys are kept unwrapped, a few KiB each. Ours: decision 0005. */
+export const TENANT_KEYS_CACHED_MAX = 1_000
+
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100
 

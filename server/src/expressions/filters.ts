@@ -1,6 +1,5 @@
 import type { Json } from '../base/json.ts'
-import { EXPRESSION_RESULT_CHARS_MAX } from '../base/limits.ts'
-import { ExpressionError, FilterError } from './errors.ts'
+import { ExpressionError, FilterError } from './expression-error.ts'
 import type { Filter, Parameter, Value } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
 import { parseOperand, type Operand } from './operand.ts'
@@ -140,13 +139,11 @@ function applyAll(calls: readonly Call[]): FilterChain['apply'] {
   }
 }
 
-/** A call costs a little, and the longer of the texts that go in and come out. */
+/** A call costs a little, and what it makes; for what it takes the filter spends itself. */
 function applyCall({ filter, argumentsOf }: Call, input: Value, run: Run): Value {
   const result = filter.apply(input, argumentsOf(run), run)
-  const taken = typeof input === 'string' ? input.length : 0
   const made = typeof result === 'string' ? result.length : 0
-  if (made > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
-  run.spend(CALL + Math.max(taken, made))
+  run.write(CALL + made, made)
   return result
 }
 

@@ -11,6 +11,7 @@ import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
 import { EXPRESSION_CHARS_MAX } from '../base/limits.ts'
 import type { Run } from './run.ts'
+import { lengthOf, namesOf } from './text.ts'
 
 /** Returns the values a path leads to, in document order. Throws `work_too_large`. */
 export type JsonPath = (value: Json, run: Run) => Json[]
@@ -27,7 +28,7 @@ interface Context {
 }
 
 /** One step to one value, in characters of work. */
-const STEP = 16
+const STEP = 64
 
 const environment = new JSONPathEnvironment()
 environment.functionRegister.delete('match')
@@ -76,7 +77,7 @@ function follow(segments: readonly Segment[], from: Json, context: Context): Jso
 function descend(value: Json, take: (value: Json) => void, run: Run): void {
   run.spend(STEP)
   take(value)
-  for (const child of childrenOf(value)) descend(child, take, run)
+  for (const child of childrenOf(value, run)) descend(child, take, run)
 }
 
 function select(selector: Selector, value: Json, context: Context, into: Json[]): void {
@@ -88,7 +89,7 @@ function select(selector: Selector, value: Json, context: Context, into: Json[])
     const item = Array.isArray(value) ? value.at(selector.index) : undefined
     if (item !== undefined) into.push(item)
   } else if (selector instanceof jsonpath.selectors.WildcardSelector) {
-    for (const child of childrenOf(value)) {
+    for (const child of childrenOf(value, context.run)) {
       context.run.spend(STEP)
       into.push(child)
     }
@@ -99,16 +100,16 @@ function select(selector: Selector, value: Json, context: Context, into: Json[])
       into.push(value[index]!)
     }
   } else if (selector instanceof jsonpath.selectors.FilterSelector) {
-    for (const child of childrenOf(value)) {
+    for (const child of childrenOf(value, context.run)) {
       context.run.spend(STEP)
       if (holds(selector.expression, { ...context, current: child })) into.push(child)
     }
   } else throw new Error('Cannot follow the path: the selector is not known')
 }
 
-function childrenOf(value: Json): Json[] {
+function childrenOf(value: Json, run: Run): Json[] {
   if (typeof value !== 'object' || value === null) return []
-  return Array.isArray(value) ? value : Object.values(value)
+  return Array.isArray(value) ? value : namesOf(value, run).map((name) => value[name]!)
 }
 
 /** RFC 9535, section 2.3.4.2.2. */
@@ -181,13 +182,11 @@ function valueOf(expression: FilterExpression, context: Context): Json | undefin
 function sizeOf(value: Json | undefined, run: Run): number | undefined {
   if (typeof value === 'string') {
     run.spend(value.length)
-    return Array.from(value).length
+    return lengthOf(value)
   }
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return value.length
-  const { length } = Object.keys(value)
-  run.spend(length * STEP)
-  return length
+  return namesOf(value, run).length
 }
 
 function compare(
@@ -234,8 +233,7 @@ function equal(left: Json | undefined, right: Json | undefined, run: Run): boole
     if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length) return false
     return left.every((item, index) => equal(item, right[index], run))
   }
-  const names = Object.keys(left)
-  run.spend(names.length * STEP)
-  if (names.length !== Object.keys(right).length) return false
+  const names = namesOf(left, run)
+  if (names.length !== namesOf(right, run).length) return false
   return names.every((name) => Object.hasOwn(right, name) && equal(left[name], right[name], run))
 }

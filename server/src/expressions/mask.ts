@@ -7,11 +7,11 @@
  */
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { JSON_DEPTH_MAX } from '../base/limits.ts'
-import { ExpressionError, FilterError } from './errors.ts'
+import { ExpressionError, FilterError } from './expression-error.ts'
 import { evaluateExpression, type Expression } from './expression.ts'
 import { Run, type Scope } from './run.ts'
 import { evaluateParts, parseLoosely, type Template } from './template.ts'
-import { hide, sizeOf, textOf } from './text.ts'
+import { hide, measure, textOf } from './text.ts'
 
 export interface Mask {
   /** Returns the mask's value in one run; `one` evaluates its expressions. */
@@ -79,7 +79,7 @@ function renderTemplate(template: Template): Mask['render'] {
   return (run, one) => {
     try {
       const value = evaluateParts(template, run, one)
-      run.spend(sizeOf(value))
+      run.spend(measure(value, run))
       return value
     } catch (error) {
       // What even hiding is too much work for is not there.

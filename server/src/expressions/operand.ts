@@ -59,25 +59,27 @@ function pathOf(variable: string, steps: readonly (string | number)[]): Operand 
   const [first] = steps
   if (first === undefined) return { read: (run) => variableOf(run.variables, variable) }
   if (steps.length === 1) {
-    return { read: (run) => memberOf(variableOf(run.variables, variable), first) }
+    return { read: (run) => memberOf(variableOf(run.variables, variable), first, run) }
   }
   return {
     read: (run) => {
       let value = variableOf(run.variables, variable)
-      for (const step of steps) value = memberOf(value, step)
+      for (const step of steps) value = memberOf(value, step, run)
       return value
     },
   }
 }
 
 function variableOf(variables: Variables, name: string): Json {
-  if (name === 'data') return variables.data
-  if (name === 'metadata') return variables.metadata ?? null
-  return null
+  return Object.hasOwn(variables, name) ? variables[name]! : null
 }
 
-function memberOf(value: Json, step: string | number): Json {
-  if (typeof value === 'string') return step === 'size' ? lengthOf(value) : null
+function memberOf(value: Json, step: string | number, run: Run): Json {
+  if (typeof value === 'string') {
+    if (step !== 'size') return null
+    run.spend(value.length)
+    return lengthOf(value)
+  }
   if (typeof value !== 'object' || value === null) return null
   if (!Array.isArray(value)) return Object.hasOwn(value, step) ? (value[step] ?? null) : null
   if (typeof step === 'number') return value.at(step) ?? null

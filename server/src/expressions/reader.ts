@@ -1,4 +1,4 @@
-import { ExpressionError, type ExpressionReason } from './errors.ts'
+import { ExpressionError, type ExpressionReason } from './expression-error.ts'
 
 /** Reads what is between the braces, from left to right; white space is skipped before everything. */
 export class Reader {

@@ -1,18 +1,16 @@
 import type { Json } from '../base/json.ts'
 import { EXPRESSION_RESULT_CHARS_MAX, EXPRESSION_WORK_CHARS_MAX } from '../base/limits.ts'
 import type { Random } from '../world/random.ts'
-import { FilterError } from './errors.ts'
+import { FilterError } from './expression-error.ts'
 
 /** What an expression may speak about, and where its aliases get their chance from. */
 export interface Scope {
+  /** By name: `data` always, `metadata` where it is offered. Any other name is null. */
   readonly variables: Variables
   readonly random: Random
 }
 
-export interface Variables {
-  readonly data: Json
-  readonly metadata?: Json
-}
+export type Variables = Readonly<Record<string, Json>>
 
 /**
  * One evaluation of a template, or of all of a mask: its scope, and the work it may still do.
@@ -39,9 +37,12 @@ export class Run {
     if (this.#left < 0) throw new FilterError('work_too_large')
   }
 
-  /** Spends for writing `chars` characters; throws `result_too_large` when a result may not be so long. */
-  write(chars: number): void {
-    if (chars > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
+  /**
+   * Spends for writing `chars` characters of a text of `total`; throws `result_too_large` when none may
+   * be so long.
+   */
+  write(chars: number, total = chars): void {
+    if (total > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
     this.spend(chars)
   }
 }

@@ -1,4 +1,4 @@
-import { ExpressionError } from './errors.ts'
+import { ExpressionError } from './expression-error.ts'
 
 /** A stretch of a template: text as it stands, or what is between two pairs of braces. */
 export interface Segment {

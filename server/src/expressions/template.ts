@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
 import { EXPRESSION_CHARS_MAX, TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
-import { ExpressionError } from './errors.ts'
+import { ExpressionError } from './expression-error.ts'
 import { evaluateExpression, parseExpression, type Expression } from './expression.ts'
 import { Run, type Scope } from './run.ts'
 import { scan, type Segment } from './scan.ts'
@@ -84,8 +84,9 @@ export function evaluateParts(
   }
   let text = ''
   for (const part of parts) {
-    text += typeof part === 'string' ? part : textOf(evaluateOne(part, run), run)
-    run.write(text.length)
+    const more = typeof part === 'string' ? part : textOf(evaluateOne(part, run), run)
+    text += more
+    run.write(more.length, text.length)
   }
   return text
 }

@@ -10,55 +10,77 @@ export function textOf(value: Json, run: Run | null): string {
   if (typeof value === 'string') return value
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
-  run?.write(sizeOf(value))
+  if (run !== null) run.write(measure(value, run))
   return JSON.stringify(value)
 }
 
-/** Returns about how many characters a value takes as JSON; never less than one for each of its parts. */
-export function sizeOf(value: Json): number {
+/** Returns about how many characters a value takes as JSON, and spends for counting them. */
+export function measure(value: Json, run: Run): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 6
   let size = 2
   if (Array.isArray(value)) {
-    for (const item of value) size += sizeOf(item) + 1
+    run.spend(value.length * ITEM)
+    for (const item of value) size += measure(item, run) + 1
   } else {
-    for (const name in value) size += name.length + sizeOf(value[name]!) + 4
+    for (const name of namesOf(value, run)) size += name.length + measure(value[name]!, run) + 4
   }
   return size
 }
 
-/**
- * Returns the characters of a text, one string each; what takes two code units stays together.
- *
- * Where `split` would do, use `isPlain` first: most texts need no array.
- */
+/** Returns the names of an object's members, and spends for them: listing many takes its time. */
+export function namesOf(value: { readonly [member: string]: Json }, run: Run): string[] {
+  const names = Object.keys(value)
+  run.spend(names.length * MEMBER)
+  return names
+}
+
+/** What an item of an array and a member of an object cost, in characters. */
+const ITEM = 2
+const MEMBER = 48
+
+/** Returns the characters of a text, one string each; what takes two code units stays together. */
 export function charactersOf(text: string): string[] {
   return isPlain(text) ? text.split('') : Array.from(text)
 }
 
-/** Whether every code unit of the text is a character, so that it may be cut anywhere. */
-export function isPlain(text: string): boolean {
-  return !SURROGATE.test(text)
-}
-
-const SURROGATE = /[\ud800-\udfff]/
-
+/** Counts characters, not code units. */
 export function lengthOf(text: string): number {
   if (isPlain(text)) return text.length
   let length = 0
-  for (const _ of text) length++
+  for (let unit = 0; unit < text.length; unit = after(text, unit)) length++
   return length
 }
 
-/** Returns `length` characters from `start`, counted from 0. */
-export function cut(text: string, start: number, length: number): string {
-  if (isPlain(text)) return text.slice(start, start + length)
-  return Array.from(text)
-    .slice(start, start + length)
-    .join('')
+/** Returns `length` characters from `start`, counted from 0; all the rest without a length. */
+export function cut(text: string, start: number, length?: number): string {
+  if (isPlain(text)) return text.slice(start, length === undefined ? undefined : start + length)
+  const from = unitOf(text, 0, start)
+  return text.slice(from, length === undefined ? undefined : unitOf(text, from, length))
 }
 
 /** Returns a text of the same length that shows nothing. */
 export function hide(text: string, mark = 'X'): string {
   return mark.repeat(lengthOf(text))
+}
+
+/** Whether every code unit is a character, so that the text may be cut anywhere. */
+function isPlain(text: string): boolean {
+  return !SURROGATE.test(text)
+}
+
+const SURROGATE = /[\ud800-\udfff]/
+
+/** Returns where the character `count` characters after the one at `unit` starts. */
+function unitOf(text: string, unit: number, count: number): number {
+  let at = unit
+  for (let left = count; left > 0 && at < text.length; left--) at = after(text, at)
+  return at
+}
+
+/** Returns where the character after the one at `unit` starts. */
+function after(text: string, unit: number): number {
+  const pair =
+    (text.charCodeAt(unit) & 0xfc00) === 0xd800 && (text.charCodeAt(unit + 1) & 0xfc00) === 0xdc00
+  return pair ? unit + 2 : unit + 1
 }

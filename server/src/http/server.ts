@@ -39,6 +39,9 @@ export interface Doorkeeper {
   remember(caller: Caller, answer: Answer): Promise<void>
 }
 
+/** What is built here: it listens, answers injected requests, and closes. */
+export type Server = FastifyInstance
+
 export interface ServerOptions {
   readonly world: World
   readonly endpoints: readonly Endpoint[]
@@ -57,7 +60,7 @@ declare module 'fastify' {
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
-export function createServer(options: ServerOptions): FastifyInstance {
+export function createServer(options: ServerOptions): Server {
   const { world, endpoints } = options
   const server = fastify({
     bodyLimit: BODY_BYTES_MAX,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
 import { keyringContract } from '../../world/keyring.contract.ts'
@@ -112,11 +113,12 @@ test('the tenant used longest ago makes room when there are too many', async () 
     reads += 1
     return new LocalKeyring(provider, random, async () => []).create(tenantId, 0)
   })
-  for (let tenant = 0; tenant <= 1_000; tenant += 1) await keyring.open(`tenant-${tenant}`)
-  assert.ok(!(keyring.open('tenant-1000') instanceof Promise))
+  for (let tenant = 0; tenant <= TENANT_KEYS_CACHED_MAX; tenant += 1)
+    await keyring.open(`tenant-${tenant}`)
+  assert.ok(!(keyring.open(`tenant-${TENANT_KEYS_CACHED_MAX}`) instanceof Promise))
   assert.ok(!(keyring.open('tenant-1') instanceof Promise))
   await keyring.open('tenant-0')
-  assert.equal(reads, 1_002)
+  assert.equal(reads, TENANT_KEYS_CACHED_MAX + 2)
 })
 
 const TENANT = 'tenant-a'

@@ -1,5 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
@@ -25,7 +26,7 @@ export class LocalKeyring implements Keyring {
   readonly #provider: KeyProvider
   readonly #random: Random
   readonly #findKeys: FindKeys
-  readonly #cached = new LRUCache<string, LocalTenantKeys>({ max: TENANTS_CACHED_MAX })
+  readonly #cached = new LRUCache<string, LocalTenantKeys>({ max: TENANT_KEYS_CACHED_MAX })
   readonly #loading = new Map<string, Promise<LocalTenantKeys>>()
 
   constructor(provider: KeyProvider, random: Random, findKeys: FindKeys) {
@@ -91,5 +92,3 @@ function contextOf(tenantId: string, purpose: TenantKeyPurpose, version: number)
 }
 
 const KEY_BYTES = 32
-/** A set of keys takes a few kilobytes; one that was pushed out costs a read and three unwraps. */
-const TENANTS_CACHED_MAX = 1_000

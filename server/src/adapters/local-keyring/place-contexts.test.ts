@@ -17,7 +17,13 @@ test('of() is the frame of everything an envelope is bound to, in whatever order
           assert.deepEqual(
             Buffer.from(contexts.of(it)),
             frame([
-              ...['symbolon envelope', '1', tenant, it.id, it.part, it.type, String(version)],
+              'symbolon envelope',
+              '1',
+              tenant,
+              it.id,
+              it.part,
+              it.type,
+              String(version),
               ...it.containers,
             ]),
           )

@@ -19,19 +19,31 @@ const STAGES = 2
 const FORGET = 0xfe
 const END = 0xff
 
+/** More than any statement has parameters. */
+const SLACK = 64
 const SIZE_MIN = 64 * 1024
 /** Buffers that a burst has blown up are not kept. */
 const SIZE_KEPT_MAX = 1024 * 1024
 
 export class BatchPacker {
-  #bytes = Buffer.allocUnsafeSlow(SIZE_MIN)
+  #bytes: Buffer<ArrayBuffer>
   #at = 0
   #opening = 0
   #last: Value[][] = STATEMENTS.map(() => [])
 
+  /** Fills `used`, the buffer of an earlier batch, if that is of a reasonable size. */
+  constructor(used: ArrayBuffer | null = null) {
+    const fits = used !== null && used.byteLength >= SIZE_MIN && used.byteLength <= SIZE_KEPT_MAX
+    this.#bytes = fits ? Buffer.from(used) : Buffer.allocUnsafeSlow(SIZE_MIN)
+  }
+
+  get length(): number {
+    return this.#at
+  }
+
   /** Begins a commit; `stages` marks a slice of something longer. */
   open(stages = false): void {
-    this.#reserve(2)
+    this.#reserve(1)
     this.#opening = this.#at
     this.#bytes[this.#at++] = OPENING | (stages ? STAGES : 0)
   }
@@ -39,7 +51,7 @@ export class BatchPacker {
   step(statement: number, values: readonly Value[]): void {
     const { params, plain } = STATEMENTS[statement]!
     if (plain !== true) this.#bytes[this.#opening]! |= GUARDED
-    this.#reserve(1 + values.length)
+    this.#reserve(1)
     this.#bytes[this.#at++] = statement
     const last = this.#last[statement]!
     for (let n = 0; n < params.length; n++) {
@@ -62,16 +74,11 @@ export class BatchPacker {
     this.#bytes[this.#at++] = FORGET
   }
 
-  /** Returns the batch, to be transferred, and begins an empty one in `next`, a used buffer. */
-  take(next: ArrayBuffer | null): ArrayBuffer {
+  /** Returns the batch, to be transferred. The packer is done with. */
+  finish(): ArrayBuffer {
     this.#reserve(1)
     this.#bytes[this.#at] = END
-    const taken = this.#bytes.buffer
-    const keep = next !== null && next.byteLength <= SIZE_KEPT_MAX
-    this.#bytes = keep ? Buffer.from(next) : Buffer.allocUnsafeSlow(SIZE_MIN)
-    this.#at = 0
-    this.#last = STATEMENTS.map(() => [])
-    return taken
+    return this.#bytes.buffer
   }
 
   #value(value: string | number | Uint8Array, id: boolean): void {
@@ -80,7 +87,7 @@ export class BatchPacker {
       this.#bytes[this.#at++] = TAG.integer
       this.#at = this.#bytes.writeDoubleLE(value, this.#at)
     } else if (typeof value === 'string') {
-      // A UTF-16 unit takes three bytes at most, and an END must still fit.
+      // A UTF-16 unit takes three bytes at most.
       this.#reserve(5 + Math.max(16, value.length * 3))
       if (id && writeUuid(value, this.#bytes, this.#at + 1)) {
         this.#bytes[this.#at] = TAG.uuid
@@ -100,8 +107,9 @@ export class BatchPacker {
     }
   }
 
+  /** Makes room for `length` bytes, and always for a step's worth of single bytes after them. */
   #reserve(length: number): void {
-    const needed = this.#at + length
+    const needed = this.#at + length + SLACK
     if (needed <= this.#bytes.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
     this.#bytes.copy(larger, 0, 0, this.#at)

@@ -1,7 +1,7 @@
 import { isUuid } from '../../base/id.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
-import type { BatchPacker } from './batch.ts'
+import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 
@@ -110,7 +110,8 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
   if (context.uuidNames) packer.step(STATEMENT.refuseUuidName, [tenantId, serial])
   if (isNamedByUuid(token)) packer.step(STATEMENT.refuseSerial, [tenantId, id])
   const { cvc, metadata, details } = token
-  const rest = [
+  const values: Value[] = id === serial ? [tenantId, serial] : [tenantId, serial, id]
+  values.push(
     type,
     packContainers(token.containers),
     token.data,
@@ -127,9 +128,8 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
     token.modifiedBy,
     token.modifiedAt,
     context.unit,
-  ]
-  if (id === serial) packer.step(STATEMENT.insertToken, [tenantId, serial, ...rest])
-  else packer.step(STATEMENT.insertNamedToken, [tenantId, serial, id, ...rest])
+  )
+  packer.step(id === serial ? STATEMENT.insertToken : STATEMENT.insertNamedToken, values)
   for (const hash of token.indexes) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
@@ -187,12 +187,11 @@ function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
   return Buffer.concat(indexes.flatMap((hash) => [Uint8Array.of(hash.length), hash]))
 }
 
-export function unpackIndexes(bytes: Uint8Array | null): Uint8Array[] {
+export function unpackIndexes(bytes: Uint8Array): Uint8Array[] {
   const indexes: Uint8Array[] = []
-  for (let at = 0; bytes !== null && at < bytes.length;) {
-    const from = at + 1
-    at = from + bytes[at]!
-    indexes.push(bytes.slice(from, at))
+  for (let at = 0, end = 0; at < bytes.length; at = end) {
+    end = at + 1 + bytes[at]!
+    indexes.push(bytes.slice(at + 1, end))
   }
   return indexes
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
-import { isUuid } from '../../base/id.ts'
 import { BatchPacker } from './batch.ts'
-import { conflictOf, isNamedByUuid, packChange, packToken, type TokenContext } from './changes.ts'
-import { LongList, SLICE_TOKENS_MAX, tokensOf, type Outcome } from './long-list.ts'
+import { conflictOf, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { LongList, SLICE_TOKENS_MAX, tokensOf, type Refusal } from './long-list.ts'
 import { STATEMENT } from './statements.ts'
 import type { WriterData, WriterReply, WriterRequest } from './writer.ts'
 
@@ -19,7 +19,8 @@ export interface QueueOptions extends WriterData {
 
 /** Somebody who waits for a commit. */
 interface Waiting {
-  readonly changes: readonly Change[]
+  /** The tokens it inserts, in order. */
+  readonly tokens: readonly StoredToken[]
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
 }
@@ -28,22 +29,39 @@ interface WaitingList extends Waiting {
   readonly list: LongList
 }
 
+/** Commits that go to the writer together. */
+interface Batch {
+  readonly packer: BatchPacker
+  readonly commits: Waiting[]
+}
+
+/**
+ * A batch this long takes no more commits.
+ *
+ * Some 600 tokens: enough for a flush of the disk to be shared by many, and little enough for the next
+ * batch to fill while the writer is busy with this one, and for nobody to wait long behind it.
+ */
+const BATCH_BYTES_MAX = 256 * KiB
+
+/** Used buffers to keep; one is being filled and one is with the writer. */
+const BUFFERS_MAX = 2
+
 /**
  * Gathers commits into batches for the writer: group commit, with nobody waiting for a clock.
  *
  * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
- * and the event loop has served what was ready, so that whoever was just answered is in it again. Each
- * batch takes along one slice of one long list, after the short commits.
+ * and it is full, or the event loop has served what was ready, so that whoever was just answered is in
+ * it again. Each batch takes along one slice of one long list, after the short commits.
  */
 export class CommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
-  readonly #packer = new BatchPacker()
   readonly #buffers: ArrayBuffer[] = []
-  #filling: Waiting[] = []
-  #sent: { commits: Waiting[]; list: WaitingList | null } | null = null
+  /** The last one is filling. */
+  #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
   #lists: WaitingList[] = []
+  #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
   #nextUnit: number
   #uuidNames: boolean
   #flushing = false
@@ -56,68 +74,59 @@ export class CommitQueue {
     const { databasePath, probe } = options
     const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(url, { workerData: { databasePath, probe } satisfies WriterData })
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    worker.once('message', () => resolve())
-    worker.once('error', reject)
-    await promise
-    worker.off('error', reject)
+    await once(worker, 'message')
     return new CommitQueue(worker, options)
   }
 
   private constructor(worker: Worker, { firstUnit, uuidNames, onFault }: QueueOptions) {
     this.#worker = worker
-    this.#exit = once(worker, 'exit')
     this.#onFault = onFault
     this.#nextUnit = firstUnit
     this.#uuidNames = uuidNames
     worker.on('message', (reply: WriterReply) => this.#receive(reply))
     worker.on('error', (cause) => {
-      this.#stop(new Error('The writer died: the outcome is not known', { cause }))
+      this.#stop(new Error('The writer failed: the outcome is not known', { cause }))
     })
-    worker.on('exit', () => {
-      this.#gone = true
-      this.#stop(new Error('The writer is gone: the outcome is not known'))
+    this.#exit = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#gone = true
+        this.#stop(new Error('The writer is gone: the outcome is not known'))
+        resolve(undefined)
+      })
     })
   }
 
   /** Resolves as Store.commit() does. */
   submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
-    try {
-      this.#refuseWhenStopped()
-      const waiting = { changes, resolve, reject }
-      const length = countAndCheck(changes)
-      if (length > SLICE_TOKENS_MAX) {
+    return this.#whenWriting((waiting) => {
+      const tokens = tokensOf(changes)
+      // From now on everybody asks; whoever was packed before comes before.
+      this.#uuidNames ||= tokens.some(isNamedByUuid)
+      if (tokens.length > SLICE_TOKENS_MAX) {
         const list = new LongList(tenantId, this.#nextUnit++, changes)
-        this.#noteUuidNames(tokensOf(changes))
-        this.#lists.push({ ...waiting, list })
-      } else {
-        this.#pack(tenantId, changes)
-        this.#filling.push(waiting)
+        this.#lists.push({ ...waiting, tokens, list })
+        return
       }
-      this.#flushSoon()
-    } catch (error) {
-      reject(error)
-    }
-    return promise
+      const context = { tenantId, unit: null, uuidNames: this.#uuidNames }
+      this.#pack({ ...waiting, tokens }, (packer) => {
+        for (const change of changes) packChange(packer, tenantId, change)
+        for (const token of tokens) packToken(packer, context, token)
+      })
+    })
   }
 
-  /** Resolves when a row has been written for the sake of it. */
+  /** Resolves when something has been written for the sake of it. */
   beat(): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
-    try {
-      this.#refuseWhenStopped()
-      this.#packer.open()
-      this.#packer.step(STATEMENT.beat, [])
-      this.#filling.push({ changes: [], resolve, reject })
-      this.#flushSoon()
-    } catch (error) {
-      reject(error)
-    }
-    return promise
+    return this.#whenWriting((waiting) => {
+      this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
+    })
   }
 
-  /** Takes no more; resolves when what is in flight has its outcome, and the writer is gone. */
+  /**
+   * Takes no more, and resolves when all in flight have their outcome and the writer is gone.
+   *
+   * `beforeLast` is called when nothing is in flight any more, before the writer goes.
+   */
   async close(beforeLast: () => void): Promise<void> {
     this.#closing = Promise.withResolvers()
     if (this.#fault === null) {
@@ -125,34 +134,38 @@ export class CommitQueue {
       await this.#closing.promise
     }
     beforeLast()
-    if (this.#gone) return
-    this.#worker.postMessage(null)
+    if (!this.#gone) this.#post(null, [])
     await this.#exit
   }
 
-  #pack(tenantId: string, changes: readonly Change[]): void {
-    const packer = this.#packer
+  #whenWriting(submit: (waiting: Waiting) => void): Promise<Conflict | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
+    try {
+      if (this.#fault !== null) throw this.#fault
+      if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
+      submit({ tokens: [], resolve, reject })
+      this.#flushSoon()
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  #pack(waiting: Waiting, steps: (packer: BatchPacker) => void): void {
+    const { packer, commits } = this.#batches.at(-1)!
     packer.open()
     try {
-      for (const change of changes) {
-        if (change.kind !== 'insert-tokens') packChange(packer, tenantId, change)
-        else this.#packTokens({ tenantId, unit: null, uuidNames: false }, change.tokens)
-      }
+      steps(packer)
     } catch (error) {
       packer.cancel()
       throw error
     }
+    commits.push(waiting)
+    if (isFull(packer)) this.#batches.push(this.#emptyBatch())
   }
 
-  #packTokens(context: TokenContext, tokens: readonly StoredToken[]): void {
-    this.#noteUuidNames(tokens)
-    const { tenantId, unit } = context
-    const now = { tenantId, unit, uuidNames: this.#uuidNames }
-    for (const token of tokens) packToken(this.#packer, now, token)
-  }
-
-  #noteUuidNames(tokens: readonly StoredToken[]): void {
-    this.#uuidNames ||= tokens.some(isNamedByUuid)
+  #emptyBatch(): Batch {
+    return { packer: new BatchPacker(this.#buffers.pop()), commits: [] }
   }
 
   #flushSoon(): void {
@@ -160,29 +173,35 @@ export class CommitQueue {
     this.#flushing = true
     setImmediate(() => {
       this.#flushing = false
-      this.#flush()
+      if (this.#sent === null) this.#flush()
     })
   }
 
   #flush(): void {
     if (this.#fault !== null) return
+    const { packer, commits } = this.#batches[0]!
     const list = this.#lists.shift() ?? null
-    list?.list.pack(this.#packer, this.#uuidNames)
-    if (this.#filling.length === 0 && list === null) {
+    list?.list.pack(packer, this.#uuidNames)
+    if (packer.length === 0) {
       this.#closing?.resolve()
       return
     }
-    this.#sent = { commits: this.#filling, list }
-    this.#filling = []
-    const batch = this.#packer.take(this.#buffers.pop() ?? null)
-    this.#worker.postMessage(batch satisfies WriterRequest, [batch])
+    this.#batches.shift()
+    if (this.#batches.length === 0) this.#batches.push(this.#emptyBatch())
+    this.#sent = { commits, list }
+    const buffer = packer.finish()
+    this.#post(buffer, [buffer])
+  }
+
+  #post(request: WriterRequest, transfer: ArrayBuffer[]): void {
+    this.#worker.postMessage(request, transfer)
   }
 
   #receive({ refused, failed, unknown, buffer }: WriterReply): void {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null
-    this.#buffers.push(buffer)
+    if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
       const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
       for (const it of commits) it.reject(reason)
@@ -190,68 +209,49 @@ export class CommitQueue {
       list?.reject(reason)
       if (!unknown.mayGoOn) this.#stop(reason)
     } else {
-      const listPlace = commits.length
-      let listRefusal: Parameters<LongList['advance']>[0] = null
-      const settled = new Set<number>()
-      for (const it of refused) {
-        if (it.commit === listPlace) listRefusal = it
-        else {
-          const { changes, resolve } = commits[it.commit]!
-          resolve(conflictOf(it, tokensOf(changes)))
-        }
-        settled.add(it.commit)
-      }
+      const refusals = new Map<number, Refusal>()
+      for (const it of refused) refusals.set(it.commit, it)
       for (const { commit, message } of failed) {
-        const reason = new Error(`Cannot commit, and nothing was changed: ${message}`)
-        if (commit === listPlace) listRefusal = reason
-        else commits[commit]!.reject(reason)
-        settled.add(commit)
+        refusals.set(commit, new Error(`Cannot commit, and nothing was changed: ${message}`))
       }
-      for (const [n, it] of commits.entries()) if (!settled.has(n)) it.resolve(null)
-      if (list !== null) this.#advance(list, listRefusal)
+      if (list !== null) this.#advance(list, refusals.get(commits.length) ?? null)
+      // The writer need not wait while those who waited for it are told.
+      if (isFull(this.#batches[0]!.packer)) this.#flush()
+      for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
     }
     this.#flushSoon()
   }
 
-  #advance(waiting: WaitingList, refusal: Parameters<LongList['advance']>[0]): void {
+  #advance(waiting: WaitingList, refusal: Refusal | null): void {
     const end = waiting.list.advance(refusal)
     if (end === null) this.#lists.push(waiting)
-    else settle(waiting, end.outcome)
-  }
-
-  #refuseWhenStopped(): void {
-    if (this.#fault !== null) throw this.#fault
-    if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
+    else if (end.outcome instanceof Error) waiting.reject(end.outcome)
+    else waiting.resolve(end.outcome)
   }
 
   #stop(reason: Error): void {
     if (this.#fault !== null) return
     this.#fault = reason
-    const waiting = [...(this.#sent?.commits ?? []), ...this.#filling, ...this.#lists]
-    if (this.#sent?.list) waiting.push(this.#sent.list)
+    const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
+    if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))
     for (const it of waiting) it.reject(reason)
     this.#sent = null
-    this.#filling = []
+    this.#batches = []
     this.#lists = []
     if (this.#closing === null) this.#onFault(reason)
     else this.#closing.resolve()
   }
 }
 
-function settle({ resolve, reject }: Waiting, outcome: Outcome): void {
-  if (outcome instanceof Error) reject(outcome)
-  else resolve(outcome)
+function isFull(packer: BatchPacker): boolean {
+  return packer.length >= BATCH_BYTES_MAX
 }
 
-/** Returns how many tokens there are; throws when one could not be kept as it is. */
-function countAndCheck(changes: readonly Change[]): number {
-  let count = 0
-  for (const change of changes) {
-    if (change.kind !== 'insert-tokens') continue
-    count += change.tokens.length
-    for (const { serial } of change.tokens) {
-      if (!isUuid(serial)) throw new TypeError('Cannot commit: a token’s serial is no uuid')
-    }
-  }
-  return count
+function settle({ tokens, resolve, reject }: Waiting, refusal: Refusal | null): void {
+  if (refusal instanceof Error) reject(refusal)
+  else resolve(refusal === null ? null : conflictOf(refusal, tokens))
+}
+
+function optional<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
 }

@@ -47,5 +47,5 @@ export function openConnection(
 export function expectPragma(db: DatabaseSync, name: string, expected: string | number): void {
   const actual = db.prepare(`PRAGMA ${name}`).get()?.[name]
   if (actual === expected) return
-  throw new Error(`Cannot use the database safely: ${name} is ${actual}, not ${expected}`)
+  throw new Error(`Cannot use the database safely: ${name} is ${String(actual)}, not ${expected}`)
 }

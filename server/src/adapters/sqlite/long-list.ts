@@ -7,8 +7,11 @@ import { STATEMENT } from './statements.ts'
 /** Commits with more tokens than this are staged in slices of it. */
 export const SLICE_TOKENS_MAX = 256
 
+/** Why the writer did not make a commit: a step met a conflict, or was impossible. */
+export type Refusal = Refused | Error
+
 /** What a commit comes to: nothing in its way, a conflict, or an error that changed nothing. */
-export type Outcome = null | Conflict | Error
+type Outcome = null | Conflict | Error
 
 /**
  * A commit with many tokens, on its way in slices so that others get their turn between them.
@@ -57,7 +60,7 @@ export class LongList {
   }
 
   /** Takes note of what became of it; returns the outcome once there is one. */
-  advance(refusal: Refused | Error | null): { outcome: Outcome } | null {
+  advance(refusal: Refusal | null): { outcome: Outcome } | null {
     if (refusal !== null) {
       if (this.#step === 'remove') {
         // Still nobody sees it, and the next start removes it.

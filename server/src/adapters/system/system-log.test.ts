@@ -105,6 +105,7 @@ test('error() shows what an AggregateError gathers, and survives an error that c
     causes.slice(0, 3).map((cause) => cause.message),
     ['both', 'first', 'second'],
   )
+  assert.equal(causes.length, 8)
 })
 
 test('error() never shows the input that a parser quotes, nor a thrown value', async (t) => {

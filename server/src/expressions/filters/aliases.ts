@@ -5,11 +5,11 @@
  * nothing is left to draw the filter fails.
  */
 import type { Random } from '../../world/random.ts'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
 import type { Run } from '../run.ts'
 import { charactersOf } from '../text.ts'
 import { binLengthOf, isDigit } from './cards.ts'
-import { count, flag, optional, secretFilter, type Filter } from './filter.ts'
+import { count, EACH, flag, optional, secretFilter, type Filter } from './filter.ts'
 
 const DIGITS = '0123456789'
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
@@ -22,38 +22,50 @@ const no = optional(flag, false)
 
 export const aliasFilters: Readonly<Record<string, Filter>> = {
   alias_card: drawing(
-    secretFilter([no, no], (number, [bin, last4], run) => {
-      const characters = charactersOf(number)
-      const total = characters.reduce((sum, it) => (isSeparator(it) ? sum : sum + 1), 0)
-      const first = bin ? binLengthOf(characters) : 0
-      const end = last4 ? total - 4 : total
-      if (end < first) throw new FilterError('value_shown')
-      let place = 0
-      const alphabets = characters.map((it) => {
-        if (isSeparator(it)) return null
-        const hidden = place >= first && place < end
-        place++
-        return hidden ? DIGITS : null
-      })
-      return draw(number, characters, alphabets, run)
-    }),
+    secretFilter(
+      [no, no],
+      (number, [bin, last4], run) => {
+        const characters = charactersOf(number)
+        const total = characters.reduce((sum, it) => (isSeparator(it) ? sum : sum + 1), 0)
+        const first = bin ? binLengthOf(characters) : 0
+        const end = last4 ? total - 4 : total
+        if (end < first) throw new FilterError('value_shown')
+        let place = 0
+        const alphabets = characters.map((it) => {
+          if (isSeparator(it)) return null
+          const hidden = place >= first && place < end
+          place++
+          return hidden ? DIGITS : null
+        })
+        return draw(number, characters, alphabets, run)
+      },
+      EACH,
+    ),
   ),
   alias_preserve_format: drawing(
-    secretFilter([none, none], (secret, [first, last], run) => {
-      const characters = charactersOf(secret)
-      const alphabets = middle(characters, first, last, (it) => {
-        if (isDigit(it)) return DIGITS
-        return /^\p{L}$/u.test(it) ? LETTERS : null
-      })
-      return draw(secret, characters, alphabets, run)
-    }),
+    secretFilter(
+      [none, none],
+      (secret, [first, last], run) => {
+        const characters = charactersOf(secret)
+        const alphabets = middle(characters, first, last, (it) => {
+          if (isDigit(it)) return DIGITS
+          return /^\p{L}$/u.test(it) ? LETTERS : null
+        })
+        return draw(secret, characters, alphabets, run)
+      },
+      EACH,
+    ),
   ),
   alias_preserve_length: drawing(
-    secretFilter([none, none], (secret, [first, last], run) => {
-      const characters = charactersOf(secret)
-      const alphabets = middle(characters, first, last, () => LETTERS + DIGITS)
-      return draw(secret, characters, alphabets, run)
-    }),
+    secretFilter(
+      [none, none],
+      (secret, [first, last], run) => {
+        const characters = charactersOf(secret)
+        const alphabets = middle(characters, first, last, () => LETTERS + DIGITS)
+        return draw(secret, characters, alphabets, run)
+      },
+      EACH,
+    ),
   ),
 }
 
@@ -85,7 +97,7 @@ function draw(
   if (alphabets.every((it) => it === null)) throw new FilterError('value_shown')
   const pick = picker(run.random)
   for (let draws = 0; draws < DRAWS_MAX; draws++) {
-    run.write(characters.length)
+    run.spend(characters.length * EACH * 2)
     const alias = characters
       .map((it, index) => (alphabets[index] == null ? it : pick(alphabets[index])))
       .join('')

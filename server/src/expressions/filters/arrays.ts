@@ -5,10 +5,9 @@
  * looked up among the own members of the items and nowhere else.
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
-import { EXPRESSION_RESULT_CHARS_MAX } from '../../base/limits.ts'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
 import type { Run } from '../run.ts'
-import { cut, lengthOf, sizeOf, textOf } from '../text.ts'
+import { cut, lengthOf, measure, namesOf, textOf } from '../text.ts'
 import {
   any,
   filter,
@@ -19,39 +18,72 @@ import {
   type Filter,
   type Parameter,
 } from './filter.ts'
+import { exact, numberOf } from './numbers.ts'
 
 const name = optional<string | null>(text, null)
 
+const array: Parameter<Json[]> = {
+  optional: false,
+  read(value) {
+    if (!Array.isArray(value)) throw new FilterError('argument_invalid')
+    return value
+  },
+}
+
+/** The weight of comparing items with one another. */
+const SORT = 24
+
 export const arrayFilters: Readonly<Record<string, Filter>> = {
-  size: filter([], (it) => {
-    if (typeof it === 'string') return lengthOf(it)
+  size: filter([], (it, _args, run) => {
+    if (typeof it === 'string') {
+      run.spend(it.length)
+      return lengthOf(it)
+    }
     if (Array.isArray(it)) return it.length
-    return isJsonObject(it) ? Object.keys(it).length : 0
+    return isJsonObject(it) ? namesOf(it, run).length : 0
   }),
   first: filter([], (it) => (Array.isArray(it) ? (it[0] ?? null) : null)),
   last: filter([], (it) => (Array.isArray(it) ? (it.at(-1) ?? null) : null)),
-  join: arrayFilter([optional(text, ' ')], (items, [separator], run) => {
-    let joined = ''
-    for (const [index, item] of items.entries()) {
-      const written = textOf(item, run)
-      run.write(joined.length === 0 ? written.length : written.length + separator.length)
-      joined += index === 0 ? written : separator + written
-      if (joined.length > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
-    }
-    return joined
+
+  // Of a text, characters; of an array, items. A start below 0 counts from the end.
+  slice: filter([integer, optional(integer, 1)], (it, [start, length], run) => {
+    const whole = Array.isArray(it) ? it : textOf(it, run)
+    run.spend(whole.length)
+    const size = typeof whole === 'string' ? lengthOf(whole) : whole.length
+    const from = start < 0 ? size + start : start
+    const nothing = from < 0 || length <= 0
+    if (typeof whole === 'string') return nothing ? '' : cut(whole, from, length)
+    return nothing ? [] : whole.slice(from, from + length)
   }),
-  reverse: arrayFilter([], (items) => items.toReversed()),
-  sort: arrayFilter([name], (items, [name]) => sorted(items, name, (it) => it)),
-  sort_natural: arrayFilter([name], (items, [name], run) =>
-    sorted(items, name, (it) => (it === null ? null : textOf(it, run).toLowerCase())),
+
+  join: arrayFilter(
+    [optional(text, ' ')],
+    (items, [separator], run) => {
+      const texts = items.map((it) => textOf(it, run))
+      run.write(texts.reduce((sum, it) => sum + it.length + separator.length, 0))
+      return texts.join(separator)
+    },
+    8,
   ),
-  uniq: arrayFilter([name], (items, [name]) => {
-    const seen = new Set<string>()
-    return items.filter((it) => {
-      const key = JSON.stringify(keyOf(it, name))
-      return !seen.has(key) && seen.add(key)
-    })
-  }),
+  reverse: arrayFilter([], (items) => items.toReversed()),
+  sort: arrayFilter([name], (items, [name]) => sorted(items, name, (it) => it), SORT),
+  sort_natural: arrayFilter(
+    [name],
+    (items, [name], run) =>
+      sorted(items, name, (it) => (it === null ? null : textOf(it, run).toLowerCase())),
+    SORT,
+  ),
+  uniq: arrayFilter(
+    [name],
+    (items, [name]) => {
+      const seen = new Set<string>()
+      return items.filter((it) => {
+        const key = JSON.stringify(keyOf(it, name))
+        return !seen.has(key) && seen.add(key)
+      })
+    },
+    SORT,
+  ),
   compact: arrayFilter([name], (items, [name]) => items.filter((it) => keyOf(it, name) !== null)),
   map: arrayFilter([text], (items, [name]) => items.map((it) => keyOf(it, name))),
   where: arrayFilter([text, optional<Json>(any, null)], (items, [name, wanted]) =>
@@ -61,58 +93,33 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
     }),
   ),
   sum: arrayFilter([name], (items, [name]) =>
-    items.reduce<number>((sum, it) => sum + addend(keyOf(it, name)), 0),
+    exact(items.reduce<number>((sum, it) => sum + numberOf(keyOf(it, name)), 0)),
   ),
-  concat: arrayFilter([arrayParameter()], (items, [others], run) => {
+  concat: arrayFilter([array], (items, [others], run) => {
     const all = [...items, ...others]
-    run.write(sizeOf(all))
+    // The same items over and over take little room here, and much as soon as somebody reads them.
+    run.write(measure(all, run))
     return all
-  }),
-
-  // Of a text, characters; of an array, items. A start below 0 counts from the end.
-  slice: filter([integer, optional(integer, 1)], (it, [start, length], run) => {
-    const whole = Array.isArray(it) ? it : textOf(it, run)
-    const size = typeof whole === 'string' ? lengthOf(whole) : whole.length
-    const from = start < 0 ? size + start : start
-    const nothing = from < 0 || length <= 0
-    if (typeof whole === 'string') return nothing ? '' : cut(whole, from, length)
-    return nothing ? [] : whole.slice(from, from + length)
   }),
 }
 
-/** A filter of arrays, which spends for all that is in them. */
+/** A filter of arrays, which spends for all that is in them; `weight` is as for textFilter(). */
 function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
   apply: (items: Json[], args: Arguments<Parameters>, run: Run) => Json,
+  weight = 2,
 ): Filter {
   return filter(parameters, (input, args, run) => {
-    run.spend(sizeOf(input))
+    run.spend(measure(input, run) * weight)
     const items = Array.isArray(input) ? input : input === null ? [] : [input]
     return apply(items, args, run)
   })
-}
-
-function arrayParameter(): Parameter<Json[]> {
-  return {
-    optional: false,
-    read(value, run) {
-      if (!Array.isArray(value)) throw new FilterError('argument_invalid')
-      run?.spend(sizeOf(value))
-      return value
-    },
-  }
 }
 
 /** The item itself, or its own member of that name. */
 function keyOf(item: Json, name: string | null): Json {
   if (name === null) return item
   return isJsonObject(item) && Object.hasOwn(item, name) ? item[name]! : null
-}
-
-function addend(value: Json): number {
-  if (value === null) return 0
-  if (typeof value !== 'number') throw new FilterError('number_required')
-  return value
 }
 
 /** Sorts numbers before texts before the rest, null last; equal items keep their order. */

@@ -1,8 +1,17 @@
 /** Filters that know how a card number and a card are laid out. */
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
 import { charactersOf, hide } from '../text.ts'
-import { character, filter, flag, optional, secretFilter, text, type Filter } from './filter.ts'
+import {
+  character,
+  EACH,
+  filter,
+  flag,
+  optional,
+  secretFilter,
+  text,
+  type Filter,
+} from './filter.ts'
 
 const no = optional(flag, false)
 
@@ -10,8 +19,13 @@ export const cardFilters: Readonly<Record<string, Filter>> = {
   card_mask: secretFilter(
     [no, no, optional(character, 'X'), optional(text, '')],
     (number, [bin, last4, mark, kept]) => maskCard(number, bin, last4, mark, kept),
+    EACH,
   ),
-  card_bin: secretFilter([optional(text, '')], (number, [separator]) => binOf(number, separator)),
+  card_bin: secretFilter(
+    [optional(text, '')],
+    (number, [separator]) => binOf(number, separator),
+    EACH,
+  ),
   card_exp: filter([text], (card, [format], run) => {
     if (card === null) return null
     if (!isJsonObject(card)) throw new FilterError('object_required')

@@ -1,8 +1,9 @@
 /** Filters between texts, bytes and the forms in which they travel. */
 import { createHmac } from 'node:crypto'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
+import type { Run } from '../run.ts'
 import { textOf } from '../text.ts'
-import { filter, textFilter, type Filter, type Parameter } from './filter.ts'
+import { EACH, filter, textFilter, type Filter, type Parameter } from './filter.ts'
 
 /** Names as they are documented, to the names of node:crypto. */
 const ALGORITHMS = new Map([
@@ -47,22 +48,14 @@ export const encodingFilters: Readonly<Record<string, Filter>> = {
   base64_decode: textFilter([], (it) => decodeBase64(it, /^[A-Za-z0-9+/]*={0,2}$/)),
   base64_url_safe_decode: textFilter([], (it) => decodeBase64(it, /^[A-Za-z0-9_-]*={0,2}$/)),
 
-  url_encode: textFilter([], (it) =>
-    encodeURIComponent(it.toWellFormed())
-      .replaceAll('%20', '+')
-      .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`),
-  ),
-  url_decode: textFilter([], (it) => {
-    try {
-      return decodeURIComponent(it.replaceAll('+', ' '))
-    } catch {
-      throw new FilterError('encoding_invalid')
-    }
-  }),
+  url_encode: textFilter([], encodeUrl, 3),
+  url_decode: textFilter([], decodeUrl, 3),
 
-  escape: textFilter([], (it) => it.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign]!)),
-  escape_once: textFilter([], (it) =>
-    it.replaceAll(/[<>"']|&(?!(?:[a-zA-Z]+|#\d+);)/g, (sign) => ENTITIES[sign]!),
+  escape: textFilter([], (it) => it.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign]!), EACH),
+  escape_once: textFilter(
+    [],
+    (it) => it.replaceAll(/[<>"']|&(?!(?:[a-zA-Z]+|#\d+);)/g, (sign) => ENTITIES[sign]!),
+    EACH,
   ),
 }
 
@@ -85,6 +78,22 @@ function encoder(encode: (bytes: Buffer) => string): Filter {
         input instanceof Uint8Array ? Buffer.from(input) : Buffer.from(textOf(input, run)),
       )
     },
+  }
+}
+
+/** As in forms: a space is a plus sign, and nothing but letters, digits and `-_.~` is left as it is. */
+function encodeUrl(plain: string, _args: readonly [], run: Run): string {
+  run.spend((Buffer.byteLength(plain) - plain.length) * EACH)
+  return encodeURIComponent(plain.toWellFormed())
+    .replaceAll('%20', '+')
+    .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function decodeUrl(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded.replaceAll('+', ' '))
+  } catch {
+    throw new FilterError('encoding_invalid')
   }
 }
 

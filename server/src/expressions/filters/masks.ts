@@ -6,51 +6,57 @@
  * whose reader may not know the data, it is hidden too.
  */
 import type { Run } from '../run.ts'
-import { charactersOf, cut, hide, isPlain, lengthOf } from '../text.ts'
-import { character, count, optional, secretFilter, text, type Filter } from './filter.ts'
+import { charactersOf, cut, hide, lengthOf } from '../text.ts'
+import { character, count, EACH, optional, secretFilter, text, type Filter } from './filter.ts'
 
 const mark = optional(character, 'X')
 
 export const maskFilters: Readonly<Record<string, Filter>> = {
-  last4: secretFilter([], (secret) => cut(secret, Math.max(lengthOf(secret) - 4, 0), 4)),
-  reveal_last: secretFilter([count, mark], (secret, [length, mark], run) =>
-    revealLast(secret, length, mark, run),
-  ),
+  last4: secretFilter([], (secret) => cut(secret, Math.max(lengthOf(secret) - 4, 0))),
+  reveal_last: secretFilter([count, mark], (secret, [length, mark], run) => {
+    return revealLast(secret, length, mark, run)
+  }),
   reveal: secretFilter(
     [optional(count, 0), optional(count, 0), mark, optional(text, '')],
-    (secret, [first, last, mark, kept]) => reveal(secret, first, last, mark, kept),
+    (secret, [first, last, mark, kept], run) => reveal(secret, first, last, mark, kept, run),
   ),
 }
 
-/** Keeps `-` wherever it stands, as in `XXX-XX-6789`; it counts toward `length` like any character. */
+/** Keeps `-` wherever it stands, as in a masked `###-##-6789`; it counts toward `length` like any. */
 function revealLast(secret: string, length: number, mark: string, run: Run): string {
   const hidden = lengthOf(secret) - length
   if (hidden <= 0) return run.masking ? hide(secret, mark) : secret
-  const head = cut(secret, 0, hidden)
-  const tail = isPlain(secret) ? secret.slice(hidden) : cut(secret, hidden, length)
-  const masked = head.includes('-')
-    ? charactersOf(head)
-        .map((it) => (it === '-' ? it : mark))
-        .join('')
-    : mark.repeat(hidden)
-  const shown = masked + tail
+  const shown = maskAll(cut(secret, 0, hidden), mark, '-', run) + cut(secret, hidden)
   return shown === secret && run.masking ? hide(secret, mark) : shown
 }
 
 /** Shows the ends of a secret and, between them, the characters in `kept`. */
-export function reveal(
+function reveal(
   secret: string,
   first: number,
   last: number,
   mark: string,
   kept: string,
+  run: Run,
 ): string {
-  const characters = charactersOf(secret)
-  const end = characters.length - last
-  if (end <= first) return hide(secret, mark)
+  const hidden = lengthOf(secret) - first - last
+  if (hidden <= 0) return hide(secret, mark)
+  const middle = maskAll(cut(secret, first, hidden), mark, kept, run)
+  const shown = cut(secret, 0, first) + middle + cut(secret, first + hidden)
+  return shown === secret ? hide(secret, mark) : shown
+}
+
+/** Marks every character but those in `kept`. */
+function maskAll(secret: string, mark: string, kept: string, run: Run): string {
+  if (!holdsAnyOf(secret, kept)) return hide(secret, mark)
   const keep = new Set(charactersOf(kept))
-  const masked = characters
-    .map((it, index) => (index < first || index >= end || keep.has(it) ? it : mark))
-    .join('')
-  return masked === secret ? hide(secret, mark) : masked
+  run.spend(secret.length * EACH)
+  let masked = ''
+  for (const it of secret) masked += keep.has(it) ? it : mark
+  return masked
+}
+
+function holdsAnyOf(secret: string, characters: string): boolean {
+  for (const it of characters) if (secret.includes(it)) return true
+  return false
 }

@@ -1,6 +1,6 @@
 /** The math filters of Liquid, over numbers and texts that are numbers; null counts as 0. */
 import type { Json } from '../../base/json.ts'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
 import { filter, integer, optional, type Arguments, type Filter, type Parameter } from './filter.ts'
 
 const number: Parameter<number> = { optional: false, read: (value) => numberOf(value) }
@@ -46,7 +46,8 @@ function numberFilter<const Parameters extends readonly Parameter<unknown>[]>(
   return filter(parameters, (input, args) => exact(apply(numberOf(input), args)))
 }
 
-function exact(number: number): number {
+/** Throws `number_out_of_range` for what cannot be told from its neighbours, or is no number. */
+export function exact(number: number): number {
   const whole = Number.isInteger(number)
   if (!Number.isFinite(number) || (whole && !Number.isSafeInteger(number))) {
     throw new FilterError('number_out_of_range')

@@ -5,47 +5,74 @@ import { count, integer, optional, text, textFilter, type Filter } from './filte
 
 const empty = optional(text, '')
 
+/** The weight of looking for something at every character, and of finding it there. */
+const SEARCH = 8
+
 export const textFilters: Readonly<Record<string, Filter>> = {
   append: textFilter([text], (it, [end]) => it + end),
   prepend: textFilter([text], (it, [start]) => start + it),
   upcase: textFilter([], (it) => it.toUpperCase()),
   downcase: textFilter([], (it) => it.toLowerCase()),
-  capitalize: textFilter(
-    [],
-    (it) => cut(it, 0, 1).toUpperCase() + cut(it, 1, it.length).toLowerCase(),
-  ),
+  capitalize: textFilter([], (it) => cut(it, 0, 1).toUpperCase() + cut(it, 1).toLowerCase()),
   strip: textFilter([], (it) => it.trim()),
   lstrip: textFilter([], (it) => it.trimStart()),
   rstrip: textFilter([], (it) => it.trimEnd()),
-  strip_newlines: textFilter([], (it) => it.replaceAll(/\r?\n/g, '')),
-  newline_to_br: textFilter([], (it) => it.replaceAll(/\r?\n/g, '<br />\n')),
-  strip_html: textFilter([], stripHtml),
+  strip_newlines: textFilter([], (it) => it.replaceAll(/\r?\n/g, ''), SEARCH),
+  newline_to_br: textFilter([], (it) => it.replaceAll(/\r?\n/g, '<br />\n'), SEARCH),
+  strip_html: textFilter([], stripHtml, SEARCH),
 
   // Without a second argument, replacing removes: a default search index is written so.
   replace: textFilter([text, empty], (it, [old, fresh], run) => replaceAll(it, old, fresh, run)),
-  replace_first: textFilter([text, empty], (it, [old, fresh]) => {
+  replace_first: textFilter([text, empty], (it, [old, fresh], run) => {
+    seek(it, old, run)
     return replaceAt(it, it.indexOf(old), old, fresh)
   }),
-  replace_last: textFilter([text, empty], (it, [old, fresh]) => {
+  replace_last: textFilter([text, empty], (it, [old, fresh], run) => {
+    seek(it, old, run)
     return replaceAt(it, it.lastIndexOf(old), old, fresh)
   }),
-  remove: textFilter([text], (it, [old], run) => replaceAll(it, old, '', run)),
-  remove_first: textFilter([text], (it, [old]) => replaceAt(it, it.indexOf(old), old, '')),
-  remove_last: textFilter([text], (it, [old]) => replaceAt(it, it.lastIndexOf(old), old, '')),
+  remove: textFilter([text], (it, [old], run) => (old === '' ? it : replaceAll(it, old, '', run))),
+  remove_first: textFilter([text], (it, [old], run) => {
+    seek(it, old, run)
+    return replaceAt(it, it.indexOf(old), old, '')
+  }),
+  remove_last: textFilter([text], (it, [old], run) => {
+    seek(it, old, run)
+    return replaceAt(it, it.lastIndexOf(old), old, '')
+  }),
 
-  split: textFilter([text], (it, [separator]) => split(it, separator)),
+  split: textFilter([text], (it, [separator], run) => {
+    seek(it, separator, run)
+    return split(it, separator)
+  }),
   truncate: textFilter([optional(count, 50), optional(text, '...')], (it, [length, end]) => {
     if (lengthOf(it) <= length) return it
     return cut(it, 0, Math.max(length - lengthOf(end), 0)) + end
   }),
-  truncatewords: textFilter([optional(integer, 15), optional(text, '...')], (it, [words, end]) => {
-    const all = it.trim().split(/\s+/)
-    const shown = Math.max(words, 1)
-    return all.length <= shown ? it : all.slice(0, shown).join(' ') + end
-  }),
+  truncatewords: textFilter(
+    [optional(integer, 15), optional(text, '...')],
+    (it, [words, end]) => {
+      const all = it.trim().split(/\s+/)
+      const shown = Math.max(words, 1)
+      return all.length <= shown ? it : all.slice(0, shown).join(' ') + end
+    },
+    SEARCH,
+  ),
+}
+
+/**
+ * Spends for looking for `wanted` everywhere in `it`, and taking it apart there.
+ *
+ * The engine's search may compare all of what is wanted at every place: for two texts of a few
+ * megabytes that was measured to take minutes.
+ */
+function seek(it: string, wanted: string, run: Run): void {
+  run.spend(it.length * (SEARCH + (wanted.length >> 3)))
 }
 
 function replaceAll(it: string, old: string, fresh: string, run: Run): string {
+  seek(it, old, run)
+  if (old === '') run.spend(it.length * SEARCH)
   const parts = old === '' ? ['', ...charactersOf(it), ''] : it.split(old)
   run.write(it.length + (parts.length - 1) * fresh.length)
   return parts.join(fresh)

@@ -1,8 +1,9 @@
 /** Filters that take a value out of another, or give it another type. */
 import type { Json } from '../../base/json.ts'
-import { FilterError } from '../errors.ts'
+import { FilterError } from '../expression-error.ts'
 import { parseJsonPath, type JsonPath } from '../json-path.ts'
-import { lengthOf, textOf } from '../text.ts'
+import type { Run } from '../run.ts'
+import { lengthOf, namesOf, textOf } from '../text.ts'
 import {
   any,
   character,
@@ -14,10 +15,11 @@ import {
 } from './filter.ts'
 import { numberOf } from './numbers.ts'
 
+/** Written out, never taken from the data: parsed paths are kept, and data may not be. */
 const path: Parameter<JsonPath> = {
   optional: false,
-  read(value) {
-    const parsed = typeof value === 'string' ? parseJsonPath(value) : null
+  read(value, run) {
+    const parsed = typeof value === 'string' && run === null ? parseJsonPath(value) : null
     if (parsed === null) throw new FilterError('argument_invalid')
     return parsed
   },
@@ -40,7 +42,7 @@ export const valueFilters: Readonly<Record<string, Filter>> = {
     if (it === 'true' || it === 'false') return it === 'true'
     throw new FilterError('boolean_required')
   }),
-  default: filter([any], (it, [otherwise]) => (isBlank(it) ? otherwise : it)),
+  default: filter([any], (it, [otherwise], run) => (isBlank(it, run) ? otherwise : it)),
   pad_left: secretFilter([count, character], (it, [length, character], run) => {
     return padding(it, length, character, run) + it
   }),
@@ -49,18 +51,14 @@ export const valueFilters: Readonly<Record<string, Filter>> = {
   }),
 }
 
-function padding(
-  it: string,
-  length: number,
-  character: string,
-  run: Parameters<Filter['apply']>[2],
-) {
+function padding(it: string, length: number, character: string, run: Run) {
   const missing = Math.max(length - lengthOf(it), 0)
   run.write(missing * character.length)
   return character.repeat(missing)
 }
 
-function isBlank(it: Json): boolean {
+function isBlank(it: Json, run: Run): boolean {
   if (it === null || it === false || it === '') return true
-  return typeof it === 'object' && Object.keys(it).length === 0
+  if (Array.isArray(it)) return it.length === 0
+  return typeof it === 'object' && namesOf(it, run).length === 0
 }
