@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
-import { ExpressionError } from '../expressions/errors.ts'
+import { ExpressionError } from '../expressions/expression-error.ts'
 import { parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
