@@ -73,8 +73,11 @@ export function createServer(options: ServerOptions): Server {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: refuseBadFraming,
-    frameworkErrors: (error, request, reply) => {
-      sendError(error, request, reply)
+    // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
+    frameworkErrors: (cause, request, reply) => {
+      begin(options, request, reply)
+      sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply)
+      logRequest(world, request, reply)
     },
   })
   // Two more than are let through, so that the count itself gives the excess away.
@@ -89,13 +92,12 @@ export function createServer(options: ServerOptions): Server {
     done(null, body),
   )
 
+  const paths = methodsByPath(endpoints)
   server.addHook('onRequest', (request, reply, done) => {
-    request.traceId =
-      traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
-    reply.header('bt-trace-id', request.traceId)
-    const origin = request.headers.origin
-    if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
-    done()
+    begin(options, request, reply)
+    // Refused here and not in the handler, so that nobody waits for the body of a request to nowhere.
+    if (request.is404) done(refusalOfRoute(paths, request, reply))
+    else done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
@@ -103,15 +105,8 @@ export function createServer(options: ServerOptions): Server {
   })
   server.setErrorHandler(sendError)
 
-  const methods = methodsByPath(endpoints)
-  server.setNotFoundHandler((request) => {
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
-    throw new ServiceError(known === undefined ? 'route_not_found' : 'method_not_allowed')
-  })
   server.options('*', async (request, reply) => {
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
+    const known = findPath(paths, request)
     if (known === undefined) throw new ServiceError('route_not_found')
     return reply.code(204).headers(preflightHeaders(known.methods)).send()
   })
@@ -119,6 +114,20 @@ export function createServer(options: ServerOptions): Server {
   const inFlight = new Set<string>()
   for (const endpoint of endpoints) addRoute(server, options, endpoint, inFlight)
   return server
+}
+
+/** What is done for every request before anything is known about it. */
+function begin(
+  { world, corsOrigins }: ServerOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  request.principal = request.caller = request.fault = null
+  request.traceId =
+    traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(corsOrigins, origin))
 }
 
 function addRoute(
@@ -312,6 +321,24 @@ function renderDecision(decision: Caller['decisions'][number]): string {
   const { permission, containers, allowed, by } = decision
   const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
   return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+}
+
+/** Says that there is nothing at a path, or nothing by this method, and then by which there is. */
+function refusalOfRoute(
+  paths: readonly KnownPath[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): ServiceError {
+  const known = findPath(paths, request)
+  if (known === undefined) return new ServiceError('route_not_found')
+  // RFC 9110, section 15.5.6: a 405 says what is allowed.
+  reply.header('allow', known.methods.join(', '))
+  return new ServiceError('method_not_allowed')
+}
+
+function findPath(paths: readonly KnownPath[], { url }: FastifyRequest): KnownPath | undefined {
+  const path = url.split('?', 1)[0]!
+  return paths.find((it) => it.pattern.test(path))
 }
 
 interface KnownPath {
