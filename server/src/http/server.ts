@@ -16,6 +16,7 @@ import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
+  TIMEOUTS_CHECK_MS,
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -69,7 +70,13 @@ export function createServer(options: ServerOptions): Server {
     exposeHeadRoutes: false,
     // Percent-encoding may treble an id.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: TOKEN_ID_CHARS_MAX * 12 },
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: HEADER_BYTES_MAX },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUTS_CHECK_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Asked for in request-headers.ts: Node's own refusal has no body.
+      requireHostHeader: false,
+    },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: refuseBadFraming,
@@ -144,7 +151,7 @@ function addRoute(
     url: path,
     onRequest: (request, _reply, done) => {
       try {
-        checkHeaders(request.raw.rawHeaders)
+        checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
         if (permission === 'public') return done()
         const principal = doorkeeper.identify(request.headers['bt-api-key'] as string | undefined)
         if (principal instanceof Promise) {
