@@ -23,6 +23,9 @@ export const HEADERS_TIMEOUT_MS = 10_000
 /** Time a client has to send a whole request. Ours. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
+/** How often both are looked at: a client may be that much later. Ours; Node's default is half a minute. */
+export const TIMEOUTS_CHECK_MS = 1_000
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 

@@ -16,6 +16,7 @@ import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
+  TIMEOUTS_CHECK_MS,
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -69,13 +70,21 @@ export function createServer(options: ServerOptions): Server {
     exposeHeadRoutes: false,
     // Percent-encoding may treble an id.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: TOKEN_ID_CHARS_MAX * 12 },
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: HEADER_BYTES_MAX },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUTS_CHECK_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Asked for in request-headers.ts: Node's own refusal has no body.
+      requireHostHeader: false,
+    },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: refuseBadFraming,
-    frameworkErrors: (error, request, reply) => {
-      label(request, reply, options)
-      sendError(error, request, reply)
+    // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
+    frameworkErrors: (cause, request, reply) => {
+      begin(options, request, reply)
+      sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply)
+      logRequest(world, request, reply)
     },
   })
   // Two more than are let through, so that the count itself gives the excess away.
@@ -90,23 +99,21 @@ export function createServer(options: ServerOptions): Server {
     done(null, body),
   )
 
+  const paths = methodsByPath(endpoints)
+  server.addHook('onRequest', (request, reply, done) => {
+    begin(options, request, reply)
+    // Refused here and not in the handler, so that nobody waits for the body of a request to nowhere.
+    if (request.is404) done(refusalOfRoute(paths, request, reply))
+    else done()
+  })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
     done()
   })
   server.setErrorHandler(sendError)
 
-  const methods = methodsByPath(endpoints)
-  server.setNotFoundHandler((request, reply) => {
-    label(request, reply, options)
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
-    throw new ServiceError(known === undefined ? 'route_not_found' : 'method_not_allowed')
-  })
   server.options('*', async (request, reply) => {
-    label(request, reply, options)
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
+    const known = findPath(paths, request)
     if (known === undefined) throw new ServiceError('route_not_found')
     return reply.code(204).headers(preflightHeaders(known.methods)).send()
   })
@@ -116,23 +123,35 @@ export function createServer(options: ServerOptions): Server {
   return server
 }
 
+/** What is done for every request before anything is known about it. */
+function begin(
+  { world, corsOrigins }: ServerOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  request.principal = request.caller = request.fault = null
+  request.traceId =
+    traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(corsOrigins, origin))
+}
+
 function addRoute(
   server: FastifyInstance,
-  options: ServerOptions,
+  { world, doorkeeper }: ServerOptions,
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
-  const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
   const replayable = method !== 'GET' && method !== 'DELETE'
 
   server.route({
     method,
     url: path,
-    onRequest: (request, reply, done) => {
-      label(request, reply, options)
+    onRequest: (request, _reply, done) => {
       try {
-        checkHeaders(request.raw.rawHeaders)
+        checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
         if (permission === 'public') return done()
         const principal = doorkeeper.identify(request.headers['bt-api-key'] as string | undefined)
         if (principal instanceof Promise) {
@@ -209,15 +228,6 @@ const NOBODY: Caller = Object.freeze({
   decisions: [],
   replay: null,
 })
-
-/** Gives the request its trace id, and the answer what every answer carries. */
-function label(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
-  const { clock, random } = options.world
-  request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
-  reply.header('bt-trace-id', request.traceId)
-  const origin = request.headers.origin
-  if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
-}
 
 function callerOf(request: FastifyRequest, replayable: boolean): Caller {
   const principal = request.principal!
@@ -318,6 +328,24 @@ function renderDecision(decision: Caller['decisions'][number]): string {
   const { permission, containers, allowed, by } = decision
   const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
   return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+}
+
+/** Says that there is nothing at a path, or nothing by this method, and then by which there is. */
+function refusalOfRoute(
+  paths: readonly KnownPath[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): ServiceError {
+  const known = findPath(paths, request)
+  if (known === undefined) return new ServiceError('route_not_found')
+  // RFC 9110, section 15.5.6: a 405 says what is allowed.
+  reply.header('allow', known.methods.join(', '))
+  return new ServiceError('method_not_allowed')
+}
+
+function findPath(paths: readonly KnownPath[], { url }: FastifyRequest): KnownPath | undefined {
+  const path = url.split('?', 1)[0]!
+  return paths.find((it) => it.pattern.test(path))
 }
 
 interface KnownPath {
