@@ -67,7 +67,7 @@ describe('an answer to a browser', () => {
   ] as const) {
     test(`is open when it is an error, such as ${status}`, async () => {
       const { vault, key } = await tokenStage()
-      const { path = '/tokenize', ...rest } = { path: '/tokenize', ...options }
+      const { path, ...rest } = { path: '/tokenize', ...options }
       const reply = await vault.call('POST', path, {
         ...(status === 401 ? {} : { key }),
         ...rest,
