@@ -67,7 +67,6 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'json-p3': ['expressions'],
   koffi: ['adapters/jail'],
   pg: ['adapters/postgres'],
-  pino: ['adapters/system'],
   undici: ['adapters/egress'],
 }
 
