@@ -5,6 +5,7 @@
  * the endpoint decides. Errors are rendered here and only here. No business, no technology but HTTP.
  */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import type { Caller, Permission, Principal, ReplayScope } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
@@ -82,7 +83,8 @@ export function createServer(options: ServerOptions): Server {
     clientErrorHandler: refuseBadFraming,
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
-      begin(options, request, reply)
+      request.principal = request.caller = request.fault = null
+      label(request, reply, options)
       sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply)
       logRequest(world, request, reply)
     },
@@ -99,23 +101,35 @@ export function createServer(options: ServerOptions): Server {
     done(null, body),
   )
 
-  const paths = methodsByPath(endpoints)
-  server.addHook('onRequest', (request, reply, done) => {
-    begin(options, request, reply)
-    // Refused here and not in the handler, so that nobody waits for the body of a request to nowhere.
-    if (request.is404) done(refusalOfRoute(paths, request, reply))
-    else done()
-  })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
     done()
   })
   server.setErrorHandler(sendError)
 
-  server.options('*', async (request, reply) => {
-    const known = findPath(paths, request)
-    if (known === undefined) throw new ServiceError('route_not_found')
-    return reply.code(204).headers(preflightHeaders(known.methods)).send()
+  const paths = methodsByPath(endpoints)
+  // A hook of its own, so that no other request waits for it: what leads nowhere is refused in it and
+  // not in the handler, which would run when the body is there.
+  server.register((lost, _options, done) => {
+    lost.addHook('onRequest', (request, reply, refuse) => {
+      label(request, reply, options)
+      refuse(refusalOfRoute(paths, request, reply))
+    })
+    lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
+    done()
+  })
+  server.route({
+    method: 'OPTIONS',
+    url: '*',
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
+      done()
+    },
+    handler: async (request, reply) => {
+      const known = findPath(paths, request)
+      if (known === undefined) throw new ServiceError('route_not_found')
+      return reply.code(204).headers(preflightHeaders(known.methods)).send()
+    },
   })
 
   const inFlight = new Set<string>()
@@ -123,33 +137,21 @@ export function createServer(options: ServerOptions): Server {
   return server
 }
 
-/** What is done for every request before anything is known about it. */
-function begin(
-  { world, corsOrigins }: ServerOptions,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
-  request.principal = request.caller = request.fault = null
-  request.traceId =
-    traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
-  reply.header('bt-trace-id', request.traceId)
-  const origin = request.headers.origin
-  if (origin !== undefined) reply.headers(corsHeaders(corsOrigins, origin))
-}
-
 function addRoute(
   server: FastifyInstance,
-  { world, doorkeeper }: ServerOptions,
+  options: ServerOptions,
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
+  const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
   const replayable = method !== 'GET' && method !== 'DELETE'
 
   server.route({
     method,
     url: path,
-    onRequest: (request, _reply, done) => {
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
       try {
         checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
         if (permission === 'public') return done()
@@ -228,6 +230,15 @@ const NOBODY: Caller = Object.freeze({
   decisions: [],
   replay: null,
 })
+
+/** Gives the request its trace id, and the answer what every answer carries. */
+function label(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
+  const { clock, random } = options.world
+  request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
+}
 
 function callerOf(request: FastifyRequest, replayable: boolean): Caller {
   const principal = request.principal!

@@ -61,6 +61,19 @@ test('HTTP/1.0 needs no Host', async () => {
   assert.equal(closed, true)
 })
 
+for (const [status, line] of [
+  [404, 'POST /nowhere HTTP/1.1'],
+  [405, 'PUT /tokenize HTTP/1.1'],
+] as const) {
+  test(`a request that leads nowhere is refused with ${status} before its body is there`, async () => {
+    const reply = await send(
+      getWith([`Content-Length: ${BODY_BYTES_MAX + 1}`, 'BT-TRACE-ID: mine'], line),
+    )
+    assert.equal(reply.status, status)
+    assert.match(reply.head, /bt-trace-id: mine/)
+  })
+}
+
 test('two requests on one connection are answered in order', async () => {
   const { text } = await talk(
     getWith(['BT-TRACE-ID: one']) + getWith(['BT-TRACE-ID: two', 'Connection: close']),
