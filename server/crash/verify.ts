@@ -46,7 +46,7 @@ const READERS = 16
 
 /** Reads every token that `entries` were acknowledged, and compares it with what was sent. */
 export async function verifyAcked(
-  client: VaultClient,
+  client: Pick<VaultClient, 'read'>,
   entries: Iterable<Entry>,
   verdict: Verdict,
 ): Promise<void> {
@@ -83,8 +83,8 @@ export async function verifyAcked(
  * They may be there if the outcome of their operation is not known, and then all of them.
  */
 export async function verifyUntold(
-  client: VaultClient,
-  database: Database,
+  client: Pick<VaultClient, 'read'>,
+  database: Pick<Database, 'visibleTokens'>,
   entries: ReadonlyMap<number, Entry>,
   since: number,
   verdict: Verdict,
