@@ -3,11 +3,10 @@
  *
  * Knows which slices there are and nothing of the technologies beneath; those are chosen in cli/.
  */
-import type { FastifyInstance } from 'fastify'
 import { mayAnywhere } from './access/authorize.ts'
 import { commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
-import { createServer } from './http/server.ts'
+import { createServer, type Server } from './http/server.ts'
 import { routes, type RouteSettings } from './routes.ts'
 import type { World } from './world/world.ts'
 
@@ -15,15 +14,15 @@ export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
 }
 
-export function createApp(outside: World, settings: AppSettings): FastifyInstance {
-  const { identify, store } = identifier(outside)
-  const world: World = { ...outside, store }
+export function createApp(outside: World, settings: AppSettings): Server {
+  const identities = identifier(outside)
+  const world: World = { ...outside, store: identities.store }
   return createServer({
     world,
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings),
     doorkeeper: {
-      identify,
+      identify: identities.identify.bind(identities),
       mayAnywhere,
       replay: (caller) => replay(world, caller),
       remember: async (caller, answer) => {

@@ -21,6 +21,7 @@ const CLERK = {
     rule(3, '/pii/', 'redact', ['token:create', 'token:read', 'token:use']),
   ],
 }
+const UPDATER = { rules: [rule(1, '/a/', 'mask', ['token:update', 'token:delete'])] }
 const BACKEND = {
   permissions: ['token:create', 'token:read', 'token:delete', 'token:use'] as const,
 }
@@ -77,6 +78,16 @@ describe('authorize() decides', () => {
   allow('the least generous of all', CLERK, 'token:read', ['/pci/', '/pii/'], 'redact', [2, 3])
   deny('to create unless on every container', CLERK, 'token:create', ['/pii/', '/pci/'])
   allow('to create on every container', CLERK, 'token:create', ['/pii/', '/pii/a/'], 'redact', [3])
+  deny('to update unless on every container', UPDATER, 'token:update', ['/a/', '/x/'])
+  deny('to delete unless on every container', UPDATER, 'token:delete', ['/a/', '/x/'])
+  allow(
+    'nothing to be seen rather than a mask',
+    CLERK,
+    'token:read',
+    ['/pci/high/', '/pii/'],
+    'redact',
+    [1, 3],
+  )
   deny('to read on none of several', CLERK, 'token:read', ['/x/', '/y/'])
 
   allow('token:use for proxies', BACKEND, 'proxy:invoke', ['/x/'], 'reveal', [0])

@@ -37,7 +37,7 @@ export function authorize(
   containers: readonly string[] = NO_CONTAINERS,
 ): Grant {
   const grant = ask(caller, permission, containers)
-  if (grant === null) throw new ServiceError('permission_missing')
+  if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
   return grant
 }
 

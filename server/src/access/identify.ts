@@ -22,7 +22,7 @@ export interface Identities {
    *
    * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired.
    */
-  identify(apiKey: string | undefined): Principal | Promise<Principal>
+  readonly identify: (apiKey: string | undefined) => Principal | Promise<Principal>
 
   /** The world's store, which forgets who holds what as soon as a commit touches applications. */
   readonly store: Store
@@ -37,10 +37,10 @@ export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
 
   function identify(apiKey: string | undefined): Principal | Promise<Principal> {
     if (apiKey === undefined || apiKey === '') throw new ServiceError('key_missing')
-    if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
     const name = hash('sha256', apiKey, 'base64')
     const it = known.get(name)
     if (it !== undefined && world.clock.elapsed() < it.until) return it.principal
+    if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
 

@@ -1,4 +1,11 @@
-/** Renders epoch milliseconds as ISO 8601 with a numeric offset: `2020-09-15T15:53:00.000+00:00`. */
+/**
+ * Renders epoch milliseconds as ISO 8601 with a numeric offset: `2020-09-15T15:53:00.000+00:00`.
+ *
+ * What is made together has the same instant, so the last one is kept.
+ */
 export function renderInstant(at: number): string {
-  return new Date(at).toISOString().replace('Z', '+00:00')
+  if (at !== last.at) last = { at, text: new Date(at).toISOString().replace('Z', '+00:00') }
+  return last.text
 }
+
+let last = { at: 0, text: '1970-01-01T00:00:00.000+00:00' }

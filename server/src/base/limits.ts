@@ -23,6 +23,9 @@ export const HEADERS_TIMEOUT_MS = 10_000
 /** Time a client has to send a whole request. Ours. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
+/** How often both are looked at: a client may be that much later. Ours; Node's default is half a minute. */
+export const TIMEOUTS_CHECK_MS = 1_000
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
@@ -48,6 +51,9 @@ export const NAME_CHARS_MAX = 200
 /** How long a changed application or a revoked key may still be honoured. Ours: decision 0006. */
 export const IDENTITY_CACHE_MS = 1_000
 export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
+
+/** Tenants whose keys are kept unwrapped, a few KiB each. Ours: decision 0005. */
+export const TENANT_KEYS_CACHED_MAX = 1_000
 
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
 import { createApp } from '../app.ts'
@@ -35,9 +34,8 @@ export const serve: Command = {
         corsOrigins: config.corsOrigins,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
       })
-      await app.listen({ host: config.host, port: config.port })
-      const { port } = app.server.address() as AddressInfo
-      out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
+      const url = await app.listen({ host: config.host, port: config.port })
+      out(`Symbolon ${version()} is ready at ${addressOf(config.host, new URL(url).port)}`)
 
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
@@ -58,7 +56,7 @@ interface StopReason {
 function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => void } {
   const { promise: asked, resolve } = Promise.withResolvers<StopReason>()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => resolve({ why: signal, status: 0 }))
+    process.on(signal, () => resolve({ why: signal, status: 0 }))
   }
   return { asked, fault: () => resolve({ why: 'the store cannot be written', status: 1 }) }
 }
@@ -96,6 +94,6 @@ function greet(
   out('')
 }
 
-function addressOf(host: string, port: number): string {
+function addressOf(host: string, port: string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -51,6 +51,8 @@ export interface EndpointRequest {
   readonly query: QueryParameters
   /** Undefined when there was none. */
   readonly body: Json | undefined
+  /** The BT-TRANSACTION-ID header, for the few operations that may be part of a transaction. */
+  readonly transactionId: string | undefined
 }
 
 /** Query parameters as sent: a name given twice has several values. */

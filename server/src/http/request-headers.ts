@@ -18,8 +18,13 @@ const SINGLE = new Set([
   'bt-transaction-id',
 ])
 
-/** `rawHeaders` alternates names and values. Throws `headers_too_large` or `header_duplicated`. */
-export function checkHeaders(rawHeaders: readonly string[]): void {
+/**
+ * `rawHeaders` alternates names and values.
+ *
+ * Throws `headers_too_large`, `header_duplicated`, or `header_invalid` for a request without Host where
+ * `httpVersion` asks for it (RFC 9112, section 3.2).
+ */
+export function checkHeaders(rawHeaders: readonly string[], httpVersion: string): void {
   if (rawHeaders.length > HEADERS_MAX * 2) throw new ServiceError('headers_too_large')
   let seen: Set<string> | null = null
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -30,6 +35,9 @@ export function checkHeaders(rawHeaders: readonly string[]): void {
     seen ??= new Set()
     if (seen.has(name)) throw new ServiceError('header_duplicated', { [name]: ['Send it once.'] })
     seen.add(name)
+  }
+  if (seen?.has('host') !== true && httpVersion !== '1.0') {
+    throw new ServiceError('header_invalid', { host: ['Send it.'] })
   }
 }
 

@@ -5,6 +5,7 @@
  * the endpoint decides. Errors are rendered here and only here. No business, no technology but HTTP.
  */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import type { Caller, Permission, Principal, ReplayScope } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
@@ -16,6 +17,7 @@ import {
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
+  TIMEOUTS_CHECK_MS,
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -39,6 +41,9 @@ export interface Doorkeeper {
   remember(caller: Caller, answer: Answer): Promise<void>
 }
 
+/** What is built here: it listens, answers injected requests, and closes. */
+export type Server = FastifyInstance
+
 export interface ServerOptions {
   readonly world: World
   readonly endpoints: readonly Endpoint[]
@@ -57,7 +62,7 @@ declare module 'fastify' {
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
-export function createServer(options: ServerOptions): FastifyInstance {
+export function createServer(options: ServerOptions): Server {
   const { world, endpoints } = options
   const server = fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -66,12 +71,22 @@ export function createServer(options: ServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     // Percent-encoding may treble an id.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: TOKEN_ID_CHARS_MAX * 12 },
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: HEADER_BYTES_MAX },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUTS_CHECK_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Asked for in request-headers.ts: Node's own refusal has no body.
+      requireHostHeader: false,
+    },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: refuseBadFraming,
-    frameworkErrors: (error, request, reply) => {
-      sendError(error, request, reply)
+    // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
+    frameworkErrors: (cause, request, reply) => {
+      request.principal = request.caller = request.fault = null
+      label(request, reply, options)
+      sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply)
+      logRequest(world, request, reply)
     },
   })
   // Two more than are let through, so that the count itself gives the excess away.
@@ -86,31 +101,35 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done(null, body),
   )
 
-  server.addHook('onRequest', (request, reply, done) => {
-    request.traceId =
-      traceIdOf(request.headers['bt-trace-id']) ?? idOf(world.clock.now(), world.random.bytes(10))
-    reply.header('bt-trace-id', request.traceId)
-    const origin = request.headers.origin
-    if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
-    done()
-  })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
     done()
   })
   server.setErrorHandler(sendError)
 
-  const methods = methodsByPath(endpoints)
-  server.setNotFoundHandler((request) => {
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
-    throw new ServiceError(known === undefined ? 'route_not_found' : 'method_not_allowed')
+  const paths = methodsByPath(endpoints)
+  // A hook of its own, so that no other request waits for it: what leads nowhere is refused in it and
+  // not in the handler, which would run when the body is there.
+  server.register((lost, _options, done) => {
+    lost.addHook('onRequest', (request, reply, refuse) => {
+      label(request, reply, options)
+      refuse(refusalOfRoute(paths, request, reply))
+    })
+    lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
+    done()
   })
-  server.options('*', async (request, reply) => {
-    const path = request.url.split('?', 1)[0]!
-    const known = methods.find((it) => it.pattern.test(path))
-    if (known === undefined) throw new ServiceError('route_not_found')
-    return reply.code(204).headers(preflightHeaders(known.methods)).send()
+  server.route({
+    method: 'OPTIONS',
+    url: '*',
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
+      done()
+    },
+    handler: async (request, reply) => {
+      const known = findPath(paths, request)
+      if (known === undefined) throw new ServiceError('route_not_found')
+      return reply.code(204).headers(preflightHeaders(known.methods)).send()
+    },
   })
 
   const inFlight = new Set<string>()
@@ -120,19 +139,21 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function addRoute(
   server: FastifyInstance,
-  { world, doorkeeper }: ServerOptions,
+  options: ServerOptions,
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
+  const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
   const replayable = method !== 'GET' && method !== 'DELETE'
 
   server.route({
     method,
     url: path,
-    onRequest: (request, _reply, done) => {
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
       try {
-        checkHeaders(request.raw.rawHeaders)
+        checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
         if (permission === 'public') return done()
         const principal = doorkeeper.identify(request.headers['bt-api-key'] as string | undefined)
         if (principal instanceof Promise) {
@@ -150,7 +171,8 @@ function addRoute(
       const query = queryOf(request.url)
       const params = request.params as Record<string, string>
       if (permission === 'public') {
-        return send(reply, await endpoint.handle({ world, caller: NOBODY, params, query, body }))
+        const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
+        return send(reply, await endpoint.handle(asked))
       }
       const caller = callerOf(request, replayable)
       request.caller = caller
@@ -161,9 +183,10 @@ function addRoute(
       if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
         throw new ServiceError('plan_insufficient')
       }
-      const handled = { world, caller, params, query, body }
-      if (caller.replay === null) return send(reply, await endpoint.handle(handled))
-      return send(reply, await once(caller, caller.replay, () => endpoint.handle(handled)))
+      const transactionId = request.headers['bt-transaction-id'] as string | undefined
+      const asked = { world, caller, params, query, body, transactionId }
+      if (caller.replay === null) return send(reply, await endpoint.handle(asked))
+      return send(reply, await once(caller, caller.replay, () => endpoint.handle(asked)))
     },
   })
 
@@ -207,6 +230,15 @@ const NOBODY: Caller = Object.freeze({
   decisions: [],
   replay: null,
 })
+
+/** Gives the request its trace id, and the answer what every answer carries. */
+function label(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
+  const { clock, random } = options.world
+  request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
+}
 
 function callerOf(request: FastifyRequest, replayable: boolean): Caller {
   const principal = request.principal!
@@ -307,6 +339,24 @@ function renderDecision(decision: Caller['decisions'][number]): string {
   const { permission, containers, allowed, by } = decision
   const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
   return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+}
+
+/** Says that there is nothing at a path, or nothing by this method, and then by which there is. */
+function refusalOfRoute(
+  paths: readonly KnownPath[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): ServiceError {
+  const known = findPath(paths, request)
+  if (known === undefined) return new ServiceError('route_not_found')
+  // RFC 9110, section 15.5.6: a 405 says what is allowed.
+  reply.header('allow', known.methods.join(', '))
+  return new ServiceError('method_not_allowed')
+}
+
+function findPath(paths: readonly KnownPath[], { url }: FastifyRequest): KnownPath | undefined {
+  const path = url.split('?', 1)[0]!
+  return paths.find((it) => it.pattern.test(path))
 }
 
 interface KnownPath {

@@ -14,6 +14,17 @@ describe('parseStrictJson()', () => {
     )
   })
 
+  test('accepts every number as JSON.stringify writes it, however large', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+        for (const it of [value, Math.round(value), 37109960804984730, 1.5e21, BigInt(1e21)]) {
+          const text = typeof it === 'bigint' ? String(it) : JSON.stringify(it)
+          assert.deepEqual(parseStrictJson(Buffer.from(`[${text}]`)), [JSON.parse(text)])
+        }
+      }),
+    )
+  })
+
   test('never throws anything but body_json_invalid, whatever the bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
@@ -53,6 +64,8 @@ describe('parseStrictJson()', () => {
     ['a number that is not finite', Buffer.from('[1e400]')],
     ['a long number that is not finite', Buffer.from('9'.repeat(400))],
     ['an integer a double cannot hold', Buffer.from('{"n":10000000000000000999}')],
+    ['an integer a double writes with other digits', Buffer.from('[37109960804984728]')],
+    ['such an integer of 22 digits', Buffer.from('[1500000000000000000001]')],
     ['the first such integer', Buffer.from('9007199254740993')],
     ['a single quote', Buffer.from("{'a':1}")],
     ['NaN', Buffer.from('NaN')],

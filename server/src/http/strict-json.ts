@@ -85,18 +85,28 @@ function refuseLoneSurrogates(text: string): void {
   if (!text.isWellFormed()) throw invalid('A string holds half of a surrogate pair.')
 }
 
-/** Whether an integer, written out, is another once it is a double. `1e300` is what it says. */
+/**
+ * Whether an integer, written out, would be written differently once it is a double. `1e300` is what it
+ * says, and so are the digits that a double of 1e21 or more writes as such.
+ */
 function losesDigits(text: string): boolean {
   let lost = false
   const look = (_key: string, value: unknown, context: { source?: string }): unknown => {
     const source = context.source
     if (typeof value === 'number' && source !== undefined && /^-?\d+$/.test(source)) {
-      lost ||= BigInt(source) !== BigInt(value)
+      lost ||= BigInt(source) !== wholeOf(String(value))
     }
     return value
   }
   JSON.parse(text, look as (key: string, value: unknown) => unknown)
   return lost
+}
+
+/** Returns the whole number that `text`, as a double is written, says: `12`, `1.5e+21`. */
+function wholeOf(text: string): bigint {
+  const [mantissa, exponent = '0'] = text.split('e+')
+  const [whole, fraction = ''] = mantissa!.split('.')
+  return BigInt(whole! + fraction) * 10n ** BigInt(Number(exponent) - fraction.length)
 }
 
 function invalid(message: string): ServiceError {

@@ -78,8 +78,11 @@ export function maskedDataOf(draft: Draft, random: Random): Json | undefined {
 }
 
 function evaluate(draft: Draft, template: Template, member: string, random: Random): string | null {
-  const variables: Record<string, Json> = { data: draft.data.reveal() }
-  if (member === 'fingerprint_expression') variables['metadata'] = { ...draft.options.metadata }
+  const data = draft.data.reveal()
+  const variables =
+    member === 'fingerprint_expression'
+      ? { data, metadata: { ...draft.options.metadata } }
+      : { data }
   return orInvalid(draft, member, () => evaluateText(template, { variables, random }))
 }
 

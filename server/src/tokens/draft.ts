@@ -70,9 +70,11 @@ function itself(member: string): string {
   return member
 }
 
-function parseType(name: Json | undefined, pathOf: PathOf): TokenType {
-  const type = findTokenType(typeof name === 'string' ? name : 'token')
-  if (type !== undefined && (name === undefined || typeof name === 'string')) return type
+/** Null is absent, here as for every member: clients that fill in whole objects send it. */
+function parseType(sent: Json | undefined, pathOf: PathOf): TokenType {
+  const name = sent ?? 'token'
+  const type = typeof name === 'string' ? findTokenType(name) : undefined
+  if (type !== undefined) return type
   const names = TOKEN_TYPES.map((it) => it.name).join(', ')
   throw new ServiceError('token_type_unknown', { [pathOf('type')]: [`Must be one of ${names}.`] })
 }
@@ -184,7 +186,9 @@ function parseExpression<Parsed>(parse: () => Parsed, member: string, pathOf: Pa
     return parse()
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    throw new ServiceError('expression_invalid', { [pathOf(member)]: [error.message] })
+    const inner =
+      error.member === '' ? '' : error.member.startsWith('[') ? error.member : `.${error.member}`
+    throw new ServiceError('expression_invalid', { [pathOf(member + inner)]: [error.message] })
   }
 }
 

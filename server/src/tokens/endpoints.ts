@@ -1,3 +1,4 @@
+import { ServiceError } from '../base/service-error.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { createToken } from './create-token.ts'
 import { getToken } from './get-token.ts'
@@ -15,7 +16,10 @@ export function tokenEndpoints(settings: TokenSettings) {
       permission: 'token:create',
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
-      handle: ({ world, caller, body }) => tokenize(world, caller, body!, settings),
+      handle: async ({ world, caller, body, transactionId }) => {
+        refuseTransaction(transactionId)
+        return await tokenize(world, caller, body!, settings)
+      },
     }),
 
     postToken: endpoint({
@@ -25,7 +29,10 @@ export function tokenEndpoints(settings: TokenSettings) {
       permission: 'token:create',
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, caller, body }) => createToken(world, caller, body!, settings),
+      handle: async ({ world, caller, body, transactionId }) => {
+        refuseTransaction(transactionId)
+        return await createToken(world, caller, body!, settings)
+      },
     }),
 
     getToken: endpoint({
@@ -37,4 +44,12 @@ export function tokenEndpoints(settings: TokenSettings) {
       handle: ({ world, caller, params }) => getToken(world, caller, params['id']!, settings),
     }),
   }
+}
+
+/** Stored outside the transaction it names, a token would outlive a rollback. Decision 0013. */
+function refuseTransaction(transactionId: string | undefined): void {
+  if (transactionId === undefined) return
+  throw new ServiceError('header_invalid', {
+    'BT-TRANSACTION-ID': ['This version has no transactions: leave the header out.'],
+  })
 }

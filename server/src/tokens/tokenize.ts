@@ -49,9 +49,10 @@ function renderLeaf(
 ): Json {
   const { tenantId } = caller
   if (twin === null) return renderTwin(token, tenantId)
-  // The mask is evaluated even for those who may not see it: one that cannot be is refused.
+  // The mask is evaluated even where it is not shown: one that cannot be is refused.
   const masked = maskedDataOf(draft, world.random)
-  const shown = transform === 'redact' ? undefined : masked
+  const own = transform === 'redact' ? undefined : masked
+  const shown = twin === undefined ? own : twin.masked
   return renderToken(token, {
     tenantId,
     data: root ? undefined : shown,

@@ -19,8 +19,12 @@ import { inSlices } from './slices.ts'
 /** A stored token, or the index of an earlier draft of the same payload. */
 export type Twin = StoredToken | number
 
+/** What the caller may see of a twin's data: undefined for nothing. */
 export interface TwinView {
+  /** As a reader sees it. */
   readonly data: Json | undefined
+  /** The same, but never more than the mask. */
+  readonly masked: Json | undefined
 }
 
 /** Returns the twin of every draft that has one and wants no other of its kind. */
@@ -33,25 +37,31 @@ export async function findTwins(
 ): Promise<ReadonlyMap<number, Twin>> {
   const twins = new Map<number, Twin>()
   if (!drafts.some((draft) => deduplicates(draft, caller))) return twins
-  const first = new Map<string, number>()
+  const known = new Map<string, Twin>()
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
     const fingerprint = fingerprintOf(keys, caller, draft, world.random)
     if (fingerprint === null) return
-    const kind = `${draft.type.name} ${fingerprint}`
-    const earlier = first.get(kind)
-    first.set(kind, earlier ?? index)
-    if (!deduplicates(draft, caller)) return
-    const stored = await world.store.tokens.findByFingerprint(
-      caller.tenantId,
-      draft.type.name,
-      fingerprint,
-      now,
-    )
-    const twin = stored ?? earlier
+    const { name: type } = draft.type
+    const kind = `${type} ${fingerprint}`
+    const earlier = known.get(kind)
+    if (!deduplicates(draft, caller)) {
+      known.set(kind, earlier ?? index)
+      return
+    }
+    // A stored twin is looked for once: found again or not, it counts for the whole payload.
+    const twin = isStored(earlier)
+      ? earlier
+      : ((await world.store.tokens.findByFingerprint(caller.tenantId, type, fingerprint, now)) ??
+        earlier)
+    known.set(kind, twin ?? index)
     if (twin !== undefined) twins.set(index, twin)
   })
   return twins
+}
+
+function isStored(twin: Twin | undefined): twin is StoredToken {
+  return typeof twin === 'object'
 }
 
 /** Returns what the caller may see of a twin, or null when it may not read it. */
@@ -65,5 +75,9 @@ export function viewTwin(
   const grant = ask(caller, 'token:read', token.containers)
   if (grant === null) return null
   const data = openData(keys, token, now)
-  return { data: shownData(token, data, grant.transform, world.random) }
+  const { transform } = grant
+  return {
+    data: shownData(token, data, transform, world.random),
+    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, world.random),
+  }
 }

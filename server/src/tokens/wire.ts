@@ -30,18 +30,38 @@ const container = z.string().transform((text, context) => {
   return z.NEVER
 })
 
+/** Objects are checked and kept as sent: a Zod record would leave out the key `__proto__`. */
+const anyObject = z
+  .custom<JsonObject>(isJsonObject, 'Must be an object.')
+  .meta({ type: 'object', additionalProperties: true })
+
 const metadata = z
-  .record(
-    z.string().max(METADATA_KEY_CHARS_MAX, `At most ${METADATA_KEY_CHARS_MAX} characters.`),
-    z
-      .string('Metadata values must be strings.')
-      .max(METADATA_VALUE_CHARS_MAX, `At most ${METADATA_VALUE_CHARS_MAX} characters.`),
-    'Metadata must be an object of strings.',
-  )
-  .refine((it) => Object.keys(it).length <= METADATA_ENTRIES_MAX, {
-    message: `At most ${METADATA_ENTRIES_MAX} metadata entries.`,
+  .custom<Record<string, string>>(isJsonObject, 'Metadata must be an object of strings.')
+  .superRefine((entries, context) => {
+    const names = Object.keys(entries)
+    if (names.length > METADATA_ENTRIES_MAX) {
+      context.addIssue(`At most ${METADATA_ENTRIES_MAX} metadata entries.`)
+    }
+    for (const name of names) {
+      const message = metadataFault(name, entries[name])
+      if (message !== null) context.addIssue({ code: 'custom', message, path: [name] })
+    }
   })
-  .meta({ description: 'Not secret: stored and returned as sent.' })
+  .meta({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'Not secret: stored and returned as sent.',
+  })
+
+function metadataFault(name: string, value: unknown): string | null {
+  if (name.length > METADATA_KEY_CHARS_MAX) {
+    return `The name must have at most ${METADATA_KEY_CHARS_MAX} characters.`
+  }
+  if (typeof value !== 'string') return 'Metadata values must be strings.'
+  return value.length > METADATA_VALUE_CHARS_MAX
+    ? `At most ${METADATA_VALUE_CHARS_MAX} characters.`
+    : null
+}
 
 const privacy = z.object({
   classification: z.enum(['general', 'bank', 'pci', 'pii']).optional(),
@@ -77,7 +97,7 @@ export const tokenOptions = z.object({
     .optional(),
   deduplicate_token: z.boolean().optional(),
   expires_at: z.string().optional(),
-  encryption: z.record(z.string(), anyJson).optional().describe('Kept and returned as sent.'),
+  encryption: anyObject.optional().describe('Kept and returned as sent.'),
   privacy: privacy.optional().describe('Deprecated: name containers instead.'),
 })
 
@@ -155,7 +175,7 @@ export function keptDetails(
   if (options.fingerprint_expression !== undefined) {
     details['fingerprint_expression'] = options.fingerprint_expression
   }
-  if (options.encryption !== undefined) details['encryption'] = options.encryption as JsonObject
+  if (options.encryption !== undefined) details['encryption'] = options.encryption
   if (options.privacy !== undefined) details['privacy'] = options.privacy as JsonObject
   if (expiresAt !== null) details['expires_at'] = expiresAt
   return Object.keys(details).length === 0 ? null : details

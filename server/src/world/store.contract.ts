@@ -474,14 +474,14 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     test('10,000 tokens become visible together, and not before', async (t) => {
       const store = await opened(t)
       const tokens = [token(0, { fingerprint: 'f' }), ...range(1, LONG).map((n) => token(n))]
-      let done = false
+      const progress = { done: false }
       const commit = store.commit(TENANT, [insert(...tokens)]).then((it) => {
-        done = true
+        progress.done = true
         return it
       })
       const asked = [0, 1, 255, 256, 257, 5000, LONG - 1]
       const seen = new Set<number>()
-      for (let n = 0; !done; n++) {
+      for (let n = 0; !progress.done; n++) {
         seen.add((await idsFound(store, TENANT, asked)).length)
         const twin = await store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW)
         seen.add(twin === null ? 0 : asked.length)
@@ -851,14 +851,14 @@ const smallToken = fc
 
 /** Adds `token` to `tokens`, or says why not: what an insert means. */
 function modelInsert(tokens: StoredToken[], token: StoredToken): Conflict | null {
-  const names = new Set(tokens.flatMap((it) => [it.id, it.serial]))
-  if (names.has(token.id) || names.has(token.serial)) return taken(token.id)
   const { type, fingerprint, createdAt } = token
   const live = tokens.filter((it) => it.expiresAt === null || it.expiresAt > createdAt)
   if (token.deduplicate && fingerprint !== null) {
     const twin = live.find((it) => it.type === type && it.fingerprint === fingerprint)
     if (twin !== undefined) return { kind: 'fingerprint-taken', type, fingerprint }
   }
+  const names = new Set(tokens.flatMap((it) => [it.id, it.serial]))
+  if (names.has(token.id) || names.has(token.serial)) return taken(token.id)
   tokens.push(token)
   return null
 }

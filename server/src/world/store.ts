@@ -114,7 +114,7 @@ export type Conflict =
    * A token's id or serial is taken, as an id or as a serial, by a token that may not be visible yet.
    */
   | { readonly kind: 'token-id-taken'; readonly id: string }
-  /** A token that asked for deduplication has a twin. */
+  /** A token that asked for deduplication has a twin; this is asked before whether its id is taken. */
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
   /** An answer with this id is remembered and lives on when the new one, a lifetime long, begins. */
   | { readonly kind: 'answer-taken' }

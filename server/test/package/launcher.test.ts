@@ -25,7 +25,7 @@ const MAIN = `
   const ends = { SIGTERM: 7, SIGINT: 8, SIGHUP: 9 }
   if (what === 'wait') {
     for (const [signal, code] of Object.entries(ends)) process.once(signal, () => process.exit(code))
-    setInterval(() => {}, 60_000)
+    process.stdin.resume().once('end', () => process.exit(99))
   }
   process.stdout.write(
     JSON.stringify({ args: process.argv.slice(2), version: process.versions.node, pid: process.pid }) + '\\n',
@@ -174,7 +174,10 @@ for (const [index, { name, command, replaces }] of OLD.entries()) {
         const child = launch(command, launcher, 'wait')
         await once(child.stdout!, 'readable')
         child.kill(signal)
-        assert.equal((await ended(child)).code, code)
+        const [ended] = await once(child, 'exit')
+        // Should the signal not have come through, this ends the program nevertheless.
+        child.stdin!.end()
+        assert.equal(ended, code)
       })
     }
 

@@ -73,7 +73,7 @@ function flaws(file: SourceFile, long: Readonly<Record<string, string>>): string
   ]
 }
 
-const UNNUMBERED = /\b(?:TODO|FIXME|XXX|HACK)\b(?!\W{0,2}#\d)/g
+const UNNUMBERED = /\b(?:TODO|FIXME|XXX|HACK)\b(?!\W{0,2}#\d|-)/g
 
 const UNFINISHED =
   /\b(?:test|it|describe|suite)\s*\.\s*(?:only|skip|todo)\b|\b(?:t|context)\s*\.\s*(?:skip|todo)\s*\(|\b(?:only|skip|todo)\s*:\s*true\b/g

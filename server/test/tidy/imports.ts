@@ -38,6 +38,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   test: ['*'],
   bench: ['*'],
   build: ['*'],
+  crash: ['*'],
 }
 
 /** What tests beside the source may lean on besides: the reference adapter, real chance, the kit. */
@@ -67,7 +68,6 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'json-p3': ['expressions'],
   koffi: ['adapters/jail'],
   pg: ['adapters/postgres'],
-  pino: ['adapters/system'],
   undici: ['adapters/egress'],
 }
 

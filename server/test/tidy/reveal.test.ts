@@ -6,7 +6,15 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
  * The files that handle plaintext, each with what it needs it for. This list is the plaintext audit:
  * a line here is a place that a reviewer of secrets has to read.
  */
-const REVEALS: Readonly<Record<string, string>> = {}
+const REVEALS: Readonly<Record<string, string>> = {
+  'src/access/commit.ts': 'it opens answers to be replayed',
+  'src/adapters/local-keyring/data-key.ts': 'it encrypts',
+  'src/adapters/local-keyring/local-tenant-keys.ts': 'it computes fingerprints and indexes',
+  'src/tokens/create-token.ts': 'it shows a creator what it created, when a rule reveals it',
+  'src/tokens/derive.ts': 'it evaluates expressions over the data of a token being made',
+  'src/tokens/sealing.ts': 'it turns data into envelopes and back',
+  'src/tokens/show.ts': 'it shows data as far as a reader may see it',
+}
 
 test('plaintext is revealed only in the files listed for it', () => {
   const files = sourceFiles()

@@ -201,14 +201,14 @@ export class MemoryStore implements Store {
 
   #insertToken(tenantId: string, token: StoredToken): Conflict | null {
     const { id, serial, type, fingerprint } = token
+    if (token.deduplicate && fingerprint !== null) {
+      const twin = this.#oldestTwin(tenantId, type, fingerprint, token.createdAt)
+      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
+    }
     if (this.#tokens.find(tenantId, id) ?? this.#tokens.find(tenantId, serial)) {
       return { kind: 'token-id-taken', id }
     }
     if (fingerprint !== null) {
-      const twin = this.#oldestTwin(tenantId, type, fingerprint, token.createdAt)
-      if (token.deduplicate && twin !== null) {
-        return { kind: 'fingerprint-taken', type, fingerprint }
-      }
       const key = twinKey(type, fingerprint)
       this.#twins.put(tenantId, key, [...(this.#twins.find(tenantId, key) ?? []), token])
     }

@@ -5,8 +5,9 @@
  * memory without end, and never the event loop: what had to be dropped is counted. close() waits
  * until everything is written; what is left when the process exits without it is written then.
  *
- * pino's own destination is not used: its flush at exit repeats a failing write for ever, so that a
- * full disk or a reader gone away would keep the process from ending.
+ * A logging library is not used: rendering a line is one JSON.stringify, and the one that came along
+ * repeats a failing write at exit for ever, so that a full disk or a reader gone away would keep the
+ * process from ending.
  */
 import { write, writeSync } from 'node:fs'
 import { KiB } from '../../base/limits.ts'

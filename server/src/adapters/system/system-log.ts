@@ -1,4 +1,3 @@
-import { pino, type Level } from 'pino'
 import { MiB } from '../../base/limits.ts'
 import type { Log, LogFields } from '../../world/log.ts'
 import { LineWriter } from './line-writer.ts'
@@ -22,7 +21,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
  */
 export class SystemLog implements Log {
   readonly #writer: LineWriter
-  readonly #lines: pino.Logger
+  readonly #least: number
+  #second = 0
+  #secondText = ''
 
   constructor(options: SystemLogOptions) {
     this.#writer = new LineWriter(
@@ -30,17 +31,7 @@ export class SystemLog implements Log {
       options.waitingCharsMax ?? WAITING_CHARS_MAX,
       (lines) => this.warn('log lines dropped', { lines }),
     )
-    this.#lines = pino(
-      {
-        level: options.level,
-        base: null,
-        timestamp: pino.stdTimeFunctions.isoTime,
-        formatters: { level: (label) => ({ level: label }) },
-        // By this name pino shows everything an error carries; ours are rendered before.
-        serializers: { err: (value: unknown) => value },
-      },
-      this.#writer,
-    )
+    this.#least = LOG_LEVELS.indexOf(options.level)
   }
 
   info(event: string, fields?: LogFields): void {
@@ -60,8 +51,20 @@ export class SystemLog implements Log {
     return this.#writer.close()
   }
 
-  #write(level: Level, event: string, fields: LogFields | undefined): void {
-    this.#lines[level]({ event, ...fields })
+  #write(level: LogLevel, event: string, fields: LogFields | undefined): void {
+    if (LOG_LEVELS.indexOf(level) < this.#least) return
+    const line = JSON.stringify({ level, time: this.#time(Date.now()), event, ...fields })
+    this.#writer.write(`${line}\n`)
+  }
+
+  /** ISO 8601 in UTC; all but the milliseconds is rendered once a second. */
+  #time(now: number): string {
+    const second = Math.floor(now / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#secondText = new Date(second * 1000).toISOString().slice(0, -4)
+    }
+    return `${this.#secondText}${String(now % 1000).padStart(3, '0')}Z`
   }
 }
 

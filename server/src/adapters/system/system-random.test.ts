@@ -13,8 +13,9 @@ test('bytes() never gives the same nonce twice, a million times over', () => {
 
 test('bytes() gives as many bytes as asked for, around every edge of the pool', () => {
   const random = new SystemRandom()
-  for (const length of [0, 1, 12, 32, 1023, 1024, 1025, 16_383, 16_384, 16_385, 1024, 1024]) {
+  for (let length = 0; length < 2_000; length += 1) {
     assert.equal(random.bytes(length).length, length)
+    assert.equal(random.bytes(12).length, 12)
   }
 })
 

@@ -1,0 +1,119 @@
+/**
+ * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder>`.
+ *
+ * Prints `{"port":..., "key":...}` when it listens. Kinds:
+ * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
+ * - `durable`: the service as it ships.
+ * - `unstored`: the service with commits that keep nothing. What storage costs is the difference.
+ * - `slow-sync`: as shipped, with a millisecond added to every sync.
+ * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
+ */
+import fastify from 'fastify'
+import { setUp } from '../src/access/set-up.ts'
+import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
+import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { SystemClock } from '../src/adapters/system/system-clock.ts'
+import { SystemLog } from '../src/adapters/system/system-log.ts'
+import { SystemRandom } from '../src/adapters/system/system-random.ts'
+import { createApp } from '../src/app.ts'
+import { TOKENIZE_TOKENS_MAX } from '../src/base/limits.ts'
+import { permissionsOf } from '../src/access/permissions.ts'
+import { idOf } from '../src/base/id.ts'
+import { issueKey } from '../src/access/issue-key.ts'
+import { openSync } from 'node:fs'
+import type { StoredApplication, Store } from '../src/world/store.ts'
+import type { World } from '../src/world/world.ts'
+
+const [kind = 'durable', folder = './bench-data'] = process.argv.slice(2)
+
+if (kind === 'echo') await serveEcho()
+else await serveVault()
+
+async function serveEcho(): Promise<void> {
+  const app = fastify()
+  app.post('/tokenize', async () => ({ id: '0197a3c1-8e2f-4b1a-9c3d-5e6f7a8b9c0d' }))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  tell(app.server.address(), '')
+}
+
+async function serveVault(): Promise<void> {
+  const slow = kind.startsWith('slow-sync')
+  const store = await SqliteStore.open({
+    folder,
+    onFault: (error) => {
+      throw error
+    },
+    ...(slow ? { probe: new URL('./slow-sync.probe.ts', import.meta.url) } : {}),
+  })
+  const random = new SystemRandom()
+  const clock = new SystemClock()
+  const keyProvider = await FileKeyProvider.open(`${folder}/root.key`, { createIfMissing: true })
+  const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
+  // The log is written as it would be in service; only nobody reads it.
+  const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
+  const world: World = { clock, random, keyring, log, store }
+  const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
+  const key = await addApplication(world, tenantId)
+
+  const served: World = { ...world, store: storeOf(store) }
+  const app = createApp(served, {
+    version: '0.0.0',
+    corsOrigins: '*',
+    tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  tell(app.server.address(), key)
+}
+
+function storeOf(store: Store): Store {
+  if (kind === 'unstored') return withCommit(store, async () => null)
+  if (kind !== 'slow-sync-single') return store
+  let last: Promise<unknown> = Promise.resolve()
+  return withCommit(store, (tenantId, changes) => {
+    const next = last.then(() => store.commit(tenantId, changes))
+    last = next
+    return next
+  })
+}
+
+function withCommit(store: Store, commit: Store['commit']): Store {
+  const { tenants, applications, tokens, answers } = store
+  return {
+    tenants,
+    applications,
+    tokens,
+    answers,
+    commit,
+    check: () => store.check(),
+    close: () => store.close(),
+  }
+}
+
+async function addApplication(world: World, tenantId: string): Promise<string> {
+  const now = world.clock.now()
+  const id = idOf(now, world.random.bytes(10))
+  const application: StoredApplication = {
+    id,
+    name: 'bench',
+    type: 'private',
+    permissions: permissionsOf('private'),
+    rules: [],
+    expiresAt: null,
+    createdBy: id,
+    createdAt: now,
+    modifiedBy: null,
+    modifiedAt: null,
+  }
+  const issued = issueKey(world.random, application, { version: 1, by: id, at: now })
+  await world.store.commit(tenantId, [
+    { kind: 'insert-application', application },
+    { kind: 'insert-application-key', key: issued.stored },
+  ])
+  return issued.key
+}
+
+function tell(address: unknown, key: string): void {
+  const { port } = address as { port: number }
+  process.stdout.write(`${JSON.stringify({ port, key })}\n`)
+}

@@ -1,0 +1,84 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export type SubjectKind = 'echo' | 'durable' | 'unstored' | 'slow-sync' | 'slow-sync-single'
+
+/** A server under measurement, in its own process on its own core. */
+export interface Subject {
+  readonly kind: SubjectKind
+  readonly pid: number
+  readonly port: number
+  readonly key: string
+  /** User and system time of the whole process so far, in microseconds; ticks of 10 ms. */
+  readonly cpuUs: () => number
+  /** Resident memory in bytes. */
+  readonly residentBytes: () => number
+  readonly stop: () => Promise<void>
+}
+
+/** As the launcher starts the service. */
+const NODE_FLAGS = JSON.parse(
+  readFileSync(new URL('../bin/node-flags.json', import.meta.url), 'utf8'),
+) as string[]
+
+/** Starts a subject; where the machine can pin processes, it gets `core` for itself. */
+export async function startSubject(kind: SubjectKind, core: number | null): Promise<Subject> {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
+  const program = new URL('./subject.ts', import.meta.url).pathname
+  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder]
+  const [file, ...args] =
+    core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
+  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
+  const { port, key } = await firstLine(child)
+  const pid = child.pid!
+  return {
+    kind,
+    pid,
+    port,
+    key,
+    cpuUs: () => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+      return (Number(fields[11]) + Number(fields[12])) * 10_000
+    },
+    residentBytes: () => {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+      return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024
+    },
+    stop: async () => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function firstLine(child: ChildProcess): Promise<{ port: number; key: string }> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    return JSON.parse(line) as { port: number; key: string }
+  }
+  throw new Error('A subject ended before it listened')
+}
+
+let pins: boolean | undefined
+
+export function canPin(): boolean {
+  if (pins === undefined) {
+    try {
+      execFileSync('taskset', ['-p', String(process.pid)], { stdio: 'ignore' })
+      pins = true
+    } catch {
+      pins = false
+    }
+  }
+  return pins
+}
+
+/** Compiled once and kept, as the launcher does in a checkout. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = new URL('../../node_modules/.cache/symbolon', import.meta.url).pathname
+  return { ...process.env, NODE_COMPILE_CACHE: cache }
+}

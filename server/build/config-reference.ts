@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { flagOf, SETTINGS, type Config } from '../src/config.ts'
+
+/** Where the page lies, from the project's folder. */
+export const CONFIG_REFERENCE = 'docs/operate/configuration.md'
+
+/** Settings that are parsed and checked, while what will read them is still being built. */
+export const AHEAD: readonly (keyof Config)[] = [
+  'databaseUrl',
+  'egressAllow',
+  'extraCaFile',
+  'proxyTimeoutMs',
+  'transactionLifetimeS',
+  'callbackRetryBaseMs',
+  'reactorLevel',
+  'reactorConfiguration',
+]
+
+/** Returns the operator's page of every setting, as Markdown. */
+export function configReference(): string {
+  const names = Object.keys(SETTINGS) as (keyof Config)[]
+  const rows = (ahead: boolean): string =>
+    names
+      .filter((it) => AHEAD.includes(it) === ahead)
+      .map(rowOf)
+      .join('\n')
+  return `# Configuration
+
+<!-- Made by npm run docs from server/src/config.ts: change it there. -->
+
+Every setting is an environment variable and a flag: \`SYMBOLON_DATA_DIR=/srv/vault\` says the same as
+\`--data-dir /srv/vault\`, and a flag wins over a variable. A value that is not accepted stops the start with one
+sentence that names the setting, what was given and what is accepted. A variable that begins with \`SYMBOLON_\`
+and is none of these is most likely misspelt: the log says so (\`unknown_variables\`) and the start goes on.
+
+## Settings
+
+${HEAD}
+${rows(false)}
+
+## Settings of parts that are being built
+
+These are read and checked at the start, so that a file with all of them already works. Nothing acts on them yet.
+
+${HEAD}
+${rows(true)}
+`
+}
+
+const HEAD = `| Variable | Flag | Default | Must be | What it is for |
+|---|---|---|---|---|`
+
+function rowOf(name: keyof Config): string {
+  const { variable, default: written, accepts, about } = SETTINGS[name]
+  const shown = written === '' ? 'unset' : `\`${written}\``
+  const cells = [`\`${variable}\``, `\`--${flagOf(variable)}\``, shown, accepts, about]
+  return `| ${cells.map((it) => it.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+if (import.meta.main) {
+  const project = path.join(import.meta.dirname, '../..')
+  writeFileSync(path.join(project, CONFIG_REFERENCE), configReference())
+}

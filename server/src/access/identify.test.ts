@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
+import { IDENTITY_CACHE_MS } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { KeyHolder, Store, StoredApplication } from '../world/store.ts'
+import { hashApiKey, makeApiKey } from './api-key.ts'
+import { identifier, type Identities } from './identify.ts'
+import { setUp } from './set-up.ts'
+
+test('identify() tells who holds a key', async () => {
+  const { identities, first } = await oneTenant()
+  const principal = await identities.identify(first.apiKey)
+  assert.equal(principal.tenantId, first.tenantId)
+  assert.equal(principal.applicationId, first.applicationId)
+  assert.equal(principal.plan, 'enterprise')
+  assert.equal(principal.type, 'management')
+  assert.ok(principal.permissions.includes('application:create'))
+})
+
+test('identify() sorts the rules by priority', async () => {
+  const { world, identities, first, application } = await oneTenant()
+  const rule = { description: '', container: '/', transform: 'mask', permissions: [] } as const
+  const rules = [3, 1, 2].map((priority) => ({ ...rule, priority }))
+  await update(world.store, first.tenantId, { ...application, rules })
+  const principal = await identities.identify(first.apiKey)
+  assert.deepEqual(
+    principal.rules.map((it) => it.priority),
+    [1, 2, 3],
+  )
+})
+
+test('identify() refuses no key, and keys nobody holds', async () => {
+  const { world, identities } = await oneTenant()
+  const refusal = async (key: string | undefined): Promise<unknown> => {
+    try {
+      return await identities.identify(key)
+    } catch (error) {
+      return error instanceof ServiceError ? error.code : error
+    }
+  }
+  assert.equal(await refusal(undefined), 'key_missing')
+  assert.equal(await refusal(''), 'key_missing')
+  assert.equal(await refusal('key'), 'key_unknown')
+  assert.equal(await refusal(makeApiKey('private', world.random)), 'key_unknown')
+})
+
+test('identify() asks nobody about a hundred thousand keys with a wrong checksum', async () => {
+  const { identities, first, lookups } = await oneTenant()
+  const digits = '0123456789abcdefghijklmnopqrstuvwxyz'
+  for (let it = 0; it < 100_000; it++) {
+    const end = [
+      it % 36,
+      Math.floor(it / 36) % 36,
+      Math.floor(it / 1296) % 36,
+      Math.floor(it / 46656),
+    ]
+    const forged = first.apiKey.slice(0, -4) + end.map((digit) => digits[digit]).join('')
+    if (forged === first.apiKey) continue
+    assert.throws(() => void identities.identify(forged), { code: 'key_unknown' })
+  }
+  assert.equal(lookups(), 0)
+})
+
+test('identify() answers at once, without asking, for a second after it asked', async () => {
+  const { world, identities, first, lookups } = await oneTenant()
+  const principal = await identities.identify(first.apiKey)
+  world.clock.pass(IDENTITY_CACHE_MS - 0.5)
+  assert.equal(identities.identify(first.apiKey), principal)
+  assert.equal(lookups(), 1)
+  world.clock.pass(0.5)
+  assert.ok(identities.identify(first.apiKey) instanceof Promise)
+  assert.equal(lookups(), 2)
+})
+
+test('identify() counts the second from the question, not from the answer', async () => {
+  const { world, identities, first, slow } = await oneTenant()
+  const answer = identities.identify(first.apiKey)
+  world.clock.pass(IDENTITY_CACHE_MS)
+  slow.resolve()
+  await answer
+  assert.ok(identities.identify(first.apiKey) instanceof Promise)
+})
+
+test('identify() asks once for requests that arrive together', async () => {
+  const { identities, first, lookups } = await oneTenant()
+  await Promise.all(Array.from({ length: 50 }, async () => await identities.identify(first.apiKey)))
+  assert.equal(lookups(), 1)
+})
+
+test('identify() does not keep a "no"', async () => {
+  const { world, identities, first, lookups } = await oneTenant()
+  const apiKey = makeApiKey('management', world.random)
+  await assert.rejects(async () => await identities.identify(apiKey), { code: 'key_unknown' })
+  await addKey(identities.store, first, apiKey)
+  assert.equal((await identities.identify(apiKey)).tenantId, first.tenantId)
+  assert.equal(lookups(), 2)
+})
+
+test('identify() honours a change made elsewhere within a second', async () => {
+  const { world, identities, first, application } = await oneTenant()
+  await identities.identify(first.apiKey)
+  await update(world.store, first.tenantId, { ...application, permissions: [] })
+  world.clock.pass(IDENTITY_CACHE_MS)
+  assert.deepEqual((await identities.identify(first.apiKey)).permissions, [])
+})
+
+test('identify() honours a change made here at once', async () => {
+  const { identities, first, application } = await oneTenant()
+  await identities.identify(first.apiKey)
+  await update(identities.store, first.tenantId, { ...application, permissions: ['log:read'] })
+  assert.deepEqual((await identities.identify(first.apiKey)).permissions, ['log:read'])
+  const change = { kind: 'delete-application', id: first.applicationId } as const
+  await identities.store.commit(first.tenantId, [change])
+  await assert.rejects(async () => await identities.identify(first.apiKey), { code: 'key_unknown' })
+})
+
+test('identify() does not keep an answer to a question from before a change', async () => {
+  const { identities, first, application, slow } = await oneTenant()
+  const early = identities.identify(first.apiKey)
+  await update(identities.store, first.tenantId, { ...application, permissions: [] })
+  const late = identities.identify(first.apiKey)
+  slow.resolve()
+  await early
+  assert.deepEqual((await late).permissions, [])
+  assert.deepEqual((await identities.identify(first.apiKey)).permissions, [])
+})
+
+test('identify() forgets also when nobody knows whether the change was made', async () => {
+  const { world, first, lookups, counted } = await oneTenant()
+  const failing: Store = {
+    ...counted,
+    commit: async () => {
+      throw new Error('Cannot commit')
+    },
+  }
+  const identities = identifier({ clock: world.clock, store: failing })
+  await identities.identify(first.apiKey)
+  const change = { kind: 'delete-application', id: first.applicationId } as const
+  await assert.rejects(identities.store.commit(first.tenantId, [change]))
+  await identities.identify(first.apiKey)
+  assert.equal(lookups(), 2)
+})
+
+test('identify() keeps what it knows when tokens are stored', async () => {
+  const { identities, first, lookups } = await oneTenant()
+  await identities.identify(first.apiKey)
+  await identities.store.commit(first.tenantId, [{ kind: 'insert-tokens', tokens: [] }])
+  await identities.identify(first.apiKey)
+  assert.equal(lookups(), 1)
+})
+
+test('identify() does not know an application from the moment it expires', async () => {
+  const { world, identities, first, application } = await oneTenant()
+  const expiresAt = world.clock.now() + 400
+  await update(identities.store, first.tenantId, { ...application, expiresAt })
+  await identities.identify(first.apiKey)
+  world.clock.pass(399)
+  await identities.identify(first.apiKey)
+  world.clock.pass(1)
+  await assert.rejects(async () => await identities.identify(first.apiKey), { code: 'key_unknown' })
+})
+
+interface Stage {
+  readonly world: StillWorld
+  readonly identities: Identities
+  readonly first: Awaited<ReturnType<typeof setUp>>
+  readonly application: StoredApplication
+  /** How often the store was asked who holds a key. */
+  readonly lookups: () => number
+  /** When it was read by a test, the store's first answer waits for its resolution. */
+  readonly slow: PromiseWithResolvers<void>
+  readonly counted: Store
+}
+
+async function oneTenant(): Promise<Stage> {
+  const world = stillWorld()
+  const first = await setUp(world, thinKeyProvider(), { name: 'first', plan: 'enterprise' })
+  const application = await world.store.applications.find(first.tenantId, first.applicationId)
+  let lookups = 0
+  let slow: PromiseWithResolvers<void> | undefined
+  const findByKeyHash = async (hash: Uint8Array): Promise<KeyHolder | null> => {
+    lookups++
+    const holder = await world.store.applications.findByKeyHash(hash)
+    if (lookups === 1) await slow?.promise
+    return holder
+  }
+  const applications = { ...world.store.applications, findByKeyHash }
+  const counted: Store = { ...world.store, applications }
+  return {
+    world,
+    counted,
+    identities: identifier({ clock: world.clock, store: counted }),
+    first,
+    application: application!,
+    lookups: () => lookups,
+    get slow() {
+      return (slow ??= Promise.withResolvers<void>())
+    },
+  }
+}
+
+async function update(store: Store, tenantId: string, application: StoredApplication) {
+  assert.equal(await store.commit(tenantId, [{ kind: 'update-application', application }]), null)
+}
+
+async function addKey(store: Store, { tenantId, applicationId }: Stage['first'], key: string) {
+  const stored = {
+    id: '01945d00-0000-4000-8000-00000000000d',
+    applicationId,
+    hash: hashApiKey(key),
+    prefix: '',
+    version: 2,
+    createdBy: applicationId,
+    createdAt: 0,
+  }
+  const change = { kind: 'insert-application-key', key: stored } as const
+  assert.equal(await store.commit(tenantId, [change]), null)
+}

@@ -1,0 +1,54 @@
+import type { KeyObject } from 'node:crypto'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { Place } from '../../world/keyring.ts'
+import type { Random } from '../../world/random.ts'
+import { assertWellFormed } from './frame.ts'
+import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
+import { PlaceContexts } from './place-contexts.ts'
+
+/**
+ * One version of a tenant's data key, and the form of an envelope: algorithm (1 byte), key version
+ * (4 bytes, big-endian), nonce (12), ciphertext, tag (16).
+ *
+ * The form is for ever: what is on disk must open. Decision 0005; test/vectors/envelopes.
+ */
+export class DataKey {
+  readonly #key: KeyObject
+  readonly #head = Buffer.alloc(HEAD_BYTES)
+  readonly #contexts: PlaceContexts
+
+  constructor(tenantId: string, version: number, key: KeyObject) {
+    this.#key = key
+    this.#head.writeUInt8(AES_256_GCM, 0)
+    this.#head.writeUInt32BE(version, 1)
+    this.#contexts = new PlaceContexts(tenantId, version)
+  }
+
+  seal(random: Random, place: Place, plaintext: Sensitive<string>): Uint8Array {
+    const text = plaintext.reveal()
+    assertWellFormed(text)
+    const nonce = random.bytes(NONCE_BYTES)
+    return encrypt(this.#key, this.#head, nonce, this.#contexts.of(place), text)
+  }
+
+  /** Throws when the envelope was altered or belongs to another place. */
+  open(place: Place, envelope: Uint8Array): Sensitive<string> {
+    const bytes = decrypt(this.#key, HEAD_BYTES, this.#contexts.of(place), envelope)
+    const plaintext = new Sensitive(bytes.toString('utf8'))
+    bytes.fill(0)
+    return plaintext
+  }
+}
+
+/** Returns the version of the key an envelope was made under. Throws when it is not an envelope. */
+export function keyVersionOf(envelope: Uint8Array): number {
+  if (envelope.length < HEAD_BYTES) throw new Error('Cannot open an envelope: it is too short')
+  if (envelope[0] !== AES_256_GCM) {
+    throw new Error('Cannot open an envelope: its algorithm is not known')
+  }
+  // Multiplied, not shifted: a shift of the first byte would turn negative.
+  return envelope[1]! * 2 ** 24 + (envelope[2]! << 16) + (envelope[3]! << 8) + envelope[4]!
+}
+
+const AES_256_GCM = 1
+const HEAD_BYTES = 5

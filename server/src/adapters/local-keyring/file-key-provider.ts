@@ -1,0 +1,65 @@
+import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
+import type { KeyProvider } from '../../world/key-provider.ts'
+import { frame } from './frame.ts'
+import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
+import { createRootKey, hasRootKey, readRootKey } from './root-key-file.ts'
+
+export interface FileKeyProviderOptions {
+  /** Whether a missing file is created with a new key, for a first start. */
+  readonly createIfMissing: boolean
+}
+
+/**
+ * A root key in a file of 32 bytes that only the service's user can read.
+ *
+ * A wrapped key is: form (1 byte), id of the root key (8), nonce (12), ciphertext, tag (16). The id
+ * is there to tell a key of another root from one that was altered.
+ */
+export class FileKeyProvider implements KeyProvider {
+  readonly id: string
+  /** Whether the file was created just now; in production it should lie elsewhere. */
+  readonly created: boolean
+  readonly #key: KeyObject
+  readonly #head: Buffer
+
+  private constructor(key: KeyObject, created: boolean) {
+    const id = createHmac('sha256', key)
+      .update(frame(['symbolon root key id', '1']))
+      .digest()
+    this.id = id.toString('hex', 0, ID_BYTES)
+    this.created = created
+    this.#key = key
+    this.#head = Buffer.from([AES_256_GCM, ...id.subarray(0, ID_BYTES)])
+  }
+
+  /** Throws, with a sentence that says what to change, when the file is missing or not safe. */
+  static async open(path: string, options: FileKeyProviderOptions): Promise<FileKeyProvider> {
+    const missing = options.createIfMissing && !(await hasRootKey(path))
+    const created = missing && (await createRootKey(path))
+    const bytes = await readRootKey(path)
+    const key = createSecretKey(bytes)
+    bytes.fill(0)
+    return new FileKeyProvider(key, created)
+  }
+
+  async wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
+    return encrypt(this.#key, this.#head, randomBytes(NONCE_BYTES), boundTo(context), key)
+  }
+
+  async unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
+    if (wrapped[0] !== AES_256_GCM) throw new Error('Cannot unwrap a key: its form is not known')
+    const id = Buffer.from(wrapped.subarray(1, HEAD_BYTES)).toString('hex')
+    if (id !== this.id) {
+      throw new Error(`Cannot unwrap a key: it is wrapped by root key ${id}, not by ${this.id}`)
+    }
+    return decrypt(this.#key, HEAD_BYTES, boundTo(context), wrapped)
+  }
+}
+
+function boundTo(context: readonly string[]): Buffer {
+  return frame(['symbolon wrapped key', '1', ...context])
+}
+
+const AES_256_GCM = 1
+const ID_BYTES = 8
+const HEAD_BYTES = 1 + ID_BYTES

@@ -1,0 +1,65 @@
+/**
+ * AES-256-GCM, the one way it is used here: head, nonce, ciphertext and tag, one after the other.
+ *
+ * The tag is 16 bytes long and its length is always given: left out, Node takes a tag cut down to
+ * four. Nothing decrypted leaves before the tag is checked. `head` is the caller's plain beginning of
+ * the message; it is protected only if `context` holds what it says.
+ *
+ * Source: NIST SP 800-38D; Node.js DEP0182.
+ */
+import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto'
+
+export const NONCE_BYTES = 12
+export const TAG_BYTES = 16
+
+/** `nonce` is fresh: a second message under the same key and nonce gives both away. */
+export function encrypt(
+  key: KeyObject,
+  head: Uint8Array,
+  nonce: Uint8Array,
+  context: Uint8Array,
+  plaintext: string | Uint8Array,
+): Buffer {
+  const cipher = createCipheriv(ALGORITHM, key, nonce, OPTIONS)
+  cipher.setAAD(context)
+  // A string goes in as it is: a buffer of it would be one more copy to wipe.
+  const ciphertext =
+    typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext)
+  cipher.final()
+  const message = Buffer.allocUnsafe(head.length + NONCE_BYTES + ciphertext.length + TAG_BYTES)
+  message.set(head, 0)
+  message.set(nonce, head.length)
+  message.set(ciphertext, head.length + NONCE_BYTES)
+  message.set(cipher.getAuthTag(), message.length - TAG_BYTES)
+  return message
+}
+
+/**
+ * Returns the plaintext in a buffer of its own, for the caller to wipe.
+ *
+ * Throws when message, key and context do not belong together.
+ */
+export function decrypt(
+  key: KeyObject,
+  headBytes: number,
+  context: Uint8Array,
+  message: Uint8Array,
+): Buffer {
+  const from = headBytes + NONCE_BYTES
+  const to = message.length - TAG_BYTES
+  if (to < from) throw new Error('Cannot decrypt a message: it is too short')
+  const decipher = createDecipheriv(ALGORITHM, key, message.subarray(headBytes, from), OPTIONS)
+  decipher.setAAD(context)
+  decipher.setAuthTag(message.subarray(to))
+  const plaintext = decipher.update(message.subarray(from, to))
+  try {
+    decipher.final()
+  } catch (cause) {
+    plaintext.fill(0)
+    throw new Error('Cannot decrypt a message: it was altered or belongs elsewhere', { cause })
+  }
+  return plaintext
+}
+
+const ALGORITHM = 'aes-256-gcm'
+const OPTIONS = { authTagLength: TAG_BYTES } as const

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { KeyProvider } from '../../world/key-provider.ts'
+import { keyringContract } from '../../world/keyring.contract.ts'
+import type { Place, WrappedTenantKey } from '../../world/keyring.ts'
+import type { Random } from '../../world/random.ts'
+import { LocalKeyring } from './local-keyring.ts'
+
+keyringContract('local', async (findKeys) => new LocalKeyring(plainProvider(), random, findKeys))
+
+test('open() seals under the newest version and opens every version', async () => {
+  const first = [...(await versionOf(1)), ...(await versionOf(2, ['enc']))]
+  const older = await openKeys(first.filter((it) => it.version === 1))
+  const newer = await openKeys(first)
+  const [before, after] = [older.seal(PLACE, TEXT), newer.seal(PLACE, TEXT)]
+  assert.deepEqual([versionIn(before), versionIn(after)], [1, 2])
+  assert.equal(newer.open(PLACE, before).reveal(), TEXT.reveal())
+  assert.equal(newer.open(PLACE, after).reveal(), TEXT.reveal())
+})
+
+test('a key version as large as its four bytes allow is written and read as it is', async () => {
+  const keys = await openKeys([...(await versionOf(1)), ...(await versionOf(2 ** 32 - 1, ['enc']))])
+  const envelope = keys.seal(PLACE, TEXT)
+  assert.equal(versionIn(envelope), 2 ** 32 - 1)
+  assert.equal(keys.open(PLACE, envelope).reveal(), TEXT.reveal())
+})
+
+test('an envelope under a later version makes the next open() read the keys again', async () => {
+  const wrapped = [...(await versionOf(1))]
+  let reads = 0
+  const keyring = new LocalKeyring(plainProvider(), random, async () => {
+    reads += 1
+    return wrapped
+  })
+  const stale = await keyring.open(TENANT)
+  wrapped.push(...(await versionOf(2, ['enc'])))
+  const envelope = (await openKeys(wrapped)).seal(PLACE, TEXT)
+  assert.throws(() => stale.open(PLACE, envelope), /the version of its key is not known/)
+  const fresh = await keyring.open(TENANT)
+  assert.equal(fresh.open(PLACE, envelope).reveal(), TEXT.reveal())
+  // The stale keys may still be in use by a request; that must not push the fresh ones out.
+  assert.throws(() => stale.open(PLACE, envelope))
+  assert.equal(await keyring.open(TENANT), fresh)
+  assert.equal(reads, 2)
+})
+
+test('a new version of the fingerprint and index keys takes over from the old one', async () => {
+  const both = [...(await versionOf(1)), ...(await versionOf(2))]
+  const [older, newer] = [await openKeys(both.slice(0, 3)), await openKeys(both)]
+  const onlyNew = await openKeys(both.slice(3))
+  assert.notEqual(newer.fingerprint('card', TEXT), older.fingerprint('card', TEXT))
+  assert.equal(newer.fingerprint('card', TEXT), onlyNew.fingerprint('card', TEXT))
+  assert.deepEqual(newer.index(TEXT), onlyNew.index(TEXT))
+})
+
+test('open() rejects when a purpose has no key, or a key is not 32 bytes long', async () => {
+  const keys = await versionOf(1)
+  for (const missing of ['enc', 'fp', 'idx']) {
+    await assert.rejects(openKeys(keys.filter((it) => it.purpose !== missing)), new RegExp(missing))
+  }
+  const short = await plainProvider().wrap(new Uint8Array(31), contextOf('enc', 1))
+  await assert.rejects(
+    openKeys([{ ...keys[0]!, wrapped: short }, ...keys.slice(1)]),
+    /wrong length/,
+  )
+})
+
+test('open() rejects a version in the place of another', async () => {
+  const [one, two] = [await versionOf(1), await versionOf(2)]
+  await assert.rejects(openKeys([...two, { ...one[0]!, wrapped: two[0]!.wrapped }]))
+})
+
+test('open() and create() wipe every key they held in plain bytes', async () => {
+  const seen: Uint8Array[] = []
+  const inner = plainProvider()
+  const provider: KeyProvider = {
+    id: inner.id,
+    wrap: async (key, context) => {
+      seen.push(key)
+      return inner.wrap(key, context)
+    },
+    unwrap: async (wrapped, context) => {
+      const key = await inner.unwrap(wrapped, context)
+      seen.push(key)
+      return key
+    },
+  }
+  const wrapped = await new LocalKeyring(provider, random, async () => []).create(TENANT, 0)
+  await new LocalKeyring(provider, random, async () => wrapped).open(TENANT)
+  assert.equal(seen.length, 6)
+  for (const key of seen) assert.deepEqual([...key], [...new Uint8Array(32)])
+})
+
+test('keys in use stay in use while the provider is away', async () => {
+  const wrapped = await versionOf(1)
+  const provider = { ...plainProvider() }
+  const keyring = new LocalKeyring(provider, random, async () => wrapped)
+  const keys = await keyring.open(TENANT)
+  provider.unwrap = async () => {
+    throw new Error('The provider is away')
+  }
+  assert.equal(await keyring.open(TENANT), keys)
+  assert.equal(keys.open(PLACE, keys.seal(PLACE, TEXT)).reveal(), TEXT.reveal())
+})
+
+test('the tenant used longest ago makes room when there are too many', async () => {
+  let reads = 0
+  const provider = plainProvider()
+  const keyring = new LocalKeyring(provider, random, async (tenantId) => {
+    reads += 1
+    return new LocalKeyring(provider, random, async () => []).create(tenantId, 0)
+  })
+  for (let tenant = 0; tenant <= TENANT_KEYS_CACHED_MAX; tenant += 1)
+    await keyring.open(`tenant-${tenant}`)
+  assert.ok(!(keyring.open(`tenant-${TENANT_KEYS_CACHED_MAX}`) instanceof Promise))
+  assert.ok(!(keyring.open('tenant-1') instanceof Promise))
+  await keyring.open('tenant-0')
+  assert.equal(reads, TENANT_KEYS_CACHED_MAX + 2)
+})
+
+const TENANT = 'tenant-a'
+const TEXT = new Sensitive('4242424242424242')
+const PLACE: Place = { id: '1', part: 'data', type: 'card', containers: ['/pci/'] }
+
+/** The sender of nonces does not matter here, only that they differ. */
+const random: Random = { bytes: (length) => randomBytes(length) }
+
+async function openKeys(wrapped: readonly WrappedTenantKey[]) {
+  return new LocalKeyring(plainProvider(), random, async () => wrapped).open(TENANT)
+}
+
+async function versionOf(
+  version: number,
+  purposes: readonly WrappedTenantKey['purpose'][] = ['enc', 'fp', 'idx'],
+): Promise<WrappedTenantKey[]> {
+  return Promise.all(
+    purposes.map(async (purpose) => {
+      const wrapped = await plainProvider().wrap(randomBytes(32), contextOf(purpose, version))
+      return { purpose, version, wrapped, createdAt: 0 }
+    }),
+  )
+}
+
+function contextOf(purpose: string, version: number): string[] {
+  return ['tenant key', TENANT, purpose, String(version)]
+}
+
+function versionIn(envelope: Uint8Array): number {
+  return Buffer.from(envelope).readUInt32BE(1)
+}
+
+/** Wraps by writing the context's hash before the key: refuses elsewhere, hides nothing. */
+function plainProvider(): KeyProvider {
+  const seal = (context: readonly string[]) =>
+    createHash('sha256').update(JSON.stringify(context)).digest()
+  return {
+    id: 'plain',
+    wrap: async (key, context) => Buffer.concat([seal(context), key]),
+    unwrap: async (wrapped, context) => {
+      assert.ok(seal(context).equals(wrapped.subarray(0, 32)), 'the key belongs elsewhere')
+      return Uint8Array.from(wrapped.subarray(32))
+    },
+  }
+}

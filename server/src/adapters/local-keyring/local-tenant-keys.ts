@@ -1,0 +1,98 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import type { Sensitive } from '../../base/sensitive.ts'
+import type { Place, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
+import type { Random } from '../../world/random.ts'
+import { base58Of } from './base58.ts'
+import { DataKey, keyVersionOf } from './data-key.ts'
+import { assertWellFormed, frame } from './frame.ts'
+
+/** An unwrapped tenant key; its bytes are out of reach of JavaScript. */
+export interface TenantKey {
+  readonly purpose: TenantKeyPurpose
+  readonly version: number
+  readonly key: KeyObject
+}
+
+/**
+ * One tenant's keys, in this process's memory.
+ *
+ * Fingerprints and indexes are made under the newest version only: a new version means computing
+ * them anew for every token.
+ */
+export class LocalTenantKeys implements TenantKeys {
+  readonly #random: Random
+  readonly #dataKeys: ReadonlyMap<number, DataKey>
+  readonly #newest: DataKey
+  readonly #fingerprintKey: KeyObject
+  readonly #indexKey: KeyObject
+  readonly #onVersionUnknown: (keys: LocalTenantKeys) => void
+  readonly #scopes = new Map<string, Buffer>()
+
+  /** `onVersionUnknown` hears of an envelope made under a version that is not among `keys`. */
+  constructor(
+    tenantId: string,
+    keys: readonly TenantKey[],
+    random: Random,
+    onVersionUnknown: (keys: LocalTenantKeys) => void,
+  ) {
+    const dataKeys = keys.filter((it) => it.purpose === 'enc')
+    this.#random = random
+    this.#dataKeys = new Map(
+      dataKeys.map((it) => [it.version, new DataKey(tenantId, it.version, it.key)]),
+    )
+    this.#newest = this.#dataKeys.get(newestOf(keys, 'enc').version)!
+    this.#fingerprintKey = newestOf(keys, 'fp').key
+    this.#indexKey = newestOf(keys, 'idx').key
+    this.#onVersionUnknown = onVersionUnknown
+  }
+
+  seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
+    return this.#newest.seal(this.#random, place, plaintext)
+  }
+
+  open(place: Place, envelope: Uint8Array): Sensitive<string> {
+    const dataKey = this.#dataKeys.get(keyVersionOf(envelope))
+    if (dataKey === undefined) {
+      this.#onVersionUnknown(this)
+      throw new Error('Cannot open an envelope: the version of its key is not known')
+    }
+    return dataKey.open(place, envelope)
+  }
+
+  fingerprint(scope: string, value: Sensitive<string>): string {
+    return base58Of(digest(this.#fingerprintKey, this.#scopeFrame(scope), value))
+  }
+
+  index(value: Sensitive<string>): Uint8Array {
+    return digest(this.#indexKey, INDEX_FRAME, value)
+  }
+
+  #scopeFrame(scope: string): Buffer {
+    const known = this.#scopes.get(scope)
+    if (known !== undefined) return known
+    const made = frame(['symbolon fingerprint', '1', scope])
+    if (this.#scopes.size >= SCOPES_MAX) this.#scopes.clear()
+    this.#scopes.set(scope, made)
+    return made
+  }
+}
+
+function newestOf(keys: readonly TenantKey[], purpose: TenantKeyPurpose): TenantKey {
+  const found = keys.filter((it) => it.purpose === purpose)
+  if (found.length === 0)
+    throw new Error(`Cannot use the tenant's keys: there is no ${purpose} key`)
+  return found.reduce((a, b) => (a.version > b.version ? a : b))
+}
+
+/**
+ * HMAC-SHA-256 over `before` and `value`. `before` is a frame, so nobody can say where it ends but
+ * the frame itself. Two one-shot hashes are no faster and keep the key's pads in plain buffers.
+ */
+function digest(key: KeyObject, before: Uint8Array, value: Sensitive<string>): Buffer {
+  const text = value.reveal()
+  assertWellFormed(text)
+  return createHmac('sha256', key).update(before).update(text, 'utf8').digest()
+}
+
+const INDEX_FRAME = frame(['symbolon index', '1'])
+const SCOPES_MAX = 64

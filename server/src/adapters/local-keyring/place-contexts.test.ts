@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Place } from '../../world/keyring.ts'
+import { frame } from './frame.ts'
+import { PlaceContexts } from './place-contexts.ts'
+
+test('of() is the frame of everything an envelope is bound to, in whatever order places come', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.nat(),
+      fc.array(place, { maxLength: 60 }),
+      (tenant, version, places) => {
+        const contexts = new PlaceContexts(tenant, version)
+        for (const it of places) {
+          assert.deepEqual(
+            Buffer.from(contexts.of(it)),
+            frame([
+              'symbolon envelope',
+              '1',
+              tenant,
+              it.id,
+              it.part,
+              it.type,
+              String(version),
+              ...it.containers,
+            ]),
+          )
+        }
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('of() does not mind when the list of containers it was given changes later', () => {
+  const contexts = new PlaceContexts('tenant-a', 1)
+  const containers = ['/a/']
+  const it: Place = {
+    id: '018f0000-0000-4000-8000-000000000001',
+    part: 'data',
+    type: 't',
+    containers,
+  }
+  contexts.of(it)
+  containers[0] = '/b/'
+  assert.deepEqual(
+    Buffer.from(contexts.of(it)),
+    Buffer.from(new PlaceContexts('tenant-a', 1).of({ ...it, containers: ['/b/'] })),
+  )
+})
+
+/** More kinds than are kept, so that some are met again after they were pushed out. */
+const place: fc.Arbitrary<Place> = fc.record(
+  {
+    id: fc.oneof(fc.uuid(), fc.constantFrom('alias', 'ß'.repeat(36), 'x'.repeat(36))),
+    part: fc.constantFrom('data', 'cvc'),
+    type: fc.constantFrom('card', 'token', 'bank', ''),
+    containers: fc.array(fc.constantFrom('/pci/', '/general/', ''), { maxLength: 2 }),
+  },
+  { noNullPrototype: true },
+)

@@ -1,0 +1,72 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ApplicationFilter, ApplicationReader } from '../../world/store.ts'
+import { packId, unpackId } from './ids.ts'
+import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
+
+export function applicationReader(db: DatabaseSync): ApplicationReader {
+  const byId = db.prepare('SELECT * FROM applications WHERE tenant = ? AND id = ?')
+  const keys = db.prepare(
+    'SELECT * FROM application_keys WHERE tenant = ? AND application = ? ORDER BY created_at, id',
+  )
+  const keyByHash = db.prepare(
+    'SELECT tenant, application, id FROM application_keys WHERE hash = ?',
+  )
+  const tenantById = db.prepare('SELECT * FROM tenants WHERE id = ?')
+
+  return {
+    find: async (tenantId, id) => {
+      const row = byId.get(packId(tenantId), packId(id))
+      return row === undefined ? null : applicationOf(row)
+    },
+
+    list: async (tenantId, filter, { page, size }) => {
+      const { where, values } = conditionOf(tenantId, filter)
+      const count = db.prepare(`SELECT count(*) AS total FROM applications WHERE ${where}`)
+      const rows = db
+        .prepare(
+          `SELECT * FROM applications WHERE ${where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
+        )
+        .all(...values, size, (page - 1) * size)
+      return { total: Number(count.get(...values)!.total), items: rows.map(applicationOf) }
+    },
+
+    keys: async (tenantId, applicationId) =>
+      keys.all(packId(tenantId), packId(applicationId)).map(applicationKeyOf),
+
+    findByKeyHash: async (hash) => {
+      const key = keyByHash.get(hash)
+      if (key === undefined) return null
+      const tenant = tenantById.get(key.tenant!)
+      const application = byId.get(key.tenant!, key.application!)
+      // Revoked between two of these look-ups, it is revoked.
+      if (tenant === undefined || application === undefined) return null
+      return {
+        tenant: tenantOf(tenant),
+        application: applicationOf(application),
+        keyId: unpackId(key.id),
+      }
+    },
+  }
+}
+
+/** Only placeholders go into the text; an empty list matches nothing. */
+function conditionOf(
+  tenantId: string,
+  { ids, types }: ApplicationFilter,
+): { where: string; values: (string | Uint8Array)[] } {
+  const conditions = ['tenant = ?']
+  const values = [packId(tenantId)]
+  if (ids !== undefined) {
+    conditions.push(`id IN (${placeholders(ids.length)})`)
+    values.push(...ids.map(packId))
+  }
+  if (types !== undefined) {
+    conditions.push(`type IN (${placeholders(types.length)})`)
+    values.push(...types)
+  }
+  return { where: conditions.join(' AND '), values }
+}
+
+function placeholders(length: number): string {
+  return Array(length).fill('?').join(', ')
+}

@@ -1,0 +1,176 @@
+import { writeUuid } from './ids.ts'
+import { STATEMENTS } from './statements.ts'
+
+/**
+ * A batch of commits as bytes, to cross to the writer in one message without copying.
+ *
+ * A commit is an opening byte, steps, and is over where the next begins. A step is the number of its
+ * statement and a tagged value for each parameter. A value that equals the one before in the same
+ * place is one byte: rows written together have most of their columns in common.
+ */
+export type Value = string | number | Uint8Array | null
+
+const TAG = { null: 0, same: 1, integer: 2, text: 3, ascii: 4, bytes: 5, uuid: 6 } as const
+
+/** Opening bytes; statement numbers lie below. */
+const OPENING = 0xf0
+const GUARDED = 1
+const STAGES = 2
+const FORGET = 0xfe
+const END = 0xff
+
+/** More than any statement has parameters. */
+const SLACK = 64
+const SIZE_MIN = 64 * 1024
+/** Buffers that a burst has blown up are not kept. */
+const SIZE_KEPT_MAX = 1024 * 1024
+
+export class BatchPacker {
+  #bytes: Buffer<ArrayBuffer>
+  #at = 0
+  #opening = 0
+  #last: Value[][] = STATEMENTS.map(() => [])
+
+  /** Fills `used`, the buffer of an earlier batch, if that is of a reasonable size. */
+  constructor(used: ArrayBuffer | null = null) {
+    const fits = used !== null && used.byteLength >= SIZE_MIN && used.byteLength <= SIZE_KEPT_MAX
+    this.#bytes = fits ? Buffer.from(used) : Buffer.allocUnsafeSlow(SIZE_MIN)
+  }
+
+  get length(): number {
+    return this.#at
+  }
+
+  /** Begins a commit; `stages` marks a slice of something longer. */
+  open(stages = false): void {
+    this.#reserve(1)
+    this.#opening = this.#at
+    this.#bytes[this.#at++] = OPENING | (stages ? STAGES : 0)
+  }
+
+  step(statement: number, values: readonly Value[]): void {
+    const { params, plain } = STATEMENTS[statement]!
+    if (plain !== true) this.#bytes[this.#opening]! |= GUARDED
+    this.#reserve(1)
+    this.#bytes[this.#at++] = statement
+    const last = this.#last[statement]!
+    for (let n = 0; n < params.length; n++) {
+      const value = values[n]!
+      if (value === null) this.#bytes[this.#at++] = TAG.null
+      else if (value === last[n]) this.#bytes[this.#at++] = TAG.same
+      else {
+        this.#value(value, params[n] === 'id')
+        // Bytes are never "the same": their owner may have written over them since.
+        last[n] = typeof value === 'object' ? null : value
+      }
+    }
+  }
+
+  /** Takes back the commit that was opened last. */
+  cancel(): void {
+    this.#at = this.#opening
+    // What it said cannot be referred to any more, here or there.
+    this.#last = STATEMENTS.map(() => [])
+    this.#bytes[this.#at++] = FORGET
+  }
+
+  /** Returns the batch, to be transferred. The packer is done with. */
+  finish(): ArrayBuffer {
+    this.#reserve(1)
+    this.#bytes[this.#at] = END
+    return this.#bytes.buffer
+  }
+
+  #value(value: string | number | Uint8Array, id: boolean): void {
+    if (typeof value === 'number') {
+      this.#reserve(9)
+      this.#bytes[this.#at++] = TAG.integer
+      this.#at = this.#bytes.writeDoubleLE(value, this.#at)
+    } else if (typeof value === 'string') {
+      // A UTF-16 unit takes three bytes at most.
+      this.#reserve(5 + Math.max(16, value.length * 3))
+      if (id && writeUuid(value, this.#bytes, this.#at + 1)) {
+        this.#bytes[this.#at] = TAG.uuid
+        this.#at += 17
+        return
+      }
+      const written = this.#bytes.write(value, this.#at + 5, 'utf8')
+      this.#bytes[this.#at] = written === value.length ? TAG.ascii : TAG.text
+      this.#bytes.writeUInt32LE(written, this.#at + 1)
+      this.#at += 5 + written
+    } else {
+      this.#reserve(5 + value.length)
+      this.#bytes[this.#at] = TAG.bytes
+      this.#bytes.writeUInt32LE(value.length, this.#at + 1)
+      this.#bytes.set(value, this.#at + 5)
+      this.#at += 5 + value.length
+    }
+  }
+
+  /** Makes room for `length` bytes, and always for a step's worth of single bytes after them. */
+  #reserve(length: number): void {
+    const needed = this.#at + length + SLACK
+    if (needed <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    this.#bytes.copy(larger, 0, 0, this.#at)
+    this.#bytes = larger
+  }
+}
+
+/** Reads a batch in the order it was written. */
+export class BatchReader {
+  readonly #bytes: Buffer
+  #at = 0
+  #last: Value[][] = STATEMENTS.map(() => [])
+
+  constructor(batch: ArrayBuffer) {
+    this.#bytes = Buffer.from(batch)
+  }
+
+  /** Moves to the next commit; null at the end. Whoever opens a commit reads all its steps. */
+  open(): { guarded: boolean; stages: boolean } | null {
+    let opening = this.#bytes[this.#at++]!
+    while (opening === FORGET) {
+      this.#last = STATEMENTS.map(() => [])
+      opening = this.#bytes[this.#at++]!
+    }
+    if (opening === END) return null
+    return { guarded: (opening & GUARDED) !== 0, stages: (opening & STAGES) !== 0 }
+  }
+
+  /** Returns the number of the next step's statement; -1 when the commit has no more. */
+  step(): number {
+    const statement = this.#bytes[this.#at]!
+    if (statement >= OPENING) return -1
+    this.#at++
+    return statement
+  }
+
+  /** Reads the parameters of the step into `values` from `from` on; they stay valid with the batch. */
+  values(statement: number, values: Value[], from: number): void {
+    const last = this.#last[statement]!
+    const length = STATEMENTS[statement]!.params.length
+    for (let n = 0; n < length; n++) values[from + n] = this.#value(last, n)
+  }
+
+  #value(last: Value[], n: number): Value {
+    const tag = this.#bytes[this.#at++]!
+    if (tag === TAG.null) return null
+    if (tag === TAG.same) return last[n]!
+    return (last[n] = this.#newValue(tag))
+  }
+
+  #newValue(tag: number): Value {
+    const bytes = this.#bytes
+    if (tag === TAG.integer) {
+      this.#at += 8
+      return bytes.readDoubleLE(this.#at - 8)
+    }
+    const length = tag === TAG.uuid ? 16 : bytes.readUInt32LE(this.#at)
+    const from = tag === TAG.uuid ? this.#at : this.#at + 4
+    this.#at = from + length
+    if (tag === TAG.text) return bytes.toString('utf8', from, this.#at)
+    if (tag === TAG.ascii) return bytes.toString('latin1', from, this.#at)
+    return new Uint8Array(bytes.buffer, from, length)
+  }
+}

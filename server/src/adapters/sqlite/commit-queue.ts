@@ -1,0 +1,257 @@
+import { once } from 'node:events'
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { KiB } from '../../base/limits.ts'
+import type { Change, Conflict, StoredToken } from '../../world/store.ts'
+import { BatchPacker } from './batch.ts'
+import { conflictOf, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { LongList, SLICE_TOKENS_MAX, tokensOf, type Refusal } from './long-list.ts'
+import { STATEMENT } from './statements.ts'
+import type { WriterData, WriterReply, WriterRequest } from './writer.ts'
+
+export interface QueueOptions extends WriterData {
+  /** The first number no unit has had. */
+  readonly firstUnit: number
+  readonly uuidNames: boolean
+  /** Called once, when writing has stopped for good. */
+  readonly onFault: (reason: Error) => void
+}
+
+/** Somebody who waits for a commit. */
+interface Waiting {
+  /** The tokens it inserts, in order. */
+  readonly tokens: readonly StoredToken[]
+  readonly resolve: (conflict: Conflict | null) => void
+  readonly reject: (reason: Error) => void
+}
+
+interface WaitingList extends Waiting {
+  readonly list: LongList
+}
+
+/** Commits that go to the writer together. */
+interface Batch {
+  readonly packer: BatchPacker
+  readonly commits: Waiting[]
+}
+
+/**
+ * A batch this long takes no more commits.
+ *
+ * Some 600 tokens: enough for a flush of the disk to be shared by many, and little enough for the next
+ * batch to fill while the writer is busy with this one, and for nobody to wait long behind it.
+ */
+const BATCH_BYTES_MAX = 256 * KiB
+
+/** Used buffers to keep; one is being filled and one is with the writer. */
+const BUFFERS_MAX = 2
+
+/**
+ * Gathers commits into batches for the writer: group commit, with nobody waiting for a clock.
+ *
+ * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
+ * and it is full, or the event loop has served what was ready, so that whoever was just answered is in
+ * it again. Each batch takes along one slice of one long list, after the short commits.
+ */
+export class CommitQueue {
+  readonly #worker: Worker
+  readonly #exit: Promise<unknown>
+  readonly #onFault: (reason: Error) => void
+  readonly #buffers: ArrayBuffer[] = []
+  /** The last one is filling. */
+  #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
+  #lists: WaitingList[] = []
+  #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
+  #nextUnit: number
+  #uuidNames: boolean
+  #flushing = false
+  #fault: Error | null = null
+  #gone = false
+  #closing: PromiseWithResolvers<void> | null = null
+
+  /** Starts the writer; resolves when it is ready to write. */
+  static async start(options: QueueOptions): Promise<CommitQueue> {
+    const { databasePath, probe } = options
+    const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
+    const worker = new Worker(url, { workerData: { databasePath, probe } satisfies WriterData })
+    await once(worker, 'message')
+    return new CommitQueue(worker, options)
+  }
+
+  private constructor(worker: Worker, { firstUnit, uuidNames, onFault }: QueueOptions) {
+    this.#worker = worker
+    this.#onFault = onFault
+    this.#nextUnit = firstUnit
+    this.#uuidNames = uuidNames
+    worker.on('message', (reply: WriterReply) => this.#receive(reply))
+    worker.on('error', (cause) => {
+      this.#stop(new Error('The writer failed: the outcome is not known', { cause }))
+    })
+    this.#exit = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#gone = true
+        this.#stop(new Error('The writer is gone: the outcome is not known'))
+        resolve(undefined)
+      })
+    })
+  }
+
+  /** Resolves as Store.commit() does. */
+  submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    return this.#whenWriting((waiting) => {
+      const tokens = tokensOf(changes)
+      // From now on everybody asks; whoever was packed before comes before.
+      this.#uuidNames ||= tokens.some(isNamedByUuid)
+      if (tokens.length > SLICE_TOKENS_MAX) {
+        const list = new LongList(tenantId, this.#nextUnit++, changes)
+        this.#lists.push({ ...waiting, tokens, list })
+        return
+      }
+      const context = { tenantId, unit: null, uuidNames: this.#uuidNames }
+      this.#pack({ ...waiting, tokens }, (packer) => {
+        for (const change of changes) packChange(packer, tenantId, change)
+        for (const token of tokens) packToken(packer, context, token)
+      })
+    })
+  }
+
+  /** Resolves when something has been written for the sake of it. */
+  beat(): Promise<unknown> {
+    return this.#whenWriting((waiting) => {
+      this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
+    })
+  }
+
+  /**
+   * Takes no more, and resolves when all in flight have their outcome and the writer is gone.
+   *
+   * `beforeLast` is called when nothing is in flight any more, before the writer goes.
+   */
+  async close(beforeLast: () => void): Promise<void> {
+    this.#closing = Promise.withResolvers()
+    if (this.#fault === null) {
+      this.#flushSoon()
+      await this.#closing.promise
+    }
+    beforeLast()
+    if (!this.#gone) this.#post(null, [])
+    await this.#exit
+  }
+
+  #whenWriting(submit: (waiting: Waiting) => void): Promise<Conflict | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
+    try {
+      if (this.#fault !== null) throw this.#fault
+      if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
+      submit({ tokens: [], resolve, reject })
+      this.#flushSoon()
+    } catch (error) {
+      reject(error)
+    }
+    return promise
+  }
+
+  #pack(waiting: Waiting, steps: (packer: BatchPacker) => void): void {
+    const { packer, commits } = this.#batches.at(-1)!
+    packer.open()
+    try {
+      steps(packer)
+    } catch (error) {
+      packer.cancel()
+      throw error
+    }
+    commits.push(waiting)
+    if (isFull(packer)) this.#batches.push(this.#emptyBatch())
+  }
+
+  #emptyBatch(): Batch {
+    return { packer: new BatchPacker(this.#buffers.pop()), commits: [] }
+  }
+
+  #flushSoon(): void {
+    if (this.#sent !== null || this.#flushing) return
+    this.#flushing = true
+    setImmediate(() => {
+      this.#flushing = false
+      if (this.#sent === null) this.#flush()
+    })
+  }
+
+  #flush(): void {
+    if (this.#fault !== null) return
+    const { packer, commits } = this.#batches[0]!
+    const list = this.#lists.shift() ?? null
+    list?.list.pack(packer, this.#uuidNames)
+    if (packer.length === 0) {
+      this.#closing?.resolve()
+      return
+    }
+    this.#batches.shift()
+    if (this.#batches.length === 0) this.#batches.push(this.#emptyBatch())
+    this.#sent = { commits, list }
+    const buffer = packer.finish()
+    this.#post(buffer, [buffer])
+  }
+
+  #post(request: WriterRequest, transfer: ArrayBuffer[]): void {
+    this.#worker.postMessage(request, transfer)
+  }
+
+  #receive({ refused, failed, unknown, buffer }: WriterReply): void {
+    if (this.#sent === null) return
+    const { commits, list } = this.#sent
+    this.#sent = null
+    if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
+    if (unknown !== undefined) {
+      const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
+      for (const it of commits) it.reject(reason)
+      // Its unit stays open, unseen, until the next start removes it.
+      list?.reject(reason)
+      if (!unknown.mayGoOn) this.#stop(reason)
+    } else {
+      const refusals = new Map<number, Refusal>()
+      for (const it of refused) refusals.set(it.commit, it)
+      for (const { commit, message } of failed) {
+        refusals.set(commit, new Error(`Cannot commit, and nothing was changed: ${message}`))
+      }
+      if (list !== null) this.#advance(list, refusals.get(commits.length) ?? null)
+      // The writer need not wait while those who waited for it are told.
+      if (isFull(this.#batches[0]!.packer)) this.#flush()
+      for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
+    }
+    this.#flushSoon()
+  }
+
+  #advance(waiting: WaitingList, refusal: Refusal | null): void {
+    const end = waiting.list.advance(refusal)
+    if (end === null) this.#lists.push(waiting)
+    else if (end.outcome instanceof Error) waiting.reject(end.outcome)
+    else waiting.resolve(end.outcome)
+  }
+
+  #stop(reason: Error): void {
+    if (this.#fault !== null) return
+    this.#fault = reason
+    const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
+    if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))
+    for (const it of waiting) it.reject(reason)
+    this.#sent = null
+    this.#batches = []
+    this.#lists = []
+    if (this.#closing === null) this.#onFault(reason)
+    else this.#closing.resolve()
+  }
+}
+
+function isFull(packer: BatchPacker): boolean {
+  return packer.length >= BATCH_BYTES_MAX
+}
+
+function settle({ tokens, resolve, reject }: Waiting, refusal: Refusal | null): void {
+  if (refusal instanceof Error) reject(refusal)
+  else resolve(refusal === null ? null : conflictOf(refusal, tokens))
+}
+
+function optional<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
+}

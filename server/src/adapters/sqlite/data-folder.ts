@@ -1,0 +1,46 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+/** The folder that holds everything, held by this process alone. */
+export interface DataFolder {
+  readonly databasePath: string
+  release(): void
+}
+
+/**
+ * Makes the folder if need be and locks it, or throws when another process has it.
+ *
+ * The lock is that of an SQLite file in a transaction that never ends: it is the kernel's, so it
+ * vanishes with the process however that dies. The files are for the owner alone; SQLite gives its
+ * companions (`-wal`, `-shm`) the same mode.
+ */
+export function holdDataFolder(folder: string): DataFolder {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const databasePath = join(folder, 'symbolon.db')
+  const lockPath = join(folder, 'symbolon.lock')
+  createPrivate(databasePath)
+  createPrivate(lockPath)
+  const lock = new DatabaseSync(lockPath)
+  try {
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (cause) {
+    lock.close()
+    throw new Error(`Cannot open ${folder}: another process is using it`, { cause })
+  }
+  return { databasePath, release: () => lock.close() }
+}
+
+/**
+ * Creates an empty file, unless it is there.
+ *
+ * An existing one must not even be opened: closing any descriptor of a file lets go of every lock this
+ * process has on it. Source: POSIX, fcntl(), Advisory record locking.
+ */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}

@@ -1,0 +1,98 @@
+import type { Change, Conflict, StoredToken } from '../../world/store.ts'
+import type { BatchPacker } from './batch.ts'
+import { conflictOf, packChange, packRemoval, packToken } from './changes.ts'
+import type { Refused } from './run-batch.ts'
+import { STATEMENT } from './statements.ts'
+
+/** Commits with more tokens than this are staged in slices of it. */
+export const SLICE_TOKENS_MAX = 256
+
+/** Why the writer did not make a commit: a step met a conflict, or was impossible. */
+export type Refusal = Refused | Error
+
+/** What a commit comes to: nothing in its way, a conflict, or an error that changed nothing. */
+type Outcome = null | Conflict | Error
+
+/**
+ * A commit with many tokens, on its way in slices so that others get their turn between them.
+ *
+ * The first slice opens a unit, and the tokens carry its number: nobody sees them. The last step makes
+ * the commit's other changes and closes the unit, which makes all of it visible at once. When anything
+ * is refused, what was staged is removed, again in slices, and the unit goes last.
+ */
+export class LongList {
+  readonly #tenantId: string
+  readonly #unit: number
+  readonly #tokens: readonly StoredToken[]
+  readonly #others: readonly Change[]
+  #step: 'stage' | 'finish' | 'remove' = 'stage'
+  /** Tokens in the database; while removing, tokens still there. */
+  #staged = 0
+  #inSlice = 0
+  #outcome: Outcome = null
+
+  constructor(tenantId: string, unit: number, changes: readonly Change[]) {
+    this.#tenantId = tenantId
+    this.#unit = unit
+    this.#tokens = tokensOf(changes)
+    this.#others = changes.filter((it) => it.kind !== 'insert-tokens')
+  }
+
+  /** Packs what comes next as one commit. */
+  pack(packer: BatchPacker, uuidNames: boolean): void {
+    packer.open(this.#step === 'stage')
+    const from = this.#staged
+    if (this.#step === 'stage') {
+      const slice = this.#tokens.slice(from, from + SLICE_TOKENS_MAX)
+      this.#inSlice = slice.length
+      if (from === 0) this.#packOpening(packer)
+      const context = { tenantId: this.#tenantId, unit: this.#unit, uuidNames }
+      for (const token of slice) packToken(packer, context, token)
+    } else if (this.#step === 'finish') {
+      for (const change of this.#others) packChange(packer, this.#tenantId, change)
+      packer.step(STATEMENT.closeUnit, [this.#unit])
+    } else {
+      const slice = this.#tokens.slice(Math.max(0, from - SLICE_TOKENS_MAX), from)
+      this.#inSlice = slice.length
+      for (const token of slice) packRemoval(packer, this.#tenantId, token)
+      if (slice.length === from) packer.step(STATEMENT.closeUnit, [this.#unit])
+    }
+  }
+
+  /** Takes note of what became of it; returns the outcome once there is one. */
+  advance(refusal: Refusal | null): { outcome: Outcome } | null {
+    if (refusal !== null) {
+      if (this.#step === 'remove') {
+        // Still nobody sees it, and the next start removes it.
+        return { outcome: new Error('Cannot remove what was staged of a refused commit') }
+      }
+      const tokens = this.#tokens.slice(this.#staged)
+      this.#outcome = refusal instanceof Error ? refusal : conflictOf(refusal, tokens)
+      this.#step = 'remove'
+      // Refused in its first slice, it has left nothing behind.
+      return this.#staged === 0 ? { outcome: this.#outcome } : null
+    }
+    if (this.#step === 'finish') return { outcome: null }
+    if (this.#step === 'stage') {
+      this.#staged += this.#inSlice
+      if (this.#staged === this.#tokens.length) this.#step = 'finish'
+      return null
+    }
+    this.#staged -= this.#inSlice
+    return this.#staged === 0 ? { outcome: this.#outcome } : null
+  }
+
+  #packOpening(packer: BatchPacker): void {
+    let first = this.#tokens[0]!.serial
+    let last = first
+    for (const { serial } of this.#tokens) {
+      if (serial < first) first = serial
+      if (serial > last) last = serial
+    }
+    packer.step(STATEMENT.openUnit, [this.#unit, this.#tenantId, first, last])
+  }
+}
+
+export function tokensOf(changes: readonly Change[]): StoredToken[] {
+  return changes.flatMap((it) => (it.kind === 'insert-tokens' ? it.tokens : []))
+}

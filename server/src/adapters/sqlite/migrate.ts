@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/**
+ * Brings the database to this program's version, all the way or not at all.
+ *
+ * Throws when the database is newer than the program: an old program would not know what it breaks.
+ */
+export function migrate(db: DatabaseSync): void {
+  const steps = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const version = versionOf(db)
+    if (version > steps.length) {
+      throw new Error(
+        `Cannot open the database: it is at version ${version}, this program knows ${steps.length}; ` +
+          'start the newer program again',
+      )
+    }
+    for (const name of steps.slice(version)) db.exec(readFileSync(new URL(name, FOLDER), 'utf8'))
+    db.exec(`PRAGMA user_version = ${steps.length}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Returns every statement that makes the database as it is: what schema.sql says. */
+export function schemaOf(db: DatabaseSync): string {
+  const statements = db
+    .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+    .all()
+    .map((row) => `${String(row.sql)};\n`)
+  return [`-- Version ${versionOf(db)}\n`, ...statements].join('\n')
+}
+
+function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA user_version').get()?.user_version)
+}

@@ -1,0 +1,92 @@
+/** Rows as they come from the database, and the stored things they stand for. */
+import type { SQLOutputValue } from 'node:sqlite'
+import type { WrappedTenantKey } from '../../world/keyring.ts'
+import type {
+  StoredAnswer,
+  StoredApplication,
+  StoredApplicationKey,
+  StoredTenant,
+  StoredToken,
+} from '../../world/store.ts'
+import { unpackContainers, unpackIndexes } from './changes.ts'
+import { unpackId } from './ids.ts'
+
+export type Row = Record<string, SQLOutputValue>
+
+export function tenantOf(row: Row): StoredTenant {
+  const { id, name, plan, settings, ...rest } = row
+  return {
+    id: unpackId(id),
+    name,
+    plan,
+    settings: parse(settings),
+    ...madeOf(rest),
+  } as StoredTenant
+}
+
+export function tenantKeyOf(row: Row): WrappedTenantKey {
+  const { purpose, version, wrapped, created_at: createdAt } = row
+  return { purpose, version, wrapped, createdAt } as WrappedTenantKey
+}
+
+export function applicationOf(row: Row): StoredApplication {
+  return {
+    id: unpackId(row.id),
+    name: row.name,
+    type: row.type,
+    permissions: parse(row.permissions),
+    rules: parse(row.rules),
+    expiresAt: row.expires_at,
+    ...madeOf(row),
+  } as StoredApplication
+}
+
+export function applicationKeyOf(row: Row): StoredApplicationKey {
+  return {
+    id: unpackId(row.id),
+    applicationId: unpackId(row.application),
+    hash: row.hash,
+    prefix: row.prefix,
+    version: row.version,
+    createdBy: unpackId(row.created_by),
+    createdAt: row.created_at,
+  } as StoredApplicationKey
+}
+
+export function tokenOf(row: Row): StoredToken {
+  const serial = unpackId(row.serial)
+  const { cvc, cvc_expires_at: expiresAt, indexes } = row
+  return {
+    id: row.name === null ? serial : unpackId(row.name),
+    serial,
+    type: row.type,
+    containers: unpackContainers(String(row.containers)),
+    data: row.data,
+    cvc: cvc === null ? null : { envelope: cvc, expiresAt },
+    metadata: parse(row.metadata),
+    details: parse(row.details),
+    fingerprint: row.fingerprint,
+    deduplicate: row.deduplicate !== null,
+    indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
+    expiresAt: row.expires_at,
+    ...madeOf(row),
+  } as StoredToken
+}
+
+export function answerOf(row: Row): StoredAnswer {
+  const { id, status, body, expires_at: expiresAt } = row
+  return { id: unpackId(id), status, body, expiresAt } as StoredAnswer
+}
+
+function madeOf(row: Row) {
+  return {
+    createdBy: unpackId(row.created_by),
+    createdAt: row.created_at,
+    modifiedBy: row.modified_by === null ? null : unpackId(row.modified_by),
+    modifiedAt: row.modified_at,
+  }
+}
+
+function parse(json: SQLOutputValue | undefined): unknown {
+  return typeof json === 'string' ? JSON.parse(json) : null
+}

@@ -1,0 +1,244 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { BatchReader, type Value } from './batch.ts'
+import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
+
+/** What became of a batch. Commits that are not named are durable. */
+export interface BatchResult {
+  /** Commits that met a conflict, and changed nothing. */
+  readonly refused: readonly Refused[]
+  /** Commits the database would not take for a reason of their own; they changed nothing. */
+  readonly failed: readonly { readonly commit: number; readonly message: string }[]
+  /** Nothing is known about any commit of the batch. */
+  readonly unknown?: { readonly message: string; readonly mayGoOn: boolean }
+}
+
+export interface Refused {
+  /** Its place in the batch. */
+  readonly commit: number
+  /** Number of the statement that was refused. */
+  readonly statement: number
+  /** How many tokens the commit had inserted before. */
+  readonly tokens: number
+}
+
+/** Called at the named points of the write path; a test may stop the world there. */
+export type Probe = (point: ProbePoint) => void
+export type ProbePoint =
+  'begun' | 'inserted' | 'again' | 'committing' | 'committed' | 'staged' | 'replying' | 'replied'
+
+/** Rows that go to the database in one call; beyond this the gain is gone. */
+const ROWS_AT_ONCE = 8
+
+/** Runs batches on the one connection that writes. */
+export class BatchRunner {
+  readonly #db: DatabaseSync
+  readonly #probe: Probe
+  readonly #single: readonly StatementSync[]
+  readonly #several: readonly (StatementSync | null)[]
+  readonly #transaction: Readonly<
+    Record<'begin' | 'commit' | 'save' | 'release' | 'back', StatementSync>
+  >
+  readonly #values: Value[][]
+  readonly #rows: { statement: number; count: number; values: Value[] } = {
+    statement: -1,
+    count: 0,
+    values: [],
+  }
+
+  constructor(db: DatabaseSync, probe: Probe) {
+    this.#db = db
+    this.#probe = probe
+    this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
+    this.#several = STATEMENTS.map((it) =>
+      it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
+    )
+    this.#values = STATEMENTS.map((it) => Array<Value>(it.params.length).fill(null))
+    this.#transaction = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      save: db.prepare('SAVEPOINT one'),
+      release: db.prepare('RELEASE one'),
+      back: db.prepare('ROLLBACK TO one'),
+    }
+  }
+
+  /**
+   * Makes every commit of the batch whole or not at all, all in one transaction.
+   *
+   * Commits that can be refused have a savepoint to go back to. The others are taken to succeed; if one
+   * does not, everything is rolled back and run again with a savepoint for each.
+   */
+  run(batch: ArrayBuffer): BatchResult {
+    try {
+      return this.#attempt(batch, false) ?? this.#again(batch)
+    } catch (error) {
+      return { refused: [], failed: [], unknown: this.#unknownAfter(error) }
+    }
+  }
+
+  #again(batch: ArrayBuffer): BatchResult {
+    this.#db.exec('ROLLBACK')
+    this.#probe('again')
+    const result = this.#attempt(batch, true)
+    if (result === null) throw new Error('A commit with a savepoint can be gone back on')
+    return result
+  }
+
+  #attempt(batch: ArrayBuffer, guardAll: boolean): BatchResult | null {
+    const reader = new BatchReader(batch)
+    const refused: Refused[] = []
+    const failed: { commit: number; message: string }[] = []
+    let staged = false
+    this.#rows.count = 0
+    this.#transaction.begin.run()
+    this.#probe('begun')
+    for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
+      staged ||= opening.stages
+      if (guardAll || opening.guarded) {
+        // What came before must be there for this commit to meet.
+        if (this.#flushRows() !== null) return null
+        this.#guarded(reader, commit, refused, failed)
+      } else if (this.#plain(reader) !== null) {
+        return null
+      }
+      this.#probe('inserted')
+      opening = reader.open()
+    }
+    if (this.#flushRows() !== null) return null
+    this.#probe('committing')
+    this.#transaction.commit.run()
+    this.#probe('committed')
+    if (staged) this.#probe('staged')
+    return { refused, failed }
+  }
+
+  /** Runs a commit's steps; rows for one table are gathered over commits. */
+  #plain(reader: BatchReader): unknown {
+    try {
+      for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
+        if (this.#several[statement] !== null) {
+          const refusal = this.#gatherRow(reader, statement)
+          if (refusal !== null) return refusal
+        } else {
+          reader.values(statement, this.#values[statement]!, 0)
+          if (this.#refuses(statement, this.#values[statement]!)) return statement
+        }
+      }
+      return null
+    } catch (error) {
+      if (!isOwnFault(error)) throw error
+      return error
+    }
+  }
+
+  #guarded(
+    reader: BatchReader,
+    commit: number,
+    refused: Refused[],
+    failed: { commit: number; message: string }[],
+  ): void {
+    const { save, release, back } = this.#transaction
+    let tokens = 0
+    let over = false
+    save.run()
+    // After a refusal the rest is read to get past it, and not run.
+    for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
+      const values = this.#values[statement]!
+      reader.values(statement, values, 0)
+      if (over) continue
+      try {
+        if (this.#refuses(statement, values)) {
+          refused.push({ commit, statement, tokens })
+          over = true
+        } else if (INSERTS_TOKEN.has(statement)) {
+          tokens++
+        }
+      } catch (error) {
+        if (!isOwnFault(error)) throw error
+        failed.push({ commit, message: messageOf(error) })
+        over = true
+      }
+    }
+    if (over) back.run()
+    release.run()
+  }
+
+  #refuses(statement: number, values: Value[]): boolean {
+    const single = this.#single[statement]!
+    const { refuses } = STATEMENTS[statement]!
+    if (refuses === 'if-found') return single.get(...values) !== undefined
+    const { changes } = single.run(...values)
+    return refuses === 'if-nothing-changed' && changes === 0
+  }
+
+  #gatherRow(reader: BatchReader, statement: number): unknown {
+    const rows = this.#rows
+    const width = STATEMENTS[statement]!.params.length
+    rows.statement = statement
+    reader.values(statement, rows.values, rows.count * width)
+    if (++rows.count < ROWS_AT_ONCE) return null
+    rows.count = 0
+    const { changes } = this.#several[statement]!.run(...rows.values)
+    return changes === ROWS_AT_ONCE ? null : statement
+  }
+
+  #flushRows(): unknown {
+    const { statement, values } = this.#rows
+    const { count } = this.#rows
+    this.#rows.count = 0
+    try {
+      for (let n = 0; n < count; n++) {
+        const width = STATEMENTS[statement]!.params.length
+        const row = values.slice(n * width, (n + 1) * width)
+        if (this.#refuses(statement, row)) return statement
+      }
+      return null
+    } catch (error) {
+      if (!isOwnFault(error)) throw error
+      return error
+    }
+  }
+
+  /**
+   * After an error that is nobody's own, all one can do is go back, and perhaps go on.
+   *
+   * A full disk is waited out: what was written of the batch was never part of the database. Anything
+   * else, a failed flush above all, leaves the file in a state that only opening it anew can tell.
+   */
+  #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
+    let mayGoOn = primaryCodeOf(error) === SQLITE.full
+    try {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    } catch {
+      mayGoOn = false
+    }
+    return { message: messageOf(error), mayGoOn }
+  }
+}
+
+const INSERTS_TOKEN: ReadonlySet<number> = new Set([
+  STATEMENT.insertToken,
+  STATEMENT.insertNamedToken,
+])
+
+/** Primary result codes. Source: sqlite.org/rescode.html. */
+const SQLITE = { full: 13, tooBig: 18, constraint: 19, mismatch: 20 } as const
+
+const OWN_FAULTS: ReadonlySet<number> = new Set([SQLITE.tooBig, SQLITE.constraint, SQLITE.mismatch])
+
+/** Whether the commit's values are to blame, not the database or the disk. */
+function isOwnFault(error: unknown): boolean {
+  const code = primaryCodeOf(error)
+  return code === null
+    ? error instanceof TypeError || error instanceof RangeError
+    : OWN_FAULTS.has(code)
+}
+
+function primaryCodeOf(error: unknown): number | null {
+  if (!(error instanceof Error && 'errcode' in error)) return null
+  return typeof error.errcode === 'number' ? error.errcode & 0xff : null
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,118 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type {
+  AnswerReader,
+  ApplicationReader,
+  Change,
+  Conflict,
+  Store,
+  TenantReader,
+  TokenReader,
+} from '../../world/store.ts'
+import { answerReader } from './answer-reader.ts'
+import { applicationReader } from './application-reader.ts'
+import { CommitQueue } from './commit-queue.ts'
+import { openConnection } from './connection.ts'
+import { holdDataFolder, type DataFolder } from './data-folder.ts'
+import { migrate } from './migrate.ts'
+import { tenantReader } from './tenant-reader.ts'
+import { tokenReader } from './token-reader.ts'
+import { firstUnitOf, removeLeftovers } from './units.ts'
+
+export interface SqliteOptions {
+  /** Made if need be; holds `symbolon.db`, its companions and the lock. */
+  readonly folder: string
+  /**
+   * Called once when the disk or the database failed and writing has stopped for good: every later
+   * commit is rejected. The process should exit; the next start finds out what is there.
+   */
+  readonly onFault?: (reason: Error) => void
+  /** Module whose default export is called at the named points of the write path. For tests of crashes. */
+  readonly probe?: URL
+}
+
+/** The page cache of the connection that reads. */
+const CACHE_KIB = 4 * 1024
+
+/**
+ * Everything in one SQLite file: the store for one process.
+ *
+ * One thread writes, in shared commits; reads are point look-ups, too short to be worth another thread.
+ * Decision 0002.
+ */
+export class SqliteStore implements Store {
+  readonly tenants: TenantReader
+  readonly applications: ApplicationReader
+  readonly tokens: TokenReader
+  readonly answers: AnswerReader
+  readonly #folder: DataFolder
+  readonly #reader: DatabaseSync
+  readonly #queue: CommitQueue
+  #closed: Promise<void> | null = null
+
+  /**
+   * Opens the store in `folder`, migrated, with nothing left of commits that were never finished.
+   *
+   * Rejects when another process has the folder, when the database is newer than the program, and when
+   * the database cannot be made to keep what it is told.
+   */
+  static async open({ folder, onFault, probe }: SqliteOptions): Promise<SqliteStore> {
+    const held = holdDataFolder(folder)
+    try {
+      const { databasePath } = held
+      const start = prepare(databasePath)
+      const queue = await CommitQueue.start({
+        ...start,
+        databasePath,
+        probe: probe?.href ?? null,
+        onFault: onFault ?? (() => {}),
+      })
+      const reader = openConnection(databasePath, { readOnly: true, cacheKiB: CACHE_KIB })
+      return new SqliteStore(held, reader, queue)
+    } catch (error) {
+      held.release()
+      throw error
+    }
+  }
+
+  private constructor(folder: DataFolder, reader: DatabaseSync, queue: CommitQueue) {
+    this.#folder = folder
+    this.#reader = reader
+    this.#queue = queue
+    this.tenants = tenantReader(reader)
+    this.applications = applicationReader(reader)
+    this.tokens = tokenReader(reader)
+    this.answers = answerReader(reader)
+  }
+
+  commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    return this.#queue.submit(tenantId, changes)
+  }
+
+  async check(): Promise<void> {
+    await this.#queue.beat()
+    this.#reader.exec('SELECT 1 FROM pulse')
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    // The writer goes last, for the last one to go tidies the write-ahead log away.
+    await this.#queue.close(() => this.#reader.close())
+    this.#folder.release()
+  }
+}
+
+/** Does what must be done before anybody writes, and returns what the queue must know. */
+function prepare(databasePath: string): { firstUnit: number; uuidNames: boolean } {
+  const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
+  try {
+    migrate(db)
+    removeLeftovers(db)
+    const named = db.prepare("SELECT 1 FROM tokens WHERE typeof(name) = 'blob' LIMIT 1").get()
+    return { firstUnit: firstUnitOf(db), uuidNames: named !== undefined }
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Every statement that writes, by number, so that a step on its way to the writer is a byte and its
+ * parameters.
+ *
+ * `params` says how each parameter travels; `refuses`, when a step cannot be made: when it changed
+ * nothing, or when it found something. `plain` steps are almost never refused, so a commit of nothing
+ * else runs without a savepoint and, if need be, is run again with one.
+ */
+export interface Statement {
+  readonly sql: string
+  readonly params: readonly Param[]
+  readonly refuses: 'if-nothing-changed' | 'if-found' | 'never'
+  readonly plain?: true
+  /** May be run for several rows at once: `sql` ends with VALUES and one row of parameters. */
+  readonly rows?: true
+}
+
+/** An id travels as 16 bytes where it has a uuid's form, as text otherwise. */
+export type Param = 'id' | 'text' | 'bytes' | 'integer'
+
+const TOKEN_PARAMS = {
+  type: 'text',
+  containers: 'text',
+  data: 'bytes',
+  cvc: 'bytes',
+  cvc_expires_at: 'integer',
+  metadata: 'text',
+  details: 'text',
+  fingerprint: 'text',
+  deduplicate: 'integer',
+  indexes: 'bytes',
+  expires_at: 'integer',
+  created_by: 'id',
+  created_at: 'integer',
+  modified_by: 'id',
+  modified_at: 'integer',
+  unit: 'integer',
+} as const
+
+const APPLICATION_PARAMS = {
+  name: 'text',
+  type: 'text',
+  permissions: 'text',
+  rules: 'text',
+  expires_at: 'integer',
+  created_by: 'id',
+  created_at: 'integer',
+  modified_by: 'id',
+  modified_at: 'integer',
+} as const
+
+const TABLE = {
+  install: insert('installation', {
+    one: 'integer',
+    root_key_id: 'text',
+    root_key_check: 'bytes',
+  }),
+
+  insertTenant: insert('tenants', {
+    id: 'id',
+    name: 'text',
+    plan: 'text',
+    settings: 'text',
+    created_by: 'id',
+    created_at: 'integer',
+    modified_by: 'id',
+    modified_at: 'integer',
+  }),
+
+  insertTenantKey: insert('tenant_keys', {
+    tenant: 'id',
+    purpose: 'text',
+    version: 'integer',
+    wrapped: 'bytes',
+    created_at: 'integer',
+  }),
+
+  insertApplication: {
+    ...insert('applications', { tenant: 'id', id: 'id', ...APPLICATION_PARAMS }, ''),
+    refuses: 'never',
+  },
+
+  updateApplication: {
+    sql: `UPDATE applications
+      SET ${Object.keys(APPLICATION_PARAMS)
+        .map((column, n) => `${column} = ?${n + 3}`)
+        .join(', ')}
+      WHERE tenant = ?1 AND id = ?2`,
+    params: ['id', 'id', ...Object.values(APPLICATION_PARAMS)],
+    refuses: 'if-nothing-changed',
+  },
+
+  deleteApplication: {
+    sql: 'DELETE FROM applications WHERE tenant = ? AND id = ?',
+    params: ['id', 'id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  insertApplicationKey: {
+    sql: `INSERT INTO application_keys
+      (tenant, application, id, hash, prefix, version, created_by, created_at)
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+      WHERE EXISTS (SELECT 1 FROM applications WHERE tenant = ?1 AND id = ?2)`,
+    params: ['id', 'id', 'id', 'bytes', 'text', 'integer', 'id', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  deleteApplicationKey: {
+    sql: 'DELETE FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
+    params: ['id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  insertToken: {
+    ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
+    plain: true,
+    rows: true,
+  },
+
+  insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
+
+  insertTokenIndex: {
+    ...insert('token_indexes', { tenant: 'id', hash: 'bytes', serial: 'id' }),
+    refuses: 'never',
+    plain: true,
+  },
+
+  /** Names and serials are one namespace. */
+  refuseSerial: {
+    sql: 'SELECT 1 FROM tokens WHERE tenant = ? AND serial = ?',
+    params: ['id', 'id'],
+    refuses: 'if-found',
+  },
+
+  refuseUuidName: {
+    sql: "SELECT 1 FROM tokens WHERE typeof(name) = 'blob' AND tenant = ? AND name = ?",
+    params: ['id', 'id'],
+    refuses: 'if-found',
+  },
+
+  /** Twins count before they are visible, or two of them could be made at once. */
+  refuseTwin: {
+    sql: `SELECT 1 FROM tokens
+      WHERE tenant = ? AND type = ? AND fingerprint = ? AND (expires_at IS NULL OR expires_at > ?)`,
+    params: ['id', 'text', 'text', 'integer'],
+    refuses: 'if-found',
+  },
+
+  openUnit: {
+    sql: 'INSERT INTO units (id, tenant, first_serial, last_serial) VALUES (?, ?, ?, ?)',
+    params: ['integer', 'id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+    plain: true,
+  },
+
+  closeUnit: {
+    sql: 'DELETE FROM units WHERE id = ?',
+    params: ['integer'],
+    refuses: 'if-nothing-changed',
+    plain: true,
+  },
+
+  deleteToken: {
+    sql: 'DELETE FROM tokens WHERE tenant = ? AND serial = ?',
+    params: ['id', 'id'],
+    refuses: 'if-nothing-changed',
+    plain: true,
+  },
+
+  deleteTokenIndex: {
+    sql: 'DELETE FROM token_indexes WHERE tenant = ? AND hash = ? AND serial = ?',
+    params: ['id', 'bytes', 'id'],
+    refuses: 'never',
+    plain: true,
+  },
+
+  /** Takes the place of an answer that was expired at the last parameter. */
+  rememberAnswer: {
+    sql: `INSERT INTO answers (tenant, id, status, body, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT (tenant, id) DO UPDATE
+      SET status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+      WHERE expires_at <= ?6`,
+    params: ['id', 'id', 'integer', 'bytes', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
+    plain: true,
+  },
+
+  /** Two for every new one: so they never pile up, and nobody pays for many. */
+  forgetAnswers: {
+    sql: `DELETE FROM answers WHERE rowid IN
+      (SELECT rowid FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
+    params: ['integer'],
+    refuses: 'never',
+    plain: true,
+  },
+
+  beat: {
+    sql: 'UPDATE pulse SET beats = beats + 1',
+    params: [],
+    refuses: 'if-nothing-changed',
+    plain: true,
+  },
+} as const satisfies Record<string, Statement>
+
+type StatementName = keyof typeof TABLE
+
+export const STATEMENTS: readonly Statement[] = Object.values(TABLE)
+
+/** The number of each statement. */
+export const STATEMENT = Object.fromEntries(
+  Object.keys(TABLE).map((name, number) => [name, number]),
+) as Readonly<Record<StatementName, number>>
+
+function insert(
+  table: string,
+  params: Readonly<Record<string, Param>>,
+  otherwise = 'ON CONFLICT DO NOTHING',
+): Statement {
+  const columns = Object.keys(params)
+  return {
+    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)} ${otherwise}`,
+    params: Object.values(params),
+    refuses: 'if-nothing-changed',
+  }
+}
+
+function rowOf(length: number): string {
+  return `(${Array(length).fill('?').join(', ')})`
+}
+
+/** Returns the statement's SQL for `count` rows at once. */
+export function sqlForRows({ sql, params }: Statement, count: number): string {
+  const row = rowOf(params.length)
+  return sql.replace(row, Array(count).fill(row).join(', '))
+}

@@ -1,0 +1,34 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { TenantReader } from '../../world/store.ts'
+import { packId } from './ids.ts'
+import { tenantKeyOf, tenantOf } from './rows.ts'
+
+export function tenantReader(db: DatabaseSync): TenantReader {
+  const byId = db.prepare('SELECT * FROM tenants WHERE id = ?')
+  const byName = db.prepare('SELECT * FROM tenants WHERE name = ?')
+  const count = db.prepare('SELECT count(*) AS count FROM tenants')
+  const installation = db.prepare('SELECT root_key_id, root_key_check FROM installation')
+  const keys = db.prepare('SELECT * FROM tenant_keys WHERE tenant = ? ORDER BY purpose, version')
+
+  return {
+    find: async (tenantId) => {
+      const row = byId.get(packId(tenantId))
+      return row === undefined ? null : tenantOf(row)
+    },
+
+    findByName: async (name) => {
+      const row = byName.get(name)
+      return row === undefined ? null : tenantOf(row)
+    },
+
+    count: async () => Number(count.get()!.count),
+
+    rootKeyCheck: async () => {
+      const row = installation.get()
+      if (row === undefined) return null
+      return { id: String(row.root_key_id), check: row.root_key_check as Uint8Array }
+    },
+
+    keys: async (tenantId) => keys.all(packId(tenantId)).map(tenantKeyOf),
+  }
+}

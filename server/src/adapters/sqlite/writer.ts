@@ -1,0 +1,45 @@
+/**
+ * The thread that writes: batches in, results out, one at a time.
+ *
+ * Beside the main thread, so that waiting for the disk is nobody else's waiting. `probe`, if given, is a
+ * module whose default export is called at the named points of the write path.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { openConnection } from './connection.ts'
+import { BatchRunner, type BatchResult, type Probe } from './run-batch.ts'
+
+export interface WriterData {
+  readonly databasePath: string
+  readonly probe: string | null
+}
+
+/** An empty message closes the writer. */
+export type WriterRequest = ArrayBuffer | null
+
+export interface WriterReply extends BatchResult {
+  /** The batch's buffer, to be filled again. */
+  readonly buffer: ArrayBuffer
+}
+
+/** The page cache of the connection that writes. */
+const CACHE_KIB = 8 * 1024
+
+const { databasePath, probe: probeUrl }: WriterData = workerData
+const port = parentPort!
+const probe: Probe = probeUrl === null ? () => {} : (await import(probeUrl)).default
+const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
+const runner = new BatchRunner(db, probe)
+
+port.on('message', (buffer: WriterRequest) => {
+  if (buffer === null) {
+    db.close()
+    port.close()
+    return
+  }
+  const result = runner.run(buffer)
+  probe('replying')
+  port.postMessage({ ...result, buffer } satisfies WriterReply, [buffer])
+  probe('replied')
+})
+
+port.postMessage('ready')

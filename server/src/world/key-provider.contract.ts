@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { KeyProvider } from './key-provider.ts'
+
+/**
+ * What every KeyProvider promises. `open` returns a provider of the same root key for the same
+ * `root`, and of another for another.
+ */
+export function keyProviderContract(
+  name: string,
+  open: (root: 'one' | 'two') => Promise<KeyProvider>,
+): void {
+  describe(`KeyProvider contract: ${name}`, () => {
+    test('unwrap() gives back what wrap() was given, whoever of the same root key does it', async () => {
+      const provider = await open('one')
+      const later = await open('one')
+      await fc.assert(
+        fc.asyncProperty(key, context, async (it, place) => {
+          assert.deepEqual(bytesOf(await later.unwrap(await provider.wrap(it, place), place)), [
+            ...it,
+          ])
+        }),
+      )
+    })
+
+    test('unwrap() rejects in any other context', async () => {
+      const provider = await open('one')
+      await fc.assert(
+        fc.asyncProperty(key, context, context, async (it, place, other) => {
+          fc.pre(JSON.stringify(place) !== JSON.stringify(other))
+          await assert.rejects(provider.unwrap(await provider.wrap(it, place), other))
+        }),
+      )
+    })
+
+    test('unwrap() tells contexts apart that read the same when joined', async () => {
+      const provider = await open('one')
+      const wrapped = await provider.wrap(new Uint8Array(32), ['ab', 'c'])
+      for (const other of [
+        ['a', 'bc'],
+        ['abc'],
+        ['ab', 'c', ''],
+        ['', 'ab', 'c'],
+        ['c', 'ab'],
+        [],
+      ]) {
+        await assert.rejects(provider.unwrap(wrapped, other), JSON.stringify(other))
+      }
+    })
+
+    test('unwrap() rejects when a single bit was altered', async () => {
+      const provider = await open('one')
+      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['place'])
+      for (let bit = 0; bit < wrapped.length * 8; bit += 1) {
+        const altered = Uint8Array.from(wrapped)
+        altered[bit >> 3]! ^= 1 << (bit & 7)
+        await assert.rejects(provider.unwrap(altered, ['place']), `bit ${bit}`)
+      }
+    })
+
+    test('unwrap() rejects what was cut short or added to', async () => {
+      const provider = await open('one')
+      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['place'])
+      for (let length = 0; length < wrapped.length; length += 1) {
+        await assert.rejects(
+          provider.unwrap(wrapped.slice(0, length), ['place']),
+          `${length} bytes`,
+        )
+      }
+      await assert.rejects(provider.unwrap(Uint8Array.from([...wrapped, 0]), ['place']))
+    })
+
+    test('unwrap() rejects under another root key', async () => {
+      const [provider, other] = [await open('one'), await open('two')]
+      const wrapped = await provider.wrap(new Uint8Array(32), ['place'])
+      await assert.rejects(other.unwrap(wrapped, ['place']))
+    })
+
+    test('wrap() never gives the same bytes twice, and never the key itself', async () => {
+      const provider = await open('one')
+      const it = new Uint8Array(32).fill(7)
+      const first = await provider.wrap(it, ['place'])
+      assert.notDeepEqual(bytesOf(first), bytesOf(await provider.wrap(it, ['place'])))
+      assert.ok(!Buffer.from(first).includes(Buffer.from(it)))
+      assert.deepEqual(bytesOf(it), bytesOf(new Uint8Array(32).fill(7)))
+    })
+
+    test('id names the root key: equal for equal keys, different for different ones', async () => {
+      const { id } = await open('one')
+      assert.ok(id.length > 0)
+      assert.equal((await open('one')).id, id)
+      assert.notEqual((await open('two')).id, id)
+    })
+  })
+}
+
+const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
+const context = fc.array(fc.string({ unit: 'binary' }), { maxLength: 5 })
+
+function bytesOf(bytes: Uint8Array): number[] {
+  return [...bytes]
+}

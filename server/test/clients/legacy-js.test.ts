@@ -1,0 +1,506 @@
+/**
+ * The JavaScript client as it is published, unmodified, against a vault that listens.
+ *
+ * It is the `bt` of reactors and what most callers have installed. What it returns is asserted as its
+ * users see it, in camel case; what was stored is read back without it.
+ */
+import { BasisTheory } from '@basis-theory/basis-theory-js'
+import type { BasisTheory as Client } from '@basis-theory/basis-theory-js/types/sdk/index.js'
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { isUuid } from '../../src/base/id.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { listenInMemory, startServe, type ListeningVault } from './listening-vault.ts'
+
+type Payload = Parameters<Client['tokenize']>[0]
+type NewToken = Parameters<Client['tokens']['create']>[0]
+
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2031, cvc: '123' }
+const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2031 }
+/** More than one word in each: the client renames members that it should and must not rename these. */
+const METADATA = { camelCase: 'a', snake_case: 'b' }
+
+const REVEAL_ALL = {
+  description: 'all in the clear',
+  priority: 1,
+  container: '/',
+  transform: 'reveal' as const,
+  permissions: ['token:create', 'token:read'],
+}
+
+for (const [name, open] of [
+  ['the app over memory', listenInMemory],
+  ['symbolon serve', startServe],
+] as const) {
+  describe(`the published JavaScript client 2.9.0 against ${name}`, () => {
+    let vault: ListeningVault
+    let management: Client
+    /** Sees masks, as plain permissions have it. */
+    let masked: Client
+    /** Sees everything. */
+    let revealing: Client
+    let revealingKey: string
+
+    before(async () => {
+      vault = await open()
+      management = await clientWith(vault.managementKey)
+      const { key } = await management.applications.create({
+        name: 'masked',
+        type: 'private',
+        permissions: ['token:create', 'token:read'],
+      })
+      masked = await clientWith(key!)
+      const all = await management.applications.create({
+        name: 'revealing',
+        type: 'private',
+        rules: [REVEAL_ALL],
+      })
+      revealingKey = all.key!
+      revealing = await clientWith(revealingKey)
+    })
+
+    after(() => vault.close())
+
+    test('applications.create() returns the application with its key, and update() replaces it', async () => {
+      const made = await management.applications.create({
+        name: 'back end',
+        type: 'private',
+        permissions: ['token:create'],
+        expiresAt: '2099-01-01T00:00:00Z',
+      })
+      const { id, tenantId, key, createdBy, createdAt, ...rest } = made
+      for (const it of [id, tenantId, createdBy]) assert.ok(isUuid(it!))
+      assert.match(key!, /^key_local_pvt_/)
+      assert.match(createdAt!, /\+00:00$/)
+      assert.deepEqual(rest, {
+        name: 'back end',
+        type: 'private',
+        permissions: ['token:create'],
+        rules: [],
+        expiresAt: '2099-01-01T00:00:00.000+00:00',
+      })
+
+      const updated = await management.applications.update(id, {
+        name: 'renamed',
+        rules: [REVEAL_ALL],
+      })
+      const { modifiedBy, modifiedAt } = updated
+      assert.equal(modifiedBy, createdBy)
+      assert.ok(Date.parse(modifiedAt!) >= Date.parse(createdAt!))
+      const { key: _shownOnce, ...shown } = made
+      assert.deepEqual(updated, {
+        ...shown,
+        name: 'renamed',
+        permissions: [],
+        rules: [REVEAL_ALL],
+        modifiedBy,
+        modifiedAt,
+      })
+      assert.deepEqual(await management.applications.retrieve(id), updated)
+    })
+
+    test('applications.list() turns pages and filters by id', async () => {
+      const made: string[] = []
+      for (const name of ['one', 'two', 'three']) {
+        const { id } = await management.applications.create({
+          name,
+          type: 'public',
+          permissions: ['token:create'],
+        })
+        made.push(id)
+      }
+      const listed: string[] = []
+      for (const page of [1, 2, 3]) {
+        const { data, pagination } = await management.applications.list({ id: made, page, size: 2 })
+        assert.deepEqual(pagination, {
+          totalItems: 3,
+          pageNumber: page,
+          pageSize: 2,
+          totalPages: 2,
+        })
+        assert.equal(data.length, [2, 1, 0][page - 1])
+        for (const { id, key } of data) {
+          assert.equal(key, undefined)
+          listed.push(id)
+        }
+      }
+      assert.deepEqual(listed.sort(), made.sort())
+
+      const everything = await management.applications.list()
+      assert.equal(everything.pagination.pageSize, 20)
+      assert.ok(everything.pagination.totalItems >= 6)
+      const one = await management.applications.list({ id: made[0]! })
+      assert.deepEqual(
+        one.data.map((it) => it.id),
+        [made[0]],
+      )
+    })
+
+    test('applications.retrieveByKey() says whose key it is, to any key', async () => {
+      const own = await masked.applications.retrieveByKey()
+      assert.equal(own.name, 'masked')
+      assert.equal(own.key, undefined)
+      const other = await masked.applications.retrieveByKey({ apiKey: vault.managementKey })
+      assert.equal(other.type, 'management')
+      assert.equal(other.tenantId, own.tenantId)
+    })
+
+    test('applications.regenerateKey() returns a key that works, and the old one is dead', async () => {
+      const made = await management.applications.create({
+        name: 'rotating',
+        type: 'private',
+        permissions: ['token:read'],
+      })
+      const old = await clientWith(made.key!)
+      await old.permissions.list()
+      const { key, ...rest } = await management.applications.regenerateKey(made.id)
+      const { key: oldKey, ...before } = made
+      assert.deepEqual(rest, before)
+      assert.notEqual(key, oldKey)
+      await (await clientWith(key!)).permissions.list()
+      await refused(old.permissions.list(), 401)
+    })
+
+    test('applications.delete() returns nothing, and application and key are gone', async () => {
+      const { id, key } = await management.applications.create({
+        name: 'short-lived',
+        type: 'private',
+        permissions: ['token:read'],
+      })
+      assert.equal(await management.applications.delete(id), undefined)
+      await refused(management.applications.retrieve(id), 404)
+      await refused(management.applications.delete(id), 404)
+      await refused((await clientWith(key!)).permissions.list(), 401)
+    })
+
+    test('permissions.list() returns a bare array, by application type', async () => {
+      const all = await masked.permissions.list()
+      const ofPublic = await masked.permissions.list({ applicationType: 'public' })
+      assert.ok(all.length > ofPublic.length)
+      assert.deepEqual(ofPublic, [
+        {
+          type: 'token:create',
+          description: 'Create tokens',
+          applicationTypes: ['public', 'private'],
+        },
+        {
+          type: 'token:update',
+          description: 'Change tokens',
+          applicationTypes: ['public', 'private'],
+        },
+      ])
+    })
+
+    test('tokenize() of an object of strings returns an id for each, and each is stored', async () => {
+      const payload = { firstName: 'Ada', last_name: 'Lovelace', 'e-mail': 'ada@example.com' }
+      const ids = (await masked.tokenize(payload)) as Record<keyof typeof payload, string>
+      assert.deepEqual(Object.keys(ids), Object.keys(payload))
+      assert.equal(new Set(Object.values(ids)).size, 3)
+      for (const [name, value] of Object.entries(payload)) {
+        const id = ids[name as keyof typeof payload]
+        assert.ok(isUuid(id))
+        const stored = await read(id)
+        assert.deepEqual([stored['type'], stored['data']], ['token', value])
+      }
+    })
+
+    test('tokenize() of one token request returns the token with its mask and without data', async () => {
+      const token = (await masked.tokenize({
+        type: 'card',
+        data: CARD,
+        metadata: METADATA,
+      })) as JsonObject
+      // The client hands this answer on as it came: snake case.
+      const { id, tenant_id, created_by, created_at, ...rest } = token
+      for (const it of [id, tenant_id, created_by]) assert.ok(isUuid(it as string))
+      assert.ok(Date.parse(created_at as string) > 0)
+      assert.deepEqual(rest, {
+        type: 'card',
+        mask: MASKED_CARD,
+        metadata: METADATA,
+        fingerprint_expression: '{{ data.number }}',
+        containers: ['/pci/high/'],
+      })
+      assert.deepEqual((await read(id as string))['data'], CARD)
+    })
+
+    test('tokenize() of an array keeps order, and shows cards in it by masked data', async () => {
+      const [first, card, generic] = (await masked.tokenize([
+        'plain',
+        { type: 'card', data: CARD },
+        { type: 'token', data: 'generic', metadata: METADATA },
+      ])) as [string, JsonObject, JsonObject]
+      assert.equal((await read(first))['data'], 'plain')
+      assert.deepEqual([card['data'], card['mask']], [MASKED_CARD, undefined])
+      assert.deepEqual((await read(card['id'] as string))['data'], CARD)
+      assert.deepEqual([generic['data'], generic['mask']], [undefined, undefined])
+      assert.deepEqual(generic['metadata'], METADATA)
+      assert.equal((await read(generic['id'] as string))['data'], 'generic')
+    })
+
+    test('tokenize() of a composite keeps its structure', async () => {
+      const payload = {
+        name: 'Ada',
+        card: { type: 'card', data: CARD },
+        notes: ['first', { type: 'token', data: 'second' }, { deeper: ['third'] }],
+        nothing: null,
+        empty: [],
+      }
+      const answer = (await masked.tokenize(payload)) as unknown as {
+        name: string
+        card: JsonObject
+        notes: [string, JsonObject, { deeper: [string] }]
+      }
+      const { name, card, notes } = answer
+      assert.deepEqual(answer, {
+        name,
+        card: { ...card, data: MASKED_CARD },
+        notes: [notes[0], { ...notes[1], type: 'token' }, { deeper: [notes[2].deeper[0]] }],
+        nothing: null,
+        empty: [],
+      })
+      const ids = [name, notes[0], notes[1]['id'], notes[2].deeper[0]] as string[]
+      const stored = await Promise.all(ids.map(read))
+      assert.deepEqual(
+        stored.map((it) => it['data']),
+        ['Ada', 'first', 'second', 'third'],
+      )
+    })
+
+    test('tokenize() accepts options of token requests in camel case', async () => {
+      const token = (await masked.tokenize({
+        type: 'token',
+        data: 'Option Value',
+        searchIndexes: ['{{ data | downcase }}'],
+        fingerprintExpression: '{{ data | upcase }}',
+        expiresAt: '2099-01-01T00:00:00+02:00',
+        deduplicateToken: true,
+      })) as JsonObject
+      const stored = await read(token['id'] as string)
+      for (const it of [token, stored]) {
+        assert.deepEqual(it['search_indexes'], ['{{ data | downcase }}'])
+        assert.equal(it['fingerprint_expression'], '{{ data | upcase }}')
+        assert.equal(it['expires_at'], '2099-01-01T00:00:00+02:00')
+        assert.match(it['fingerprint'] as string, /^[1-9A-HJ-NP-Za-km-z]{43,44}$/)
+      }
+      const twin = (await masked.tokenize({
+        type: 'token',
+        data: 'option value',
+        fingerprintExpression: '{{ data | upcase }}',
+        deduplicateToken: true,
+      })) as JsonObject
+      assert.equal(twin['id'], token['id'])
+    })
+
+    test('tokens.create() keeps every option, and retrieve() returns the same', async () => {
+      const asked: NewToken = {
+        id: 'ada@example.com 1',
+        type: 'card',
+        data: { ...CARD, cardHolder: 'Ada' },
+        mask: { cardNumber: '{{ data.number | reveal_last: 4 }}' },
+        containers: ['/pci/Cards/'],
+        metadata: METADATA,
+        searchIndexes: ['{{ data.number | last4 }}'],
+        fingerprintExpression: '{{ data.number }}{{ data.cardHolder }}',
+        deduplicateToken: false,
+        expiresAt: '8/26/2099 7:23:57 PM -07:00',
+        privacy: { classification: 'pci', impactLevel: 'high', restrictionPolicy: 'mask' },
+        encryption: {
+          cek: { key: 'sealed', alg: 'AES' },
+          kek: { key: 'public', alg: 'RSA' },
+        },
+      }
+      const token = await revealing.tokens.create(asked)
+      const { tenantId, fingerprint, createdBy, createdAt } = token
+      assert.match(fingerprint!, /^[1-9A-HJ-NP-Za-km-z]{43,44}$/)
+      const expected = {
+        id: asked.id,
+        tenantId,
+        type: 'card',
+        data: asked.data,
+        // The client writes the names in a mask in snake case, and reads them in camel case.
+        mask: { cardNumber: '{{ data.number | reveal_last: 4 }}' },
+        containers: ['/pci/cards/'],
+        metadata: METADATA,
+        searchIndexes: asked.searchIndexes,
+        fingerprint,
+        fingerprintExpression: asked.fingerprintExpression,
+        expiresAt: '2099-08-26T19:23:57-07:00',
+        createdBy,
+        createdAt,
+        encryption: asked.encryption,
+        extras: { deduplicated: false },
+      }
+      assert.deepEqual(token, expected)
+      assert.deepEqual(await revealing.tokens.retrieve(asked.id!), expected)
+      const stored = await read(asked.id!)
+      assert.deepEqual(stored['data'], asked.data)
+      assert.deepEqual(stored['mask'], { card_number: '{{ data.number | reveal_last: 4 }}' })
+
+      const seen = await masked.tokens.retrieve(asked.id!)
+      assert.deepEqual(seen, { ...expected, data: { card_number: 'XXXXXXXXXXXX4242' } })
+    })
+
+    for (const [type, data, shown] of [
+      ['token', { any: ['json', 1, true, { at: 'all' }] }, undefined],
+      ['bank', { routing_number: '021000021', account_number: '00001' }, undefined],
+      ['card_number', '4242424242424242', 'XXXXXXXXXXXX4242'],
+      ['us_bank_routing_number', '021000021', 'XXXXX0021'],
+      ['us_bank_account_number', '1234567890', 'XXXXXX7890'],
+      ['social_security_number', '123-45-6789', 'XXX-XX-6789'],
+    ] as const) {
+      test(`tokens.create() of a ${type} shows its mask and keeps its data`, async () => {
+        const { id, data: own } = await masked.tokens.create({ type, data } as unknown as NewToken)
+        if (type === 'bank') {
+          assert.deepEqual(own, { routing_number: '021000021', account_number: 'X0001' })
+        } else assert.deepEqual(own, shown)
+        assert.deepEqual((await masked.tokens.retrieve(id)).data, own)
+        assert.deepEqual((await read(id))['data'], data)
+      })
+    }
+
+    test('an idempotency key makes a token once, whatever comes with it later', async () => {
+      const options = { idempotencyKey: 'order 1' }
+      const first = await revealing.tokens.create({ type: 'token', data: 'first' }, options)
+      const again = await revealing.tokens.create({ type: 'token', data: 'second' }, options)
+      assert.deepEqual(again, first)
+      const other = await revealing.tokens.create(
+        { type: 'token', data: 'second' },
+        { idempotencyKey: 'order 2' },
+      )
+      assert.notEqual(other.id, first.id)
+
+      const ids = await masked.tokenize(['a', 'b'], options)
+      assert.deepEqual(await masked.tokenize(['a', 'b'], options), ids)
+    })
+
+    test('a correlation id comes back as the trace id, and every answer has one', async () => {
+      const wire = await watched(() =>
+        masked.tokens.create({ type: 'token', data: 'traced' }, { correlationId: 'mine 1' }),
+      )
+      assert.deepEqual(wire, [{ sent: 'mine 1', status: 201, traceId: 'mine 1' }])
+      const [other] = await watched(() => refused(masked.tokens.retrieve('no-such-token'), 404))
+      assert.deepEqual([other!.sent, other!.status], [undefined, 404])
+      assert.ok(isUuid(other!.traceId))
+    })
+
+    test('a per-request key takes the place of the client’s own', async () => {
+      await refused(management.tokens.create({ type: 'token', data: 'x' }), 403)
+      const { id, data } = await management.tokens.create(
+        { type: 'token', data: 'x' },
+        { apiKey: revealingKey },
+      )
+      assert.equal(data, 'x')
+      assert.ok(isUuid(id))
+    })
+
+    describe('raises errors that carry status and body:', () => {
+      test('400 names the members at fault and repeats no value', async () => {
+        const data = { number: '4242424242424241', expiration_month: 13 }
+        const body = await refused(masked.tokens.create({ type: 'card', data }), 400)
+        assert.equal(body['title'], 'One or more validation errors occurred.')
+        // `data.number` and `data.expiration_month` on the wire: the client renames all keys.
+        assert.deepEqual(Object.keys(body['errors'] as JsonObject).sort(), [
+          'dataExpirationMonth',
+          'dataNumber',
+        ])
+        assert.ok(!JSON.stringify(body).includes('4242'))
+      })
+
+      test('400 of tokenize leaves nothing of the whole payload behind', async () => {
+        const bad = { type: 'card', data: { number: '1' } }
+        const good = { type: 'token', id: 'never-stored', data: 'good' }
+        const body = await refused(masked.tokenize([good, bad] as Payload), 400)
+        assert.deepEqual(Object.keys(body['errors'] as JsonObject), ['[1].data.number'])
+        await refused(revealing.tokens.retrieve('never-stored'), 404)
+      })
+
+      test('401 for a key nobody holds', async () => {
+        const nobody = await clientWith('key_local_pvt_nobody')
+        await refused(nobody.tokens.create({ type: 'token', data: 'x' }), 401)
+        await refused(nobody.tokenize(['x']), 401)
+        await refused(nobody.applications.list(), 401)
+      })
+
+      test('403 for a key without the permission', async () => {
+        await refused(management.tokenize(['x']), 403)
+        await refused(masked.applications.list(), 403)
+      })
+
+      test('404 for what is not there', async () => {
+        await refused(revealing.tokens.retrieve('00000000-0000-4000-8000-000000000000'), 404)
+        await refused(
+          management.applications.update('00000000-0000-4000-8000-000000000000', {
+            name: 'x',
+            permissions: ['token:read'],
+          }),
+          404,
+        )
+      })
+
+      test('409 for an id that is taken, and the token there stays as it was', async () => {
+        await masked.tokens.create({ type: 'token', id: 'taken-once', data: 'first' })
+        await refused(
+          masked.tokens.create({ type: 'token', id: 'taken-once', data: 'second' }),
+          409,
+        )
+        assert.equal((await read('taken-once'))['data'], 'first')
+      })
+    })
+
+    async function clientWith(key: string): Promise<Client> {
+      return await new BasisTheory().init(key, { apiBaseUrl: vault.baseUrl })
+    }
+
+    /** A token as the wire has it, read in the clear and without the client. */
+    async function read(id: string): Promise<JsonObject> {
+      const reply = await fetch(`${vault.baseUrl}/tokens/${encodeURIComponent(id)}`, {
+        headers: { 'bt-api-key': revealingKey },
+      })
+      assert.equal(reply.status, 200)
+      return (await reply.json()) as JsonObject
+    }
+  })
+}
+
+/** Asserts that the client raises its error for `status`, with our body in it, and returns the body. */
+async function refused(call: Promise<unknown>, status: number): Promise<JsonObject> {
+  const error = await call.then(
+    () => assert.fail(`it was not refused with ${status}`),
+    (reason: unknown) => reason as Error & { status: number; data: Json },
+  )
+  assert.equal(error.name, 'BasisTheoryApiError', String(error))
+  assert.equal(error.status, status)
+  const body = error.data as JsonObject
+  assert.equal(body['status'], status)
+  for (const member of ['title', 'detail']) assert.equal(typeof body[member], 'string')
+  return body
+}
+
+interface Exchange {
+  readonly sent: string | undefined
+  readonly status: number
+  readonly traceId: string
+}
+
+/** The trace ids of all exchanges during `work`, seen from below the client, which hides them. */
+async function watched(work: () => Promise<unknown>): Promise<Exchange[]> {
+  const seen: Exchange[] = []
+  const see = (message: unknown): void => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage }
+    seen.push({
+      sent: request.getHeader('bt-trace-id') as string | undefined,
+      status: response.statusCode!,
+      traceId: response.headers['bt-trace-id'] as string,
+    })
+  }
+  subscribe('http.client.response.finish', see)
+  try {
+    await work()
+  } finally {
+    unsubscribe('http.client.response.finish', see)
+  }
+  return seen
+}

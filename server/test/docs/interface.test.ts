@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setUp } from '../../src/access/set-up.ts'
+import { createApp } from '../../src/app.ts'
+import * as limits from '../../src/base/limits.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { PERMISSIONS } from '../../src/access/permissions.ts'
+import { TOKEN_TYPES } from '../../src/tokens/types/registry.ts'
+import { routes } from '../../src/routes.ts'
+import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
+import { headingsOf, readDocument } from '../tidy/docs.ts'
+import { assertNone, sourceFiles } from '../tidy/source.ts'
+import { Bindings, examplesOf } from './examples.ts'
+
+const SETTINGS = { version: '0', tokens: { tokensMax: 10_000, privacyShown: false } }
+const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
+
+test('every example of the interface answers what the page says, in order, in one vault', async () => {
+  const world = stillWorld()
+  const app = createApp(world, { ...SETTINGS, corsOrigins: '*' })
+  const bindings = new Bindings()
+  const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
+  bindings.bind('$MANAGEMENT_KEY', apiKey)
+  const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
+  const applications: [name: string, application: JsonObject][] = [
+    ['$KEY', { type: 'private', permissions: ['token:create', 'token:read'] }],
+    ['$REVEAL_KEY', { type: 'private', rules: [rule] }],
+    ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
+  ]
+  for (const [name, application] of applications) {
+    bindings.bind(name, await keyFor({ name: name.slice(1), ...application }))
+  }
+
+  for (const { line, request, answer } of examplesOf(DOCUMENT)) {
+    const [method, path] = bindings.translate(request.first).split(' ')
+    const headers = Object.entries(request.headers).map(([name, it]) => [
+      name,
+      bindings.translate(it),
+    ])
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: path!,
+      headers: { host: 'localhost:4400', ...Object.fromEntries(headers) },
+      ...(request.body === '' ? {} : { payload: bindings.translate(request.body) }),
+    })
+    const status = `${reply.statusCode} ${reply.statusMessage}`
+    try {
+      assert.equal(status, answer.first)
+      if (answer.body === '') assert.equal(reply.payload, '')
+      else bindings.match(JSON.parse(answer.body) as Json, reply.json<Json>())
+      for (const [name, it] of Object.entries(answer.headers)) {
+        assert.equal(String(reply.headers[name]), bindings.translate(it), name)
+      }
+    } catch (error) {
+      const place = `docs/interface.md:${line}: ${request.first}`
+      throw new Error(`${place}\n${String(error)}\n${status}\n${reply.payload}`, { cause: error })
+    }
+  }
+  await app.close()
+
+  async function keyFor(application: JsonObject): Promise<string> {
+    const reply = await app.inject({
+      method: 'POST',
+      url: '/applications',
+      headers: { 'bt-api-key': apiKey },
+      payload: JSON.stringify(application),
+    })
+    return reply.json<{ key: string }>().key
+  }
+})
+
+test('every operation has an example, but for the one that would show this page again', () => {
+  const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)
+  const missing = routes(SETTINGS)
+    .filter(({ path }) => path !== '/openapi.json')
+    .filter(({ method, path }) => {
+      const form = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
+      return !shown.some((it) => form.test(it))
+    })
+    .map(({ method, path }) => `docs/interface.md: show ${method} ${path} in an example`)
+  assertNone(missing)
+})
+
+test('operations stand on the page in the order of routes.ts', () => {
+  const operations = routes(SETTINGS).map(({ method, path }) => {
+    return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
+  })
+  const headings = headingsOf(DOCUMENT).filter((it) => operations.includes(it))
+  assert.deepEqual(headings, operations)
+})
+
+test('every section of the page that a comment leans on is there', () => {
+  const headings = headingsOf(DOCUMENT)
+  const missing = sourceFiles().flatMap((file) =>
+    [...file.comments.matchAll(/\binterface\.md, ([A-Z][a-z]+(?: [a-z]+)*)/g)]
+      .map(([, section]) => section!)
+      .filter((section) => !headings.some((it) => section === it || section.startsWith(`${it} `)))
+      .map((section) => `server/${file.path}: docs/interface.md has no section ${section}`),
+  )
+  assertNone(missing)
+})
+
+test('every permission and every token type stands in its table', () => {
+  const rows = DOCUMENT.split('\n').filter((it) => it.startsWith('|'))
+  const names = [...PERMISSIONS.map((it) => it.type), ...TOKEN_TYPES.map((it) => it.name)]
+  const missing = names.filter(
+    (name) => !rows.some((it) => it.split(' | ')[0]!.includes(`\`${name}\``)),
+  )
+  assert.deepEqual(missing, [])
+})
+
+describe('limits', () => {
+  for (const [name, value] of Object.entries(limits)) {
+    if (name === 'KiB' || name === 'MiB') continue
+    test(`${name} stands on the page as it is`, () => {
+      assert.ok(
+        DOCUMENT.includes(`| ${shownLimit(name, value)} | \`${name}\` |`),
+        `docs/interface.md, Limits: a row needs to end with | ${shownLimit(name, value)} | \`${name}\` |`,
+      )
+    })
+  }
+})
+
+/** Renders a limit by the unit in its name. */
+function shownLimit(name: string, value: number): string {
+  if (/_MS(?:_|$)/.test(name)) {
+    for (const [unit, ms] of [
+      ['h', 3_600_000],
+      ['s', 1_000],
+    ] as const) {
+      if (value >= ms && value % ms === 0 && (unit === 's' || value >= 3_600_000))
+        return `${value / ms} ${unit}`
+    }
+    return `${value} ms`
+  }
+  if (/_(?:BYTES|CHARS)_/.test(name)) {
+    if (value % limits.MiB === 0) return `${value / limits.MiB} Mi`
+    if (value % limits.KiB === 0) return `${value / limits.KiB} Ki`
+  }
+  return value.toLocaleString('en-US')
+}

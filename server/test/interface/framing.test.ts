@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { connect, type AddressInfo } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import {
+  BODY_BYTES_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_MAX,
+  HEADERS_TIMEOUT_MS,
+  REQUEST_TIMEOUT_MS,
+} from '../../src/base/limits.ts'
+import { tokenStage, type TokenStage } from '../kit/token-stage.ts'
+
+/** What came back on a connection, until the server closed it or a whole answer had come. */
+interface Exchange {
+  /** 0 when nothing came. */
+  readonly status: number
+  readonly head: string
+  readonly body: string
+  /** Whether the server closed the connection after the first answer. */
+  readonly closed: boolean
+}
+
+let stage: TokenStage
+let port: number
+
+before(async () => {
+  stage = await tokenStage()
+  await stage.vault.app.listen({ host: '127.0.0.1', port: 0 })
+  port = (stage.vault.app.server.address() as AddressInfo).port
+})
+after(async () => await stage.vault.close())
+
+/** A request for a token that is not there, with more headers; ends as a request ends. */
+function getWith(headers: readonly string[], line = 'GET /tokens/none HTTP/1.1'): string {
+  return [line, 'Host: localhost', `BT-API-KEY: ${stage.key}`, ...headers, '', ''].join('\r\n')
+}
+
+function post(headers: readonly string[], body: string): string {
+  return getWith(['Content-Type: application/json', ...headers], 'POST /tokenize HTTP/1.1') + body
+}
+
+test('a well-formed request is answered and the connection stays open', async () => {
+  const { status, head, closed } = await send(getWith([]))
+  assert.equal(status, 404)
+  assert.match(head, /bt-trace-id: /)
+  assert.equal(closed, false)
+})
+
+test('a client that sends its request slowly is timed out within a second of the limit', () => {
+  const { server } = stage.vault.app
+  const { connectionsCheckingInterval } = server as { connectionsCheckingInterval?: number }
+  assert.equal(connectionsCheckingInterval, 1_000)
+  assert.equal(server.headersTimeout, HEADERS_TIMEOUT_MS)
+  assert.equal(server.requestTimeout, REQUEST_TIMEOUT_MS)
+})
+
+test('HTTP/1.0 needs no Host', async () => {
+  const bytes = `GET /tokens/none HTTP/1.0\r\nBT-API-KEY: ${stage.key}\r\n\r\n`
+  const { status, closed } = await send(bytes)
+  assert.equal(status, 404)
+  assert.equal(closed, true)
+})
+
+for (const [status, line] of [
+  [404, 'POST /nowhere HTTP/1.1'],
+  [405, 'PUT /tokenize HTTP/1.1'],
+] as const) {
+  test(`a request that leads nowhere is refused with ${status} before its body is there`, async () => {
+    const reply = await send(
+      getWith([`Content-Length: ${BODY_BYTES_MAX + 1}`, 'BT-TRACE-ID: mine'], line),
+    )
+    assert.equal(reply.status, status)
+    assert.match(reply.head, /bt-trace-id: mine/)
+  })
+}
+
+test('two requests on one connection are answered in order', async () => {
+  const { text } = await talk(
+    getWith(['BT-TRACE-ID: one']) + getWith(['BT-TRACE-ID: two', 'Connection: close']),
+  )
+  assert.match(text, /bt-trace-id: one[\s\S]*bt-trace-id: two/)
+})
+
+describe('refused with its status, as JSON, and nothing is done:', () => {
+  type Bytes = () => string
+  const length = (body: string): string => `Content-Length: ${Buffer.byteLength(body)}`
+  const cases: [name: string, status: number, bytes: Bytes][] = [
+    ['Host twice', 400, () => getWith(['Host: localhost'])],
+    ['Host twice, unlike each other', 400, () => getWith(['host: elsewhere'])],
+    ['BT-API-KEY twice', 400, () => getWith([`bt-api-key: ${stage.key}`])],
+    ['BT-API-KEY twice, the other one empty', 400, () => getWith(['BT-API-KEY:'])],
+    ['Content-Type twice', 400, () => post(['Content-Type: text/plain', length('"x"')], '"x"')],
+    [
+      'BT-IDEMPOTENCY-KEY twice',
+      400,
+      () => post(['BT-IDEMPOTENCY-KEY: a', 'BT-IDEMPOTENCY-KEY: b', length('"x"')], '"x"'),
+    ],
+    ['101 headers', 431, () => getWith(many(HEADERS_MAX + 1 - 2))],
+    ['1000 headers', 431, () => getWith(many(1000))],
+    ['17 KiB of one header', 431, () => getWith([`X: ${'a'.repeat(HEADER_BYTES_MAX + 1024)}`])],
+    ['17 KiB of headers', 431, () => getWith(many(90).map((it) => it + 'a'.repeat(195)))],
+    [
+      '17 KiB of path',
+      431,
+      () => getWith([], `GET /${'a'.repeat(HEADER_BYTES_MAX + 1024)} HTTP/1.1`),
+    ],
+    ['HTTP/0.9', 400, () => 'GET /health/live\r\n\r\n'],
+    ['HTTP/2 in the clear', 400, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['lines that end without a carriage return', 400, () => getWith([]).replaceAll('\r\n', '\n')],
+    ['a header folded over two lines', 400, () => getWith(['X: a\r\n b'])],
+    ['a space before the colon', 400, () => getWith(['X : a'])],
+    ['a NUL in a header', 400, () => getWith(['X: a\0b'])],
+    ['no Host', 400, () => 'GET /health/live HTTP/1.1\r\n\r\n'],
+    ['a method nobody knows', 400, () => getWith([], 'STEAL /tokens/none HTTP/1.1')],
+    ['bytes that are no HTTP', 400, () => '\x16\x03\x01\x02\x00\x01\x00'],
+    [
+      'both Transfer-Encoding and Content-Length',
+      400,
+      () => post(['Transfer-Encoding: chunked', 'Content-Length: 3'], '3\r\n"x"\r\n0\r\n\r\n'),
+    ],
+    ['Content-Length twice', 400, () => post(['Content-Length: 3', 'Content-Length: 4'], '"x" ')],
+    ['Content-Length of a list', 400, () => post(['Content-Length: 3, 3'], '"x"')],
+    ['Content-Length with a sign', 400, () => post(['Content-Length: +3'], '"x"')],
+    ['Content-Length with other digits', 400, () => post(['Content-Length: 0x3'], '"x"')],
+    [
+      'a transfer encoding nobody knows',
+      400,
+      () => post(['Transfer-Encoding: chunked, identity'], '"x"'),
+    ],
+    [
+      'a chunk whose length is no number',
+      400,
+      () => post(['Transfer-Encoding: chunked'], 'xyz\r\n"x"\r\n0\r\n\r\n'),
+    ],
+    [
+      'a chunk longer than it says',
+      400,
+      () => post(['Transfer-Encoding: chunked'], '2\r\n"xyz"\r\n0\r\n\r\n'),
+    ],
+    [
+      'a chunk length that overflows',
+      400,
+      () => post(['Transfer-Encoding: chunked'], 'fffffffffffffffff\r\n'),
+    ],
+    [
+      'chunks of more than 5 MiB',
+      413,
+      () => post(['Transfer-Encoding: chunked'], chunks(BODY_BYTES_MAX + 1)),
+    ],
+    [
+      'a length of more than 5 MiB',
+      413,
+      () => post([`Content-Length: ${BODY_BYTES_MAX + 1}`], '"'),
+    ],
+  ]
+  for (const [name, status, bytes] of cases) {
+    test(`${name}: ${status}`, async () => {
+      const before = stage.stored().length
+      const exchange = await send(bytes())
+      assert.equal(exchange.status, status, exchange.head)
+      assert.match(exchange.head, /content-type: application\/json; charset=utf-8/i)
+      const body = JSON.parse(exchange.body) as Record<string, unknown>
+      assert.equal(body['status'], status)
+      assert.equal(typeof body['title'], 'string')
+      assert.equal(typeof body['detail'], 'string')
+      assert.equal(stage.stored().length, before)
+    })
+  }
+})
+
+describe('the connection is closed after', () => {
+  const cases: [name: string, bytes: () => string][] = [
+    ['headers that are too large', () => getWith([`X: ${'a'.repeat(HEADER_BYTES_MAX + 1024)}`])],
+    ['too many headers', () => getWith(many(200))],
+    ['bytes that are no HTTP', () => 'nonsense\r\n\r\n'],
+    [
+      'a body with two lengths',
+      () => post(['Transfer-Encoding: chunked', 'Content-Length: 3'], '"x"'),
+    ],
+    ['a bad chunk', () => post(['Transfer-Encoding: chunked'], 'xyz\r\n')],
+    ['a body that is too large', () => post([`Content-Length: ${BODY_BYTES_MAX + 1}`], '"')],
+  ]
+  for (const [name, bytes] of cases) {
+    test(`${name}, and what follows is not read as a request`, async () => {
+      const before = stage.stored().length
+      const { text, closed } = await talk(bytes() + post(['Content-Length: 3'], '"x"'))
+      assert.equal(closed, true)
+      assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text)
+      assert.equal(stage.stored().length, before)
+    })
+  }
+})
+
+test('as many headers as there may be are let in', async () => {
+  assert.equal((await send(getWith(many(HEADERS_MAX - 2)))).status, 404)
+})
+
+test('a body in chunks is read as one', async () => {
+  const { status, body } = await send(
+    post(['Transfer-Encoding: chunked'], '2\r\n["\r\n3\r\nx"]\r\n0\r\n\r\n'),
+  )
+  assert.equal(status, 200)
+  assert.equal((JSON.parse(body) as string[]).length, 1)
+})
+
+test('a request cut off in the middle of its body does nothing', async () => {
+  const before = stage.stored().length
+  const socket = connect(port, '127.0.0.1')
+  const closed = Promise.withResolvers<void>()
+  socket.on('close', () => closed.resolve()).on('error', () => {})
+  socket.end(post(['Content-Length: 100'], '"x"'))
+  socket.resume()
+  await closed.promise
+  assert.equal(stage.stored().length, before)
+})
+
+function many(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)
+}
+
+function chunks(bytes: number): string {
+  const size = 2 ** 16
+  const one = `${size.toString(16)}\r\n${'1'.repeat(size)}\r\n`
+  return one.repeat(Math.ceil(bytes / size)) + '0\r\n\r\n'
+}
+
+/** Sends `bytes` and returns the first answer. */
+async function send(bytes: string): Promise<Exchange> {
+  const { text, closed } = await talk(bytes)
+  const [head, ...rest] = text.split('\r\n\r\n')
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head!)?.[1] ?? 0)
+  return { status, head: head!, body: rest.join('\r\n\r\n'), closed }
+}
+
+/** Sends `bytes` and returns all that came, once the connection was closed or as many answers are whole. */
+async function talk(bytes: string): Promise<{ text: string; closed: boolean }> {
+  const expected = bytes.split(' HTTP/1.1\r\n').length - 1
+  const socket = connect(port, '127.0.0.1')
+  const done = Promise.withResolvers<boolean>()
+  let text = ''
+  socket.setEncoding('utf8')
+  socket.on('data', (part: string) => {
+    text += part
+    if (!/connection: close/i.test(text) && answersIn(text) >= expected) done.resolve(false)
+  })
+  socket.on('close', () => done.resolve(true))
+  // The server may have closed while we were still sending: what it said before counts.
+  socket.on('error', () => {})
+  socket.write(bytes, 'latin1')
+  const closed = await done.promise
+  socket.destroy()
+  return { text, closed }
+}
+
+/** How many answers with their whole bodies `text` begins with. */
+function answersIn(text: string): number {
+  let count = 0
+  for (let rest = text; rest !== ''; count++) {
+    const end = rest.indexOf('\r\n\r\n')
+    const length = Number(/content-length: (\d+)/i.exec(rest.slice(0, end))?.[1] ?? 0)
+    if (end < 0 || rest.length < end + 4 + length) return count
+    rest = rest.slice(end + 4 + length)
+  }
+  return count
+}

@@ -1,0 +1,20 @@
+/**
+ * Numbers that pass their check digit, made for tests by other means than the service checks them with.
+ */
+
+/** Returns `digits` with the digit after it that makes it a card number (ISO/IEC 7812-1). */
+export function withLuhnDigit(digits: string): string {
+  // Doubled and its digits added, 0 to 9 become these.
+  const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
+  const sum = [...digits]
+    .toReversed()
+    .reduce((all, it, at) => all + (at % 2 === 0 ? doubled[Number(it)]! : Number(it)), 0)
+  return digits + String((10 - (sum % 10)) % 10)
+}
+
+/** Returns eight `digits` with the ninth that makes them a US routing number. */
+export function withAbaDigit(digits: string): string {
+  const at = (place: number): number => Number(digits[place - 1])
+  const sum = 3 * (at(1) + at(4) + at(7)) + 7 * (at(2) + at(5) + at(8)) + at(3) + at(6)
+  return digits + String((10 - (sum % 10)) % 10)
+}

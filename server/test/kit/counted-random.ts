@@ -1,0 +1,17 @@
+import type { Random } from '../../src/world/random.ts'
+
+/** Bytes that count instead: every portion is the next number, big-endian, as wide as asked for. */
+export class CountedRandom implements Random {
+  #count = 0
+
+  bytes(length: number): Uint8Array {
+    this.#count += 1
+    const bytes = new Uint8Array(length)
+    let rest = this.#count
+    for (let at = length - 1; at >= 0 && rest > 0; at -= 1) {
+      bytes[at] = rest % 256
+      rest = Math.floor(rest / 256)
+    }
+    return bytes
+  }
+}

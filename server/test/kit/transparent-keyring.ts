@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { base58Of } from '../../src/adapters/local-keyring/base58.ts'
+import { Sensitive } from '../../src/base/sensitive.ts'
+import {
+  TENANT_KEY_PURPOSES,
+  type Keyring,
+  type Place,
+  type TenantKeys,
+  type WrappedTenantKey,
+} from '../../src/world/keyring.ts'
+
+type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
+
+/**
+ * A keyring that hides nothing and refuses as strictly as a real one.
+ *
+ * An envelope is readable JSON of the place and the plaintext, so a test sees in the store what was
+ * sealed, for where; a plain hash after it tells when it was altered. Keys are tenant names.
+ */
+export class TransparentKeyring implements Keyring {
+  readonly #findKeys: FindKeys
+  readonly #opened = new Map<string, TenantKeys>()
+  readonly #opening = new Map<string, Promise<TenantKeys>>()
+  #made = 0
+
+  constructor(findKeys: FindKeys) {
+    this.#findKeys = findKeys
+  }
+
+  async create(tenantId: string, now: number): Promise<WrappedTenantKey[]> {
+    return TENANT_KEY_PURPOSES.map((purpose) => {
+      this.#made += 1
+      const wrapped = Buffer.from(JSON.stringify({ tenantId, purpose, number: this.#made }))
+      return { purpose, version: 1, wrapped, createdAt: now }
+    })
+  }
+
+  open(tenantId: string): TenantKeys | Promise<TenantKeys> {
+    return this.#opened.get(tenantId) ?? this.#opening.get(tenantId) ?? this.#startOpening(tenantId)
+  }
+
+  #startOpening(tenantId: string): Promise<TenantKeys> {
+    const opening = this.#load(tenantId).finally(() => this.#opening.delete(tenantId))
+    this.#opening.set(tenantId, opening)
+    return opening
+  }
+
+  async #load(tenantId: string): Promise<TenantKeys> {
+    const found = await this.#findKeys(tenantId)
+    if (found.length === 0) throw new Error('Cannot open the keys: the tenant has none')
+    for (const { purpose, wrapped } of found) {
+      const key = JSON.parse(Buffer.from(wrapped).toString()) as Record<string, unknown>
+      if (key.tenantId !== tenantId || key.purpose !== purpose) {
+        throw new Error('Cannot open the keys: one belongs elsewhere')
+      }
+    }
+    const keys = new TransparentTenantKeys(tenantId)
+    this.#opened.set(tenantId, keys)
+    return keys
+  }
+}
+
+class TransparentTenantKeys implements TenantKeys {
+  readonly #tenantId: string
+  #sealed = 0
+
+  constructor(tenantId: string) {
+    this.#tenantId = tenantId
+  }
+
+  seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
+    this.#sealed += 1
+    const content = {
+      place: this.#written(place),
+      number: this.#sealed,
+      plaintext: told(plaintext),
+    }
+    const body = Buffer.from(JSON.stringify(content))
+    return Buffer.concat([body, sha256(body)])
+  }
+
+  open(place: Place, envelope: Uint8Array): Sensitive<string> {
+    const end = Math.max(envelope.length - HASH_BYTES, 0)
+    const body = Buffer.from(envelope.subarray(0, end))
+    if (!sha256(body).equals(envelope.subarray(end))) {
+      throw new Error('Cannot open an envelope: it was altered')
+    }
+    const content = JSON.parse(body.toString()) as { place: unknown; plaintext: string }
+    if (JSON.stringify(content.place) !== JSON.stringify(this.#written(place))) {
+      throw new Error('Cannot open an envelope: it belongs elsewhere')
+    }
+    return new Sensitive(content.plaintext)
+  }
+
+  fingerprint(scope: string, value: Sensitive<string>): string {
+    if (!scope.isWellFormed()) throw new Error('Cannot make a fingerprint: the scope is ill-formed')
+    return base58Of(sha256(JSON.stringify(['fp', this.#tenantId, scope, told(value)])))
+  }
+
+  index(value: Sensitive<string>): Uint8Array {
+    return sha256(JSON.stringify(['idx', this.#tenantId, told(value)]))
+  }
+
+  #written({ id, part, type, containers }: Place): readonly unknown[] {
+    if (!id.isWellFormed()) throw new Error('Cannot write a place: its id is ill-formed')
+    return [this.#tenantId, id, part, type, containers]
+  }
+}
+
+function told(value: Sensitive<string>): string {
+  const text = value.reveal()
+  if (!text.isWellFormed()) throw new Error('Cannot encode a text: it holds a lone surrogate')
+  return text
+}
+
+function sha256(data: string | Uint8Array): Buffer {
+  return createHash('sha256').update(data).digest()
+}
+
+const HASH_BYTES = 32
