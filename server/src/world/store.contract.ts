@@ -385,6 +385,22 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       assert.deepEqual(await idsFound(store, TENANT, [1, 2]), [])
     })
 
+    test('an id is taken once by commits in flight too', async (t) => {
+      const store = await opened(t)
+      for (const [first, second] of [
+        [token(1), token(1)],
+        [token(2), token(3, { id: uuid(2) })],
+        [token(4, { id: uuid(5) }), token(5)],
+        [token(6, { id: 'same' }), token(7, { id: 'same' })],
+      ] as const) {
+        const outcomes = await Promise.all([
+          store.commit(TENANT, [insert(first)]),
+          store.commit(TENANT, [insert(second)]),
+        ])
+        assert.equal(outcomes.filter((it) => it === null).length, 1, second.id)
+      }
+    })
+
     test('deduplication meets a twin that was there, or comes in the same commit', async (t) => {
       const store = await opened(t)
       const twins = { kind: 'fingerprint-taken', type: 'card', fingerprint: 'f' } as const

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import type { Change, StoredToken } from '../../world/store.ts'
 import type { ProbePoint } from './run-batch.ts'
@@ -35,6 +36,14 @@ export function insertNumbered(from: number, to: number): Change {
 
 export function idsNumbered(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, n) => idNumbered(from + n))
+}
+
+/** Returns how many rows a table has, in a folder that no store has open. */
+export function countIn(folder: string, table: string): unknown {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()
+  db.close()
+  return row?.count
 }
 
 function tokenNumbered(n: number): StoredToken {
