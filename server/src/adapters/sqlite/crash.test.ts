@@ -12,9 +12,9 @@ import {
   idsNumbered,
   insertNumbered,
   openStore,
-} from './store-kit.ts'
+} from '../../../test/kit/sqlite-kit.ts'
 
-const CHILD = fileURLToPath(new URL('./crash-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('../../../test/kit/sqlite-child.ts', import.meta.url))
 
 /** The child's batches: the one token, four slices of the thousand, the step that shows them. */
 const LAST = 6

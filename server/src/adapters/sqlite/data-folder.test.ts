@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { holdDataFolder } from './data-folder.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { TENANT, freshFolder, insertNumbered, openStore } from './store-kit.ts'
+import { TENANT, freshFolder, insertNumbered, openStore } from '../../../test/kit/sqlite-kit.ts'
 
 const HOLDER = `
   const { holdDataFolder } = await import(${JSON.stringify(new URL('./data-folder.ts', import.meta.url))})

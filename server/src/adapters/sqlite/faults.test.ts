@@ -9,7 +9,7 @@ import {
   idsNumbered,
   insertNumbered,
   openStore,
-} from './store-kit.ts'
+} from '../../../test/kit/sqlite-kit.ts'
 
 /** Result codes of SQLite. Source: sqlite.org/rescode.html. */
 const IO_ERROR = 10
