@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { routes } from '../../src/routes.ts'
+import { STILL_SETTINGS } from '../kit/still-vault.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes({ tokens: { tokensMax: 1, privacyShown: false }, version: '' })
+const ROUTES = routes(STILL_SETTINGS)
 const ORIGIN = 'https://shop.example'
 const EXPOSED = 'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After'
 /** What the browser clients send beside what every browser may. */
@@ -67,7 +68,7 @@ describe('an answer to a browser', () => {
   ] as const) {
     test(`is open when it is an error, such as ${status}`, async () => {
       const { vault, key } = await tokenStage()
-      const { path = '/tokenize', ...rest } = { path: '/tokenize', ...options }
+      const { path, ...rest } = { path: '/tokenize', ...options }
       const reply = await vault.call('POST', path, {
         ...(status === 401 ? {} : { key }),
         ...rest,
