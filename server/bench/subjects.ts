@@ -10,6 +10,7 @@ export type SubjectKind = 'echo' | 'durable' | 'unstored' | 'slow-sync' | 'slow-
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
   readonly kind: SubjectKind
+  readonly pid: number
   readonly port: number
   readonly key: string
   /** User and system time of the whole process so far, in microseconds; ticks of 10 ms. */
@@ -19,18 +20,24 @@ export interface Subject {
   readonly stop: () => Promise<void>
 }
 
+/** As the launcher starts the service. */
+const NODE_FLAGS = JSON.parse(
+  readFileSync(new URL('../bin/node-flags.json', import.meta.url), 'utf8'),
+) as string[]
+
 /** Starts a subject; where the machine can pin processes, it gets `core` for itself. */
 export async function startSubject(kind: SubjectKind, core: number | null): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
   const program = new URL('./subject.ts', import.meta.url).pathname
-  const command = [process.execPath, program, kind, folder]
+  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder]
   const [file, ...args] =
     core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
-  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
   const { port, key } = await firstLine(child)
   const pid = child.pid!
   return {
     kind,
+    pid,
     port,
     key,
     cpuUs: () => {
@@ -68,4 +75,10 @@ export function canPin(): boolean {
     }
   }
   return pins
+}
+
+/** Compiled once and kept, as the launcher does in a checkout. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = new URL('../../node_modules/.cache/symbolon', import.meta.url).pathname
+  return { ...process.env, NODE_COMPILE_CACHE: cache }
 }

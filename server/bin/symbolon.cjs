@@ -22,7 +22,7 @@ const FORWARDED_SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM']
  * How Node is told to run: a heap that is collected early rather than left to grow, since a vault keeps
  * little in memory; and no debugger for whoever can send a signal, since what is there is card numbers.
  */
-const NODE_FLAGS = ['--optimize-for-size', '--disable-sigusr1']
+const NODE_FLAGS = require('./node-flags.json')
 
 const recent = isRecent(process.versions.node)
 const flagged = NODE_FLAGS.every((flag) => process.execArgv.includes(flag))

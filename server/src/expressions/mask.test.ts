@@ -125,5 +125,5 @@ function nested(levels: number): Json {
 
 /** Texts of digits, of any length in between. */
 function digits(minLength: number, maxLength: number): fc.Arbitrary<string> {
-  return fc.string({ unit: fc.constantFrom(...Array.from('0123456789')), minLength, maxLength })
+  return fc.string({ unit: fc.nat({ max: 9 }).map(String), minLength, maxLength })
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import type { Json } from '../base/json.ts'
-import { evaluate, parseTemplate, type Scope } from './template.ts'
+import { ExpressionError } from './expression-error.ts'
+import { scan } from './scan.ts'
+import { evaluate, evaluateText, parseTemplate, type Scope } from './template.ts'
 
 const random = { bytes: (length: number) => new Uint8Array(length) }
 
@@ -23,12 +26,13 @@ interface Documented {
   readonly error?: string
 }
 
-for (const { comment, data, expression, expected, error } of vectorsOf<Documented>('documented')) {
+const VALUES = [...vectorsOf<Documented>('documented'), ...vectorsOf<Documented>('standard')]
+
+for (const { comment, data, expression, expected, error } of VALUES) {
   test(`evaluate() gives what is documented: ${expression}: ${comment}`, () => {
-    const template = parseTemplate(expression)
-    if (error !== undefined) {
-      assert.throws(() => evaluate(template, over(data)), { name: 'FilterError', reason: error })
-    } else assert.deepEqual(evaluate(template, over(data)), expected)
+    const evaluated = () => evaluate(parseTemplate(expression), over(data))
+    if (error !== undefined) assert.throws(evaluated, { reason: error })
+    else assert.deepEqual(evaluated(), expected)
   })
 }
 
@@ -45,3 +49,64 @@ for (const { comment, template, reason, position } of vectorsOf<Wrong>('syntax-e
     assert.throws(() => parseTemplate(template), error)
   })
 }
+
+test('evaluateText() gives text, and null where there is none', () => {
+  const cases: [template: string, data: Json, text: string | null][] = [
+    ['{{ data }}', 'x', 'x'],
+    ['{{ data }}', 12, '12'],
+    ['{{ data }}', false, 'false'],
+    ['{{ data }}', '', null],
+    ['{{ data }}', null, null],
+    ['{{ data.a }}', {}, null],
+    ['{{ data.a }}{{ data.b }}', {}, null],
+    ['{{ data }}', { a: [1] }, '{"a":[1]}'],
+  ]
+  for (const [template, data, text] of cases) {
+    assert.equal(evaluateText(parseTemplate(template), over(data)), text)
+  }
+})
+
+test('evaluate() knows of metadata where it is handed in', () => {
+  const template = parseTemplate('{{ data }}-{{ metadata.owner }}')
+  assert.equal(evaluate(template, over('x', { owner: 'me' })), 'x-me')
+  assert.equal(evaluate(template, over('x')), 'x-')
+})
+
+test('parseTemplate() gives the same template for the same text', () => {
+  assert.equal(parseTemplate('{{ data.same }}'), parseTemplate('{{ data.same }}'))
+})
+
+test('parseTemplate() tells text from templates', () => {
+  assert.equal(parseTemplate('a literal id').literal, 'a literal id')
+  assert.equal(parseTemplate('').literal, '')
+  assert.equal(parseTemplate('{{ data }}').literal, null)
+})
+
+test('scan() splits text from expressions, and says where each stands', () => {
+  assert.deepEqual(scan('a {{ 384-28-3948 | last4 }}{{token: x@y.z}} }}'), [
+    { kind: 'text', text: 'a ', start: 0 },
+    { kind: 'expression', text: ' 384-28-3948 | last4 ', start: 4 },
+    { kind: 'expression', text: 'token: x@y.z', start: 29 },
+    { kind: 'text', text: ' }}', start: 43 },
+  ])
+  assert.deepEqual(scan(''), [])
+})
+
+test('scan() loses nothing', () => {
+  const pieces = fc.array(fc.constantFrom('{', '}', '{{', '}}', 'a', ' '))
+  fc.assert(
+    fc.property(pieces, (pieces) => {
+      const text = pieces.join('')
+      let segments
+      try {
+        segments = scan(text)
+      } catch (error) {
+        return assert.ok(error instanceof ExpressionError && text.includes('{{'))
+      }
+      const again = segments.map((it) => (it.kind === 'text' ? it.text : `{{${it.text}}}`)).join('')
+      assert.equal(again, text)
+      for (const it of segments)
+        assert.equal(text.slice(it.start, it.start + it.text.length), it.text)
+    }),
+  )
+})

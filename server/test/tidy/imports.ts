@@ -38,6 +38,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   test: ['*'],
   bench: ['*'],
   build: ['*'],
+  crash: ['*'],
 }
 
 /** What tests beside the source may lean on besides: the reference adapter, real chance, the kit. */

@@ -17,9 +17,9 @@ export interface SourceFile {
   readonly comments: string
 }
 
-/** Every TypeScript file of the service: what runs, what tests it, what measures and builds it. */
+/** Every TypeScript file of the service: what runs, what tests it, what measures, builds and kills it. */
 export function sourceFiles(): SourceFile[] {
-  return globSync('{src,test,bench,build}/**/*.ts', { cwd: SERVER })
+  return globSync('{src,test,bench,build,crash}/**/*.ts', { cwd: SERVER })
     .filter((it) => !it.endsWith('.d.ts'))
     .sort()
     .map((it) => sourceFile(it, readFileSync(path.join(SERVER, it), 'utf8')))

@@ -1,0 +1,48 @@
+import { load } from './load.ts'
+import { strings, tokenizeBytes, CARD } from './rows.ts'
+import { startSubject } from './subjects.ts'
+import { median } from './table.ts'
+
+const BULK_TOKENS = 10_000
+const MEASURE_MS = 4000
+
+export interface Fairness {
+  /** p99 of one caller's single cards, alone and beside the bulk caller; medians, microseconds. */
+  readonly quietP99Us: number
+  readonly besideP99Us: number
+  /** Payloads of ten thousand that the bulk caller got done meanwhile, a second. */
+  readonly bulkPerSecond: number
+}
+
+/** What one caller notices of another who sends payloads of ten thousand strings back to back. */
+export async function measureFairness(rounds: number): Promise<Fairness> {
+  const subject = await startSubject('durable', null)
+  const quiet: number[] = []
+  const beside: number[] = []
+  const bulk: number[] = []
+  try {
+    const card = tokenizeBytes(subject, CARD)
+    const payload = tokenizeBytes(subject, JSON.stringify(strings(BULK_TOKENS)))
+    const options = { port: subject.port, warmupMs: 1000, measureMs: MEASURE_MS, status: 200 }
+    const cards = () => load({ ...options, connections: CARD_CALLS, request: () => card })
+    for (let round = 0; round < rounds; round++) {
+      quiet.push((await cards()).p99Us)
+      const [single, bulky] = await Promise.all([
+        cards(),
+        load({ ...options, connections: 1, request: () => payload }),
+      ])
+      beside.push(single.p99Us)
+      bulk.push(bulky.requests / bulky.seconds)
+    }
+  } finally {
+    await subject.stop()
+  }
+  return {
+    quietP99Us: median(quiet),
+    besideP99Us: median(beside),
+    bulkPerSecond: median(bulk),
+  }
+}
+
+/** Single cards in flight: a caller with some traffic of its own. */
+const CARD_CALLS = 8

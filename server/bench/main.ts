@@ -1,0 +1,158 @@
+/**
+ * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
+ *
+ * `--rounds N` (5 by default), `--only cards|arrays|sync|memory|fairness`. Exits with 1 when a gate is
+ * missed. Machines differ and are shared; ratios within a run are what may be compared.
+ */
+import { parseArgs } from 'node:util'
+import { measureFairness } from './fairness.ts'
+import {
+  ARRAY_OF_100,
+  CARD,
+  CARD_WITH_CVC,
+  measure,
+  measureMemory,
+  measureRawInsert,
+  type Measured,
+} from './rows.ts'
+import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    tokens: { type: 'string', default: '1000000' },
+  },
+})
+const rounds = Number(values.rounds)
+const goals: Goal[] = []
+
+print(renderMachine())
+if (wanted('cards')) await cards()
+if (wanted('arrays')) await arrays()
+if (wanted('sync')) await sync()
+if (wanted('fairness')) await fairness()
+if (wanted('memory')) await memory()
+print(renderGoals(goals))
+if (!goals.every(holds)) process.exitCode = 1
+
+function wanted(part: string): boolean {
+  return values.only === undefined || values.only === part
+}
+
+async function cards(): Promise<void> {
+  const measured = await measure(
+    [
+      { name: 'echo', kind: 'echo', body: CARD, connections: 64 },
+      { name: 'card, unstored', kind: 'unstored', body: CARD, connections: 64 },
+      { name: 'card', kind: 'durable', body: CARD, connections: 64 },
+      { name: 'card with cvc', kind: 'durable', body: CARD_WITH_CVC, connections: 64 },
+      { name: 'echo, alone', kind: 'echo', body: CARD, connections: 1 },
+      { name: 'card, alone', kind: 'durable', body: CARD, connections: 1 },
+    ],
+    rounds,
+  )
+  printMeasured(measured, 'requests/s')
+  const [echo, unstored, card, cvc] = pick(
+    measured,
+    'echo',
+    'card, unstored',
+    'card',
+    'card with cvc',
+  )
+  goals.push(
+    atMost('card, CPU over echo', card.cpuUs / echo.cpuUs, 'x', 2.5, 1.8),
+    atMost('card with cvc, CPU over echo', cvc.cpuUs / echo.cpuUs, 'x', 3, null),
+    atLeast(
+      'card, durable over unstored',
+      (card.perSecond / unstored.perSecond) * 100,
+      '%',
+      65,
+      85,
+    ),
+  )
+}
+
+async function arrays(): Promise<void> {
+  const raw = measureRawInsert(rounds)
+  const measured = await measure(
+    [{ name: 'array of 100', kind: 'durable', body: ARRAY_OF_100, connections: 16 }],
+    rounds,
+  )
+  printMeasured(measured, 'requests/s')
+  print(`raw bulk insert: ${Math.round(raw)} rows/s`)
+  const [array] = pick(measured, 'array of 100')
+  goals.push(
+    atLeast('array, tokens over raw rows', ((array.perSecond * 100) / raw) * 100, '%', 33, 60),
+  )
+}
+
+async function sync(): Promise<void> {
+  const measured = await measure(
+    [
+      { name: 'shared commits, +1 ms', kind: 'slow-sync', body: CARD, connections: 64 },
+      { name: 'one commit each, +1 ms', kind: 'slow-sync-single', body: CARD, connections: 64 },
+    ],
+    rounds,
+  )
+  printMeasured(measured, 'requests/s')
+  const [shared, single] = pick(measured, 'shared commits, +1 ms', 'one commit each, +1 ms')
+  goals.push(
+    atLeast('shared over single commits', shared.perSecond / single.perSecond, 'x', 10, 16),
+  )
+}
+
+async function fairness(): Promise<void> {
+  const { quietP99Us, besideP99Us, bulkPerSecond } = await measureFairness(rounds)
+  print(
+    `card p99 alone ${quietP99Us} us, beside payloads of 10000 ${besideP99Us} us ` +
+      `(${bulkPerSecond.toFixed(1)} of them a second)\n`,
+  )
+  goals.push(atMost('card p99 beside bulk over alone', besideP99Us / quietP99Us, 'x', 3, null))
+}
+
+async function memory(): Promise<void> {
+  const { bytes, tokens } = await measureMemory(Number(values.tokens))
+  print(`resident after ${tokens} tokens: ${(bytes / 1e6).toFixed(0)} MB\n`)
+  goals.push(atMost('resident memory', bytes / 1e6, ' MB', 150, null))
+}
+
+function printMeasured(measured: ReadonlyMap<string, Measured>, rate: string): void {
+  print(
+    `\n${renderTable(
+      ['median', rate, 'CPU us', 'p50 us', 'p99 us'],
+      [...measured.values()].map((it) => [
+        it.name,
+        String(Math.round(it.perSecond)),
+        it.cpuUs.toFixed(1),
+        String(it.p50Us),
+        String(it.p99Us),
+      ]),
+    )}\n`,
+  )
+}
+
+function pick<Names extends string[]>(
+  measured: ReadonlyMap<string, Measured>,
+  ...names: Names
+): { [At in keyof Names]: Measured } {
+  return names.map((name) => measured.get(name)!) as { [At in keyof Names]: Measured }
+}
+
+function atLeast(
+  name: string,
+  value: number,
+  unit: string,
+  gate: number,
+  aim: number | null,
+): Goal {
+  return { name, value, unit, atLeast: true, gate, aim }
+}
+
+function atMost(name: string, value: number, unit: string, gate: number, aim: number | null): Goal {
+  return { name, value, unit, atLeast: false, gate, aim }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}

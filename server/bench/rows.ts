@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { load, postBytes, type LoadResult } from './load.ts'
+import { canPin, startSubject, type Subject, type SubjectKind } from './subjects.ts'
+import { median } from './table.ts'
+
+/** The server has the first core, the load generator the second. */
+const SERVER_CORE = 0
+
+const WARMUP_MS = 1000
+const MEASURE_MS = 2000
+
+/** The card of interface.md's first example, without the security code that is sealed apart. */
+export const CARD = JSON.stringify({
+  type: 'card',
+  data: { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 },
+})
+
+export const CARD_WITH_CVC = JSON.stringify({
+  type: 'card',
+  data: { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' },
+})
+
+export const ARRAY_OF_100 = JSON.stringify(strings(100))
+
+export function strings(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `value number ${index}`)
+}
+
+/** One thing to measure, in all rounds. */
+export interface Row {
+  readonly name: string
+  readonly kind: SubjectKind
+  readonly body: string
+  readonly connections: number
+}
+
+/** Medians over the rounds. */
+export interface Measured {
+  readonly name: string
+  readonly perSecond: number
+  readonly cpuUs: number
+  readonly p50Us: number
+  readonly p99Us: number
+}
+
+/** Measures all rows, one after the other in each round, so that a slow minute is everybody's. */
+export async function measure(
+  rows: readonly Row[],
+  rounds: number,
+): Promise<Map<string, Measured>> {
+  const subjects = new Map<SubjectKind, Subject>()
+  const results = new Map<string, LoadResult[]>()
+  try {
+    for (const { kind } of rows) {
+      if (!subjects.has(kind)) subjects.set(kind, await startSubject(kind, SERVER_CORE))
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const row of rows) {
+        const result = await measureOnce(subjects.get(row.kind)!, row)
+        results.set(row.name, [...(results.get(row.name) ?? []), result])
+      }
+    }
+  } finally {
+    for (const subject of subjects.values()) await subject.stop()
+  }
+  return new Map([...results].map(([name, all]) => [name, medians(name, all)]))
+}
+
+async function measureOnce(subject: Subject, { body, connections }: Row): Promise<LoadResult> {
+  const request = tokenizeBytes(subject, body)
+  const result = await load({
+    port: subject.port,
+    connections,
+    warmupMs: WARMUP_MS,
+    measureMs: MEASURE_MS,
+    request: () => request,
+    status: 200,
+    cpuUs: subject.cpuUs,
+  })
+  if (result.failures > 0) throw new Error(`${subject.kind}: ${result.failures} requests failed`)
+  return result
+}
+
+export function tokenizeBytes({ key }: Subject, body: string): Buffer {
+  return postBytes('/tokenize', body, key === '' ? {} : { 'bt-api-key': key })
+}
+
+function medians(name: string, all: readonly LoadResult[]): Measured {
+  return {
+    name,
+    perSecond: median(all.map((it) => it.requests / it.seconds)),
+    cpuUs: median(all.map((it) => it.cpuUs / it.requests)),
+    p50Us: median(all.map((it) => it.p50Us)),
+    p99Us: median(all.map((it) => it.p99Us)),
+  }
+}
+
+/** Rows a second that SQLite inserts with no service around it; the median of the rounds. */
+export function measureRawInsert(rounds: number): number {
+  const program = fileURLToPath(new URL('./raw-insert.ts', import.meta.url))
+  const command = [process.execPath, program, String(MEASURE_MS)]
+  const [file, ...args] = canPin() ? ['taskset', '-c', String(SERVER_CORE), ...command] : command
+  return median(
+    Array.from({ length: rounds }, () => Number(execFileSync(file!, args, { encoding: 'utf8' }))),
+  )
+}
+
+/** Resident bytes after at least `tokens` tokens came in as arrays of a hundred. */
+export async function measureMemory(tokens: number): Promise<{ bytes: number; tokens: number }> {
+  const subject = await startSubject('durable', null)
+  try {
+    const request = tokenizeBytes(subject, ARRAY_OF_100)
+    let made = 0
+    while (made < tokens) {
+      const result = await load({
+        port: subject.port,
+        connections: 16,
+        warmupMs: 0,
+        measureMs: MEASURE_MS,
+        request: () => request,
+        status: 200,
+      })
+      made += result.requests * 100
+    }
+    return { bytes: subject.residentBytes(), tokens: made }
+  } finally {
+    await subject.stop()
+  }
+}

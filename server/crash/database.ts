@@ -1,0 +1,63 @@
+/**
+ * The database as it lies there, read without the store: SQL of our own, through another process's eyes.
+ */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+/** Of what is stored, all that does not need a key. */
+export class Database {
+  readonly #db: DatabaseSync
+
+  constructor(folder: string) {
+    this.#db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true, timeout: 5_000 })
+  }
+
+  /** Ids of the tokens that readers may see, made at `since` (epoch milliseconds) or later. */
+  visibleTokens(since = 0): string[] {
+    const serial = Buffer.from(
+      Math.max(0, since).toString(16).padStart(12, '0').padEnd(32, '0'),
+      'hex',
+    )
+    const rows = this.#db
+      .prepare(
+        `SELECT lower(hex(tokens.serial)) AS serial, tokens.name AS name
+         FROM tokens LEFT JOIN units ON units.id = tokens.unit
+         WHERE units.id IS NULL AND tokens.tenant = (SELECT id FROM tenants) AND tokens.serial >= ?`,
+      )
+      .all(serial)
+    return rows.map(({ serial, name }) => (name as string | null) ?? uuidOf(serial as string))
+  }
+
+  /** What is wrong with the file or between its tables, in words; empty when nothing is. */
+  flaws(): string[] {
+    const found: string[] = []
+    for (const row of this.#db.prepare('PRAGMA integrity_check').all()) {
+      const message = String(row['integrity_check'])
+      if (message !== 'ok') found.push(`integrity_check: ${message}`)
+    }
+    for (const [what, sql] of Object.entries(NONE_OF)) {
+      const { count } = this.#db.prepare(`SELECT count(*) AS count ${sql}`).get() as {
+        count: number
+      }
+      if (count > 0) found.push(`${count} ${what}`)
+    }
+    return found
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+const NONE_OF = {
+  'open units': 'FROM units',
+  'tokens of open units': 'FROM tokens WHERE unit IN (SELECT id FROM units)',
+  'search indexes without their token': `FROM token_indexes AS it WHERE NOT EXISTS
+    (SELECT 1 FROM tokens WHERE tokens.tenant = it.tenant AND tokens.serial = it.serial)`,
+  'tokens without their search indexes': `FROM tokens AS it WHERE indexes IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM token_indexes WHERE tenant = it.tenant AND serial = it.serial)`,
+} as const
+
+function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

@@ -1,0 +1,245 @@
+/**
+ * Kills a server again and again under load, and holds what comes back to what its callers were told.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Database } from './database.ts'
+import { Ledger, readLedger, type Entry } from './ledger.ts'
+import { Agenda, load, perform } from './load.ts'
+import { deathOf, type Death } from './plan.ts'
+import type { ServerOptions } from './server.ts'
+import { Verdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
+import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
+import { Victim } from './victim.ts'
+import type { Weakness } from './weak-store.ts'
+import { operation, type Operation } from './workload.ts'
+
+export interface HarnessOptions {
+  /** Empty; holds the vault, the ledger and a cache of compiled code. */
+  readonly folder: string
+  readonly kills: number
+  readonly seed: number
+  readonly clients: number
+  /** Everything ever acknowledged is read back after so many kills. */
+  readonly allEvery: number
+  /** What is wrong with the store, to see whether it is noticed. */
+  readonly weakness: Weakness | null
+  /** Whether to stop killing once something is found. */
+  readonly stopAtFault: boolean
+  readonly onKill: (kill: number, tally: Tally) => void
+}
+
+export interface Tally {
+  kills: Record<Death['kind'], number>
+  /** Named points at which a server died. */
+  points: Record<string, number>
+  /** Named points that were not passed often enough in time: killed then. */
+  missed: number
+  /** Milliseconds from spawning to listening. */
+  startMs: number[]
+}
+
+export interface Result extends Tally {
+  readonly seconds: number
+  readonly operations: number
+  readonly ackedOperations: number
+  readonly refusedOperations: number
+  readonly unknownOperations: number
+  /** Operations that were unknown at first and were asked for again. */
+  readonly resolvedOperations: number
+  readonly ackedTokens: number
+  /** Tokens of operations that stay unknown, found whole. */
+  readonly untoldTokens: number
+  /** Tokens in the database file that a reader may see. */
+  readonly visibleTokens: number
+  readonly faults: Record<Fault, number>
+  readonly stories: readonly string[]
+}
+
+/** How long a named point is waited for. */
+const PASS_MS_MAX = 4_000
+
+export async function run(options: HarnessOptions): Promise<Result> {
+  return await new Harness(options).run()
+}
+
+class Harness {
+  readonly #options: HarnessOptions
+  readonly #vault: string
+  readonly #ledgerFile: string
+  readonly #ledger: Ledger
+  readonly #agenda: Agenda
+  readonly #verdict = new Verdict()
+  readonly #tally: Tally = {
+    kills: { named: 0, random: 0, starting: 0 },
+    points: {},
+    missed: 0,
+    startMs: [],
+  }
+  #keys: Keys = { write: '', read: '' }
+  /** When the last load began, and what was first sent in it. */
+  #lastLoad = { since: 0, entries: new Set<Entry>() }
+
+  constructor(options: HarnessOptions) {
+    this.#options = options
+    this.#vault = join(options.folder, 'vault')
+    this.#ledgerFile = join(options.folder, 'ledger.jsonl')
+    this.#ledger = new Ledger(this.#ledgerFile)
+    this.#agenda = new Agenda((op) => operation(options.seed, op))
+  }
+
+  async run(): Promise<Result> {
+    const begun = performance.now()
+    const { kills, seed, stopAtFault, onKill } = this.#options
+    await this.#setUp()
+    for (let kill = 1; kill <= kills; kill++) {
+      const death = deathOf(seed, kill)
+      if (death.kind === 'starting') await this.#killStarting(death.share)
+      else await this.#killUnderLoad(death, kill % this.#options.allEvery === 0)
+      this.#tally.kills[death.kind]++
+      onKill(kill, this.#tally)
+      if (stopAtFault && !this.#verdict.innocent) break
+    }
+    const counted = await this.#settleAll()
+    return {
+      ...this.#tally,
+      ...counted,
+      seconds: (performance.now() - begun) / 1000,
+      faults: this.#verdict.counts,
+      stories: this.#verdict.stories,
+    }
+  }
+
+  async #setUp(): Promise<void> {
+    const victim = this.#spawn()
+    const { port, managementKey } = await victim.ready()
+    this.#keys = await makeKeys(port, managementKey!)
+    await this.#stop(victim)
+  }
+
+  async #killStarting(share: number): Promise<void> {
+    const victim = this.#spawn()
+    await sleep(share * (this.#tally.startMs.at(-1) ?? 0))
+    await victim.kill()
+  }
+
+  async #killUnderLoad(
+    death: Exclude<Death, { kind: 'starting' }>,
+    everything: boolean,
+  ): Promise<void> {
+    const { victim, client } = await this.#start(death)
+    await this.#verify(client, everything)
+
+    const before = new Set(this.#ledger.entries.values())
+    const since = Date.now()
+    const limitMs = death.kind === 'random' ? death.afterMs : PASS_MS_MAX
+    const timer = setTimeout(() => {
+      if (death.kind === 'named') this.#tally.missed++
+      void victim.kill()
+    }, limitMs)
+    await load(client, this.#ledger, this.#agenda, this.#options.clients)
+    const diedOf = await victim.gone
+    clearTimeout(timer)
+    client.close()
+    if (diedOf !== 'SIGKILL') this.#verdict.add('stray', `a server ended with ${diedOf}`)
+    if (death.kind === 'named') {
+      const { point } = death.killAt
+      this.#tally.points[point] = (this.#tally.points[point] ?? 0) + 1
+    }
+    const entries = [...this.#ledger.entries.values()]
+    this.#lastLoad = { since, entries: new Set(entries.filter((it) => !before.has(it))) }
+  }
+
+  /** What the last load made, or everything. */
+  async #verify(client: VaultClient, everything: boolean): Promise<void> {
+    const { since, entries } = this.#lastLoad
+    const all = this.#ledger.entries
+    await verifyAcked(client, everything ? all.values() : entries, this.#verdict)
+    const database = new Database(this.#vault)
+    try {
+      await verifyUntold(client, database, all, everything ? 0 : since, this.#verdict)
+      if (everything) for (const it of database.flaws()) this.#verdict.add('flaw', it)
+    } finally {
+      database.close()
+    }
+  }
+
+  /** With nobody killed any more: asks again, asks everything back, looks into the file. */
+  async #settleAll() {
+    const { victim, client } = await this.#start(null)
+    for (let it = this.#agenda.takeAgain(); it !== undefined; it = this.#agenda.takeAgain()) {
+      await this.#askInPeace(client, it)
+    }
+    await this.#repeatAnswers(client)
+    this.#ledger.close()
+
+    // From here on only the file counts.
+    const entries = readLedger(this.#ledgerFile)
+    await verifyAcked(client, entries.values(), this.#verdict)
+    const open = new Database(this.#vault)
+    const untoldTokens = await verifyUntold(client, open, entries, 0, this.#verdict)
+    open.close()
+    client.close()
+    await this.#stop(victim)
+
+    const database = new Database(this.#vault)
+    for (const it of database.flaws()) this.#verdict.add('flaw', it)
+    const visibleTokens = database.visibleTokens().length
+    database.close()
+    const counted = { ...countOf(entries), untoldTokens, visibleTokens }
+    if (visibleTokens !== counted.ackedTokens + untoldTokens && this.#verdict.innocent) {
+      this.#verdict.add('flaw', `${visibleTokens} tokens are visible, not as many as were told of`)
+    }
+    return counted
+  }
+
+  /** An idempotency key has one outcome for ever: each that was once in doubt is sent once more. */
+  async #repeatAnswers(client: VaultClient): Promise<void> {
+    for (const { sent, outcome, wasUnknown } of this.#ledger.entries.values()) {
+      const inDoubt = wasUnknown || sent.op % REPEATED_ONE_IN === 0
+      if (sent.idempotencyKey === null || outcome.outcome !== 'acked' || !inDoubt) continue
+      await this.#askInPeace(client, operation(this.#options.seed, sent.op))
+    }
+  }
+
+  async #askInPeace(client: VaultClient, operation: Operation): Promise<void> {
+    if (await perform(client, this.#ledger, this.#agenda, operation)) return
+    throw new Error('A server that nobody kills does not answer')
+  }
+
+  async #start(death: Death | null): Promise<{ victim: Victim; client: VaultClient }> {
+    const begun = performance.now()
+    const victim = this.#spawn(death?.kind === 'named' ? death.killAt : null)
+    const { port } = await victim.ready()
+    this.#tally.startMs.push(performance.now() - begun)
+    return { victim, client: new VaultClient(port, this.#keys) }
+  }
+
+  #spawn(killAt: ServerOptions['killAt'] = null): Victim {
+    const { folder, weakness } = this.#options
+    return new Victim({ folder: this.#vault, killAt, weakness }, join(folder, 'code'))
+  }
+
+  async #stop(victim: Victim): Promise<void> {
+    const diedOf = await victim.stop()
+    if (diedOf !== 'status 0') this.#verdict.add('stray', `a server ended with ${diedOf}`)
+  }
+}
+
+/** Answers that were never in doubt are repeated, too, but not all of them. */
+const REPEATED_ONE_IN = 20
+
+function countOf(entries: ReadonlyMap<number, Entry>) {
+  const all = [...entries.values()]
+  const outcomes = all.map((it) => it.outcome)
+  const acked = outcomes.flatMap((it) => (it.outcome === 'acked' ? [it.tokens] : []))
+  return {
+    operations: all.length,
+    ackedOperations: acked.length,
+    refusedOperations: outcomes.filter((it) => it.outcome === 'refused').length,
+    unknownOperations: outcomes.filter((it) => it.outcome === 'unknown').length,
+    resolvedOperations: all.filter((it) => it.wasUnknown && it.outcome.outcome !== 'unknown')
+      .length,
+    ackedTokens: acked.reduce((sum, it) => sum + it.length, 0),
+  }
+}

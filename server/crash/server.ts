@@ -1,0 +1,123 @@
+/**
+ * The server that is killed: the service as it ships, on a free port of the loopback.
+ *
+ * `node server.ts '{"folder": ...}'`. Prints one line of JSON when it listens: the port and, on the first
+ * start, the management key. Stops gracefully at SIGTERM.
+ */
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { checkRootKey } from '../src/access/root-key-check.ts'
+import { setUp } from '../src/access/set-up.ts'
+import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
+import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { SystemClock } from '../src/adapters/system/system-clock.ts'
+import { SystemLog } from '../src/adapters/system/system-log.ts'
+import { SystemRandom } from '../src/adapters/system/system-random.ts'
+import { createApp } from '../src/app.ts'
+import { TOKENIZE_TOKENS_MAX } from '../src/base/limits.ts'
+import type { Random } from '../src/world/random.ts'
+import type { Store } from '../src/world/store.ts'
+import type { World } from '../src/world/world.ts'
+import type { KillAt, ServicePoint } from './points.ts'
+import { weakened, type Weakness } from './weak-store.ts'
+
+export interface ServerOptions {
+  readonly folder: string
+  readonly killAt: KillAt | null
+  readonly weakness: Weakness | null
+}
+
+export interface Ready {
+  readonly port: number
+  readonly managementKey: string | null
+}
+
+async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void> {
+  const probe = new URL('./kill.probe.ts', import.meta.url)
+  probe.search = new URLSearchParams({
+    point: killAt?.point ?? '',
+    nth: String(killAt?.nth ?? 0),
+  }).toString()
+  const store = await SqliteStore.open({
+    folder,
+    probe,
+    onFault: (error) => {
+      throw error
+    },
+  })
+  const random = new SystemRandom()
+  const empty = (await store.tenants.count()) === 0
+  const keyProvider = await FileKeyProvider.open(join(folder, 'root.key'), {
+    createIfMissing: empty,
+  })
+  const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
+  const log = new SystemLog({ level: 'error', descriptor: 2 })
+  const world = { clock: new SystemClock(), random, keyring, log, store }
+  await checkRootKey(store, keyProvider)
+  const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
+
+  const app = createApp(change(world, killAt, weakness), {
+    version: '0.0.0',
+    corsOrigins: [],
+    tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const ready: Ready = { port, managementKey: made?.apiKey ?? null }
+  process.stdout.write(`${JSON.stringify(ready)}\n`)
+
+  process.once('SIGTERM', () => {
+    void app.close().then(() => store.close())
+  })
+}
+
+/** What of the world is not as shipped, by order. */
+function change(world: World, killAt: KillAt | null, weakness: Weakness | null): World {
+  const store = weakness === null ? world.store : weakened(world.store, weakness)
+  const random = killAt?.point === 'again' ? stuttering(world.random) : world.random
+  return { ...world, random, store: dying(store, killAt) }
+}
+
+/** Dies before or after the store is asked to commit. */
+function dying(store: Store, killAt: KillAt | null): Store {
+  let left = killAt?.nth ?? 0
+  const pass = (point: ServicePoint): void => {
+    if (killAt?.point === point && --left === 0) process.kill(process.pid, 'SIGKILL')
+  }
+  return {
+    tenants: store.tenants,
+    applications: store.applications,
+    tokens: store.tokens,
+    answers: store.answers,
+    check: () => store.check(),
+    close: () => store.close(),
+    commit: async (tenantId, changes) => {
+      pass('asked')
+      const conflict = await store.commit(tenantId, changes)
+      pass('told')
+      return conflict
+    },
+  }
+}
+
+/**
+ * Chance that now and then gives an id twice in a row.
+ *
+ * Else a commit that nobody expects to be refused never is, and the way back from that is not taken.
+ */
+function stuttering(random: Random): Random {
+  let last = random.bytes(ID_BYTES)
+  return {
+    bytes(length) {
+      if (length !== ID_BYTES) return random.bytes(length)
+      const [dice] = random.bytes(1)
+      if (dice! > 0) last = random.bytes(ID_BYTES)
+      return last.slice()
+    },
+  }
+}
+
+const ID_BYTES = 10
+
+if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as ServerOptions)

@@ -1,0 +1,125 @@
+import { Agent, request } from 'node:http'
+import type { Json, JsonObject } from '../src/base/json.ts'
+import type { Outcome } from './ledger.ts'
+import type { Operation } from './workload.ts'
+
+interface Reply {
+  readonly status: number
+  readonly body: Json
+}
+
+/** A caller of one running server; made anew after each restart. */
+export class VaultClient {
+  readonly #port: number
+  readonly #keys: Keys
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+  constructor(port: number, keys: Keys) {
+    this.#port = port
+    this.#keys = keys
+  }
+
+  /** Sends an operation; never rejects: what went wrong is an outcome, too. */
+  async send({ path, body, sent, tokensOf }: Operation): Promise<Outcome> {
+    const headers: Record<string, string> = {}
+    if (sent.idempotencyKey !== null) headers['bt-idempotency-key'] = sent.idempotencyKey
+    let reply: Reply
+    try {
+      reply = await this.#call('POST', path, this.#keys.write, body, headers)
+    } catch (error) {
+      return { outcome: 'unknown', why: (error as NodeJS.ErrnoException).code ?? String(error) }
+    }
+    const { status } = reply
+    if (status >= 500) return { outcome: 'unknown', why: 'status', status }
+    if (status >= 400) return { outcome: 'refused', status }
+    return { outcome: 'acked', tokens: tokensOf(reply.body) }
+  }
+
+  /** The token in the clear, or null when there is none. Rejects when the server is gone. */
+  async read(id: string): Promise<JsonObject | null> {
+    const path = `/tokens/${encodeURIComponent(id)}`
+    const { status, body } = await this.#call('GET', path, this.#keys.read)
+    if (status === 404) return null
+    if (status !== 200) throw new Error(`Cannot read a token: status ${status}`)
+    return body as JsonObject
+  }
+
+  /** Makes an application and returns its key. */
+  async makeApplication(managementKey: string, application: JsonObject): Promise<string> {
+    const { status, body } = await this.#call('POST', '/applications', managementKey, application)
+    if (status !== 201) throw new Error(`Cannot make an application: status ${status}`)
+    return (body as JsonObject)['key'] as string
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  async #call(
+    method: string,
+    path: string,
+    key: string,
+    payload?: Json,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+    const bytes = payload === undefined ? null : Buffer.from(JSON.stringify(payload))
+    const asked = request({
+      host: '127.0.0.1',
+      port: this.#port,
+      agent: this.#agent,
+      method,
+      path,
+      headers: {
+        'bt-api-key': key,
+        ...(bytes === null
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': bytes.length }),
+        ...headers,
+      },
+    })
+    asked.on('error', reject)
+    asked.on('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        if (!response.complete) return reject(new Error('half an answer'))
+        resolve({
+          status: response.statusCode!,
+          body: JSON.parse(Buffer.concat(chunks).toString()) as Json,
+        })
+      })
+    })
+    asked.end(bytes)
+    return await promise
+  }
+}
+
+export interface Keys {
+  /** May create tokens everywhere. */
+  readonly write: string
+  /** Sees all of them in the clear. */
+  readonly read: string
+}
+
+/** Makes the two applications the harness calls with. */
+export async function makeKeys(port: number, managementKey: string): Promise<Keys> {
+  const client = new VaultClient(port, { write: '', read: '' })
+  try {
+    const write = await client.makeApplication(managementKey, {
+      name: 'writer',
+      type: 'private',
+      permissions: ['token:create'],
+    })
+    const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
+    const read = await client.makeApplication(managementKey, {
+      name: 'reader',
+      type: 'private',
+      rules: [rule],
+    })
+    return { write, read }
+  } finally {
+    client.close()
+  }
+}

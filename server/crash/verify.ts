@@ -1,0 +1,138 @@
+/**
+ * Holds a vault to what its callers were told.
+ */
+import type { Json, JsonObject } from '../src/base/json.ts'
+import type { Database } from './database.ts'
+import { digestOf, type Entry, type MadeToken } from './ledger.ts'
+import type { VaultClient } from './vault-client.ts'
+import { markOf } from './workload.ts'
+
+/** What can be wrong. */
+export const FAULTS = {
+  lost: 'acknowledged, and not there as it was sent',
+  ghost: 'there, though its caller was refused or nobody asked',
+  half: 'a part of what was asked in one request',
+  double: 'made twice, or answered in two ways',
+  stray: 'an outcome that the operation cannot have, or a server that died by itself',
+  flaw: 'something amiss in the database file',
+} as const
+
+export type Fault = keyof typeof FAULTS
+
+/** What was found, with words for the first few of each fault. */
+export class Verdict {
+  readonly counts = Object.fromEntries(Object.keys(FAULTS).map((it) => [it, 0])) as Record<
+    Fault,
+    number
+  >
+  readonly stories: string[] = []
+  readonly #seen = new Set<string>()
+
+  /** Counts each story once, however often it is found. */
+  add(fault: Fault, story: string): void {
+    const told = `${fault}: ${story}`
+    if (this.#seen.has(told)) return
+    this.#seen.add(told)
+    if (++this.counts[fault] <= STORIES_MAX) this.stories.push(told)
+  }
+
+  get innocent(): boolean {
+    return this.#seen.size === 0
+  }
+}
+
+const STORIES_MAX = 10
+const READERS = 16
+
+/** Reads every token that `entries` were acknowledged, and compares it with what was sent. */
+export async function verifyAcked(
+  client: Pick<VaultClient, 'read'>,
+  entries: Iterable<Entry>,
+  verdict: Verdict,
+): Promise<void> {
+  const expected: { token: MadeToken; digest: string; told: string }[] = []
+  for (const { sent, outcome, contradictions, failures } of entries) {
+    const name = `operation ${sent.op} (${sent.kind})`
+    for (const it of contradictions) verdict.add('double', `${name} was also ${it.outcome}`)
+    for (const it of failures) verdict.add('stray', `${name} was answered with ${it}`)
+    if (outcome.outcome === 'refused' && (sent.expect === 'tokens' || outcome.status === 401)) {
+      verdict.add('stray', `${name} was refused with ${outcome.status}`)
+    }
+    if (outcome.outcome !== 'acked') continue
+    if (sent.expect === 'refusal') verdict.add('stray', `${name} should have been refused`)
+    if (outcome.tokens.length !== sent.digests.length) {
+      verdict.add('lost', `${name} was answered with ${outcome.tokens.length} tokens`)
+    }
+    for (const [n, token] of outcome.tokens.entries()) {
+      expected.push({ token, digest: sent.digests[n]!, told: `${name}, token ${n}` })
+    }
+  }
+  await eachOf(expected, async ({ token, digest, told }) => {
+    const found = await client.read(token.id)
+    if (found === null) return verdict.add('lost', `${told} is not there`)
+    if (digestOf(found['data']!) !== digest) verdict.add('lost', `${told} is not what was sent`)
+    if (found['fingerprint'] !== token.fingerprint) {
+      verdict.add('lost', `${told} has another fingerprint`)
+    }
+  })
+}
+
+/**
+ * Looks at the tokens made at `since` or later that nobody was told of; returns how many are rightly there.
+ *
+ * They may be there if the outcome of their operation is not known, and then all of them.
+ */
+export async function verifyUntold(
+  client: Pick<VaultClient, 'read'>,
+  database: Pick<Database, 'visibleTokens'>,
+  entries: ReadonlyMap<number, Entry>,
+  since: number,
+  verdict: Verdict,
+): Promise<number> {
+  const told = new Set<string>()
+  for (const { outcome } of entries.values()) {
+    if (outcome.outcome === 'acked') for (const { id } of outcome.tokens) told.add(id)
+  }
+  const untold = database.visibleTokens(since).filter((id) => !told.has(id))
+  const byOperation = new Map<number, JsonObject[]>()
+  await eachOf(untold, async (id) => {
+    const token = await client.read(id)
+    if (token === null) return verdict.add('flaw', `${id} is in the database and cannot be read`)
+    const mark = markOf(token['data'])
+    if (mark === null) return verdict.add('ghost', `${id} is not of our making`)
+    byOperation.set(mark.op, [...(byOperation.get(mark.op) ?? []), token])
+  })
+  let rightly = 0
+  for (const [op, tokens] of byOperation) {
+    const fault = faultOf(
+      entries.get(op),
+      tokens.map((it) => it['data']!),
+    )
+    const kind = entries.get(op)?.sent.kind ?? 'never sent'
+    if (fault === null) rightly += tokens.length
+    else verdict.add(fault, `${tokens.length} tokens of operation ${op} (${kind})`)
+  }
+  return rightly
+}
+
+/** What is wrong with these tokens being there, of which the operation's caller was not told. */
+function faultOf(entry: Entry | undefined, data: readonly Json[]): Fault | null {
+  if (entry === undefined || entry.outcome.outcome === 'refused') return 'ghost'
+  if (entry.outcome.outcome === 'acked') return 'double'
+  const { digests } = entry.sent
+  const found = data.map(digestOf).sort()
+  if (found.length > digests.length) return 'double'
+  const whole = found.length === digests.length && found.join() === digests.toSorted().join()
+  return whole ? null : 'half'
+}
+
+async function eachOf<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values()
+  const reader = async (): Promise<void> => {
+    for (const item of left) await work(item)
+  }
+  await Promise.all(Array.from({ length: READERS }, reader))
+}

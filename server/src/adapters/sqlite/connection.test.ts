@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import type { StoredApplication } from '../../world/store.ts'
+import { expectPragma, openConnection } from './connection.ts'
+import { TENANT, freshFolder, openStore } from './store-kit.ts'
+
+test('openConnection() flushes every commit, whether it writes or reads', (t) => {
+  const path = join(freshFolder(t), 'a.db')
+  for (const readOnly of [false, true]) {
+    const db = openConnection(path, { readOnly, cacheKiB: 100 })
+    assert.equal(db.prepare('PRAGMA synchronous').get()?.synchronous, 2)
+    assert.equal(db.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal')
+    assert.equal(db.prepare('PRAGMA secure_delete').get()?.secure_delete, 1)
+    assert.equal(db.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1)
+    assert.equal(db.prepare('PRAGMA trusted_schema').get()?.trusted_schema, 0)
+    if (readOnly) assert.throws(() => db.exec('CREATE TABLE t (a)'), /readonly/)
+    else db.exec('CREATE TABLE before_reading (a)')
+    db.close()
+  }
+})
+
+test('openConnection() refuses a database that cannot be durable', () => {
+  // In memory there is no write-ahead log, whatever is asked for.
+  assert.throws(() => openConnection(':memory:', { cacheKiB: 100 }), /journal_mode is memory/)
+})
+
+test('expectPragma() refuses a weaker setting', () => {
+  const db = new DatabaseSync(':memory:')
+  db.exec('PRAGMA synchronous = NORMAL')
+  assert.throws(() => expectPragma(db, 'synchronous', 2), /synchronous is 1, not 2/)
+  db.close()
+})
+
+test('what was deleted is not in the files any more', async (t) => {
+  const folder = freshFolder(t)
+  const canary = 'canary-5f3759df'
+  const application: StoredApplication = {
+    id: TENANT,
+    name: canary,
+    type: 'private',
+    permissions: [],
+    rules: [],
+    expiresAt: null,
+    createdBy: TENANT,
+    createdAt: 0,
+    modifiedBy: null,
+    modifiedAt: null,
+  }
+  const store = await openStore(t, { folder })
+  await store.commit(TENANT, [{ kind: 'insert-application', application }])
+  await store.close()
+  assert.equal(occursIn(folder, canary), true)
+
+  const again = await openStore(t, { folder })
+  await again.commit(TENANT, [{ kind: 'delete-application', id: TENANT }])
+  await again.close()
+  assert.equal(occursIn(folder, canary), false)
+})
+
+function occursIn(folder: string, text: string): boolean {
+  return readdirSync(folder).some((file) => readFileSync(join(folder, file)).includes(text))
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { holdDataFolder } from './data-folder.ts'
+import { SqliteStore } from './sqlite-store.ts'
+import { TENANT, freshFolder, insertNumbered, openStore } from './store-kit.ts'
+
+const HOLDER = `
+  const { holdDataFolder } = await import(${JSON.stringify(new URL('./data-folder.ts', import.meta.url))})
+  const held = holdDataFolder(process.argv[1])
+  console.log('held')
+  process.stdin.on('end', () => held.release()).resume()
+`
+
+test('a folder is refused while another process has it, and free once that is killed', async (t) => {
+  const folder = freshFolder(t)
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, folder])
+  t.after(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
+  // Being refused does not weaken the other's hold.
+  await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
+
+  holder.kill('SIGKILL')
+  await once(holder, 'exit')
+  await openStore(t, { folder })
+})
+
+test('a folder is refused to a second store of this process, and free after close()', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
+  const child = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, folder])
+  assert.deepEqual(await once(child, 'exit'), [1, null])
+  await store.close()
+  await openStore(t, { folder })
+})
+
+test('what a store writes is for its owner alone', async (t) => {
+  const parent = freshFolder(t)
+  chmodSync(parent, 0o755)
+  const folder = join(parent, 'deep', 'data')
+  const store = await openStore(t, { folder })
+  await store.commit(TENANT, [insertNumbered(0, 1)])
+  assert.equal(statSync(folder).mode & 0o777, 0o700)
+  const files = readdirSync(folder)
+  assert.deepEqual(files.sort(), [
+    'symbolon.db',
+    'symbolon.db-shm',
+    'symbolon.db-wal',
+    'symbolon.lock',
+  ])
+  for (const file of files) assert.equal(statSync(join(folder, file)).mode & 0o777, 0o600, file)
+})
+
+test('holdDataFolder() lets go on release()', (t) => {
+  const folder = freshFolder(t)
+  holdDataFolder(folder).release()
+  holdDataFolder(folder).release()
+})

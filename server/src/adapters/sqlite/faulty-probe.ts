@@ -1,0 +1,16 @@
+/**
+ * A probe for tests, told by its own address what to do: `?point=staged&at=3&do=kill` kills the process
+ * when the write path comes to that point for the third time; a number fails there instead, as SQLite
+ * does with that result code.
+ */
+import type { ProbePoint } from './run-batch.ts'
+
+const { searchParams } = new URL(import.meta.url)
+const action = searchParams.get('do')
+let left = Number(searchParams.get('at'))
+
+export default function probe(point: ProbePoint): void {
+  if (point !== searchParams.get('point') || --left !== 0) return
+  if (action === 'kill') process.kill(process.pid, 'SIGKILL')
+  throw Object.assign(new Error('injected'), { errcode: Number(action) })
+}

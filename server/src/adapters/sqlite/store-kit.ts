@@ -1,0 +1,63 @@
+/** What the tests of this folder share: folders that vanish, tokens in numbers, probes. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Change, StoredToken } from '../../world/store.ts'
+import type { ProbePoint } from './run-batch.ts'
+import { SqliteStore, type SqliteOptions } from './sqlite-store.ts'
+
+export const TENANT = '00000000-0000-4000-8000-00000000000a'
+
+/** Returns a folder of the test's own, gone after it. */
+export function freshFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** Opens a store that the test need not close. */
+export async function openStore(t: TestContext, options: SqliteOptions): Promise<SqliteStore> {
+  const store = await SqliteStore.open(options)
+  t.after(() => store.close())
+  return store
+}
+
+/** Returns the address of a probe that kills or fails at a point; see faulty-probe.ts. */
+export function faultAt(point: ProbePoint, at: number, action: 'kill' | number): URL {
+  return new URL(`./faulty-probe.ts?point=${point}&at=${at}&do=${action}`, import.meta.url)
+}
+
+export function insertNumbered(from: number, to: number): Change {
+  const numbers = Array.from({ length: to - from }, (_, n) => from + n)
+  return { kind: 'insert-tokens', tokens: numbers.map(tokenNumbered) }
+}
+
+export function idsNumbered(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, n) => idNumbered(from + n))
+}
+
+function tokenNumbered(n: number): StoredToken {
+  return {
+    id: idNumbered(n),
+    serial: idNumbered(n),
+    type: 'token',
+    containers: ['/general/high/'],
+    data: Uint8Array.of(1, 2, 3),
+    cvc: null,
+    metadata: null,
+    details: null,
+    fingerprint: null,
+    deduplicate: false,
+    indexes: [new Uint8Array(32).fill(n)],
+    expiresAt: null,
+    createdBy: TENANT,
+    createdAt: n,
+    modifiedBy: null,
+    modifiedAt: null,
+  }
+}
+
+function idNumbered(n: number): string {
+  return `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
+}

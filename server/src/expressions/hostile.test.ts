@@ -1,0 +1,260 @@
+/** What expressions written to do harm, or data made to, must not achieve. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { Json } from '../base/json.ts'
+import { EXPRESSION_CHARS_MAX, MiB } from '../base/limits.ts'
+import { ExpressionError, FilterError } from './expression-error.ts'
+import { applyFilters, parseFilters } from './filters.ts'
+import { FILTERS } from './filters/registry.ts'
+import { evaluateMask, parseMask } from './mask.ts'
+import { evaluate, evaluateText, parseTemplate } from './template.ts'
+
+/** Members that every object has by birth. */
+const INHERITED = [
+  'constructor',
+  'hasOwnProperty',
+  'isPrototypeOf',
+  'propertyIsEnumerable',
+  'toLocaleString',
+  'toString',
+  'valueOf',
+  '__proto__',
+  '__defineGetter__',
+  '__defineSetter__',
+  '__lookupGetter__',
+  '__lookupSetter__',
+]
+
+describe('inherited names', () => {
+  for (const name of INHERITED) {
+    test(`${name} is no filter, no variable and no property`, () => {
+      const unknown = { name: 'ExpressionError', reason: 'filter_unknown' }
+      assert.throws(() => parseTemplate(`{{ data | ${name} }}`), unknown)
+      for (const data of [{}, [], [{}], 'text', 1, true, null]) {
+        for (const subject of [
+          name,
+          `data.${name}`,
+          `data['${name}']`,
+          `data.${name}.${name}`,
+          `data.first.${name}`,
+        ]) {
+          assert.equal(
+            valueOf(`{{ ${subject} }}`, data),
+            null,
+            `${subject} of ${JSON.stringify(data)}`,
+          )
+        }
+        assert.equal(valueOf(`{{ data | json: "$['${name}']" }}`, data), null)
+        assert.deepEqual(valueOf(`{{ data | map: '${name}' | compact }}`, data), [])
+      }
+    })
+
+    test(`${name} is an ordinary name where the data own it`, () => {
+      const data = JSON.parse(`{"${name}": "own"}`) as Json
+      assert.equal(valueOf(`{{ data.${name} }}`, data), 'own')
+      assert.equal(valueOf(`{{ data | json: "$['${name}']" }}`, data), 'own')
+    })
+  }
+})
+
+describe('arbitrary input', () => {
+  /** Text that often looks like an expression. */
+  const signs = '{{ }} {% | : , . [ ] ( ) - $ ? @ "'.split(' ')
+  const words = [
+    "'",
+    ' ',
+    '\n',
+    'data',
+    'nil',
+    'true',
+    '1',
+    '-2.5',
+    '$.a',
+    "'x'",
+    '"$..*"',
+    '\ud800',
+  ]
+  const pieces = [...signs, ...words, ...FILTERS.keys()]
+  const template = fc
+    .array(fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...pieces) }, fc.string()))
+    .map((it) => it.join(''))
+  const wrapped = fc
+    .tuple(fc.constantFrom(...FILTERS.keys()), fc.array(argument(), { maxLength: 4 }))
+    .map(([name, args]) => `{{ data | ${name}${args.length > 0 ? ': ' : ''}${args.join(', ')} }}`)
+  const data = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>
+
+  test('parseTemplate(), parseFilters() and parseMask() throw nothing but ExpressionError', () => {
+    fc.assert(
+      fc.property(fc.oneof(template, fc.string({ unit: 'binary' }), wrapped), (it) => {
+        for (const parse of [parseTemplate, parseFilters, parseMask])
+          expectOnly(ExpressionError, () => parse(it))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('evaluate() throws nothing but FilterError, and gives JSON', () => {
+    fc.assert(
+      fc.property(fc.oneof(wrapped, template), data, (it, data) => {
+        const parsed = expectOnly(ExpressionError, () => parseTemplate(it))
+        if (parsed === undefined) return
+        const value = expectOnly(FilterError, () => evaluate(parsed, over(data)))
+        if (value !== undefined) assert.deepEqual(JSON.parse(JSON.stringify(value)), value)
+        expectOnly(FilterError, () => evaluateText(parsed, over(data)))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test('evaluateMask() that closes throws nothing', () => {
+    fc.assert(
+      fc.property(fc.oneof(wrapped, template), data, (it, data) => {
+        const mask = expectOnly(ExpressionError, () => parseMask({ a: it, b: [it] }))
+        if (mask !== undefined) evaluateMask(mask, over(data), 'close')
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  function argument(): fc.Arbitrary<string> {
+    return fc.oneof(
+      fc.constantFrom("'x'", "'-'", "''", "'true'", "'$.a'", "'$..*'", "'sha-256'", "'YY/MM'"),
+      fc.constantFrom(
+        '0',
+        '1',
+        '4',
+        '-3',
+        '2.5',
+        '100',
+        'data',
+        'data.a',
+        'data[0]',
+        'nil',
+        'true',
+      ),
+    )
+  }
+})
+
+test('what data hold is never evaluated, nor told in an error', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 12 }), (secret) => {
+      const canary = `{{ data }}${secret}`
+      assert.equal(valueOf('{{ data }}', canary), canary)
+      assert.equal(valueOf('a {{ data }}', canary), `a ${canary}`)
+      const failing = '{{ data | to_number }}'
+      assert.throws(
+        () => valueOf(failing, canary),
+        (error: Error) => !String(error.stack).includes(canary),
+      )
+    }),
+  )
+})
+
+test('an error does not repeat the text of an expression', () => {
+  const source = "{{ data | hmac: 'md5', 'key of the tenant' | to_base16 }}"
+  assert.throws(
+    () => parseTemplate(source),
+    (error: Error) => !error.message.includes('key of'),
+  )
+})
+
+test('a template is bounded in length, a text without expressions is not', () => {
+  const padded = (length: number) => '{{ data }}'.padEnd(length, 'x')
+  assert.doesNotThrow(() => parseTemplate(padded(EXPRESSION_CHARS_MAX)))
+  assert.throws(() => parseTemplate(padded(EXPRESSION_CHARS_MAX + 1)), {
+    reason: 'expression_too_long',
+  })
+  assert.doesNotThrow(() => parseTemplate('x'.repeat(EXPRESSION_CHARS_MAX + 1)))
+})
+
+describe('costly expressions end soon', () => {
+  const megabytes = 'a'.repeat(4 * MiB)
+  const half = 'a'.repeat(MiB)
+  const numbers = Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 300_000)
+  const records = Array.from({ length: 50_000 }, (_, index) => ({ name: `n${index}`, at: index }))
+  const members = Object.fromEntries(numbers.slice(0, 60_000).map((it) => [`k${it}`, it]))
+  const cases: readonly [expression: string, data: Json][] = [
+    [
+      '{{ data.text | remove: data.wanted }}',
+      { text: half + half, wanted: `${half.slice(1)}b${half}` },
+    ],
+    [`{{ data | replace: '${'a'.repeat(1500)}b${'a'.repeat(1500)}' }}`, megabytes],
+    [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, megabytes],
+    ["{{ data | replace: '', 'xx' }}", megabytes],
+    [repeated("{{ data | split: '' | sort | join: '' }}"), megabytes],
+    [repeated('{{ data | size }}'), members],
+    [repeated('{{ data.size }}'), megabytes],
+    [repeated('{{ data | stringify }}'), records],
+    [`{{ data${' | append: data'.repeat(200)} }}`, megabytes],
+    [`{{ data${' | concat: data'.repeat(200)} }}`, numbers],
+    [`{{ data${' | upcase'.repeat(400)} }}`, megabytes],
+    [`{{ data${' | escape'.repeat(400)} }}`, '&'.repeat(1000)],
+    [`{{ data${' | url_encode'.repeat(300)} }}`, '%'.repeat(1000)],
+    [`{{ data${' | sort | reverse'.repeat(200)} }}`, numbers],
+    ['{{ data | strip_html }}', '<script'.repeat(200_000)],
+    ['{{ data | strip_html }}', '<!--<style'.repeat(200_000)],
+    ["{{ data | pad_left: 5000000, 'x' | append: data | append: data }}", megabytes],
+    ['{{ data | alias_preserve_length }}', megabytes],
+    ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB)],
+    ["{{ data | json: '$..[?@..[?@..[?@..name]]]' }}", records],
+    ["{{ data | json: '$[?count($..*) == 1]' }}", records],
+    ["{{ data | json: '$[?@ == $]' }}", [numbers, numbers, numbers]],
+    ["{{ data | json: '$..*..*..*..*' }}", records],
+    [`{{ data | json: '$..[${'?@.zz,'.repeat(500)}?@.zz]' }}`, records],
+    [`{{ data | json: '$${'[?@'.repeat(900)}${']'.repeat(900)}' }}`, records],
+    [`{{ data | json: '$[?${'('.repeat(1800)}@.a${')'.repeat(1800)}]' }}`, records],
+  ]
+  for (const [expression, data] of cases) {
+    test(expression.slice(0, 70), () => {
+      const before = process.cpuUsage()
+      try {
+        valueOf(expression, data)
+      } catch (error) {
+        assert.ok(error instanceof FilterError || error instanceof ExpressionError, String(error))
+      }
+      const { user, system } = process.cpuUsage(before)
+      // Measured below 100 ms; without bounds these take from seconds to longer than anybody waits.
+      assert.ok(user + system < 1_000_000, `it took ${(user + system) / 1000} ms`)
+    })
+  }
+})
+
+test('applyFilters() applies a chain to a value that no path leads to', () => {
+  const chain = parseFilters("json: '$.number' | last4")
+  assert.deepEqual(chain.names, ['json', 'last4'])
+  const { random } = over(null)
+  assert.equal(
+    applyFilters(chain, { number: '4242424242424242' }, { variables: {}, random }),
+    '4242',
+  )
+})
+
+function repeated(expression: string): string {
+  return expression.repeat(Math.floor(EXPRESSION_CHARS_MAX / expression.length))
+}
+
+function valueOf(template: string, data: Json): Json {
+  return evaluate(parseTemplate(template), over(data))
+}
+
+function over(data: Json) {
+  return {
+    variables: { data },
+    random: { bytes: (length: number) => new Uint8Array(length).fill(77) },
+  }
+}
+
+/** Returns what `work` returns, or undefined when it throws as it may. */
+function expectOnly<Value>(
+  kind: new (...args: never[]) => Error,
+  work: () => Value,
+): Value | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof kind) return undefined
+    throw error
+  }
+}
