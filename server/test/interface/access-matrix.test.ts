@@ -10,13 +10,7 @@ import { makeApiKey } from '../../src/access/api-key.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
-import {
-  STILL_SETTINGS,
-  stillVault,
-  type Method,
-  type Reply,
-  type StillVault,
-} from '../kit/still-vault.ts'
+import { STILL_SETTINGS, stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 interface Row {
   readonly permission: Permission | 'any-key' | 'public'
@@ -218,7 +212,7 @@ for (const { method, path, permission, plan } of ROUTES) {
       { status, things }: { status: number; things: Things },
     ): Promise<Reply> {
       const url = path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!])
-      const reply = await vault.call(method as Method, url, {
+      const reply = await vault.call(method, url, {
         ...(key === undefined ? {} : { key }),
         ...(row!.body === undefined ? {} : { body: row!.body }),
         headers: { 'bt-trace-id': 'same' },
