@@ -47,9 +47,9 @@ describe('planTokens()', () => {
 
   test('keeps __proto__ as an own member, and no prototype is touched', () => {
     const text = '{"__proto__":{"a":"x","__proto__":"y"},"b":["z"]}'
-    const plan = planTokens(JSON.parse(text) as Json, 10)
+    const { fill } = planTokens(JSON.parse(text) as Json, 10)
     assert.equal(
-      JSON.stringify(plan.fill(['1', '2', '3'])),
+      JSON.stringify(fill(['1', '2', '3'])),
       '{"__proto__":{"a":"1","__proto__":"2"},"b":["3"]}',
     )
     assert.equal(({} as { a?: string }).a, undefined)
@@ -71,9 +71,9 @@ describe('planTokens()', () => {
 
   test('finds no leaf in null, in what is empty, and in what holds nothing else', () => {
     for (const payload of [null, {}, [], [null, [{}], { a: [] }]] as Json[]) {
-      const plan = planTokens(structuredClone(payload), 0)
-      assert.deepEqual(plan.leaves, [])
-      assert.deepEqual(plan.fill([]), payload)
+      const { leaves: found, fill } = planTokens(structuredClone(payload), 0)
+      assert.deepEqual(found, [])
+      assert.deepEqual(fill([]), payload)
     }
   })
 
