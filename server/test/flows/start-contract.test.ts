@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -132,14 +133,14 @@ describe('symbolon serve', () => {
   test('refuses another root key than the one the data was sealed under, and changes nothing', async (t) => {
     const folder = temporaryFolder(t)
     await (await startVault(folder)).stop()
-    const before = readFileSync(join(folder, 'symbolon.db'))
+    const before = contentOf(folder)
     const other = join(temporaryFolder(t), 'root.key')
     writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
     const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: other }
     const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
     assert.equal(status, 1)
     assert.match(err, /^symbolon serve: .*root key.*\n$/)
-    assert.deepEqual(readFileSync(join(folder, 'symbolon.db')), before)
+    assert.deepEqual(contentOf(folder), before)
   })
 
   test('makes no new root key when the one of existing data is missing', async (t) => {
@@ -159,7 +160,7 @@ describe('symbolon serve', () => {
     chmodSync(join(folder, 'root.key'), 0o644)
     const { status, err } = await runSymbolon(['serve', '--port', '0', '--data-dir', folder])
     assert.equal(status, 1)
-    assert.match(err, /600/)
+    assert.match(err, /its mode is 0644; run chmod 0400 on it/)
   })
 
   test('on SIGTERM stops accepting, finishes what is in flight, and exits with 0 within ten seconds', async (t) => {
@@ -220,3 +221,14 @@ test('symbolon without a command, or with an unknown one, says what there is and
   const version = await runSymbolon(['version'])
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/)
 })
+
+/** Every row of every table. */
+function contentOf(folder: string): Record<string, unknown[]> {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const content = Object.fromEntries(
+    tables.map(({ name }) => [name, db.prepare(`SELECT * FROM "${String(name)}"`).all()]),
+  )
+  db.close()
+  return content
+}
