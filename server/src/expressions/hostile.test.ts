@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Json } from '../base/json.ts'
-import { EXPRESSION_CHARS_MAX, MiB } from '../base/limits.ts'
+import { EXPRESSION_CHARS_MAX, EXPRESSION_RESULT_CHARS_MAX, MiB } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { applyFilters, parseFilters } from './filters.ts'
 import { FILTERS } from './filters/registry.ts'
@@ -173,20 +173,21 @@ test('a template is bounded in length, a text without expressions is not', () =>
 describe('costly expressions end soon', () => {
   const megabytes = 'a'.repeat(4 * MiB)
   const half = 'a'.repeat(MiB)
+  const third = 'a'.repeat(MiB / 3)
+  const pairs = '😀'.repeat(2 * MiB)
   const numbers = Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 300_000)
   const records = Array.from({ length: 50_000 }, (_, index) => ({ name: `n${index}`, at: index }))
   const members = Object.fromEntries(numbers.slice(0, 60_000).map((it) => [`k${it}`, it]))
   const cases: readonly [expression: string, data: Json][] = [
-    [
-      '{{ data.text | remove: data.wanted }}',
-      { text: half + half, wanted: `${half.slice(1)}b${half}` },
-    ],
-    [`{{ data | replace: '${'a'.repeat(1500)}b${'a'.repeat(1500)}' }}`, megabytes],
-    [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, megabytes],
+    ['{{ data.text | remove: data.wanted }}', { text: half, wanted: `${third}b${third}` }],
+    [`{{ data | replace: '${'a'.repeat(1500)}b${'a'.repeat(1500)}' }}`, half],
+    [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, half],
     ["{{ data | replace: '', 'xx' }}", megabytes],
     [repeated("{{ data | split: '' | sort | join: '' }}"), megabytes],
     [repeated('{{ data | size }}'), members],
-    [repeated('{{ data.size }}'), megabytes],
+    [repeated('{{ data.size }}'), pairs],
+    [repeated('{{ data | size }}'), pairs],
+    [repeated('{{ data | last4 }}'), pairs],
     [repeated('{{ data | stringify }}'), records],
     [`{{ data${' | append: data'.repeat(200)} }}`, megabytes],
     [`{{ data${' | concat: data'.repeat(200)} }}`, numbers],
@@ -194,8 +195,8 @@ describe('costly expressions end soon', () => {
     [`{{ data${' | escape'.repeat(400)} }}`, '&'.repeat(1000)],
     [`{{ data${' | url_encode'.repeat(300)} }}`, '%'.repeat(1000)],
     [`{{ data${' | sort | reverse'.repeat(200)} }}`, numbers],
-    ['{{ data | strip_html }}', '<script'.repeat(200_000)],
-    ['{{ data | strip_html }}', '<!--<style'.repeat(200_000)],
+    ['{{ data | strip_html }}', '<script>'.repeat(200_000)],
+    ['{{ data | strip_html }}', '<!--><style>'.repeat(100_000)],
     ["{{ data | pad_left: 5000000, 'x' | append: data | append: data }}", megabytes],
     ['{{ data | alias_preserve_length }}', megabytes],
     ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB)],
@@ -220,6 +221,23 @@ describe('costly expressions end soon', () => {
       assert.ok(user + system < 1_000_000, `it took ${(user + system) / 1000} ms`)
     })
   }
+})
+
+test('a result may have EXPRESSION_RESULT_CHARS_MAX characters and no more', () => {
+  const max = EXPRESSION_RESULT_CHARS_MAX
+  const tooLarge = { name: 'FilterError', reason: 'result_too_large' }
+  const most = {
+    text: 'x'.repeat(max - 1),
+    few: 'x'.repeat(max / 8),
+    one: ['x'.repeat(Math.floor(max * 0.36))],
+  }
+  assert.equal((valueOf("{{ data.text | append: 'x' }}", most) as string).length, max)
+  assert.throws(() => valueOf("{{ data.text | append: 'xx' }}", most), tooLarge)
+  assert.equal((valueOf('{{ data.text }}x', most) as string).length, max)
+  assert.throws(() => valueOf('{{ data.text }}xx', most), tooLarge)
+  assert.throws(() => valueOf("{{ data.few | replace: 'x', '0123456789' }}", most), tooLarge)
+  const thrice = '{{ data.one | concat: data.one | concat: data.one }}'
+  assert.throws(() => valueOf(thrice, most), tooLarge)
 })
 
 test('applyFilters() applies a chain to a value that no path leads to', () => {

@@ -103,7 +103,7 @@ function queryParameters({ query }: Endpoint, show: Show): JsonObject[] {
   }))
 }
 
-function responsesOf({ answers, permission }: Endpoint, show: Show): JsonObject {
+function responsesOf({ answers }: Endpoint, show: Show): JsonObject {
   const responses: JsonObject = {}
   for (const [status, { description, schema }] of Object.entries(answers)) {
     responses[status] =
@@ -111,11 +111,9 @@ function responsesOf({ answers, permission }: Endpoint, show: Show): JsonObject 
         ? { description }
         : { description, content: { 'application/json': { schema: show(schema) } } }
   }
-  if (permission !== 'public') {
-    responses['default'] = {
-      description: 'An error.',
-      content: { 'application/json': { schema: show(problem) } },
-    }
+  responses['default'] = {
+    description: 'An error.',
+    content: { 'application/json': { schema: show(problem) } },
   }
   return responses
 }

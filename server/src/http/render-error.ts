@@ -52,7 +52,7 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
  * that lies), or null when it is none of those.
  */
 export function refusalOfFramework(error: unknown): ServiceError | null {
-  const status = (error as { statusCode?: unknown }).statusCode
+  const status = (error as { statusCode?: unknown } | null | undefined)?.statusCode
   if (error instanceof ServiceError || typeof status !== 'number') return null
   const options = { cause: error }
   if (status === 413) return new ServiceError('body_too_large', undefined, options)

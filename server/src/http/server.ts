@@ -316,7 +316,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   const refusal = refusalOfFramework(error) ?? error
   const { status, body } = renderError(refusal)
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
-  if (status >= 500) request.fault = error
+  if (status >= 500) request.fault = error ?? new Error('Something threw nothing')
   if (status === 503) reply.header('retry-after', '1')
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 413 || status === 431 || status === 408) reply.header('connection', 'close')

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { routes } from '../../src/routes.ts'
+import { STILL_SETTINGS } from '../kit/still-vault.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes({ tokens: { tokensMax: 1, privacyShown: false }, version: '' })
+const ROUTES = routes(STILL_SETTINGS)
 const ORIGIN = 'https://shop.example'
 const EXPOSED = 'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After'
 /** What the browser clients send beside what every browser may. */

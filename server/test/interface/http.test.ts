@@ -8,10 +8,10 @@ import {
   TRACE_ID_CHARS_MAX,
 } from '../../src/base/limits.ts'
 import { routes } from '../../src/routes.ts'
-import type { CallOptions, Method, Reply } from '../kit/still-vault.ts'
+import { STILL_SETTINGS, type CallOptions, type Method, type Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes({ tokens: { tokensMax: 1, privacyShown: false }, version: '' })
+const ROUTES = routes(STILL_SETTINGS)
 
 function problem(status: number, title: string, code: string, detail: string): JsonObject {
   return { title, status, detail, code }

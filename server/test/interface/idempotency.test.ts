@@ -3,7 +3,13 @@ import { describe, test } from 'node:test'
 import { createApp } from '../../src/app.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_LIFETIME_MS } from '../../src/base/limits.ts'
-import type { CallOptions, Method, Reply, StillVaultOptions } from '../kit/still-vault.ts'
+import {
+  STILL_SETTINGS,
+  type CallOptions,
+  type Method,
+  type Reply,
+  type StillVaultOptions,
+} from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, type TokenStage } from '../kit/token-stage.ts'
 
 /** Calls with an idempotency key. */
@@ -233,11 +239,7 @@ describe('a request whose twin is still being worked on', () => {
         return { ...world, store: { ...world.store, answers: { ...answers, find } } }
       },
     })
-    const elsewhere = createApp(stage.vault.world, {
-      version: '0.0.0',
-      corsOrigins: '*',
-      tokens: { tokensMax: 100, privacyShown: false },
-    })
+    const elsewhere = createApp(stage.vault.world, STILL_SETTINGS)
     race = async () => {
       const reply = await elsewhere.inject({
         method: 'POST',

@@ -6,7 +6,7 @@
 export function withLuhnDigit(digits: string): string {
   // Doubled and its digits added, 0 to 9 become these.
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
-  const sum = [...digits]
+  const sum = Array.from(digits)
     .toReversed()
     .reduce((all, it, at) => all + (at % 2 === 0 ? doubled[Number(it)]! : Number(it)), 0)
   return digits + String((10 - (sum % 10)) % 10)

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { setUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
-import { createApp } from '../../src/app.ts'
+import { createApp, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Store } from '../../src/world/store.ts'
@@ -56,6 +56,13 @@ export interface StillVaultOptions {
   readonly change?: (world: StillWorld) => World
 }
 
+/** What the operator of a still vault set, unless a test says otherwise. */
+export const STILL_SETTINGS: AppSettings = {
+  version: '0.0.0',
+  corsOrigins: '*',
+  tokens: { tokensMax: 100, privacyShown: false },
+}
+
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
   const still = stillWorld(settled(new MemoryStore(), options.settings))
@@ -63,9 +70,12 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   const world: StillWorld = { ...still, keyring }
   const first = await setUp(world, keyProvider, { name: 'first', plan: 'enterprise' })
   const app = createApp(options.change?.(world) ?? world, {
-    version: '0.0.0',
-    corsOrigins: options.corsOrigins ?? '*',
-    tokens: { tokensMax: options.tokensMax ?? 100, privacyShown: options.privacyShown ?? false },
+    ...STILL_SETTINGS,
+    corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
+    tokens: {
+      tokensMax: options.tokensMax ?? STILL_SETTINGS.tokens.tokensMax,
+      privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,
+    },
   })
   return {
     world,

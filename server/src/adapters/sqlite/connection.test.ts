@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { StoredApplication } from '../../world/store.ts'
 import { expectPragma, openConnection } from './connection.ts'
-import { TENANT, freshFolder, openStore } from './store-kit.ts'
+import { TENANT, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 
 test('openConnection() flushes every commit, whether it writes or reads', (t) => {
   const path = join(freshFolder(t), 'a.db')

@@ -6,14 +6,15 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
   TENANT,
+  countIn,
   faultAt,
   freshFolder,
   idsNumbered,
   insertNumbered,
   openStore,
-} from './store-kit.ts'
+} from '../../../test/kit/sqlite-kit.ts'
 
-const CHILD = fileURLToPath(new URL('./crash-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('../../../test/kit/sqlite-child.ts', import.meta.url))
 
 /** The child's batches: the one token, four slices of the thousand, the step that shows them. */
 const LAST = 6
@@ -27,7 +28,7 @@ describe('a killed process', () => {
     ['staged', 4, 1, 1],
     ['committing', LAST, 1, 1],
     ['committed', LAST, 1, 1001],
-    ['replied', LAST, 1, 1001],
+    ['replying', LAST, 1, 1001],
   ] as const) {
     test(`leaves nothing half: ${point}, time ${at}, leaves ${found} tokens`, async (t) => {
       const folder = freshFolder(t)
@@ -73,10 +74,3 @@ describe('a killed process', () => {
     assert.equal(units.length, 2)
   })
 })
-
-function countIn(folder: string, table: string): unknown {
-  const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()
-  db.close()
-  return row?.count
-}

@@ -3,12 +3,13 @@ import { test } from 'node:test'
 import { SqliteStore } from './sqlite-store.ts'
 import {
   TENANT,
+  countIn,
   faultAt,
   freshFolder,
   idsNumbered,
   insertNumbered,
   openStore,
-} from './store-kit.ts'
+} from '../../../test/kit/sqlite-kit.ts'
 
 /** Result codes of SQLite. Source: sqlite.org/rescode.html. */
 const IO_ERROR = 10
@@ -91,6 +92,18 @@ test('a commit that cannot be packed is rejected alone', async (t) => {
     ['fulfilled', 'rejected', 'fulfilled'],
   )
   assert.equal((await store.tokens.find(TENANT, idsNumbered(0, 3))).length, 2)
+})
+
+test('a long list that is refused leaves nothing in the file', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await store.commit(TENANT, [insertNumbered(900, 901)])
+  const conflict = await store.commit(TENANT, [insertNumbered(0, 1000)])
+  assert.equal(conflict?.kind, 'token-id-taken')
+  await store.close()
+  assert.equal(countIn(folder, 'tokens'), 1)
+  assert.equal(countIn(folder, 'token_indexes'), 1)
+  assert.equal(countIn(folder, 'units'), 0)
 })
 
 test('short commits overtake a long list', async (t) => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { freshFolder, openStore } from './store-kit.ts'
+import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 
 test('schema.sql says what the migrations make', () => {
   const db = new DatabaseSync(':memory:')

@@ -31,13 +31,12 @@ export interface SqliteOptions {
 }
 
 /** The page cache of the connection that reads. */
-const CACHE_KIB = 4 * 1024
+const CACHE_KIB = 2 * 1024
 
 /**
  * Everything in one SQLite file: the store for one process.
  *
  * One thread writes, in shared commits; reads are point look-ups, too short to be worth another thread.
- * Decision 0002.
  */
 export class SqliteStore implements Store {
   readonly tenants: TenantReader

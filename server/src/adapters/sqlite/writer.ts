@@ -22,7 +22,7 @@ export interface WriterReply extends BatchResult {
 }
 
 /** The page cache of the connection that writes. */
-const CACHE_KIB = 8 * 1024
+const CACHE_KIB = 4 * 1024
 
 const { databasePath, probe: probeUrl }: WriterData = workerData
 const port = parentPort!

@@ -29,7 +29,6 @@ export const aliasFilters: Readonly<Record<string, Filter>> = {
         const total = characters.reduce((sum, it) => (isSeparator(it) ? sum : sum + 1), 0)
         const first = bin ? binLengthOf(characters) : 0
         const end = last4 ? total - 4 : total
-        if (end < first) throw new FilterError('value_shown')
         let place = 0
         const alphabets = characters.map((it) => {
           if (isSeparator(it)) return null

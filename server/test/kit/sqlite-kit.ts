@@ -1,11 +1,12 @@
-/** What the tests of this folder share: folders that vanish, tokens in numbers, probes. */
+/** What the tests of the SQLite store share: folders that vanish, tokens in numbers, probes. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
-import type { Change, StoredToken } from '../../world/store.ts'
-import type { ProbePoint } from './run-batch.ts'
-import { SqliteStore, type SqliteOptions } from './sqlite-store.ts'
+import type { Change, StoredToken } from '../../src/world/store.ts'
+import type { ProbePoint } from '../../src/adapters/sqlite/run-batch.ts'
+import { SqliteStore, type SqliteOptions } from '../../src/adapters/sqlite/sqlite-store.ts'
 
 export const TENANT = '00000000-0000-4000-8000-00000000000a'
 
@@ -23,9 +24,9 @@ export async function openStore(t: TestContext, options: SqliteOptions): Promise
   return store
 }
 
-/** Returns the address of a probe that kills or fails at a point; see faulty-probe.ts. */
+/** Returns the address of a probe that kills or fails at a point; see sqlite-fault.probe.ts. */
 export function faultAt(point: ProbePoint, at: number, action: 'kill' | number): URL {
-  return new URL(`./faulty-probe.ts?point=${point}&at=${at}&do=${action}`, import.meta.url)
+  return new URL(`./sqlite-fault.probe.ts?point=${point}&at=${at}&do=${action}`, import.meta.url)
 }
 
 export function insertNumbered(from: number, to: number): Change {
@@ -35,6 +36,14 @@ export function insertNumbered(from: number, to: number): Change {
 
 export function idsNumbered(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, n) => idNumbered(from + n))
+}
+
+/** Returns how many rows a table has, in a folder that no store has open. */
+export function countIn(folder: string, table: string): unknown {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()
+  db.close()
+  return row?.count
 }
 
 function tokenNumbered(n: number): StoredToken {

@@ -3,7 +3,7 @@
  * when the write path comes to that point for the third time; a number fails there instead, as SQLite
  * does with that result code.
  */
-import type { ProbePoint } from './run-batch.ts'
+import type { ProbePoint } from '../../src/adapters/sqlite/run-batch.ts'
 
 const { searchParams } = new URL(import.meta.url)
 const action = searchParams.get('do')

@@ -1,6 +1,6 @@
 /** Commits one token, says so, then 1,000 at once; the probe it is given decides how far it comes. */
-import { SqliteStore } from './sqlite-store.ts'
-import { TENANT, insertNumbered } from './store-kit.ts'
+import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import { TENANT, insertNumbered } from './sqlite-kit.ts'
 
 const [folder, probe] = process.argv.slice(2)
 const store = await SqliteStore.open({ folder: folder!, probe: new URL(probe!) })

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { z } from 'zod'
+import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
+import type { Caller, Permission, Plan } from '../base/access.ts'
+import type { JsonObject } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import {
+  created,
+  noContent,
+  ok,
+  type Answer,
+  type Endpoint,
+  type EndpointRequest,
+} from './endpoint.ts'
+import { createServer, type Doorkeeper } from './server.ts'
+
+/** An operation of no consequence, with what a test wants of it. */
+function operation(record: Partial<Endpoint> = {}): Endpoint {
+  return {
+    method: 'POST',
+    path: '/things',
+    summary: 'Nothing in particular',
+    permission: 'token:create',
+    answers: {},
+    handle: async () => ok({ done: true }),
+    ...record,
+  }
+}
+
+interface Stage {
+  readonly world: StillWorld
+  readonly asked: EndpointRequest[]
+  readonly ask: (options?: Asking) => Promise<{ status: number; body: string; headers: JsonObject }>
+}
+
+interface Asking {
+  readonly method?: Endpoint['method']
+  readonly url?: string
+  readonly headers?: Record<string, string>
+  readonly payload?: string
+}
+
+interface Staging {
+  readonly plan?: Plan
+  readonly permissions?: readonly Permission[]
+  readonly doorkeeper?: Partial<Doorkeeper>
+}
+
+/** A server of one operation whose doorkeeper knows everybody. */
+function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Staging = {}): Stage {
+  const world = stillWorld()
+  const asked: EndpointRequest[] = []
+  const endpoint = operation(record)
+  const server = createServer({
+    world,
+    corsOrigins: '*',
+    endpoints: [
+      {
+        ...endpoint,
+        handle: async (request) => {
+          asked.push(request)
+          return await endpoint.handle(request)
+        },
+      },
+    ],
+    doorkeeper: {
+      identify: (key) => {
+        if (key === undefined) throw new ServiceError('key_missing')
+        return callerWith({
+          plan: plan ?? 'enterprise',
+          permissions: permissions ?? ['token:create'],
+        })
+      },
+      mayAnywhere: (caller, permission) => caller.permissions.includes(permission),
+      replay: async () => null,
+      remember: async () => {},
+      ...doorkeeper,
+    },
+  })
+  return {
+    world,
+    asked,
+    ask: async ({ method = endpoint.method, url = '/things', headers = {}, payload } = {}) => {
+      const reply = await server.inject({
+        method,
+        url,
+        headers: { 'bt-api-key': 'key', ...headers },
+        ...(payload === undefined ? {} : { payload }),
+      })
+      return { status: reply.statusCode, body: reply.payload, headers: reply.headers as JsonObject }
+    },
+  }
+}
+
+const JSON_BODY = { contentType: 'application/json', schema: z.any() } as const
+const PATCH_BODY = { contentType: 'application/merge-patch+json', schema: z.any() } as const
+const code = (body: string): unknown => (JSON.parse(body) as JsonObject)['code']
+
+describe('an operation for the enterprise plan', () => {
+  for (const [plan, status] of [
+    ['enterprise', 200],
+    ['standard', 403],
+  ] as const) {
+    test(`answers a tenant on the ${plan} plan with ${status}`, async () => {
+      const { ask, asked } = stage({ plan: 'enterprise' }, { plan })
+      const reply = await ask()
+      assert.equal(reply.status, status)
+      assert.equal(asked.length, status === 200 ? 1 : 0)
+      if (status === 403) {
+        assert.equal(code(reply.body), 'plan_insufficient')
+        assert.match(reply.body, /enterprise plan/)
+      }
+    })
+  }
+
+  test('asks for the permission before the plan', async () => {
+    const { ask } = stage({ plan: 'enterprise' }, { plan: 'standard', permissions: [] })
+    assert.equal(code((await ask()).body), 'permission_missing')
+  })
+
+  test('is open to the standard plan when it is for every plan', async () => {
+    assert.equal((await stage({}, { plan: 'standard' }).ask()).status, 200)
+  })
+})
+
+describe('an operation that takes a merge patch', () => {
+  for (const [type, status] of [
+    ['application/merge-patch+json', 204],
+    ['Application/Merge-Patch+JSON; charset=utf-8', 204],
+    ['application/json', 415],
+    ['application/json-patch+json', 415],
+    ['text/plain', 415],
+    [undefined, 415],
+  ] as const) {
+    test(`answers ${type ?? 'no content type'} with ${status}`, async () => {
+      const { ask, asked } = stage({
+        method: 'PATCH',
+        body: PATCH_BODY,
+        handle: async () => noContent(),
+      })
+      const headers = type === undefined ? {} : { 'content-type': type }
+      const reply = await ask({ headers, payload: '{}' })
+      assert.equal(reply.status, status)
+      assert.equal(asked.length, status === 204 ? 1 : 0)
+    })
+  }
+})
+
+describe('a request', () => {
+  test('reaches the operation with its parameters, query and body', async () => {
+    const { ask, asked } = stage({ path: '/things/:id/parts/:partId', body: JSON_BODY })
+    await ask({
+      url: '/things/a%20b@c/parts/%C3%BC?x=1&x=2&y&z=%20&__proto__=3',
+      headers: { 'content-type': 'application/json', 'bt-transaction-id': 'tx' },
+      payload: '{"a":1}',
+    })
+    const [request] = asked
+    assert.deepEqual({ ...request!.params }, { id: 'a b@c', partId: 'ü' })
+    assert.deepEqual(
+      [...request!.query],
+      [
+        ['x', ['1', '2']],
+        ['y', ['']],
+        ['z', [' ']],
+        ['__proto__', ['3']],
+      ],
+    )
+    assert.deepEqual(request!.body, { a: 1 })
+    assert.equal(request!.transactionId, 'tx')
+  })
+
+  test('reaches the operation with a caller of its own, decisions and all', async () => {
+    const { ask, asked } = stage({})
+    await ask({ headers: { 'bt-trace-id': 'one' } })
+    await ask({ headers: { 'bt-trace-id': 'two' } })
+    const [one, two] = asked.map((it) => it.caller) as [Caller, Caller]
+    assert.notEqual(one, two)
+    assert.notEqual(one.decisions, two.decisions)
+    assert.deepEqual([one.traceId, two.traceId], ['one', 'two'])
+  })
+
+  test('reaches the operation without a body where that is allowed', async () => {
+    const { ask, asked } = stage({ body: { ...JSON_BODY, optional: true } })
+    assert.equal((await ask()).status, 200)
+    assert.equal(asked[0]!.body, undefined)
+  })
+
+  test('that nobody may make is recorded as denied', async () => {
+    const { ask, world } = stage({}, { permissions: [] })
+    await ask()
+    const [event, fields] = world.logged.at(-1) as [string, JsonObject]
+    assert.equal(event, 'request')
+    assert.deepEqual(fields['decisions'], ['denied token:create on -'])
+  })
+
+  test('is logged by the pattern of its path: what stands in it may be somebody’s data', async () => {
+    const { ask, world } = stage({ path: '/things/:id' })
+    await ask({ url: '/things/4242424242424242?card=4242424242424242' })
+    const [, fields] = world.logged.at(-1) as [string, JsonObject]
+    assert.equal(fields['route'], '/things/:id')
+    assert.ok(!JSON.stringify(world.logged).includes('4242'))
+  })
+
+  test('to a public operation needs no key and belongs to nobody', async () => {
+    const { ask, asked } = stage({ permission: 'public' })
+    assert.equal((await ask({ headers: { 'bt-api-key': '' } })).status, 200)
+    assert.equal(asked[0]!.caller.tenantId, '')
+    assert.deepEqual(asked[0]!.caller.permissions, [])
+  })
+})
+
+describe('an answer', () => {
+  const answers: [name: string, answer: Answer, status: number, body: string][] = [
+    ['with a body', ok({ a: [1] }), 200, '{"a":[1]}'],
+    ['that is a text', ok('x'), 200, '"x"'],
+    ['without a body', { status: 200 }, 200, ''],
+    ['of 204', noContent(), 204, ''],
+    ['of 202 without a body', { status: 202 }, 202, ''],
+  ]
+  for (const [name, answer, status, body] of answers) {
+    test(`${name} is sent as it is`, async () => {
+      const reply = await stage({ handle: async () => answer }).ask()
+      assert.equal(reply.status, status)
+      assert.equal(reply.body, body)
+      if (body === '') assert.equal(reply.headers['content-type'], undefined)
+      else assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
+      if (status !== 204)
+        assert.equal(reply.headers['content-length'], String(Buffer.byteLength(body)))
+    })
+  }
+
+  test('of 201 says where the new thing is', async () => {
+    const { ask } = stage({ handle: async () => created({}, '/things/a%20b') })
+    const reply = await ask({ headers: { host: 'vault.example' } })
+    assert.equal(reply.headers['location'], 'http://vault.example/things/a%20b')
+  })
+})
+
+describe('with an idempotency key', () => {
+  const headers = { 'bt-idempotency-key': 'once' }
+
+  test('an answer that no commit remembered is remembered by the doorkeeper, others are not', async () => {
+    const remembered: number[] = []
+    const remember = async (_caller: Caller, { status }: Answer): Promise<void> =>
+      void remembered.push(status)
+    const handle = async ({ caller }: EndpointRequest): Promise<Answer> => {
+      if (caller.traceId === 'committed') caller.replay!.remembered = true
+      return noContent()
+    }
+    const { ask } = stage({ handle }, { doorkeeper: { remember } })
+    await ask({ headers: { ...headers, 'bt-trace-id': 'committed' } })
+    assert.deepEqual(remembered, [])
+    await ask({ headers })
+    assert.deepEqual(remembered, [204])
+    await ask()
+    assert.deepEqual(remembered, [204])
+  })
+
+  test('the work is not done when there is an answer already', async () => {
+    const replay = async (): Promise<Answer> => created({ first: true }, '/things/1')
+    const { ask, asked } = stage({}, { doorkeeper: { replay } })
+    const reply = await ask({ headers })
+    assert.deepEqual([reply.status, reply.body], [201, '{"first":true}'])
+    assert.deepEqual(asked, [])
+  })
+
+  for (const method of ['GET', 'DELETE'] as const) {
+    test(`${method} is done each time`, async () => {
+      const replay = async (): Promise<Answer> => assert.fail('nobody asks')
+      const { ask, asked } = stage({ method }, { doorkeeper: { replay } })
+      await ask({ headers })
+      await ask({ headers })
+      assert.equal(asked.length, 2)
+      assert.equal(asked[0]!.caller.replay, null)
+    })
+  }
+
+  test('after a failure the work may be tried again', async () => {
+    let fails = true
+    const handle = async (): Promise<Answer> => {
+      if (fails) throw new Error('no')
+      return ok({})
+    }
+    const { ask } = stage({ handle })
+    assert.equal((await ask({ headers })).status, 500)
+    fails = false
+    assert.equal((await ask({ headers })).status, 200)
+  })
+})
+
+describe('a fault', () => {
+  for (const thrown of [
+    new Error('4242424242424242'),
+    'text 4242424242424242',
+    null,
+    { statusCode: 200 },
+  ]) {
+    test(`is 500 and says nothing of itself: ${thrown === null ? 'null' : typeof thrown}`, async () => {
+      const handle = async (): Promise<Answer> => {
+        throw thrown
+      }
+      const { ask, world } = stage({ handle })
+      const reply = await ask()
+      assert.equal(reply.status, 500)
+      assert.deepEqual(Object.keys(JSON.parse(reply.body) as JsonObject), [
+        'title',
+        'status',
+        'detail',
+      ])
+      assert.ok(!reply.body.includes('4242'))
+      const [event, error] = world.logged.at(-1) as [string, unknown]
+      assert.equal(event, 'request_failed')
+      if (thrown === null) assert.ok(error instanceof Error)
+      else assert.equal(error, thrown)
+    })
+  }
+})

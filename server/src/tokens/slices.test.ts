@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { SLICE_MS_MAX } from '../base/limits.ts'
+import { inSlices } from './slices.ts'
+
+/** A clock that moves by `stepMs` with each piece of work, and counts the turns it gave to others. */
+function workingClock(stepMs: number) {
+  let elapsed = 0
+  let yields = 0
+  return {
+    clock: {
+      now: () => 0,
+      elapsed: () => elapsed,
+      yield: async () => {
+        yields += 1
+        elapsed += 1000
+      },
+    },
+    work: () => void (elapsed += stepMs),
+    yields: () => yields,
+  }
+}
+
+describe('inSlices()', () => {
+  test('does the work in order, once each', async () => {
+    for (const count of [0, 1, 7, 8, 9, 1000]) {
+      const { clock, work } = workingClock(SLICE_MS_MAX)
+      const done: number[] = []
+      await inSlices(clock, count, (index) => {
+        work()
+        done.push(index)
+      })
+      assert.deepEqual(done, Array.from(Array(count).keys()))
+    }
+  })
+
+  test('waits for work that takes its time before the next', async () => {
+    const { clock } = workingClock(0)
+    const done: string[] = []
+    await inSlices(clock, 3, async (index) => {
+      done.push(`begin ${index}`)
+      await Promise.resolve()
+      done.push(`end ${index}`)
+    })
+    assert.deepEqual(done, ['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
+  })
+
+  test('gives others a turn every half a millisecond, and lets none of them count as its own', async () => {
+    const { clock, work, yields } = workingClock(SLICE_MS_MAX / 16)
+    await inSlices(clock, 1600, work)
+    assert.equal(yields(), 100)
+  })
+
+  test('holds the event loop for no more than that and a few pieces of work', async () => {
+    const { clock, work } = workingClock(SLICE_MS_MAX / 3)
+    let since = clock.elapsed()
+    let longest = 0
+    const turning = {
+      ...clock,
+      yield: async () => {
+        longest = Math.max(longest, clock.elapsed() - since)
+        await clock.yield()
+        since = clock.elapsed()
+      },
+    }
+    await inSlices(turning, 1000, work)
+    assert.ok(longest > 0 && longest < SLICE_MS_MAX * 4, `${longest} ms`)
+  })
+
+  test('gives nobody a turn when there is little to do', async () => {
+    const { clock, work, yields } = workingClock(SLICE_MS_MAX / 1000)
+    await inSlices(clock, 800, work)
+    assert.equal(yields(), 0)
+  })
+
+  test('stops where the work throws, and rejects with that', async () => {
+    const { clock } = workingClock(0)
+    const done: number[] = []
+    const failing = inSlices(clock, 10, (index) => {
+      if (index === 4) throw new Error('enough')
+      done.push(index)
+    })
+    await assert.rejects(failing, /enough/)
+    assert.deepEqual(done, [0, 1, 2, 3])
+  })
+})

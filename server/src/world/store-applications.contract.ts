@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Change, Store } from './store.ts'
+import {
+  NOW,
+  OTHER,
+  TENANT,
+  application,
+  everything,
+  hash,
+  key,
+  opened,
+  succeed,
+  tenant,
+  type Open,
+  uuid,
+} from './store-kit.contract.ts'
+
+export function applicationContract(name: string, open: Open): void {
+  describe(`Store contract: ${name}: applications`, () => {
+    test('an application comes back exactly as stored, and as updated', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [{ kind: 'insert-application', application: application(1) }])
+      assert.deepEqual(await store.applications.find(TENANT, uuid(1)), application(1))
+
+      const updated = application(1, {
+        name: 'é \u{1F511}',
+        type: 'management',
+        permissions: [],
+        rules: [],
+        expiresAt: NOW + 1,
+        modifiedBy: uuid(9),
+        modifiedAt: NOW,
+      })
+      await succeed(store, TENANT, [{ kind: 'update-application', application: updated }])
+      assert.deepEqual(await store.applications.find(TENANT, uuid(1)), updated)
+    })
+
+    test('what is another tenant’s is absent', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, OTHER, everything(1))
+      assert.equal(await store.applications.find(TENANT, uuid(1)), null)
+      assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [])
+      assert.deepEqual(await store.applications.list(TENANT, {}, { page: 1, size: 9 }), NONE)
+      for (const change of [
+        { kind: 'update-application', application: application(1) },
+        { kind: 'delete-application', id: uuid(1) },
+        { kind: 'insert-application-key', key: key(7, 1) },
+        { kind: 'delete-application-key', applicationId: uuid(1), id: uuid(1) },
+      ] satisfies Change[]) {
+        assert.deepEqual(await store.commit(TENANT, [change]), { kind: 'absent' }, change.kind)
+      }
+      assert.deepEqual(await store.applications.find(OTHER, uuid(1)), application(1))
+      assert.deepEqual(await store.applications.keys(OTHER, uuid(1)), [key(1, 1)])
+    })
+
+    test('deleting an application takes its keys along, and no others', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, everything(1))
+      await succeed(store, TENANT, [
+        { kind: 'insert-application', application: application(2) },
+        { kind: 'insert-application-key', key: key(2, 2) },
+        { kind: 'delete-application', id: uuid(1) },
+      ])
+      assert.equal(await store.applications.find(TENANT, uuid(1)), null)
+      assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [])
+      assert.equal(await store.applications.findByKeyHash(hash(uuid(1))), null)
+      assert.deepEqual(await store.applications.keys(TENANT, uuid(2)), [key(2, 2)])
+      const again: Change[] = [{ kind: 'delete-application', id: uuid(1) }]
+      assert.deepEqual(await store.commit(TENANT, again), { kind: 'absent' })
+    })
+
+    test('keys() are listed oldest first', async (t) => {
+      const store = await opened(t, open)
+      const keys = [3, 1, 2].map((n) => ({ ...key(n, 1), createdAt: NOW + n }))
+      await succeed(store, TENANT, [
+        { kind: 'insert-application', application: application(1) },
+        ...keys.map((key): Change => ({ kind: 'insert-application-key', key })),
+      ])
+      const listed = await store.applications.keys(TENANT, uuid(1))
+      assert.deepEqual(
+        listed.map((it) => it.id),
+        [uuid(1), uuid(2), uuid(3)],
+      )
+      assert.deepEqual(listed[0], keys[1])
+    })
+
+    test('a key is deleted only by the application it belongs to', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, everything(1))
+      await succeed(store, TENANT, [{ kind: 'insert-application', application: application(2) }])
+      const change = {
+        kind: 'delete-application-key',
+        applicationId: uuid(2),
+        id: uuid(1),
+      } as const
+      assert.deepEqual(await store.commit(TENANT, [change]), { kind: 'absent' })
+      await succeed(store, TENANT, [{ ...change, applicationId: uuid(1) }])
+      assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [])
+    })
+
+    test('findByKeyHash() finds the holder in whatever tenant, as it is now', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      const holder = { tenant: tenant(2), application: application(2), keyId: uuid(2) }
+      assert.deepEqual(await store.applications.findByKeyHash(hash(uuid(2))), holder)
+      assert.equal(await store.applications.findByKeyHash(hash(uuid(3))), null)
+
+      const renamed = application(2, { name: 'renamed' })
+      await succeed(store, uuid(2), [{ kind: 'update-application', application: renamed }])
+      const found = await store.applications.findByKeyHash(hash(uuid(2)))
+      assert.deepEqual(found, { ...holder, application: renamed })
+
+      await succeed(store, uuid(2), [
+        { kind: 'delete-application-key', applicationId: uuid(2), id: uuid(2) },
+      ])
+      assert.equal(await store.applications.findByKeyHash(hash(uuid(2))), null)
+    })
+
+    test('list() is newest first, in pages, with the total of all that match', async (t) => {
+      const store = await opened(t, open)
+      const order = [4, 1, 5, 2, 3]
+      await succeed(store, TENANT, order.map(insertApplication))
+      const page = async (page: number, size: number) => {
+        const { total, items } = await store.applications.list(TENANT, {}, { page, size })
+        return [total, ...items.map((it) => it.name)]
+      }
+      assert.deepEqual(await page(1, 2), [5, 'application 5', 'application 4'])
+      assert.deepEqual(await page(2, 2), [5, 'application 3', 'application 2'])
+      assert.deepEqual(await page(3, 2), [5, 'application 1'])
+      assert.deepEqual(await page(4, 2), [5])
+      const whole = await store.applications.list(TENANT, {}, { page: 1, size: 100 })
+      assert.deepEqual(whole.items[0], application(5, { createdAt: NOW + 5 }))
+    })
+
+    test('list() breaks ties of time by id', async (t) => {
+      const store = await opened(t, open)
+      const changes = [2, 3, 1].map((n): Change => {
+        return { kind: 'insert-application', application: application(n) }
+      })
+      await succeed(store, TENANT, changes)
+      const { items } = await store.applications.list(TENANT, {}, { page: 1, size: 9 })
+      assert.deepEqual(
+        items.map((it) => it.id),
+        [uuid(3), uuid(2), uuid(1)],
+      )
+    })
+
+    test('list() filters by ids and types where they are given', async (t) => {
+      const store = await opened(t, open)
+      const types = ['private', 'public', 'management', 'public'] as const
+      await succeed(
+        store,
+        TENANT,
+        types.map((type, n) => {
+          return { kind: 'insert-application', application: application(n, { type }) }
+        }),
+      )
+      const listed = async (filter: Parameters<Store['applications']['list']>[1]) => {
+        const page = await store.applications.list(TENANT, filter, { page: 1, size: 9 })
+        assert.equal(page.total, page.items.length)
+        return page.items.map((it) => it.id)
+      }
+      assert.deepEqual(await listed({ types: ['public'] }), [uuid(3), uuid(1)])
+      const ids = [uuid(1), uuid(2), uuid(7), "x' or 1=1 --"]
+      assert.deepEqual(await listed({ ids }), [uuid(2), uuid(1)])
+      assert.deepEqual(await listed({ ids, types: ['management', 'private'] }), [uuid(2)])
+      assert.deepEqual(await listed({ ids: [] }), [])
+      assert.deepEqual(await listed({ types: [] }), [])
+    })
+  })
+}
+
+const NONE = { total: 0, items: [] }
+
+function insertApplication(n: number): Change {
+  return { kind: 'insert-application', application: application(n, { createdAt: NOW + n }) }
+}

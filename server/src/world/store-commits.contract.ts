@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Change, Conflict } from './store.ts'
+import {
+  FRESH,
+  KEYS,
+  NOW,
+  TENANT,
+  answer,
+  application,
+  bytes,
+  everything,
+  hash,
+  idsFound,
+  insert,
+  key,
+  opened,
+  range,
+  stored,
+  succeed,
+  taken,
+  tenant,
+  token,
+  uuid,
+  type Open,
+} from './store-kit.contract.ts'
+
+export function commitContract(name: string, open: Open): void {
+  describe(`Store contract: ${name}: commit()`, () => {
+    for (const [kind, conflicting] of Object.entries(CONFLICTING)) {
+      test(`changes nothing when its last change meets ${kind}`, async (t) => {
+        const store = await opened(t, open)
+        await succeed(store, TENANT, everything(1))
+        assert.equal((await store.commit(TENANT, [...fresh(), conflicting]))?.kind, kind)
+
+        assert.equal(await store.applications.find(TENANT, FRESH), null)
+        assert.equal(await store.applications.findByKeyHash(hash(FRESH)), null)
+        assert.deepEqual(await store.tokens.find(TENANT, [FRESH]), [])
+        assert.equal(await store.tokens.findByFingerprint(TENANT, 'card', FRESH, NOW), null)
+        assert.equal(await store.answers.find(TENANT, FRESH, NOW), null)
+        assert.deepEqual(await store.applications.find(TENANT, uuid(1)), application(1))
+        assert.equal(await store.tenants.count(), 1)
+        // And what it would have made can still be made.
+        await succeed(store, TENANT, fresh())
+      })
+    }
+
+    test('changes nothing when its first change meets a conflict', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(token(1))])
+      const changes = [insert(token(1)), insert(token(2))]
+      assert.deepEqual(await store.commit(TENANT, changes), taken(uuid(1)))
+      assert.deepEqual(await store.tokens.find(TENANT, [uuid(2)]), [])
+    })
+
+    test('makes its changes in order', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [
+        { kind: 'insert-application', application: application(1) },
+        { kind: 'insert-application-key', key: key(1, 1) },
+        { kind: 'update-application', application: application(1, { name: 'renamed' }) },
+        { kind: 'delete-application-key', applicationId: uuid(1), id: uuid(1) },
+        { kind: 'insert-application-key', key: key(2, 1) },
+      ])
+      assert.equal((await store.applications.find(TENANT, uuid(1)))?.name, 'renamed')
+      assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [key(2, 1)])
+    })
+
+    test('does nothing, gladly, when there is nothing to do', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [])
+      await succeed(store, TENANT, [insert()])
+    })
+
+    test('answers each of many commits in flight by itself', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(token(3), token(14))])
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, (_, n) =>
+          store.commit(TENANT, [insert(token(n)), insert(token(n + 1000))]),
+        ),
+      )
+      const refused = outcomes.flatMap((it, n) => (it === null ? [] : [n]))
+      assert.deepEqual(refused, [3, 14])
+      assert.deepEqual(await idsFound(store, TENANT, [1003, 1014]), [])
+      assert.equal((await idsFound(store, TENANT, range(1000, 1200))).length, 198)
+    })
+
+    test('rejects after close()', async () => {
+      const store = await open()
+      await store.close()
+      await assert.rejects(store.commit(TENANT, [insert(token(1))]))
+      await assert.rejects(store.check())
+    })
+
+    test('is waited for by close()', async () => {
+      const store = await open()
+      const commit = store.commit(TENANT, [insert(...range(0, 600).map((n) => token(n)))])
+      await store.close()
+      assert.equal(await commit, null)
+    })
+  })
+
+  describe(`Store contract: ${name}: check()`, () => {
+    test('resolves when the store can read and write', async (t) => {
+      const store = await opened(t, open)
+      await Promise.all([store.check(), store.check()])
+      await store.check()
+    })
+  })
+}
+
+/** Changes that cannot be made after everything(1), by what they meet. */
+const CONFLICTING: Record<Conflict['kind'], Change> = {
+  installed: { kind: 'install', rootKey: { id: 'another', check: bytes(1) } },
+  'tenant-taken': { kind: 'insert-tenant', tenant: tenant(1), keys: KEYS },
+  'token-id-taken': insert(token(1)),
+  'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
+  'answer-taken': answer(1),
+  absent: { kind: 'delete-application', id: uuid(2) },
+}
+
+/** Changes that everything(1) does not stand in the way of. */
+function fresh(): Change[] {
+  const own = { id: FRESH, serial: FRESH, fingerprint: FRESH, indexes: [hash(FRESH)] }
+  return [
+    { kind: 'insert-application', application: application(1, { id: FRESH }) },
+    {
+      kind: 'insert-application-key',
+      key: { ...key(1, 1), id: FRESH, applicationId: FRESH, hash: hash(FRESH) },
+    },
+    { kind: 'update-application', application: application(1, { id: FRESH, name: 'changed' }) },
+    insert({ ...token(1), ...own, deduplicate: true }),
+    { kind: 'remember-answer', answer: { ...stored(1), id: FRESH } },
+  ]
+}

@@ -1,0 +1,181 @@
+/** What the parts of the store contract share: numbered things and what happens to them. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
+import type { WrappedTenantKey } from './keyring.ts'
+import type {
+  Change,
+  Conflict,
+  Store,
+  StoredAnswer,
+  StoredApplication,
+  StoredApplicationKey,
+  StoredTenant,
+  StoredToken,
+} from './store.ts'
+
+export type Open = () => Promise<Store>
+
+/** Opens a store and closes it after the test. */
+export async function opened(t: TestContext, open: Open): Promise<Store> {
+  const store = await open()
+  t.after(() => store.close())
+  return store
+}
+
+export const NOW = Date.UTC(2026, 0, 1)
+
+export const EXPIRES = NOW + IDEMPOTENCY_LIFETIME_MS
+
+export const TENANT = uuid(1)
+
+export const OTHER = uuid(0xffff)
+
+export const FRESH = uuid(0xfffe)
+
+export const KEYS: readonly WrappedTenantKey[] = [
+  { purpose: 'enc', version: 1, wrapped: bytes(60), createdAt: NOW },
+  { purpose: 'enc', version: 2, wrapped: bytes(61), createdAt: NOW + 1 },
+  { purpose: 'fp', version: 1, wrapped: bytes(62), createdAt: NOW },
+]
+
+export async function succeed(
+  store: Store,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<void> {
+  assert.equal(await store.commit(tenantId, changes), null)
+}
+
+export async function idsFound(
+  store: Store,
+  tenantId: string,
+  numbers: number[],
+): Promise<string[]> {
+  const found = await store.tokens.find(tenantId, numbers.map(uuid))
+  return found.map((it) => it.id)
+}
+
+/** One of each thing, numbered `n`, the installation first. */
+export function everything(n: number): Change[] {
+  return [
+    { kind: 'install', rootKey: { id: 'root', check: bytes(9) } },
+    { kind: 'insert-tenant', tenant: tenant(n), keys: KEYS },
+    { kind: 'insert-application', application: application(n) },
+    { kind: 'insert-application-key', key: key(n, n) },
+    insert(token(n, { fingerprint: `f ${n}` })),
+    answer(n),
+  ]
+}
+
+export function insert(...tokens: readonly StoredToken[]): Change {
+  return { kind: 'insert-tokens', tokens }
+}
+
+export function answer(n: number): Change {
+  return { kind: 'remember-answer', answer: stored(n) }
+}
+
+export function stored(n: number): StoredAnswer {
+  return { id: `answer ${n}`, status: 200, body: bytes(n), expiresAt: EXPIRES }
+}
+
+export function taken(id: string): Conflict {
+  return { kind: 'token-id-taken', id }
+}
+
+export function tenant(n: number): StoredTenant {
+  return {
+    id: uuid(n),
+    name: `tenant ${n}`,
+    plan: 'enterprise',
+    settings: { fingerprintTokens: true, deduplicateTokens: false },
+    createdBy: 'init',
+    createdAt: NOW,
+    modifiedBy: null,
+    modifiedAt: null,
+  }
+}
+
+export function application(n: number, own: Partial<StoredApplication> = {}): StoredApplication {
+  return {
+    id: uuid(n),
+    name: `application ${n}`,
+    type: 'private',
+    permissions: ['token:create', 'token:use'],
+    rules: [
+      {
+        description: 'Für alle',
+        priority: 1,
+        container: '/pci/high/',
+        transform: 'mask',
+        permissions: ['token:read'],
+      },
+    ],
+    expiresAt: null,
+    createdBy: uuid(99),
+    createdAt: NOW,
+    modifiedBy: null,
+    modifiedAt: null,
+    ...own,
+  }
+}
+
+export function key(n: number, applicationNumber: number): StoredApplicationKey {
+  return {
+    id: uuid(n),
+    applicationId: uuid(applicationNumber),
+    hash: hash(uuid(n)),
+    prefix: 'key_prod_abc',
+    version: 1,
+    createdBy: uuid(99),
+    createdAt: NOW,
+  }
+}
+
+export function token(n: number, own: Partial<StoredToken> = {}): StoredToken {
+  return {
+    ...named(n),
+    type: 'card',
+    containers: ['/pci/high/'],
+    data: bytes(120),
+    cvc: null,
+    metadata: null,
+    details: null,
+    fingerprint: null,
+    deduplicate: false,
+    indexes: [],
+    expiresAt: null,
+    createdBy: uuid(99),
+    createdAt: NOW,
+    modifiedBy: null,
+    modifiedAt: null,
+    ...own,
+  }
+}
+
+export function named(n: number): { id: string; serial: string } {
+  return { id: uuid(n), serial: uuid(n) }
+}
+
+/** Returns a uuid that sorts by `n`, from -1. */
+export function uuid(n: number): string {
+  return `00000000-0000-4000-8000-${(n + 1).toString(16).padStart(12, '0')}`
+}
+
+/** Returns 32 bytes that are `text`'s own. */
+export function hash(text: string): Uint8Array {
+  return new TextEncoder().encode(text).slice(-32)
+}
+
+export function bytes(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, n) => (n * 31 + length) & 255)
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, n) => from + n)
+}
+
+export function bySerial(tokens: readonly StoredToken[]): StoredToken[] {
+  return tokens.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))
+}

@@ -1,0 +1,305 @@
+/**
+ * The canary flow: random payloads through a whole vault on disk, and then a look at everything that
+ * the vault left behind.
+ *
+ * Every payload carries canaries where it is secret. What is valid is tokenized and read back, and must
+ * be what was sent; what is not valid must be refused; nothing may fail. Afterwards no canary may stand
+ * in a log line, an error, an answer that shows masks, or a file of the store, in whatever form.
+ *
+ * Run by itself it takes the number of payloads and a seed: `node test/flows/canary.ts 100000 42`.
+ */
+import fc from 'fast-check'
+import assert from 'node:assert/strict'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { setUp } from '../../src/access/set-up.ts'
+import { SystemLog } from '../../src/adapters/system/system-log.ts'
+import { createApp } from '../../src/app.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts'
+import { openWorld } from '../../src/cli/open-world.ts'
+import { readConfig } from '../../src/config.ts'
+import type { World } from '../../src/world/world.ts'
+import { canaryOf, findTrace, findTracesInFiles, tracesOf, type Canary } from '../kit/canary.ts'
+import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
+
+export interface CanaryReport {
+  readonly seed: number
+  readonly payloads: number
+  readonly tokens: number
+  readonly refusals: number
+  /** How often all files were looked through. */
+  readonly looks: number
+  readonly seconds: number
+}
+
+export interface CanaryOptions {
+  readonly payloads: number
+  readonly seed: number
+  /** Replaces parts of the world, for example by ones that leak. */
+  readonly change?: (world: World) => World
+  /** Called between batches. */
+  readonly progress?: (done: number) => void
+}
+
+/** Rejects with what was found; the same seed finds it again. */
+export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-canary-'))
+  try {
+    return await runIn(folder, options)
+  } catch (cause) {
+    throw new Error(`With seed ${options.seed}: ${(cause as Error).message}`, { cause })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function runIn(folder: string, options: CanaryOptions): Promise<CanaryReport> {
+  const { payloads, seed, change, progress } = options
+  const started = performance.now()
+  const canary = canaryOf(seed)
+  const traces = tracesOf(canary)
+  const vault = await openVault(folder, change ?? ((world) => world))
+  const tally = { tokens: 0, refusals: 0, looks: 0 }
+  const answers: string[] = []
+  const call: Call = async (request) => {
+    const reply = await vault.call(request)
+    answers.push(reply.text, JSON.stringify(reply.headers))
+    return reply
+  }
+
+  try {
+    for (let done = 0; done < payloads; done += BATCH) {
+      const works = worksOf(canary, seed + done, Math.min(BATCH, payloads - done))
+      await inLanes(works, (work) => work(call, vault, tally))
+      lookAt(answers)
+      // The write-ahead log is written over again and again: what was in it is seen on the way.
+      if (done % (BATCH * LOOK_EVERY) === 0) lookIn(folder)
+      progress?.(done + works.length)
+    }
+    lookIn(folder)
+  } finally {
+    await vault.close()
+  }
+  lookIn(folder)
+  assert.deepEqual(findTracesInFiles([...NOT_SECRET], folder).toSorted(), NOT_SECRET_FOUND)
+  const seconds = Math.round((performance.now() - started) / 100) / 10
+  return { seed, payloads, ...tally, seconds }
+
+  function lookAt(texts: string[]): void {
+    const found = findTrace(traces, Buffer.from(texts.join('\n')))
+    if (found !== null) throw new Error(`an answer holds a canary (${found})`)
+    texts.length = 0
+  }
+
+  function lookIn(place: string): void {
+    tally.looks += 1
+    const found = findTracesInFiles(traces, place)
+    if (found.length > 0) throw new Error(`a canary is in ${found.join(', ')}`)
+  }
+}
+
+/** What is known to be in the files, so that finding nothing else means that it is not there. */
+const NOT_SECRET = [
+  { form: 'the name of an application', bytes: Buffer.from('an application that is no secret') },
+  { form: 'a line for a request', bytes: Buffer.from('"route":"/tokenize"') },
+]
+const NOT_SECRET_FOUND = ['log: a line for a request', 'symbolon.db: the name of an application']
+
+const BATCH = 500
+const LOOK_EVERY = 20
+const LANES = 64
+
+interface Request {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly key?: string
+  readonly body?: Json | Buffer
+  readonly idempotencyKey?: string
+}
+
+interface Reply {
+  readonly status: number
+  readonly text: string
+  readonly headers: unknown
+}
+
+type Call = (request: Request) => Promise<Reply>
+type Tally = { tokens: number; refusals: number }
+type Work = (call: Call, vault: Vault, tally: Tally) => Promise<void>
+
+/** Returns `count` things to do, the same for the same seed: most make tokens, some are refused. */
+function worksOf(canary: Canary, seed: number, count: number): Work[] {
+  const work = fc.oneof(
+    { weight: 16, arbitrary: validPayload(canary).map(makeAndRead) },
+    { weight: 3, arbitrary: invalidPayload(canary).map((body) => refuse(400, { body })) },
+    { weight: 1, arbitrary: invalidBody(canary).map((body) => refuse(400, { body })) },
+    { weight: 1, arbitrary: secretText(canary).chain(misplaced) },
+  )
+  return fc.sample(work, { numRuns: count, seed })
+}
+
+/** Tokenizes a payload, reads every token of it, and compares. */
+function makeAndRead(payload: Json): Work {
+  return async (call, vault, tally) => {
+    const { key } = vault
+    const made = await call({ method: 'POST', path: '/tokenize', key, body: payload })
+    assert.equal(made.status, 200, describe(payload, made))
+    const pairs: [id: string, data: Json][] = []
+    pairUp(payload, JSON.parse(made.text) as Json, pairs)
+    for (const [id, data] of pairs) {
+      const path = `/tokens/${encodeURIComponent(id)}`
+      // Not through `call`: this answer is where the plaintext belongs.
+      const read = await vault.call({ method: 'GET', path, key: vault.revealKey })
+      assert.equal(read.status, 200, describe(payload, read))
+      const shown = (JSON.parse(read.text) as JsonObject)['data']
+      if (!isDeepStrictEqual(shown, JSON.parse(JSON.stringify(data)))) {
+        throw new Error(`what came back is not what was sent: ${describe(payload, read)}`)
+      }
+    }
+    tally.tokens += pairs.length
+  }
+}
+
+/** Walks payload and answer together and collects which id stands for which data. */
+function pairUp(payload: Json, answer: Json, pairs: [id: string, data: Json][]): void {
+  if (payload === null) assert.equal(answer, null)
+  else if (Array.isArray(payload)) {
+    assert.ok(Array.isArray(answer) && answer.length === payload.length)
+    for (const [at, it] of payload.entries()) pairUp(it, answer[at]!, pairs)
+  } else if (!isJsonObject(payload)) pairs.push([answer as string, payload])
+  else if (typeof payload['type'] === 'string') {
+    pairs.push([(answer as JsonObject)['id'] as string, payload['data']!])
+  } else {
+    assert.ok(isJsonObject(answer))
+    assert.deepEqual(Object.keys(answer), Object.keys(payload))
+    for (const name of Object.keys(payload)) pairUp(payload[name]!, answer[name]!, pairs)
+  }
+}
+
+/** Sends what is refused with `status`. */
+function refuse(status: number, request: Partial<Request>): Work {
+  return async (call, { key }, tally) => {
+    const reply = await call({ method: 'POST', path: '/tokenize', key, ...request })
+    assert.equal(reply.status, status, describe(request as JsonObject, reply))
+    tally.refusals += 1
+  }
+}
+
+/** A secret where none belongs: in a path, a query, a header, or sent by those who may not. */
+function misplaced(secret: string): fc.Arbitrary<Work> {
+  const encoded = encodeURIComponent(secret)
+  const body: Json = { type: 'token', data: secret }
+  return fc.constantFrom<Work>(
+    refuse(404, { method: 'GET', path: `/tokens/${encoded}` }),
+    refuse(404, { method: 'GET', path: `/${encoded}` }),
+    refuse(400, { path: `/tokenize?card=${encoded}`, body: { type: 'card', data: secret } }),
+    refuse(401, { key: encoded, body }),
+    async (call, vault, tally) => {
+      await refuse(403, { key: vault.elsewhereKey, body })(call, vault, tally)
+    },
+    async (call, { key }, tally) => {
+      const request = { path: '/tokens', key, idempotencyKey: encoded.slice(0, 300), body } as const
+      const first = await call({ method: 'POST', ...request })
+      const again = await call({ method: 'POST', ...request })
+      assert.equal(first.status, 201, first.text)
+      assert.equal(again.text, first.text)
+      tally.tokens += 1
+    },
+  )
+}
+
+interface Vault {
+  readonly call: Call
+  readonly key: string
+  readonly revealKey: string
+  /** May create tokens, but not where these go. */
+  readonly elsewhereKey: string
+  readonly close: () => Promise<void>
+}
+
+/** The service as it is run, but for the socket, and the log, which goes to a file of the folder. */
+async function openVault(folder: string, change: (world: World) => World): Promise<Vault> {
+  const descriptor = openSync(join(folder, 'log'), 'a')
+  const log = new SystemLog({ level: 'info', descriptor })
+  const dataDir = join(folder, 'data')
+  const config = readConfig({ 'data-dir': dataDir, 'log-level': 'silent' }, {})
+  const opened = await openWorld(config, (error) => log.error('store_fault', error))
+  const world = change({ ...opened.world, log })
+  const first = await setUp(world, opened.keyProvider, { name: 'canary', plan: 'enterprise' })
+  const app = createApp(world, {
+    version: '0.0.0',
+    corsOrigins: '*',
+    tokens: { tokensMax: 10_000, privacyShown: false },
+  })
+  const rule = { priority: 1, container: '/', transform: 'mask' }
+  return {
+    call,
+    key: await keyFor({ ...rule, permissions: ['token:create', 'token:read'] }),
+    revealKey: await keyFor({ ...rule, transform: 'reveal', permissions: ['token:read'] }),
+    elsewhereKey: await keyFor({ ...rule, container: '/else/', permissions: ['token:create'] }),
+    close: async () => {
+      await app.close()
+      await opened.close()
+      await log.close()
+      closeSync(descriptor)
+    },
+  }
+
+  async function call({ method, path, key, body, idempotencyKey }: Request): Promise<Reply> {
+    const reply = await app.inject({
+      method,
+      url: path,
+      headers: {
+        ...(key === undefined ? {} : { 'bt-api-key': key }),
+        ...(idempotencyKey === undefined ? {} : { 'bt-idempotency-key': idempotencyKey }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined
+        ? {}
+        : { payload: Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
+    })
+    assert.ok(reply.statusCode < 500, `It failed: ${reply.statusCode} for ${method} ${path}`)
+    return { status: reply.statusCode, text: reply.payload, headers: reply.headers }
+  }
+
+  async function keyFor(rule: JsonObject): Promise<string> {
+    const body = { name: 'an application that is no secret', type: 'private', rules: [rule] }
+    const reply = await call({ method: 'POST', path: '/applications', key: first.apiKey, body })
+    return (JSON.parse(reply.text) as JsonObject)['key'] as string
+  }
+}
+
+/** Does the works, so many at a time; after one has failed no other is begun. */
+async function inLanes(works: readonly Work[], run: (work: Work) => Promise<void>): Promise<void> {
+  const rest = works.values()
+  const lanes = Array.from({ length: LANES }, async () => {
+    try {
+      for (const work of rest) await run(work)
+    } catch (error) {
+      rest.return?.()
+      throw error
+    }
+  })
+  const failed = (await Promise.allSettled(lanes)).find((it) => it.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+}
+
+function describe(payload: unknown, reply: Reply): string {
+  return `${reply.status} ${reply.text.slice(0, 500)} for ${JSON.stringify(payload).slice(0, 2000)}`
+}
+
+if (import.meta.main) {
+  const [payloads = '100000', seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2)
+  const say = (line: string): void => void process.stdout.write(`${line}\n`)
+  say(`Canary: ${payloads} payloads, seed ${seed}`)
+  const report = await runCanary({
+    payloads: Number(payloads),
+    seed: Number(seed),
+    progress: (done) => {
+      if (done % 10_000 === 0) say(`  ${done}`)
+    },
+  })
+  say(`No canary got out. ${JSON.stringify(report)}`)
+}

@@ -1,0 +1,307 @@
+/**
+ * Who may do what to which: every operation, asked by every kind of key about every kind of id.
+ *
+ * The cases are made from the routes of the service and the table below; a route without a row fails.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { permissionsOf } from '../../src/access/permissions.ts'
+import { makeApiKey } from '../../src/access/api-key.ts'
+import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { routes } from '../../src/routes.ts'
+import { STILL_SETTINGS, stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
+
+interface Row {
+  readonly permission: Permission | 'any-key' | 'public'
+  readonly plan?: 'enterprise'
+  /** What whoever may gets. */
+  readonly success: number
+  readonly body?: Json
+  /** Which of a tenant's things each path parameter names. */
+  readonly params?: Readonly<Record<string, Thing>>
+  /** Where the token in question lives, if it is about one. */
+  readonly container?: string
+}
+
+type Thing = 'application' | 'key' | 'token'
+
+const APPLICATION = { id: 'application' } as const
+const KEY = { id: 'application', keyId: 'key' } as const
+const UPDATE = { name: 'renamed', permissions: ['token:read'] }
+
+const ROWS: Record<string, Row> = {
+  'POST /tokenize': {
+    permission: 'token:create',
+    success: 200,
+    body: { a: 'x' },
+    container: '/general/high/',
+  },
+  'POST /tokens': {
+    permission: 'token:create',
+    success: 201,
+    body: { data: 'x' },
+    container: '/general/high/',
+  },
+  'GET /tokens/:id': {
+    permission: 'token:read',
+    success: 200,
+    params: { id: 'token' },
+    container: '/general/high/',
+  },
+
+  'POST /applications': {
+    permission: 'application:create',
+    success: 201,
+    body: { name: 'x', type: 'private', permissions: ['token:read'] },
+  },
+  'GET /applications': { permission: 'application:read', success: 200 },
+  'GET /applications/key': { permission: 'any-key', success: 200 },
+  'GET /applications/:id': { permission: 'application:read', success: 200, params: APPLICATION },
+  'PUT /applications/:id': {
+    permission: 'application:update',
+    success: 200,
+    body: UPDATE,
+    params: APPLICATION,
+  },
+  'DELETE /applications/:id': {
+    permission: 'application:delete',
+    success: 204,
+    params: APPLICATION,
+  },
+  'POST /applications/:id/regenerate': {
+    permission: 'application:update',
+    success: 200,
+    params: APPLICATION,
+  },
+  'POST /applications/:id/keys': {
+    permission: 'application:update',
+    success: 201,
+    params: APPLICATION,
+  },
+  'GET /applications/:id/keys': {
+    permission: 'application:read',
+    success: 200,
+    params: APPLICATION,
+  },
+  'GET /applications/:id/keys/:keyId': {
+    permission: 'application:read',
+    success: 200,
+    params: KEY,
+  },
+  'DELETE /applications/:id/keys/:keyId': {
+    permission: 'application:update',
+    success: 204,
+    params: KEY,
+  },
+  'GET /permissions': { permission: 'any-key', success: 200 },
+
+  'GET /health/live': { permission: 'public', success: 200 },
+  'GET /health/ready': { permission: 'public', success: 200 },
+  'GET /openapi.json': { permission: 'public', success: 200 },
+}
+
+/** An id that looks right and that nobody has. */
+const ABSENT = '01945d00-0000-4000-8000-0000000000ff'
+/** Part of every name and datum of the other tenant. */
+const THEIRS = 'belongs-to-them'
+
+const WORTHLESS_KEYS: Record<
+  string,
+  (vault: StillVault) => Promise<string | undefined> | string | undefined
+> = {
+  'no key': () => undefined,
+  'a key that is none': () => 'not-a-key',
+  'a key that looks right and nobody has': ({ world }) => makeApiKey('private', world.random),
+  'a management key that looks right and nobody has': ({ world }) =>
+    makeApiKey('management', world.random),
+  'the key of an application that is gone': async (vault) => {
+    const key = await vault.keyFor({ type: 'private', permissions: permissionsOf('private') })
+    const own = await vault.call('GET', '/applications/key', { key })
+    const path = `/applications/${own.json()['id'] as string}`
+    assert.equal((await vault.call('DELETE', path, { key: vault.managementKey })).status, 204)
+    return key
+  },
+}
+
+const ROUTES = routes(STILL_SETTINGS)
+
+test('every route has a row in the access matrix, and every row a route', () => {
+  assert.deepEqual(
+    Object.keys(ROWS).toSorted(),
+    ROUTES.map((it) => `${it.method} ${it.path}`).toSorted(),
+  )
+})
+
+for (const { method, path, permission, plan } of ROUTES) {
+  const row = ROWS[`${method} ${path}`]
+  if (row === undefined) continue
+
+  describe(`${method} ${path}`, () => {
+    test(`asks for ${row.permission}`, () => {
+      assert.equal(permission, row.permission)
+      assert.equal(plan, row.plan)
+    })
+
+    for (const [name, key] of Object.entries(WORTHLESS_KEYS)) {
+      const status = row.permission === 'public' ? row.success : 401
+      test(`${name}: ${status}`, async () => {
+        const { vault, ours } = await twoTenants()
+        await check(vault, await key(vault), { status, things: ours })
+      })
+    }
+
+    for (const type of APPLICATION_TYPES) {
+      const open = row.permission === 'any-key' || row.permission === 'public'
+      const others = permissionsOf(type).filter((it) => it !== row.permission)
+      test(`a ${type} application with every other permission: ${open ? row.success : 403}`, async () => {
+        const { vault, ours } = await twoTenants()
+        const key = await vault.keyFor({ type, permissions: others })
+        await check(vault, key, { status: open ? row.success : 403, things: ours })
+      })
+      if (open) continue
+
+      if (!permissionsOf(type).includes(row.permission)) continue
+      test(`a ${type} application with this permission alone: ${row.success}`, async () => {
+        const { vault, ours } = await twoTenants()
+        const key = await vault.keyFor({ type, permissions: [row.permission] })
+        await check(vault, key, { status: row.success, things: ours })
+      })
+
+      if (row.container === undefined) continue
+      for (const [container, status] of containersAround(row.container, row.success)) {
+        test(`a ${type} application with this permission on ${container}: ${status}`, async () => {
+          const { vault, ours } = await twoTenants()
+          const rule = { priority: 1, container, transform: 'mask', permissions: [row.permission] }
+          const key = await vault.keyFor({ type, rules: [rule] })
+          await check(vault, key, { status, things: ours })
+        })
+      }
+    }
+
+    for (const [parameter, thing] of Object.entries(row.params ?? {})) {
+      test(`${parameter} of another tenant, of nobody and of no form: the same 404, and nothing happens`, async () => {
+        const { vault, ours, theirs, theirState } = await twoTenants()
+        const key = await vault.keyFor(grantedTo(row))
+        const before = await theirState()
+        const replies: string[] = []
+        for (const id of [theirs[thing], ABSENT, 'no-such-form', ABSENT.toUpperCase()]) {
+          const reply = await check(vault, key, { status: 404, things: { ...ours, [thing]: id } })
+          const { date: _date, ...headers } = reply.headers
+          replies.push(JSON.stringify([reply.text, headers]))
+        }
+        assert.equal(new Set(replies).size, 1, replies.join('\n'))
+        assert.deepEqual(await theirState(), before)
+        await check(vault, key, { status: row.success, things: ours })
+      })
+    }
+
+    if (row.plan === 'enterprise') {
+      test('a tenant on the standard plan: 403', async () => {
+        const { vault, ours } = await twoTenants()
+        const managementKey = await vault.addTenant('standard', 'standard')
+        const key = await keyIn(vault, managementKey, grantedTo(row))
+        await check(vault, key, { status: 403, things: ours })
+      })
+    }
+
+    /** Makes the call and checks its status, and that it tells nothing of the other tenant. */
+    async function check(
+      vault: StillVault,
+      key: string | undefined,
+      { status, things }: { status: number; things: Things },
+    ): Promise<Reply> {
+      const url = path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!])
+      const reply = await vault.call(method, url, {
+        ...(key === undefined ? {} : { key }),
+        ...(row!.body === undefined ? {} : { body: row!.body }),
+        headers: { 'bt-trace-id': 'same' },
+      })
+      assert.equal(reply.status, status, reply.text)
+      assert.ok(!reply.text.includes(THEIRS), reply.text)
+      return reply
+    }
+  })
+}
+
+type Things = Readonly<Record<Thing, string>>
+
+interface TwoTenants {
+  readonly vault: StillVault
+  readonly ours: Things
+  readonly theirs: Things
+  /** Everything the other tenant sees of its own. */
+  readonly theirState: () => Promise<Json[]>
+}
+
+async function twoTenants(): Promise<TwoTenants> {
+  const vault = await stillVault()
+  const ours = await furnish(vault, vault.managementKey, 'ours')
+  const theirManagementKey = await vault.addTenant(THEIRS)
+  const theirs = await furnish(vault, theirManagementKey, THEIRS)
+  return {
+    vault,
+    ours: ours.things,
+    theirs: theirs.things,
+    theirState: async () => {
+      const { application, token } = theirs.things
+      const asked = [
+        ['/applications', theirManagementKey],
+        [`/applications/${application}/keys`, theirManagementKey],
+        [`/tokens/${token}`, theirs.key],
+      ] as const
+      const replies = await Promise.all(asked.map(([at, key]) => vault.call('GET', at, { key })))
+      for (const reply of replies) assert.equal(reply.status, 200, reply.text)
+      return replies.map((it) => it.text)
+    },
+  }
+}
+
+/** Gives a tenant one of each thing. */
+async function furnish(
+  vault: StillVault,
+  managementKey: string,
+  name: string,
+): Promise<{ things: Things; key: string }> {
+  const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
+  const permissions = ['token:create']
+  const key = await keyIn(vault, managementKey, { name, permissions, rules: [rule] })
+  const token = await vault.call('POST', '/tokens', {
+    key,
+    body: { data: name, metadata: { name } },
+  })
+  const application = (await vault.call('GET', '/applications/key', { key })).json()['id'] as string
+  const path = `/applications/${application}/keys`
+  const keys = await vault.call('GET', path, { key: managementKey })
+  const [first] = JSON.parse(keys.text) as [{ id: string }]
+  return { key, things: { application, key: first.id, token: token.json()['id'] as string } }
+}
+
+async function keyIn(vault: StillVault, managementKey: string, body: JsonObject): Promise<string> {
+  const made = { name: 'x', type: 'private', ...body }
+  const reply = await vault.call('POST', '/applications', { key: managementKey, body: made })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.json()['key'] as string
+}
+
+/** The application that a row's permission is for. */
+function grantedTo({ permission }: Row): JsonObject {
+  const type: ApplicationType = permission.startsWith('token:') ? 'private' : 'management'
+  return { type, permissions: [permission] }
+}
+
+/** Containers of a rule, and what it gets for a token in `container`. */
+function containersAround(
+  container: string,
+  success: number,
+): [container: string, status: number][] {
+  const up = container.replace(/[^/]+\/$/, '')
+  return [
+    [container, success],
+    [up, success],
+    ['/', success],
+    [`${container}deeper/`, 403],
+    [`${up}beside/`, 403],
+    ['/elsewhere/', 403],
+  ]
+}
