@@ -80,5 +80,5 @@ export function canPin(): boolean {
 /** Compiled once and kept, as the launcher does in a checkout. */
 function environment(): NodeJS.ProcessEnv {
   const cache = new URL('../../node_modules/.cache/symbolon', import.meta.url).pathname
-  return { ...process.env, NODE_COMPILE_CACHE: cache }
+  return { MALLOC_ARENA_MAX: '2', NODE_COMPILE_CACHE: cache, ...process.env }
 }

@@ -133,8 +133,9 @@ class Harness {
     const before = new Set(this.#ledger.entries.values())
     const since = Date.now()
     const limitMs = death.kind === 'random' ? death.afterMs : PASS_MS_MAX
+    let late = false
     const timer = setTimeout(() => {
-      if (death.kind === 'named') this.#tally.missed++
+      late = true
       void victim.kill()
     }, limitMs)
     await load(client, this.#ledger, this.#agenda, this.#options.clients)
@@ -142,12 +143,15 @@ class Harness {
     clearTimeout(timer)
     client.close()
     if (diedOf !== 'SIGKILL') this.#verdict.add('stray', `a server ended with ${diedOf}`)
-    if (death.kind === 'named') {
-      const { point } = death.killAt
-      this.#tally.points[point] = (this.#tally.points[point] ?? 0) + 1
-    }
+    if (death.kind === 'named') this.#countPoint(death.killAt.point, late)
     const entries = [...this.#ledger.entries.values()]
     this.#lastLoad = { since, entries: new Set(entries.filter((it) => !before.has(it))) }
+  }
+
+  #countPoint(point: string, missed: boolean): void {
+    const { points } = this.#tally
+    if (missed) this.#tally.missed++
+    else points[point] = (points[point] ?? 0) + 1
   }
 
   /** What the last load made, or everything. */

@@ -25,12 +25,13 @@ interface Mark {
 /** More tokens than the store commits at once: these lists go in slices. */
 const LONG_LIST = 600
 const ARRAY = 20
-/** Few enough that callers often ask for the same. */
-const CHOSEN_IDS = 400
+/** So few ids for so many operations that about every second one is taken. */
+const CHOSEN_IDS = 20
+const CHOSEN_IDS_FOR = 300
 const IDEMPOTENT_SHARE = 0.6
 
 /** Makes an operation: its leaves go through `leaf`, which knows their place. */
-type Make = (dice: Dice, leaf: LeafMaker) => Pick<Operation, 'path' | 'body'>
+type Make = (leaf: LeafMaker) => Pick<Operation, 'path' | 'body'>
 
 interface LeafMaker {
   /** A plain value. */
@@ -39,6 +40,8 @@ interface LeafMaker {
   readonly card: (options?: JsonObject) => JsonObject
   /** A generic token request. */
   readonly token: (options?: JsonObject) => JsonObject
+  /** An id that may be taken. */
+  readonly chosenId: () => string
 }
 
 interface Kind {
@@ -50,8 +53,8 @@ interface Kind {
 }
 
 const KINDS: readonly Kind[] = [
-  kind('single', 300, 'tokens', (_, leaf) => tokens(leaf.token())),
-  kind('card', 150, 'tokens', (_, leaf) =>
+  kind('single', 300, 'tokens', (leaf) => tokens(leaf.token())),
+  kind('card', 150, 'tokens', (leaf) =>
     tokens(
       leaf.card({
         fingerprint_expression: '{{ data.holder }}',
@@ -60,21 +63,21 @@ const KINDS: readonly Kind[] = [
       }),
     ),
   ),
-  kind('single-tokenize', 100, 'tokens', (_, leaf) => tokenize(leaf.token())),
-  kind('composite', 150, 'tokens', (_, leaf) =>
+  kind('single-tokenize', 100, 'tokens', (leaf) => tokenize(leaf.token())),
+  kind('composite', 150, 'tokens', (leaf) =>
     tokenize({ name: leaf.text(), card: leaf.card(), notes: [leaf.text(), leaf.token()] }),
   ),
-  kind('array', 40, 'tokens', (_, leaf) => tokenize(repeat(ARRAY, leaf.text))),
-  kind('long', 2, 'tokens', (_, leaf) => tokenize(repeat(LONG_LIST, leaf.text))),
-  kind('chosen', 80, 'either', (dice, leaf) => tokens(leaf.token({ id: chosenId(dice) }))),
-  kind('chosen-last', 50, 'either', (dice, leaf) =>
-    tokenize([...repeat(ARRAY - 1, leaf.text), leaf.token({ id: chosenId(dice) })]),
+  kind('array', 40, 'tokens', (leaf) => tokenize(repeat(ARRAY, leaf.text))),
+  kind('long', 2, 'tokens', (leaf) => tokenize(repeat(LONG_LIST, leaf.text))),
+  kind('chosen', 80, 'either', (leaf) => tokens(leaf.token({ id: leaf.chosenId() }))),
+  kind('chosen-last', 50, 'either', (leaf) =>
+    tokenize([...repeat(ARRAY - 1, leaf.text), leaf.token({ id: leaf.chosenId() })]),
   ),
-  kind('chosen-last-of-long', 1, 'either', (dice, leaf) =>
-    tokenize([...repeat(LONG_LIST, leaf.text), leaf.token({ id: chosenId(dice) })]),
+  kind('chosen-last-of-long', 1, 'either', (leaf) =>
+    tokenize([...repeat(LONG_LIST, leaf.text), leaf.token({ id: leaf.chosenId() })]),
   ),
-  kind('invalid', 40, 'refusal', (_, leaf) => tokens(spoilt(leaf.card()))),
-  kind('invalid-last', 60, 'refusal', (_, leaf) =>
+  kind('invalid', 40, 'refusal', (leaf) => tokens(spoilt(leaf.card()))),
+  kind('invalid-last', 60, 'refusal', (leaf) =>
     tokenize([...repeat(ARRAY - 1, leaf.text), spoilt(leaf.card())]),
   ),
 ]
@@ -89,7 +92,8 @@ export function operation(seed: number, op: number): Operation {
     digests.push(digestOf(data))
     return data
   }
-  const { path, body } = make(dice, {
+  const { path, body } = make({
+    chosenId: () => chosenId(op, dice),
     text: () => note(marked()),
     token: (options = {}) => ({ type: 'token', data: note(marked()), ...options }),
     card: (options = {}) => ({ type: 'card', data: note(cardOf(marked(), dice)), ...options }),
@@ -126,8 +130,8 @@ function repeat(count: number, make: () => string): string[] {
   return Array.from({ length: count }, make)
 }
 
-function chosenId(dice: Dice): string {
-  return `chosen@${Math.floor(dice() * CHOSEN_IDS)}`
+function chosenId(op: number, dice: Dice): string {
+  return `chosen@${Math.floor(op / CHOSEN_IDS_FOR)}.${Math.floor(dice() * CHOSEN_IDS)}`
 }
 
 function cardOf(holder: string, dice: Dice): JsonObject {

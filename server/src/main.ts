@@ -10,7 +10,8 @@ import { flagOf, SETTINGS } from './config.ts'
 
 const COMMANDS: readonly Command[] = [serve, init]
 
-process.exitCode = await main(process.argv.slice(2))
+// Also when a client still holds a connection: whoever stops us was promised that we end.
+process.exit(await main(process.argv.slice(2)))
 
 async function main([name, ...args]: string[]): Promise<number> {
   const out = (line: string): void => void process.stdout.write(`${line}\n`)

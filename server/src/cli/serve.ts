@@ -4,6 +4,7 @@ import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { readConfig, unknownVariables, type Config } from '../config.ts'
+import { listen } from '../http/listen.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -34,8 +35,8 @@ export const serve: Command = {
         corsOrigins: config.corsOrigins,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
       })
-      const url = await app.listen({ host: config.host, port: config.port })
-      out(`Symbolon ${version()} is ready at ${addressOf(config.host, new URL(url).port)}`)
+      const port = await listen(app, config.host, config.port)
+      out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
@@ -94,6 +95,6 @@ function greet(
   out('')
 }
 
-function addressOf(host: string, port: string): string {
+function addressOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

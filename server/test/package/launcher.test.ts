@@ -16,6 +16,7 @@ import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 
 const LAUNCHER = path.join(import.meta.dirname, '../../bin/symbolon.cjs')
+const FLAGS = path.join(import.meta.dirname, '../../bin/node-flags.json')
 const BUNDLED = `node-${process.platform}-${process.arch}`
 
 /** What stands in for the program: it tells how it was started, then does as its first argument says. */
@@ -85,6 +86,7 @@ function install(name: string, { main = 'src/main.ts', node = 'good' } = {}): st
   const bundled = path.join(home, 'node_modules', BUNDLED)
   for (const it of ['bin', path.dirname(main)]) mkdirSync(path.join(home, it), { recursive: true })
   copyFileSync(LAUNCHER, path.join(home, 'bin/symbolon.cjs'))
+  copyFileSync(FLAGS, path.join(home, 'bin/node-flags.json'))
   writeFileSync(path.join(home, 'package.json'), '{"type":"module"}')
   writeFileSync(path.join(home, main), main.endsWith('.js') ? MAIN : MAIN + TYPED)
   if (node !== 'none') {

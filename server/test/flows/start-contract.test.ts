@@ -1,0 +1,234 @@
+/**
+ * What other programs rely on when they start this one: commands, variables, flags, output, signals.
+ */
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+
+describe('symbolon init', () => {
+  test('prints one JSON object with a tenant, an application and its key, and nothing else', async (t) => {
+    const folder = temporaryFolder(t)
+    const { status, out, err } = await runSymbolon(['init', '--json', '--data-dir', folder])
+    assert.equal(status, 0, err)
+    const printed = JSON.parse(out) as Record<string, string>
+    assert.deepEqual(Object.keys(printed), ['tenant_id', 'application_id', 'api_key'])
+    assert.match(printed['api_key']!, /^key_local_mgt_\w{38}$/)
+    assert.equal(err, '')
+  })
+
+  test('refuses a name that exists and changes nothing, and adds a tenant for each new one', async (t) => {
+    const SYMBOLON_DATA_DIR = temporaryFolder(t)
+    const run = (...args: string[]) =>
+      runSymbolon(['init', '--json', ...args], { SYMBOLON_DATA_DIR })
+    const first = await run()
+    const again = await run()
+    assert.equal(again.status, 1)
+    assert.equal(again.out, '')
+    assert.match(again.err, /^symbolon init: .*"default".*\n$/)
+    const second = await run('--name', 'second', '--plan', 'standard')
+    assert.equal(second.status, 0, second.err)
+    assert.notEqual(JSON.parse(second.out).tenant_id, JSON.parse(first.out).tenant_id)
+
+    const vault = await startVault(SYMBOLON_DATA_DIR)
+    t.after(() => vault.stop())
+    assert.doesNotMatch(vault.greeting, /api_key/, 'there are tenants: no other is made')
+    for (const { out } of [first, second]) {
+      const key = JSON.parse(out).api_key as string
+      const reply = await fetch(`${vault.url}/applications/key`, { headers: { 'BT-API-KEY': key } })
+      assert.equal(reply.status, 200)
+    }
+  })
+
+  test('is refused while a server has the data folder, in one sentence', async (t) => {
+    const folder = temporaryFolder(t)
+    const vault = await startVault(folder)
+    t.after(() => vault.stop())
+    const { status, out, err } = await runSymbolon([
+      'init',
+      '--data-dir',
+      folder,
+      '--name',
+      'other',
+    ])
+    assert.equal(status, 1)
+    assert.equal(out, '')
+    assert.match(err, /^symbolon init: .*another process is using it.*\n$/)
+  })
+
+  test('names what a wrong plan may be', async (t) => {
+    const folder = temporaryFolder(t)
+    const { status, err } = await runSymbolon(['init', '--data-dir', folder, '--plan', 'gold'])
+    assert.equal(status, 1)
+    assert.equal(err, "symbolon init: --plan is 'gold', but must be one of enterprise, standard.\n")
+    assert.deepEqual(readdirSync(folder), [])
+  })
+})
+
+describe('symbolon serve', () => {
+  test('makes the data folder, the root key and a tenant on the first start, and shows the key once', async (t) => {
+    const folder = join(temporaryFolder(t), 'deeper', 'data')
+    const first = await startVault(folder)
+    const key = /^\s+api_key\s+(\S+)$/m.exec(first.greeting)![1]!
+    assert.equal(statSync(join(folder, 'root.key')).mode & 0o777, 0o600)
+    assert.equal(statSync(join(folder, 'root.key')).size, 32)
+    await first.stop()
+
+    const second = await startVault(folder)
+    t.after(() => second.stop())
+    assert.doesNotMatch(second.greeting, /api_key/)
+    const reply = await fetch(`${second.url}/applications/key`, { headers: { 'BT-API-KEY': key } })
+    assert.equal(reply.status, 200)
+    for (const file of readdirSync(folder)) {
+      const bytes = readFileSync(join(folder, file), 'latin1')
+      assert.ok(!bytes.includes(key), `the key lies in ${file}`)
+    }
+  })
+
+  test('listens on both loopback families and answers for its health without a key', async (t) => {
+    const vault = await startVault(temporaryFolder(t))
+    t.after(() => vault.stop())
+    const { port } = new URL(vault.url)
+    for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
+      for (const path of ['/health/live', '/health/ready']) {
+        const reply = await fetch(`http://${host}:${port}${path}`)
+        assert.equal(reply.status, 200)
+        assert.equal(((await reply.json()) as { status: string }).status, 'ok')
+      }
+    }
+  })
+
+  test('a flag wins over its variable, and a bad value stops the start in one sentence', async (t) => {
+    const folder = temporaryFolder(t)
+    const bad: [args: string[], variables: Record<string, string>, said: string][] = [
+      [
+        [],
+        { SYMBOLON_PORT: '70000' },
+        "SYMBOLON_PORT is '70000', but must be a port from 0 to 65535.",
+      ],
+      [
+        ['--port', 'x'],
+        { SYMBOLON_PORT: '0' },
+        "--port is 'x', but must be a port from 0 to 65535.",
+      ],
+      [
+        [],
+        { SYMBOLON_TOKEN_PRIVACY: 'yes' },
+        "SYMBOLON_TOKEN_PRIVACY is 'yes', but must be on or off.",
+      ],
+    ]
+    for (const [args, variables, said] of bad) {
+      const all = { SYMBOLON_DATA_DIR: folder, ...variables }
+      const { status, out, err } = await runSymbolon(['serve', ...args], all)
+      assert.equal(status, 1)
+      assert.equal(out, '')
+      assert.equal(err, `symbolon serve: ${said}\n`)
+    }
+    assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
+  })
+
+  test('refuses another root key than the one the data was sealed under, and changes nothing', async (t) => {
+    const folder = temporaryFolder(t)
+    await (await startVault(folder)).stop()
+    const before = contentOf(folder)
+    const other = join(temporaryFolder(t), 'root.key')
+    writeFileSync(other, Buffer.alloc(32, 7), { mode: 0o600 })
+    const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: other }
+    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
+    assert.equal(status, 1)
+    assert.match(err, /^symbolon serve: .*root key.*\n$/)
+    assert.deepEqual(contentOf(folder), before)
+  })
+
+  test('makes no new root key when the one of existing data is missing', async (t) => {
+    const folder = temporaryFolder(t)
+    await (await startVault(folder)).stop()
+    const missing = join(temporaryFolder(t), 'root.key')
+    const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: missing }
+    const { status, err } = await runSymbolon(['serve', '--port', '0'], variables)
+    assert.equal(status, 1)
+    assert.ok(err.includes(missing), err)
+    assert.ok(!existsSync(missing))
+  })
+
+  test('refuses a root key that others may read, and says what to do', async (t) => {
+    const folder = temporaryFolder(t)
+    await (await startVault(folder)).stop()
+    chmodSync(join(folder, 'root.key'), 0o644)
+    const { status, err } = await runSymbolon(['serve', '--port', '0', '--data-dir', folder])
+    assert.equal(status, 1)
+    assert.match(err, /its mode is 0644; run chmod 0400 on it/)
+  })
+
+  test('on SIGTERM stops accepting, finishes what is in flight, and exits with 0 within ten seconds', async (t) => {
+    const vault = await startVault(temporaryFolder(t))
+    const key = /^\s+api_key\s+(\S+)$/m.exec(vault.greeting)![1]!
+    const { port } = new URL(vault.url)
+
+    // A request that is half sent when the signal comes.
+    const body = JSON.stringify({ name: 'late', type: 'private', permissions: ['token:read'] })
+    const socket = connect(Number(port), '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    const closed = new Promise((resolve) => socket.on('close', resolve))
+    socket.write(
+      `POST /applications HTTP/1.1\r\nhost: localhost\r\nbt-api-key: ${key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    )
+    await fetch(`${vault.url}/health/live`)
+    const begin = performance.now()
+    const stopped = vault.stop('SIGTERM')
+    while (!vault.printed().includes('"stopping"'))
+      await fetch(`${vault.url}/health/live`).catch(() => {})
+    await assert.rejects(fetch(`${vault.url}/health/live`), 'no new connection is accepted')
+    socket.write(body.slice(5))
+    await closed
+    const { status } = await stopped
+    assert.match(answer, /^HTTP\/1\.1 201 /)
+    assert.equal(status, 0)
+    assert.ok(performance.now() - begin < 10_000)
+  })
+
+  test('exits within ten seconds of SIGTERM even if a client never finishes', async (t) => {
+    const vault = await startVault(temporaryFolder(t))
+    const socket = connect(Number(new URL(vault.url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write('POST /tokenize HTTP/1.1\r\nhost: localhost\r\n')
+    await fetch(`${vault.url}/health/live`)
+    const begin = performance.now()
+    await vault.stop('SIGTERM')
+    assert.ok(performance.now() - begin < 10_000)
+    socket.destroy()
+  })
+
+  test('warns of variables that carry its prefix and mean nothing', async (t) => {
+    const vault = await startVault(temporaryFolder(t), { SYMBOLON_PROT: '1' })
+    await vault.stop()
+    assert.match(vault.printed(), /"event":"unknown_variables","variables":\["SYMBOLON_PROT"\]/)
+  })
+})
+
+test('symbolon without a command, or with an unknown one, says what there is and exits with 2', async () => {
+  const none = await runSymbolon([])
+  assert.equal(none.status, 2)
+  assert.match(none.out, /^Usage: symbolon <command>/)
+  const unknown = await runSymbolon(['tokenise'])
+  assert.equal(unknown.status, 2)
+  assert.equal(unknown.err, "There is no command 'tokenise'. Try: symbolon help\n")
+  const version = await runSymbolon(['version'])
+  assert.match(version.out, /^\d+\.\d+\.\d+\n$/)
+})
+
+/** Every row of every table. */
+function contentOf(folder: string): Record<string, unknown[]> {
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const content = Object.fromEntries(
+    tables.map(({ name }) => [name, db.prepare(`SELECT * FROM "${String(name)}"`).all()]),
+  )
+  db.close()
+  return content
+}

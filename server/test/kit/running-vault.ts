@@ -1,0 +1,90 @@
+/**
+ * The `symbolon` program as an operator runs it: its own process, a folder of its own, real sockets.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
+
+export interface Finished {
+  readonly status: number | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface RunningVault {
+  readonly url: string
+  /** What it printed until it was ready. */
+  readonly greeting: string
+  /** Everything it has printed so far. */
+  readonly printed: () => string
+  /** Sends the signal and resolves when the process is gone. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<Finished>
+}
+
+/** A folder that is removed when the test ends. */
+export function temporaryFolder(test: { after: (fn: () => void) => void }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-test-'))
+  test.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Runs a command to its end. */
+export async function runSymbolon(
+  args: readonly string[],
+  variables: Record<string, string> = {},
+): Promise<Finished> {
+  return await finished(start(args, variables))
+}
+
+/** Starts `serve` on a free port and waits for its ready line; throws what it said when it ends first. */
+export async function startVault(
+  folder: string,
+  variables: Record<string, string> = {},
+): Promise<RunningVault> {
+  const all = { SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: folder, ...variables }
+  const child = start(['serve'], all)
+  const end = finished(child)
+  let printed = ''
+  const { promise: ready, resolve } = Promise.withResolvers<string>()
+  child.stdout!.on('data', (chunk: Buffer) => {
+    printed += chunk.toString()
+    const url = /is ready at (http:\S+)/.exec(printed)?.[1]
+    if (url !== undefined) resolve(url)
+  })
+  const url = await Promise.race([
+    ready,
+    end.then(({ err }) => {
+      throw new Error(`The server ended before it was ready: ${err}`)
+    }),
+  ])
+  return {
+    url,
+    greeting: printed,
+    printed: () => printed,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return await end
+    },
+  }
+}
+
+function start(args: readonly string[], variables: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [PROGRAM, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+async function finished(child: ChildProcess): Promise<Finished> {
+  let out = ''
+  let err = ''
+  child.stdout!.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  child.stderr!.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  const [status] = (await once(child, 'close')) as [number | null]
+  return { status, out, err }
+}
