@@ -193,12 +193,72 @@ describe('with deduplicate_token', () => {
     assert.equal(finds, 2)
   })
 
-  test('requests at the same time make one token', async () => {
-    const stage = await tokenStage()
-    const made = await Promise.all(
-      Array.from({ length: 20 }, () => idsOf(stage, [card(2030, { deduplicate_token: true })])),
-    )
-    assert.equal(new Set(made.flat()).size, 1)
+  test('two requests that looked for a twin before either stored one make one token', async () => {
+    let looked = 0
+    const both = Promise.withResolvers<void>()
+    const stage = await tokenStage({
+      change: (world) => {
+        const { tokens } = world.store
+        const findByFingerprint: typeof tokens.findByFingerprint = async (...question) => {
+          const found = await tokens.findByFingerprint(...question)
+          looked += 1
+          if (looked === 2) both.resolve()
+          return found
+        }
+        const commit: typeof world.store.commit = async (tenantId, changes) => {
+          if (changes.some((it) => it.kind === 'insert-tokens')) await both.promise
+          return await world.store.commit(tenantId, changes)
+        }
+        const store = { ...world.store, commit, tokens: { ...tokens, findByFingerprint } }
+        return { ...world, store }
+      },
+    })
+    const payload = [card(2030, { deduplicate_token: true })]
+    const [one, other] = await Promise.all([idsOf(stage, payload), idsOf(stage, payload)])
+    assert.deepEqual(one, other)
+    assert.equal(looked, 3)
+  })
+
+  describe('at POST /tokens', () => {
+    const body = card(2030, { deduplicate_token: true, metadata: { by: 'first' } })
+    const post = async (stage: TokenStage, key = stage.key): Promise<JsonObject> => {
+      const reply = await stage.vault.call('POST', '/tokens', { key, body })
+      assert.equal(reply.status, 201)
+      return reply.json()
+    }
+
+    test('a caller who may not read the twin learns five members of it and no more', async () => {
+      const stage = await tokenStage({}, { permissions: ['token:create'] })
+      const first = await post(stage)
+      assert.deepEqual(await post(stage), {
+        id: first['id'],
+        tenant_id: stage.vault.tenantId,
+        type: 'card',
+        fingerprint: first['fingerprint'],
+        containers: ['/pci/high/'],
+        _extras: { deduplicated: true },
+      })
+    })
+
+    const shown: [transform: string, data: Json | undefined][] = [
+      ['redact', undefined],
+      ['mask', { number: 'XXXXXXXXXXXX4242', expiration_month: null, expiration_year: 2030 }],
+      ['reveal', body['data']],
+    ]
+    for (const [transform, data] of shown) {
+      test(`a caller sees the twin as the rule that says ${transform} for token:read shows it`, async () => {
+        const stage = await tokenStage()
+        const first = await post(stage)
+        const rule = { priority: 1, container: '/', transform, permissions: ['token:read'] }
+        const key = await stage.vault.keyFor({ permissions: ['token:create'], rules: [rule] })
+        const { data: _data, ...rest } = first
+        assert.deepEqual(await post(stage, key), {
+          ...rest,
+          ...(data === undefined ? {} : { data }),
+          _extras: { deduplicated: true },
+        })
+      })
+    }
   })
 })
 
