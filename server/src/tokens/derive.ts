@@ -39,7 +39,7 @@ export function fingerprintOf(
   const text = evaluate(draft, draft.options.fingerprint, 'fingerprint_expression', means)
   return text === null || text === ''
     ? null
-    : keys.fingerprint(draft.type.name, new Sensitive(text))
+    : keys.fingerprint(draft.options.fingerprintScope, new Sensitive(text))
 }
 
 /** Returns the keyed hashes by which `draft` can be found; throws when an expression gives nothing. */
