@@ -265,6 +265,30 @@ describe('with an idempotency key', () => {
     assert.deepEqual(asked, [])
   })
 
+  test('a request is the same by its application, method, path and key, and by no less', async () => {
+    const scopeOf = async (
+      asking: Asking,
+      method: 'POST' | 'PUT' = 'POST',
+      applicationId = 'a',
+    ) => {
+      const doorkeeper = {
+        identify: () => callerWith({ applicationId, permissions: ['token:create'] }),
+      }
+      const { ask, asked } = stage({ method, path: '/things/:id' }, { doorkeeper })
+      await ask({ url: '/things/1', headers, ...asking })
+      return asked[0]!.caller.replay!.id
+    }
+    const id = await scopeOf({})
+    assert.equal(await scopeOf({ url: '/things/1/?a=b' }), id)
+    const others = [
+      await scopeOf({}, 'PUT'),
+      await scopeOf({}, 'POST', 'b'),
+      await scopeOf({ url: '/things/2' }),
+      await scopeOf({ headers: { 'bt-idempotency-key': 'twice' } }),
+    ]
+    assert.equal(new Set([id, ...others]).size, 5)
+  })
+
   for (const method of ['GET', 'DELETE'] as const) {
     test(`${method} is done each time`, async () => {
       const replay = async (): Promise<Answer> => assert.fail('nobody asks')

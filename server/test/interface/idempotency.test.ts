@@ -102,7 +102,7 @@ describe('a request repeated with its BT-IDEMPOTENCY-KEY', () => {
     assert.equal(stage.stored().length, 2)
   })
 
-  test('is done anew by another method', async () => {
+  test('does not keep a DELETE of the same path from being done', async () => {
     const { vault, applicationId } = await tokenStage()
     const headers = { 'bt-idempotency-key': 'once' }
     const key = vault.managementKey
