@@ -168,6 +168,7 @@ function addRoute(
       }
     },
     handler: async (request, reply) => {
+      await together(world.clock)
       const body = readBody(request, endpoint)
       const query = queryOf(request.url)
       const params = request.params as Record<string, string>
@@ -242,6 +243,21 @@ function label(request: FastifyRequest, reply: FastifyReply, options: ServerOpti
 }
 
 /** `path` is the endpoint's, or null where nothing is ever replayed. */
+let turn: Promise<void> | null = null
+
+/**
+ * Resolves once the event loop has read every request that is there, for all of them at once.
+ *
+ * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
+ * for all but the first: with a crowd this halves what a request costs. A single one waits for nobody.
+ */
+function together(clock: World['clock']): Promise<void> {
+  turn ??= clock.yield().then(() => {
+    turn = null
+  })
+  return turn
+}
+
 function callerOf(request: FastifyRequest, path: string | null): Caller {
   const principal = request.principal!
   return {
