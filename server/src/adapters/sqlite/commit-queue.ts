@@ -43,15 +43,22 @@ interface Batch {
  */
 const BATCH_BYTES_MAX = 256 * KiB
 
+/**
+ * From so many on, a batch waits up to PATIENCE_MS for those who were just answered to be back: they are on
+ * their way, and half as many batches cost half as many syncs. Fewer never wait.
+ */
+const CROWD_MIN = 16
+const PATIENCE_MS = 1
+
 /** Used buffers to keep; one is being filled and one is with the writer. */
 const BUFFERS_MAX = 2
 
 /**
- * Gathers commits into batches for the writer: group commit, with nobody waiting for a clock.
+ * Gathers commits into batches for the writer: group commit, with nobody but a crowd waiting for a clock.
  *
  * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
- * and it is full, or the event loop has served what was ready, so that whoever was just answered is in
- * it again. Each batch takes along one slice of one long list, after the short commits.
+ * and it is full, or the event loop has served what was ready; in a crowd, when whoever was just
+ * answered is in it again. Each batch takes along one slice of one long list, after the short commits.
  */
 export class CommitQueue {
   readonly #worker: Worker
@@ -65,6 +72,9 @@ export class CommitQueue {
   #nextUnit: number
   #uuidNames: boolean
   #flushing = false
+  /** How many are likely to be in the next batch: those just answered, and those already waiting. */
+  #crowd = 0
+  #patience: NodeJS.Timeout | null = null
   #fault: Error | null = null
   #gone = false
   #closing: PromiseWithResolvers<void> | null = null
@@ -133,6 +143,7 @@ export class CommitQueue {
   async close(beforeLast: () => void): Promise<void> {
     this.#closing = Promise.withResolvers()
     if (this.#fault === null) {
+      if (this.#patience !== null) this.#flushNow()
       this.#flushSoon()
       await this.#closing.promise
     }
@@ -147,7 +158,8 @@ export class CommitQueue {
       if (this.#fault !== null) throw this.#fault
       if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
       submit({ tokens: [], resolve, reject })
-      this.#flushSoon()
+      if (this.#patience !== null && this.#gathered()) this.#flushNow()
+      else this.#flushSoon()
     } catch (error) {
       reject(error)
     }
@@ -175,9 +187,22 @@ export class CommitQueue {
     if (this.#sent !== null || this.#flushing) return
     this.#flushing = true
     setImmediate(() => {
-      this.#flushing = false
-      if (this.#sent === null) this.#flush()
+      if (this.#crowd < CROWD_MIN || this.#gathered()) this.#flushNow()
+      else this.#patience = setTimeout(() => this.#flushNow(), PATIENCE_MS)
     })
+  }
+
+  /** Whether everybody is there that is likely to come, or there is a reason not to wait for them. */
+  #gathered(): boolean {
+    const waiting = this.#batches[0]?.commits.length ?? 0
+    return waiting >= this.#crowd || this.#lists.length > 0 || this.#closing !== null
+  }
+
+  #flushNow(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience)
+    this.#patience = null
+    this.#flushing = false
+    if (this.#sent === null) this.#flush()
   }
 
   #flush(): void {
@@ -204,6 +229,7 @@ export class CommitQueue {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null
+    this.#crowd = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
       const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
