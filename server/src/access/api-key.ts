@@ -9,7 +9,7 @@ import type { Random } from '../world/random.ts'
  * 32 of them are chance (190 bits, so a fast hash is as good as a slow one: nobody can try them all),
  * the last 6 are a CRC-32 of all that stands before. A mistyped or invented key is thereby told from a
  * real one without asking the store, and scanners for leaked secrets can be sure of what they found.
- * The key itself is shown once and kept nowhere: a store gets its hash, and its first characters for
+ * The key itself is shown once and not kept: a store gets its hash, and its first characters for
  * people to tell keys apart.
  *
  * Source: interface.md, Authentication; the form is ours.

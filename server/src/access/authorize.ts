@@ -55,7 +55,7 @@ export function ask(
 
 /**
  * Whether the permission is granted on any container at all: the coarse question, asked at the door
- * before a body is looked at.
+ * before anybody asks what is in a body.
  */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
   return decideAnywhere(principal, permission).transform !== null

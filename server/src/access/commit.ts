@@ -9,9 +9,10 @@ import type { Change, Conflict, StoredAnswer } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Commits `changes` for the caller, and with them, in the same commit, the answer to be replayed.
+ * Commits `changes` for the caller, and with them, in the same commit, the answer to be replayed:
+ * `remembered`, where that may say less than `answer` because it is kept for longer.
  *
- * A caller that sent an idempotency key gets `answer` again whenever it repeats the request within a
+ * A caller that sent an idempotency key gets that answer again whenever it repeats the request within a
  * day; since change and answer become durable together, there is no moment at which a repetition could
  * do the work twice. Returns why nothing was changed, or null.
  *
@@ -23,13 +24,14 @@ export async function commit(
   caller: Caller,
   changes: readonly Change[],
   answer?: Answer,
+  remembered = answer,
 ): Promise<Conflict | null> {
   const { replay, tenantId } = caller
-  const remember = answer !== undefined && replay !== null && !replay.remembered
+  const remember = remembered !== undefined && replay !== null && !replay.remembered
   const all = remember
     ? [
         ...changes,
-        { kind: 'remember-answer', answer: await seal(world, caller, replay, answer) } as const,
+        { kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) } as const,
       ]
     : changes
   if (all.length === 0) return null

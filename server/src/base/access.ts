@@ -79,7 +79,7 @@ export interface Caller extends Principal {
 
 /** One idempotency key of one application on one operation. */
 export interface ReplayScope {
-  /** SHA-256 over application, method, path and key; opaque to stores. */
+  /** SHA-256 over application, method, endpoint, path parameters and key; opaque to stores. */
   readonly id: string
   /** Whether the answer has been committed, so that nobody commits it a second time. */
   remembered: boolean

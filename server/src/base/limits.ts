@@ -35,6 +35,9 @@ export const SHUTDOWN_MS_MAX = 9_000
 /** A caller's own trace id. Source: wire contract, cross-cutting. */
 export const TRACE_ID_CHARS_MAX = 200
 
+/** Decisions that the log shows of one request. Ours. */
+export const DECISIONS_LOGGED_MAX = 100
+
 /** An idempotency key. Ours. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 400
 
@@ -100,6 +103,16 @@ export const EXPRESSION_RESULT_CHARS_MAX = 5 * MiB
 
 /** Characters that evaluating one template or one mask may read or write, all filters together. Ours. */
 export const EXPRESSION_WORK_CHARS_MAX = 16 * MiB
+
+/**
+ * Characters of work that the expressions of one request may do together, for each token it makes, beyond
+ * what one may do alone; and characters that all its masks may show. Ours.
+ */
+export const TOKEN_WORK_CHARS_MAX = 16 * KiB
+export const MASKS_SHOWN_CHARS_MAX = 16 * MiB
+
+/** Texts, numbers and other leaves, objects and arrays of one mask. Ours. */
+export const MASK_NODES_MAX = 1_000
 
 /** Source text of the parsed templates that are kept. Ours. */
 export const TEMPLATE_CACHE_CHARS_MAX = 1 * MiB

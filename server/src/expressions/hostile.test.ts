@@ -82,7 +82,8 @@ describe('arbitrary input', () => {
   const wrapped = fc
     .tuple(fc.constantFrom(...FILTERS.keys()), fc.array(argument(), { maxLength: 4 }))
     .map(([name, args]) => `{{ data | ${name}${args.length > 0 ? ': ' : ''}${args.join(', ')} }}`)
-  const data = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>
+  // As it comes from outside: JSON has no -0 of its own once it was written.
+  const data = fc.jsonValue({ maxDepth: 3 }).map((it) => JSON.parse(JSON.stringify(it)) as Json)
 
   test('parseTemplate(), parseFilters() and parseMask() throw nothing but ExpressionError', () => {
     fc.assert(

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { evaluateMask, parseMask } from './mask.ts'
 
 interface MaskVector {
@@ -107,10 +107,16 @@ test('evaluateMask() hides a leaf whose filter fails when it closes, and keeps t
 
 test('evaluateMask() does not let a mask repeat the data without end', () => {
   const data = 'x'.repeat(1_000_000)
-  const mask = parseMask(Array.from({ length: 10_000 }, () => '{{ data }}'))
+  const mask = parseMask(Array.from({ length: MASK_NODES_MAX }, () => '{{ data }}'))
   assert.throws(() => evaluateMask(mask, over(data), 'throw'), { reason: 'work_too_large' })
   const shown = JSON.stringify(evaluateMask(mask, over(data), 'close'))
   assert.ok(shown.length < 20_000_000)
+})
+
+test('parseMask() refuses a mask of more members than every reader should pay for', () => {
+  const most: Json = { inside: Array.from({ length: MASK_NODES_MAX - 1 }, () => 'x') }
+  assert.deepEqual(evaluateMask(parseMask(most), over('data'), 'throw'), most)
+  assert.throws(() => parseMask({ ...most, more: 1 }), { reason: 'mask_too_large' })
 })
 
 function over(data: Json) {

@@ -6,7 +6,7 @@
  * nothing more; lax readings of the same text would show all of it.
  */
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { evaluateExpression, type Expression } from './expression.ts'
 import { Run, type Scope } from './run.ts'
@@ -26,6 +26,7 @@ type Evaluate = (expression: Expression, run: Run) => Json
  * Throws ExpressionError, whose `member` leads to the text that is wrong.
  */
 export function parseMask(mask: Json): Mask {
+  refuseTooLarge(mask)
   return { render: parseNode(mask, '', 0) }
 }
 
@@ -63,6 +64,19 @@ function parseNode(node: Json, member: string, depth: number): Mask['render'] {
   }
 }
 
+/** Every reader pays for all of a mask, however short its data. */
+function refuseTooLarge(mask: Json): void {
+  let nodes = 0
+  const waiting = [mask]
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (typeof node !== 'object' || node === null) continue
+    const inside = Object.values(node)
+    nodes += inside.length
+    if (nodes > MASK_NODES_MAX) throw new ExpressionError('mask_too_large', 0)
+    waiting.push(...inside)
+  }
+}
+
 function parseText(text: string, member: string): Template {
   try {
     return parseLoosely(text)
@@ -79,7 +93,7 @@ function renderTemplate(template: Template): Mask['render'] {
   return (run, one) => {
     try {
       const value = evaluateParts(template, run, one)
-      run.spend(measure(value, run))
+      run.show(measure(value, run))
       return value
     } catch (error) {
       // What even hiding is too much work for is not there.

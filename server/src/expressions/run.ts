@@ -8,6 +8,40 @@ export interface Scope {
   /** By name: `data` always, `metadata` where it is offered. Any other name is null. */
   readonly variables: Variables
   readonly random: Random
+  /** What it shares with other evaluations of the same request; without one it stands alone. */
+  readonly allowance?: Allowance
+}
+
+/** What evaluations have in common whose subjects differ. */
+export type Means = Omit<Scope, 'variables'>
+
+/**
+ * What all evaluations of one request may do together.
+ *
+ * Each may write much from little, and a payload may ask for thousands: without it, a request of a few
+ * megabytes was answered with gigabytes.
+ */
+export class Allowance {
+  #work: number
+  #shown: number
+
+  /** Both in characters. */
+  constructor(workMax: number, shownMax: number) {
+    this.#work = workMax
+    this.#shown = shownMax
+  }
+
+  /** Throws `work_too_large` when nothing is left. */
+  spend(chars: number): void {
+    this.#work -= chars
+    if (this.#work < 0) throw new FilterError('work_too_large')
+  }
+
+  /** Throws `result_too_large` when nothing more may be shown. */
+  show(chars: number): void {
+    this.#shown -= chars
+    if (this.#shown < 0) throw new FilterError('result_too_large')
+  }
 }
 
 export type Variables = Readonly<Record<string, Json>>
@@ -23,18 +57,27 @@ export class Run {
   readonly random: Random
   /** Whether the result is shown to someone who may not see the data. */
   readonly masking: boolean
+  readonly #allowance: Allowance | undefined
   #left = EXPRESSION_WORK_CHARS_MAX
 
   constructor(scope: Scope, masking: boolean) {
     this.variables = scope.variables
     this.random = scope.random
     this.masking = masking
+    this.#allowance = scope.allowance
   }
 
   /** Throws `work_too_large` when nothing is left. */
   spend(chars: number): void {
     this.#left -= chars
     if (this.#left < 0) throw new FilterError('work_too_large')
+    this.#allowance?.spend(chars)
+  }
+
+  /** Spends for `chars` characters that go into an answer. */
+  show(chars: number): void {
+    this.spend(chars)
+    this.#allowance?.show(chars)
   }
 
   /**

@@ -16,7 +16,8 @@ export interface Endpoint {
   /** A few words for the table of contents of the OpenAPI document. */
   readonly summary: string
   /**
-   * What the caller's key must hold somewhere: the coarse question, asked before the body is looked at.
+   * What the caller's key must hold somewhere: the coarse question, asked once the body is known to be
+   * JSON and before anybody asks what is in it.
    * `any-key` takes every valid key, `public` asks for none.
    */
   readonly permission: Permission | 'any-key' | 'public'

@@ -88,18 +88,48 @@ function refuseLoneSurrogates(text: string): void {
 /**
  * Whether an integer, written out, would be written differently once it is a double. `1e300` is what it
  * says, and so are the digits that a double of 1e21 or more writes as such.
+ *
+ * `text` is JSON. It is read by hand: the parser tells what a number was written as only by calling back
+ * for every value there is, and millions of values hold up everybody for seconds.
  */
 function losesDigits(text: string): boolean {
-  let lost = false
-  const look = (_key: string, value: unknown, context: { source?: string }): unknown => {
-    const source = context.source
-    if (typeof value === 'number' && source !== undefined && /^-?\d+$/.test(source)) {
-      lost ||= BigInt(source) !== wholeOf(String(value))
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (isDigit(code)) {
+      const from = at
+      while (isDigit(text.charCodeAt(at + 1))) at++
+      if (at - from < EXACT_DIGITS || /[.eE]/.test(text[at + 1] ?? '')) at = endOfNumber(text, at)
+      else if (isBent(text.slice(from, at + 1))) return true
     }
-    return value
   }
-  JSON.parse(text, look as (key: string, value: unknown) => unknown)
-  return lost
+  return false
+}
+
+function isBent(digits: string): boolean {
+  const value = Number(digits)
+  return !Number.isSafeInteger(value) && BigInt(digits) !== wholeOf(String(value))
+}
+
+/** Whole numbers of so many digits are always kept exactly. */
+const EXACT_DIGITS = 15
+
+/** Returns where the quote is that closes the string opened at `at`. */
+function endOfString(text: string, at: number): number {
+  let end = at + 1
+  for (; text.charCodeAt(end) !== QUOTE; end++) if (text.charCodeAt(end) === BACKSLASH) end++
+  return end
+}
+
+/** Returns the last place of the number that is being read at `at`. */
+function endOfNumber(text: string, at: number): number {
+  let end = at
+  while (/[\d.eE+-]/.test(text[end + 1] ?? '')) end++
+  return end
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
 }
 
 /** Returns the whole number that `text`, as a double is written, says: `12`, `1.5e+21`. */

@@ -28,21 +28,20 @@ export async function createToken(
   return makeTokens(world, caller, [draft], {
     reply: (made) => {
       id = made.token.id
-      return render(world, caller, made, settings)
+      return render(caller, made, settings)
     },
     answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
   })
 }
 
 function render(
-  world: Pick<World, 'random'>,
   caller: Caller,
-  { draft, token, transform, twin }: Made,
+  { draft, token, transform, twin, means, later }: Made,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
   if (twin === null) return renderTwin(token, tenantId)
-  const masked = maskedDataOf(draft, world.random)
+  const masked = maskedDataOf(draft, means, later)
   const own =
     transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
   return renderToken(token, {

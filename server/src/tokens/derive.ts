@@ -9,9 +9,8 @@ import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { FilterError } from '../expressions/expression-error.ts'
 import { evaluateMask } from '../expressions/mask.ts'
-import { evaluateText, type Template } from '../expressions/template.ts'
+import { evaluateText, type Means, type Template } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
-import type { Random } from '../world/random.ts'
 import type { Draft } from './draft.ts'
 import { tokenIdFault } from './token-id.ts'
 
@@ -34,23 +33,23 @@ export function fingerprintOf(
   keys: TenantKeys,
   caller: Caller,
   draft: Draft,
-  random: Random,
+  means: Means,
 ): string | null {
   if (!wantsFingerprint(draft, caller)) return null
-  const text = evaluate(draft, draft.options.fingerprint, 'fingerprint_expression', random)
+  const text = evaluate(draft, draft.options.fingerprint, 'fingerprint_expression', means)
   return text === null || text === ''
     ? null
-    : keys.fingerprint(draft.type.name, new Sensitive(text))
+    : keys.fingerprint(draft.options.fingerprintScope, new Sensitive(text))
 }
 
 /** Returns the keyed hashes by which `draft` can be found; throws when an expression gives nothing. */
-export function indexesOf(keys: TenantKeys, draft: Draft, random: Random): Uint8Array[] {
+export function indexesOf(keys: TenantKeys, draft: Draft, means: Means): Uint8Array[] {
   const { searchIndexes } = draft.options
   if (searchIndexes.length === 0) return NO_INDEXES
   const values = new Set<string>()
   for (const [at, template] of searchIndexes.entries()) {
     const member = `search_indexes[${at}]`
-    const text = evaluate(draft, template, member, random)
+    const text = evaluate(draft, template, member, means)
     if (text === null || text === '')
       throw invalid(draft, member, 'It gives no value for this data.')
     values.add(text)
@@ -61,29 +60,37 @@ export function indexesOf(keys: TenantKeys, draft: Draft, random: Random): Uint8
 const NO_INDEXES: Uint8Array[] = []
 
 /** Returns the id that the alias expression of `draft` gives; each call draws anew. */
-export function aliasOf(draft: Draft, alias: Template, random: Random): string {
-  const id = evaluate(draft, alias, 'id', random) ?? ''
+export function aliasOf(draft: Draft, alias: Template, means: Means): string {
+  const id = evaluate(draft, alias, 'id', means) ?? ''
   const fault = tokenIdFault(id)
   if (fault !== null) throw invalid(draft, 'id', `Its value is not a valid id. ${fault}`)
   return id
 }
 
-/** Returns the evaluated mask of `draft`, undefined when it has none; throws when it cannot be. */
-export function maskedDataOf(draft: Draft, random: Random): Json | undefined {
+/**
+ * Returns the evaluated mask of `draft`, undefined when it has none.
+ *
+ * Throws when it cannot be evaluated, unless it `closes`, as it does for readers.
+ */
+export function maskedDataOf(draft: Draft, means: Means, closes: boolean): Json | undefined {
   const { mask } = draft.options
   if (mask === null) return undefined
   return orInvalid(draft, 'mask', () =>
-    evaluateMask(mask, { variables: { data: draft.data.reveal() }, random }, 'throw'),
+    evaluateMask(
+      mask,
+      { ...means, variables: { data: draft.data.reveal() } },
+      closes ? 'close' : 'throw',
+    ),
   )
 }
 
-function evaluate(draft: Draft, template: Template, member: string, random: Random): string | null {
+function evaluate(draft: Draft, template: Template, member: string, means: Means): string | null {
   const data = draft.data.reveal()
   const variables =
     member === 'fingerprint_expression'
       ? { data, metadata: { ...draft.options.metadata } }
       : { data }
-  return orInvalid(draft, member, () => evaluateText(template, { variables, random }))
+  return orInvalid(draft, member, () => evaluateText(template, { ...means, variables }))
 }
 
 function orInvalid<Value>(draft: Draft, member: string, work: () => Value): Value {

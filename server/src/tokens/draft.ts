@@ -32,6 +32,8 @@ export interface DraftOptions {
   readonly metadata: Readonly<Record<string, string>> | null
   readonly searchIndexes: readonly Template[]
   readonly fingerprint: Template
+  /** What fingerprints are compared within: the type and, where it is not the type's, the expression. */
+  readonly fingerprintScope: string
   /** Whether the request itself names a fingerprint expression. */
   readonly fingerprintAsked: boolean
   /** Null leaves it to the tenant's settings. */
@@ -108,6 +110,7 @@ function defaultOptions(type: TokenType): DraftOptions {
     metadata: null,
     searchIndexes: type.searchIndexes.map((it) => parseTemplate(it)),
     fingerprint: parseTemplate(type.fingerprintExpression),
+    fingerprintScope: type.name,
     fingerprintAsked: false,
     deduplicate: null,
     expiresAt: null,
@@ -167,11 +170,25 @@ function parseOptions(
             'fingerprint_expression',
             pathOf,
           ),
+    fingerprintScope: fingerprintScopeOf(type, sent.fingerprint_expression),
     fingerprintAsked: sent.fingerprint_expression !== undefined,
     deduplicate: sent.deduplicate_token ?? null,
     expiresAt: expiry?.at ?? null,
     details: keptDetails(sent, expiry?.text ?? null),
   }
+}
+
+/**
+ * Who writes the expression decides what it says, so a text of one's own must not give what the type's
+ * own expression gives of somebody's data: with it a token could pose as the twin of a card its maker only
+ * knows the number of. Spaces make no other expression of the type's. Decision 0015.
+ */
+function fingerprintScopeOf(type: TokenType, expression: string | undefined): string {
+  const bare = (text: string): string => text.replaceAll(/\s+/g, '')
+  if (expression === undefined || bare(expression) === bare(type.fingerprintExpression)) {
+    return type.name
+  }
+  return `${type.name} ${expression}`
 }
 
 function parseId(id: string, pathOf: PathOf): string | Template {

@@ -31,7 +31,7 @@ export async function getToken(
   return ok(
     renderToken(token, {
       tenantId: caller.tenantId,
-      data: shownData(token, data, transform, world.random),
+      data: shownData(token, data, transform, { random: world.random }),
       mask: maskOf(token),
       privacy: privacyShown,
       deduplicated: false,

@@ -4,7 +4,7 @@
  * A short-lived member of the data (a card's security code) has an envelope of its own, so that it can
  * be destroyed alone when its hour is over.
  */
-import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { Place, TenantKeys } from '../world/keyring.ts'
@@ -21,17 +21,26 @@ export function sealData(keys: TenantKeys, draft: Draft, id: string, now: number
   const plain = data.reveal()
   const member = type.shortLived
   const apart = member !== null && isJsonObject(plain) ? plain[member] : undefined
-  if (member === null || typeof apart !== 'string') {
-    return { data: keys.seal(place, new Sensitive(JSON.stringify(plain))), cvc: null }
-  }
-  const { [member]: _apart, ...rest } = plain as JsonObject
+  const rest = withoutShortLived(draft).data.reveal()
   return {
     data: keys.seal(place, new Sensitive(JSON.stringify(rest))),
-    cvc: {
-      envelope: keys.seal({ ...place, part: 'cvc' }, new Sensitive(apart)),
-      expiresAt: now + CVC_LIFETIME_MS,
-    },
+    cvc:
+      typeof apart !== 'string'
+        ? null
+        : {
+            envelope: keys.seal({ ...place, part: 'cvc' }, new Sensitive(apart)),
+            expiresAt: now + CVC_LIFETIME_MS,
+          },
   }
+}
+
+/** Returns `draft` as it is when its short-lived member is past its hour. */
+export function withoutShortLived(draft: Draft): Draft {
+  const member = draft.type.shortLived
+  const plain = draft.data.reveal()
+  if (member === null || !isJsonObject(plain) || !Object.hasOwn(plain, member)) return draft
+  const { [member]: _gone, ...rest } = plain
+  return { ...draft, data: new Sensitive<Json>(rest) }
 }
 
 /** Opens a token; a short-lived member that is past its hour is absent. Throws if it was tampered with. */

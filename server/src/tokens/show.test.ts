@@ -15,7 +15,7 @@ function shown(
   transform: 'redact' | 'mask' | 'reveal',
 ) {
   const token = { type, details } as StoredToken
-  return shownData(token, new Sensitive(data), transform, random)
+  return shownData(token, new Sensitive(data), transform, { random })
 }
 
 describe('shownData()', () => {

@@ -7,7 +7,7 @@ import type { Transform } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { evaluateMask, parseMask } from '../expressions/mask.ts'
-import type { Random } from '../world/random.ts'
+import type { Means } from '../expressions/template.ts'
 import type { StoredToken } from '../world/store.ts'
 import { maskOf } from './wire.ts'
 
@@ -21,12 +21,12 @@ export function shownData(
   token: StoredToken,
   data: Sensitive<Json>,
   transform: Transform,
-  random: Random,
+  means: Means,
 ): Json | undefined {
   if (transform === 'redact') return undefined
   if (transform === 'reveal') return data.reveal()
   const mask = maskOf(token)
   if (mask === null) return undefined
   const variables = { data: data.reveal() }
-  return evaluateMask(parseMask(mask), { variables, random }, 'close')
+  return evaluateMask(parseMask(mask), { ...means, variables }, 'close')
 }

@@ -34,23 +34,22 @@ export async function tokenize(
   return makeTokens(world, caller, drafts, {
     reply: (made, index) => {
       const leaf = plan.leaves[index]!
-      return leaf.plain ? made.token.id : renderLeaf(world, caller, made, leaf.root, settings)
+      return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)
     },
     answer: (replies) => ok(plan.fill(replies)),
   })
 }
 
 function renderLeaf(
-  world: Pick<World, 'random'>,
   caller: Caller,
-  { draft, token, transform, twin }: Made,
+  { draft, token, transform, twin, means, later }: Made,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
   if (twin === null) return renderTwin(token, tenantId)
   // The mask is evaluated even where it is not shown: one that cannot be is refused.
-  const masked = maskedDataOf(draft, world.random)
+  const masked = maskedDataOf(draft, means, later)
   const own = transform === 'redact' ? undefined : masked
   const shown = twin === undefined ? own : twin.masked
   return renderToken(token, {

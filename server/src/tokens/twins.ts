@@ -7,6 +7,7 @@
 import { ask } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
+import type { Means } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { StoredToken } from '../world/store.ts'
 import type { World } from '../world/world.ts'
@@ -29,18 +30,18 @@ export interface TwinView {
 
 /** Returns the twin of every draft that has one and wants no other of its kind. */
 export async function findTwins(
-  world: Pick<World, 'clock' | 'random' | 'store'>,
+  world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   keys: TenantKeys,
   drafts: readonly Draft[],
-  now: number,
+  { now, means }: { readonly now: number; readonly means: Means },
 ): Promise<ReadonlyMap<number, Twin>> {
   const twins = new Map<number, Twin>()
   if (!drafts.some((draft) => deduplicates(draft, caller))) return twins
   const known = new Map<string, Twin>()
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
-    const fingerprint = fingerprintOf(keys, caller, draft, world.random)
+    const fingerprint = fingerprintOf(keys, caller, draft, means)
     if (fingerprint === null) return
     const { name: type } = draft.type
     const kind = `${type} ${fingerprint}`
@@ -64,20 +65,38 @@ function isStored(twin: Twin | undefined): twin is StoredToken {
   return typeof twin === 'object'
 }
 
-/** Returns what the caller may see of a twin, or null when it may not read it. */
-export function viewTwin(
-  world: Pick<World, 'random'>,
+/**
+ * Returns a function that says what the caller may see of a twin at `now`: null when it may not read it.
+ *
+ * Thousands of drafts may have the same twin, so that it is opened once.
+ */
+export function twinViewer(
+  caller: Caller,
+  keys: TenantKeys,
+  { now, means }: { readonly now: number; readonly means: Means },
+): (token: StoredToken) => TwinView | null {
+  const views = new Map<StoredToken, TwinView | null>()
+  return (token) => {
+    const known = views.get(token)
+    if (known !== undefined) return known
+    const view = viewTwin(caller, keys, token, { now, means })
+    views.set(token, view)
+    return view
+  }
+}
+
+function viewTwin(
   caller: Caller,
   keys: TenantKeys,
   token: StoredToken,
-  now: number,
+  { now, means }: { readonly now: number; readonly means: Means },
 ): TwinView | null {
   const grant = ask(caller, 'token:read', token.containers)
   if (grant === null) return null
   const data = openData(keys, token, now)
   const { transform } = grant
   return {
-    data: shownData(token, data, transform, world.random),
-    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, world.random),
+    data: shownData(token, data, transform, means),
+    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, means),
   }
 }

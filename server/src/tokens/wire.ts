@@ -41,6 +41,8 @@ const metadata = z
     const names = Object.keys(entries)
     if (names.length > METADATA_ENTRIES_MAX) {
       context.addIssue(`At most ${METADATA_ENTRIES_MAX} metadata entries.`)
+      // A fault for each of half a million would hold up everybody for seconds.
+      return
     }
     for (const name of names) {
       const message = metadataFault(name, entries[name])

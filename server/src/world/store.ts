@@ -171,7 +171,10 @@ export interface ApplicationFilter {
 export interface StoredApplicationKey {
   readonly id: string
   readonly applicationId: string
-  /** SHA-256 of the key, 32 bytes; unique over all tenants. The key itself is nowhere. */
+  /**
+   * SHA-256 of the key, 32 bytes; unique over all tenants. The key itself is in no store, but for the
+   * sealed answer that is replayed to whoever made it with an idempotency key.
+   */
   readonly hash: Uint8Array
   /** The first characters of the key, for people to tell keys apart. */
   readonly prefix: string

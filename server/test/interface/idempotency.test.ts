@@ -64,6 +64,12 @@ describe('a request repeated with its BT-IDEMPOTENCY-KEY', () => {
     assert.equal((await call(stage, 'once', '/tokens?a=b')).text, first.text)
   })
 
+  test('gets it however the path is percent-encoded', async () => {
+    const stage = await tokenStage()
+    const first = await call(stage, 'once')
+    assert.equal((await call(stage, 'once', '/%74okens')).text, first.text)
+  })
+
   for (const [over, replayed] of [
     [-1, true],
     [0, false],

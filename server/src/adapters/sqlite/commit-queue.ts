@@ -73,7 +73,10 @@ export class CommitQueue {
   static async start(options: QueueOptions): Promise<CommitQueue> {
     const { databasePath, probe } = options
     const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
-    const worker = new Worker(url, { workerData: { databasePath, probe } satisfies WriterData })
+    const worker = new Worker(url, {
+      workerData: { databasePath, probe } satisfies WriterData,
+      resourceLimits: { maxYoungGenerationSizeMb: 2 },
+    })
     await once(worker, 'message')
     return new CommitQueue(worker, options)
   }

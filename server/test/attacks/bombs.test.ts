@@ -1,0 +1,100 @@
+/** A small request that makes the vault work, write or remember without end. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  DECISIONS_LOGGED_MAX,
+  MASK_NODES_MAX,
+  MASKS_SHOWN_CHARS_MAX,
+  METADATA_ENTRIES_MAX,
+  MiB,
+} from '../../src/base/limits.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { parseStrictJson } from '../../src/http/strict-json.ts'
+import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
+
+async function publicVault(): Promise<{ vault: StillVault; post: (body: Json) => Promise<Reply> }> {
+  const vault = await stillVault({ tokensMax: 10_000 })
+  const key = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+  return { vault, post: (body) => vault.call('POST', '/tokenize', { key, body }) }
+}
+
+/** Ten letters become a hundred thousand. */
+const GROWING = `{{ data${" | replace: 'a', data".repeat(4)} }}`
+
+describe('a public key cannot', () => {
+  test('have a payload answered with gigabytes through masks that grow', async () => {
+    const { post } = await publicVault()
+    const one: JsonObject = { type: 'token', data: 'a'.repeat(10), mask: GROWING }
+    const small = await post([one])
+    assert.equal(small.status, 200, 'one alone is fine')
+    assert.ok(small.text.length > 100_000)
+    const count = Math.ceil(MASKS_SHOWN_CHARS_MAX / 100_000) + 1
+    const reply = await post(Array.from({ length: count }, () => one))
+    assert.equal(reply.status, 400)
+    assert.equal(reply.json()['code'], 'expression_invalid')
+    assert.ok(reply.text.length < 1_000)
+  })
+
+  test('have a mask of a million members put together at every read', async () => {
+    const { post } = await publicVault()
+    const reply = await post({
+      type: 'token',
+      data: 1,
+      mask: Array.from({ length: MASK_NODES_MAX + 1 }, () => '{{ data }}'),
+    })
+    assert.equal(reply.status, 400)
+    assert.deepEqual(Object.keys(reply.json()['errors'] as JsonObject), ['mask'])
+  })
+
+  test('have a fault counted for each of a hundred thousand metadata', async () => {
+    const { post } = await publicVault()
+    const names = Array.from({ length: 100_000 }, (_, n) => [`k${n}`, n] as const)
+    const reply = await post({ type: 'token', data: 1, metadata: Object.fromEntries(names) })
+    assert.equal(reply.status, 400)
+    assert.deepEqual(reply.json()['errors'], {
+      metadata: [`At most ${METADATA_ENTRIES_MAX} metadata entries.`],
+    })
+  })
+
+  test('make a fault, or a thousand attempts, of aliases that are taken', async () => {
+    const { vault, post } = await publicVault()
+    const ids = Array.from({ length: 12 }, (_, n) => `taken ${n}`)
+    const taken = await post(ids.map((id) => ({ type: 'token', data: id, id })))
+    assert.equal(taken.status, 200)
+    const before = vault.world.committed.length
+    const aliases = ids.map((id) => ({ type: 'token', data: id, id: '{{ data }}' }))
+    const fresh = Array.from({ length: 200 }, (_, n) => ({
+      type: 'token',
+      data: `new ${n >> 1}`,
+      id: '{{ data }}',
+    }))
+    const reply = await post([...aliases, ...fresh])
+    assert.equal(reply.status, 200, reply.text)
+    const given = (JSON.parse(reply.text) as JsonObject[]).map((it) => it['id'] as string)
+    assert.equal(new Set([...ids, ...given]).size, ids.length + given.length, 'no id is used twice')
+    const attempts = vault.world.committed.length - before
+    assert.ok(attempts <= 11, `${attempts} attempts`)
+  })
+
+  test('crowd the log out with the decisions about one payload', async () => {
+    const { vault, post } = await publicVault()
+    const containers = Array.from({ length: 500 }, (_, n) => [`/${'c'.repeat(200)}${n}/`])
+    await post(containers.map((it) => ({ type: 'token', data: 1, containers: it })))
+    const [, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+    assert.equal((fields['decisions'] as Json[]).length, DECISIONS_LOGGED_MAX)
+    assert.equal(fields['decisions_left_out'], 500 - DECISIONS_LOGGED_MAX)
+    assert.match((fields['decisions'] as string[]).at(-1)!, /c499\//, 'the last is told')
+  })
+})
+
+test('nobody can hold everybody up for seconds with one long number among millions of short ones', () => {
+  const text = `[12345678901234567,${'1,'.repeat(2.4 * MiB)}1]`
+  const started = process.cpuUsage()
+  assert.throws(() => parseStrictJson(Buffer.from(text)), { code: 'body_json_invalid' })
+  const { user } = process.cpuUsage(started)
+  const plain = process.cpuUsage()
+  JSON.parse(text)
+  const parse = process.cpuUsage(plain).user
+  // Called back for every value, the parser takes some fifteen times as long as by itself.
+  assert.ok(user < parse * 8 + 50_000, `${user} µs, of which parsing takes ${parse} µs`)
+})
