@@ -302,6 +302,9 @@ function containersAround(
     ['/', success],
     [`${container}deeper/`, 403],
     [`${up}beside/`, 403],
+    // Begins as the container does, but is another.
+    [`${container.slice(0, -2)}/`, 403],
+    [`${container.slice(0, -1)}er/`, 403],
     ['/elsewhere/', 403],
   ]
 }

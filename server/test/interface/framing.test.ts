@@ -171,7 +171,7 @@ describe('refused with its status, as JSON, and nothing is done:', () => {
 describe('the connection is closed after', () => {
   const cases: [name: string, bytes: () => string][] = [
     ['headers that are too large', () => getWith([`X: ${'a'.repeat(HEADER_BYTES_MAX + 1024)}`])],
-    ['too many headers', () => getWith(many(200))],
+    ['far too many headers', () => getWith(many(200))],
     ['bytes that are no HTTP', () => 'nonsense\r\n\r\n'],
     [
       'a body with two lengths',
@@ -191,8 +191,23 @@ describe('the connection is closed after', () => {
   }
 })
 
+test('the connection is closed after one header too many, too', async () => {
+  const { closed } = await send(getWith(many(HEADERS_MAX + 1 - 2)))
+  assert.equal(closed, true)
+})
+
 test('as many headers as there may be are let in', async () => {
   assert.equal((await send(getWith(many(HEADERS_MAX - 2)))).status, 404)
+})
+
+test('an answer to HEAD has no body, so the next answer follows at once', async () => {
+  const { text } = await talk(
+    getWith([], 'HEAD /health/live HTTP/1.1') + getWith(['Connection: close']),
+  )
+  const [first, second, ...rest] = text.split('\r\n\r\n')
+  assert.match(first!, /^HTTP\/1\.1 405 /)
+  assert.match(second!, /^HTTP\/1\.1 404 /)
+  assert.equal(rest.length, 1)
 })
 
 test('a body in chunks is read as one', async () => {

@@ -131,6 +131,14 @@ describe('an error answer', () => {
     assert.ok(!allowed.includes('POST'))
   })
 
+  test('of 405 is given for HEAD', async () => {
+    const { vault } = await tokenStage()
+    for (const url of ['/health/live', '/tokens/x']) {
+      const reply = await vault.app.inject({ method: 'HEAD', url })
+      assert.equal(reply.statusCode, 405)
+    }
+  })
+
   for (const path of ['/tokens/%zz', '/%', '/tokens/%ff', `/tokens/${'a'.repeat(5000)}`]) {
     test(`of 404 is given for the path ${path.slice(0, 20)}, and it is logged`, async () => {
       const { vault, key } = await tokenStage()
