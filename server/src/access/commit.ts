@@ -35,7 +35,7 @@ export async function commit(
       ]
     : changes
   if (all.length === 0) return null
-  const conflict = await durably(() => world.store.commit(tenantId, all))
+  const conflict = await world.store.commit(tenantId, all).catch(refuseUnknown)
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
   if (conflict === null && remember) replay.remembered = true
   return conflict
@@ -81,10 +81,6 @@ function placeOf(scope: ReplayScope): Place {
   return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
 }
 
-async function durably<Result>(write: () => Promise<Result>): Promise<Result> {
-  try {
-    return await write()
-  } catch (cause) {
-    throw new ServiceError('store_unavailable', undefined, { cause })
-  }
+function refuseUnknown(cause: unknown): never {
+  throw new ServiceError('store_unavailable', undefined, { cause })
 }

@@ -104,13 +104,10 @@ function forgetful(store: Store, forget: () => void): Store {
     answers: store.answers,
     check: () => store.check(),
     close: () => store.close(),
-    async commit(tenantId, changes) {
-      try {
-        return await store.commit(tenantId, changes)
-      } finally {
-        // Also after a rejection: the change may have been made.
-        if (changes.some((it) => CHANGES_IDENTITY[it.kind])) forget()
-      }
+    commit(tenantId, changes) {
+      const done = store.commit(tenantId, changes)
+      // Also after a rejection: the change may have been made.
+      return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(forget) : done
     },
   }
 }

@@ -31,14 +31,12 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
  */
 function renderDecisions(decisions: readonly Decision[] | undefined): LogFields {
   if (decisions === undefined) return {}
+  if (decisions.length <= DECISIONS_LOGGED_MAX) return { decisions: decisions.map(renderDecision) }
   const shown = decisions.filter(
     (_, n) => n < DECISIONS_LOGGED_MAX - 1 || n === decisions.length - 1,
   )
   const left = decisions.length - shown.length
-  return {
-    decisions: shown.map(renderDecision),
-    ...(left === 0 ? {} : { decisions_left_out: left }),
-  }
+  return { decisions: shown.map(renderDecision), decisions_left_out: left }
 }
 
 function renderDecision(decision: Decision): string {

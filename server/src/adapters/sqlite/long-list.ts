@@ -93,6 +93,8 @@ export class LongList {
   }
 }
 
-export function tokensOf(changes: readonly Change[]): StoredToken[] {
+export function tokensOf(changes: readonly Change[]): readonly StoredToken[] {
+  const [first] = changes
+  if (changes.length === 1 && first?.kind === 'insert-tokens') return first.tokens
   return changes.flatMap((it) => (it.kind === 'insert-tokens' ? it.tokens : []))
 }

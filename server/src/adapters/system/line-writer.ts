@@ -110,4 +110,4 @@ export class LineWriter {
 }
 
 const FLUSH_MS = 50
-const CHUNK_CHARS = 16 * KiB
+const CHUNK_CHARS = 64 * KiB

@@ -53,8 +53,9 @@ export class SystemLog implements Log {
 
   #write(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (LOG_LEVELS.indexOf(level) < this.#least) return
-    const line = JSON.stringify({ level, time: this.#time(Date.now()), event, ...fields })
-    this.#writer.write(`${line}\n`)
+    const head = `{"level":"${level}","time":"${this.#time(Date.now())}","event":${JSON.stringify(event)}`
+    const rest = JSON.stringify(fields ?? {}).slice(1)
+    this.#writer.write(rest === '}' ? `${head}}\n` : `${head},${rest}\n`)
   }
 
   /** ISO 8601 in UTC; all but the milliseconds is rendered once a second. */
