@@ -79,7 +79,7 @@ export const ALIAS_ATTEMPTS_MAX = 10
 export const TOKENIZE_TOKENS_MAX = 10_000
 
 /** Milliseconds one payload may hold the event loop before others get a turn. Ours. */
-export const SLICE_MS_MAX = 0.5
+export const SLICE_MS_MAX = 0.25
 
 /** A fingerprint expression. Source: wire contract, tokens. */
 export const FINGERPRINT_EXPRESSION_CHARS_MAX = 400

@@ -5,7 +5,7 @@ import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import { BatchPacker } from './batch.ts'
 import { conflictOf, isNamedByUuid, packChange, packToken } from './changes.ts'
-import { LongList, SLICE_TOKENS_MAX, tokensOf, type Refusal } from './long-list.ts'
+import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import { STATEMENT } from './statements.ts'
 import type { WriterData, WriterReply, WriterRequest } from './writer.ts'
 
@@ -115,7 +115,7 @@ export class CommitQueue {
       const tokens = tokensOf(changes)
       // From now on everybody asks; whoever was packed before comes before.
       this.#uuidNames ||= tokens.some(isNamedByUuid)
-      if (tokens.length > SLICE_TOKENS_MAX) {
+      if (tokens.length > COMMIT_TOKENS_MAX) {
         const list = new LongList(tenantId, this.#nextUnit++, changes)
         this.#lists.push({ ...waiting, tokens, list })
         return

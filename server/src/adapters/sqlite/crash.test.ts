@@ -16,8 +16,8 @@ import {
 
 const CHILD = fileURLToPath(new URL('../../../test/kit/sqlite-child.ts', import.meta.url))
 
-/** The child's batches: the one token, four slices of the thousand, the step that shows them. */
-const LAST = 6
+/** The child's batches: the one token, sixteen slices of the thousand, the step that shows them. */
+const LAST = 18
 
 describe('a killed process', () => {
   for (const [point, at, acknowledged, found] of [
@@ -25,7 +25,7 @@ describe('a killed process', () => {
     ['committed', 1, 0, 1],
     ['staged', 1, 1, 1],
     ['staged', 3, 1, 1],
-    ['staged', 4, 1, 1],
+    ['staged', 16, 1, 1],
     ['committing', LAST, 1, 1],
     ['committed', LAST, 1, 1001],
     ['replying', LAST, 1, 1001],
@@ -51,7 +51,7 @@ describe('a killed process', () => {
   test('leaves slices on the disk, and the next start removes them', async (t) => {
     const folder = freshFolder(t)
     spawnSync(process.execPath, [CHILD, folder, faultAt('staged', 3, 'kill').href])
-    assert.equal(countIn(folder, 'tokens'), 1 + 3 * 256)
+    assert.equal(countIn(folder, 'tokens'), 1 + 3 * 64)
     const store = await openStore(t, { folder })
     await store.close()
     assert.equal(countIn(folder, 'tokens'), 1)

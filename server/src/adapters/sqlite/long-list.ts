@@ -4,8 +4,11 @@ import { conflictOf, packChange, packRemoval, packToken } from './changes.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 
-/** Commits with more tokens than this are staged in slices of it. */
-export const SLICE_TOKENS_MAX = 256
+/** Commits with more tokens than this are staged. */
+export const COMMIT_TOKENS_MAX = 256
+
+/** Tokens of one slice: what everybody else waits for, a quarter of a millisecond and a sync. */
+const SLICE_TOKENS_MAX = 64
 
 /** Why the writer did not make a commit: a step met a conflict, or was impossible. */
 export type Refusal = Refused | Error
