@@ -6,12 +6,12 @@
  */
 import { parseArgs } from 'node:util'
 import { measureFairness } from './fairness.ts'
+import { measureMemory } from './memory.ts'
 import {
   ARRAY_OF_100,
   CARD,
   CARD_WITH_CVC,
   measure,
-  measureMemory,
   measureRawInsert,
   type Measured,
 } from './rows.ts'

@@ -112,26 +112,3 @@ export function measureRawInsert(rounds: number): number {
     Array.from({ length: rounds }, () => Number(execFileSync(file!, args, { encoding: 'utf8' }))),
   )
 }
-
-/** Resident bytes after at least `tokens` tokens came in as arrays of a hundred. */
-export async function measureMemory(tokens: number): Promise<{ bytes: number; tokens: number }> {
-  const subject = await startSubject('durable', null)
-  try {
-    const request = tokenizeBytes(subject, ARRAY_OF_100)
-    let made = 0
-    while (made < tokens) {
-      const result = await load({
-        port: subject.port,
-        connections: 16,
-        warmupMs: 0,
-        measureMs: MEASURE_MS,
-        request: () => request,
-        status: 200,
-      })
-      made += result.requests * 100
-    }
-    return { bytes: subject.residentBytes(), tokens: made }
-  } finally {
-    await subject.stop()
-  }
-}
