@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../base/access.ts'
 import { DECISIONS_LOGGED_MAX } from '../base/limits.ts'
-import type { LogFields } from '../world/log.ts'
 import type { World } from '../world/world.ts'
 
 /** Writes the one line that the operator has of every request: who asked what, and what was decided. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   const { caller, principal } = request
+  const decisions = caller?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.
     route: request.routeOptions.url ?? 'none',
@@ -17,7 +17,8 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     tenant_id: principal?.tenantId,
     application_id: principal?.applicationId,
     key_id: principal?.keyId,
-    ...renderDecisions(caller?.decisions),
+    decisions: decisions === undefined ? undefined : renderDecisions(decisions),
+    decisions_left_out: leftOut(decisions),
   }
   if (request.fault === null) world.log.info('request', fields)
   else world.log.error('request_failed', request.fault, fields)
@@ -29,14 +30,15 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
  * A payload may name thousands of containers, and a few such lines at once would crowd out what others
  * have in the log.
  */
-function renderDecisions(decisions: readonly Decision[] | undefined): LogFields {
-  if (decisions === undefined) return {}
-  if (decisions.length <= DECISIONS_LOGGED_MAX) return { decisions: decisions.map(renderDecision) }
-  const shown = decisions.filter(
-    (_, n) => n < DECISIONS_LOGGED_MAX - 1 || n === decisions.length - 1,
-  )
-  const left = decisions.length - shown.length
-  return { decisions: shown.map(renderDecision), decisions_left_out: left }
+function renderDecisions(decisions: readonly Decision[]): string[] {
+  if (decisions.length <= DECISIONS_LOGGED_MAX) return decisions.map(renderDecision)
+  const shown = [...decisions.slice(0, DECISIONS_LOGGED_MAX - 1), decisions.at(-1)!]
+  return shown.map(renderDecision)
+}
+
+function leftOut(decisions: readonly Decision[] = []): number | undefined {
+  const left = decisions.length - DECISIONS_LOGGED_MAX
+  return left > 0 ? left : undefined
 }
 
 function renderDecision(decision: Decision): string {

@@ -23,7 +23,7 @@ import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { sealData, withoutShortLived } from './sealing.ts'
 import { inSlices } from './slices.ts'
-import { findTwins, twinViewer, type TwinView } from './twins.ts'
+import { findTwins, twinViewer, type TwinView, type Twin } from './twins.ts'
 
 /** What became of a draft: a token of its own, or the twin it had already. */
 export interface Made {
@@ -67,7 +67,9 @@ export async function makeTokens(
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const now = world.clock.now()
     const means = meansFor(world.random, drafts.length)
-    const twins = await findTwins(world, caller, keys, drafts, { now, means })
+    const twins = drafts.some((draft) => deduplicates(draft, caller))
+      ? await findTwins(world, caller, keys, drafts, { now, means })
+      : NO_TWINS
     const tokens = new Map<number, StoredToken>()
     const replies: Json[] = []
     // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
@@ -106,6 +108,8 @@ export async function makeTokens(
   }
   throw new Error('Cannot make tokens: others kept making their twins first')
 }
+
+const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
 
 /** Each attempt loses to another request that won; so many in a row do not happen by chance. */
 const ATTEMPTS_MAX = 100

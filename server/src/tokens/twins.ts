@@ -37,7 +37,6 @@ export async function findTwins(
   { now, means }: { readonly now: number; readonly means: Means },
 ): Promise<ReadonlyMap<number, Twin>> {
   const twins = new Map<number, Twin>()
-  if (!drafts.some((draft) => deduplicates(draft, caller))) return twins
   const known = new Map<string, Twin>()
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
