@@ -25,7 +25,7 @@ export interface TenantKeys {
   /** Returns the plaintext, or throws when the envelope was altered or belongs to another place. */
   open(place: Place, envelope: Uint8Array): Sensitive<string>
 
-  /** Returns 43 or 44 base58 characters, equal for equal `scope` and `value`, telling nothing else. */
+  /** Returns 44 base58 characters, equal for equal `scope` and `value`, telling nothing else. */
   fingerprint(scope: string, value: Sensitive<string>): string
 
   /** Returns 32 bytes, equal for equal values, by which a token can be found again. */
