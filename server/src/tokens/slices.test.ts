@@ -45,7 +45,7 @@ describe('inSlices()', () => {
     assert.deepEqual(done, ['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
   })
 
-  test('gives others a turn every half a millisecond, and lets none of them count as its own', async () => {
+  test('gives others a turn every SLICE_MS_MAX, and lets none of them count as its own', async () => {
     const { clock, work, yields } = workingClock(SLICE_MS_MAX / 16)
     await inSlices(clock, 1600, work)
     assert.equal(yields(), 100)
