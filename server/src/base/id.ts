@@ -7,12 +7,9 @@
  * permission. `random` holds 10 bytes. Decision 0003.
  */
 export function idOf(now: number, random: Uint8Array): string {
-  const time = now.toString(16).padStart(12, '0')
+  if (now !== latest.now) latest = { now, text: timeText(now) }
   return (
-    time.slice(0, 8) +
-    '-' +
-    time.slice(8) +
-    '-4' +
+    latest.text +
     NIBBLE[random[0]! & 15]! +
     HEX[random[1]!]! +
     '-' +
@@ -26,6 +23,14 @@ export function idOf(now: number, random: Uint8Array): string {
     HEX[random[8]!]! +
     HEX[random[9]!]!
   )
+}
+
+/** Rendering it takes as long as the rest, and many ids are made in the same millisecond. */
+let latest = { now: 0, text: timeText(0) }
+
+function timeText(now: number): string {
+  const time = now.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-4`
 }
 
 /** Whether `text` has the form of a uuid, in lower case, of whatever version. */

@@ -58,78 +58,108 @@ export async function makeTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
   drafts: readonly Draft[],
-  { reply, answer }: Rendering,
+  rendering: Rendering,
 ): Promise<Answer> {
   const transforms = authorizeAll(caller, drafts)
   const keys = await world.keyring.open(caller.tenantId)
-  const clashes = new Map<Draft, number>()
-
+  const batch: Batch = { caller, keys, drafts, transforms, clashes: new Map() }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const now = world.clock.now()
-    const means = meansFor(world.random, drafts.length)
-    const twins = drafts.some((draft) => deduplicates(draft, caller))
-      ? await findTwins(world, caller, keys, drafts, { now, means })
-      : NO_TWINS
-    const tokens = new Map<number, StoredToken>()
-    const replies: Json[] = []
-    // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
-    const remembered: Json[] = []
-    const view = twinViewer(caller, keys, { now, means })
-    const viewLater = twinViewer(caller, keys, { now: Infinity, means })
-    await inSlices(world.clock, drafts.length, (index) => {
-      const draft = drafts[index]!
-      const transform = transforms.get(draft.options.containers)!
-      const found = twins.get(index)
-      const token =
-        found === undefined
-          ? makeToken(caller, keys, draft, { clashes: clashes.get(draft) ?? 0, now, means })
-          : typeof found === 'number'
-            ? tokens.get(found)!
-            : found
-      if (found === undefined) tokens.set(index, token)
-      const twin = found === undefined ? undefined : view(token)
-      const made = { draft, token, transform, twin, means, later: false }
-      const shown = reply(made, index)
-      replies.push(shown)
-      if (caller.replay === null) return
-      const aged = { draft: withoutShortLived(draft), twin: twin && viewLater(token), later: true }
-      remembered.push(token.cvc === null ? shown : reply({ ...made, ...aged }, index))
-    })
-    const toRemember = remembered.some((it, index) => it !== replies[index])
-      ? structuredClone(answer(remembered))
-      : undefined
-    const done = answer(replies)
-    const inserted = [...tokens.values()]
-    const changes =
-      inserted.length === 0 ? [] : [{ kind: 'insert-tokens', tokens: inserted } as const]
-    const conflict = await commit(world, caller, changes, done, toRemember)
-    if (conflict === null) return done
-    await resolve(world.store, caller, conflict, { drafts, tokens, clashes })
+    const outcome = await makeOnce(world, batch, rendering)
+    const { tokens, answer, remembered } = outcome
+    const changes = tokens.length === 0 ? [] : [{ kind: 'insert-tokens', tokens } as const]
+    const conflict = await commit(world, caller, changes, answer, remembered)
+    if (conflict === null) return answer
+    await resolve(world.store, batch, conflict, outcome)
   }
   throw new Error('Cannot make tokens: others kept making their twins first')
 }
 
-const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
-
 /** Each attempt loses to another request that won; so many in a row do not happen by chance. */
 const ATTEMPTS_MAX = 100
 
-/** Asks once for each distinct list of containers; returns what each lets the caller see. */
-function authorizeAll(
-  caller: Caller,
-  drafts: readonly Draft[],
-): ReadonlyMap<readonly string[], Transform> {
-  const byName = new Map<string, Transform>()
-  const byList = new Map<readonly string[], Transform>()
-  for (const { options } of drafts) {
-    const { containers } = options
-    if (byList.has(containers)) continue
+/** The drafts of one request, and what is the same in all attempts to make tokens of them. */
+interface Batch {
+  readonly caller: Caller
+  readonly keys: TenantKeys
+  readonly drafts: readonly Draft[]
+  /** What the caller may see of each. */
+  readonly transforms: readonly Transform[]
+  /** How often the alias of a draft was taken. */
+  readonly clashes: Map<Draft, number>
+}
+
+/** What one attempt would store and answer. */
+interface Outcome {
+  /** The new ones, in the order of their drafts. */
+  readonly tokens: readonly StoredToken[]
+  /** By the index of the drafts that have one; those became no token. */
+  readonly twins: ReadonlyMap<number, Twin>
+  readonly answer: Answer
+  /** What to say to a repetition of the request, where that is less. */
+  readonly remembered: Answer | undefined
+}
+
+async function makeOnce(
+  world: Pick<World, 'clock' | 'random' | 'store'>,
+  batch: Batch,
+  { reply, answer }: Rendering,
+): Promise<Outcome> {
+  const { caller, keys, drafts, transforms, clashes } = batch
+  const now = world.clock.now()
+  const means = meansFor(world.random, drafts.length)
+  const twins = drafts.some((draft) => deduplicates(draft, caller))
+    ? await findTwins(world, caller, keys, drafts, { now, means })
+    : NO_TWINS
+  const view = twinViewer(caller, keys, { now, means })
+  const viewLater = twinViewer(caller, keys, { now: Infinity, means })
+  const tokens: StoredToken[] = []
+  // By the index of their drafts, for those whose twin is among them.
+  const made: StoredToken[] = []
+  const replies: Json[] = []
+  // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
+  const later: Json[] = []
+  let less = false
+
+  await inSlices(world.clock, drafts.length, (index) => {
+    const draft = drafts[index]!
+    const found = twins.get(index)
+    const token =
+      found === undefined
+        ? makeToken(caller, keys, draft, { clashes: clashes.get(draft) ?? 0, now, means })
+        : typeof found === 'number'
+          ? made[found]!
+          : found
+    made.push(token)
+    if (found === undefined) tokens.push(token)
+    const twin = found === undefined ? undefined : view(token)
+    const it = { draft, token, transform: transforms[index]!, twin, means, later: false }
+    const shown = reply(it, index)
+    replies.push(shown)
+    if (caller.replay === null) return
+    less ||= token.cvc !== null
+    const aged = { draft: withoutShortLived(draft), twin: twin && viewLater(token), later: true }
+    later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
+  })
+  const remembered = less ? structuredClone(answer(later)) : undefined
+  return { tokens, twins, answer: answer(replies), remembered }
+}
+
+const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
+
+/** Asks once for each distinct list of containers; returns what the caller may see of each draft. */
+function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transform[] {
+  const answers = new Map<string, Transform>()
+  let last: readonly string[] = []
+  let transform: Transform | undefined
+  return drafts.map(({ options: { containers } }) => {
+    // Most name none and share the list of their type.
+    if (transform !== undefined && containers === last) return transform
     const name = containers.join(' ')
-    const transform = byName.get(name) ?? authorize(caller, 'token:create', containers).transform
-    byName.set(name, transform)
-    byList.set(containers, transform)
-  }
-  return byList
+    transform = answers.get(name) ?? authorize(caller, 'token:create', containers).transform
+    answers.set(name, transform)
+    last = containers
+    return transform
+  })
 }
 
 /** Bounds what all the expressions of a request do together, by the number of its tokens. */
@@ -183,14 +213,6 @@ function idOfDraft(draft: Draft, serial: string, clashes: number, means: Means):
   return clashes < ALIAS_ATTEMPTS_MAX ? aliasOf(draft, id, means) : serial
 }
 
-interface Attempt {
-  readonly drafts: readonly Draft[]
-  /** What was made of them, by the index of the draft. */
-  readonly tokens: ReadonlyMap<number, StoredToken>
-  /** How often the alias of a draft was taken. */
-  readonly clashes: Map<Draft, number>
-}
-
 /**
  * Makes the next attempt possible, or throws when there cannot be one.
  *
@@ -199,25 +221,27 @@ interface Attempt {
  */
 async function resolve(
   store: Pick<World['store'], 'tokens'>,
-  { tenantId }: Caller,
+  { caller, drafts, clashes }: Batch,
   conflict: Conflict,
-  { drafts, tokens, clashes }: Attempt,
+  { tokens, twins }: Outcome,
 ): Promise<void> {
   // The twin is there now: the next look finds it.
   if (conflict.kind === 'fingerprint-taken') return
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
   }
-  const chosen = [...tokens].filter(([, { id, serial }]) => id !== serial)
-  const ids = chosen.map(([, { id }]) => id)
-  const stored = await store.tokens.find(tenantId, ids)
+  const sources = drafts.filter((_, index) => !twins.has(index))
+  const chosen = tokens.flatMap(({ id, serial }, at) =>
+    id === serial ? [] : [{ id, draft: sources[at]! }],
+  )
+  const ids = chosen.map(({ id }) => id)
+  const stored = await store.tokens.find(caller.tenantId, ids)
   const taken = new Set([conflict.id, ...stored.map(({ id }) => id)])
   const seen = new Set<string>()
-  for (const [index, { id }] of chosen) {
+  for (const { id, draft } of chosen) {
     const free = !taken.has(id) && !seen.has(id)
     seen.add(id)
     if (free) continue
-    const draft = drafts[index]!
     if (typeof draft.options.id === 'string') {
       throw new ServiceError('token_id_taken', { [draft.pathOf('id')]: ['It is taken.'] })
     }

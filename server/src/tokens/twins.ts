@@ -74,8 +74,9 @@ export function twinViewer(
   keys: TenantKeys,
   { now, means }: { readonly now: number; readonly means: Means },
 ): (token: StoredToken) => TwinView | null {
-  const views = new Map<StoredToken, TwinView | null>()
+  let views: Map<StoredToken, TwinView | null> | undefined
   return (token) => {
+    views ??= new Map()
     const known = views.get(token)
     if (known !== undefined) return known
     const view = viewTwin(caller, keys, token, { now, means })

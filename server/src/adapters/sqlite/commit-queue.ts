@@ -85,7 +85,7 @@ export class CommitQueue {
     const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(url, {
       workerData: { databasePath, probe } satisfies WriterData,
-      resourceLimits: { maxYoungGenerationSizeMb: 2 },
+      resourceLimits: { maxYoungGenerationSizeMb: 1 },
     })
     await once(worker, 'message')
     return new CommitQueue(worker, options)
