@@ -199,6 +199,8 @@ describe('data cannot be read from', () => {
           applications: world.store.applications,
           tokens: world.store.tokens,
           answers: world.store.answers,
+          transactions: world.store.transactions,
+          sweep: (now) => world.store.sweep(now),
           check: () => world.store.check(),
           close: () => world.store.close(),
           commit: async (tenantId, changes) =>
