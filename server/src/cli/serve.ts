@@ -8,7 +8,7 @@ import { listen } from '../http/listen.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
-import { startSweeper } from './sweeper.ts'
+import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
@@ -38,7 +38,7 @@ export const serve: Command = {
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
       })
       const port = await listen(app, config.host, config.port)
-      const sweeper = startSweeper(world)
+      const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const reason = await stop.asked

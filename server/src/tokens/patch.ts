@@ -9,7 +9,7 @@ import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/store.ts'
 import { findTokenType } from './types/registry.ts'
-import { maskOf, patchMembers } from './wire.ts'
+import { maskOf, patchMembers, requestOf } from './wire.ts'
 
 /** A patch, its members by their names in snake case. Null removes. */
 export type TokenPatch = Readonly<Partial<Record<string, Json>>>
@@ -30,14 +30,7 @@ export function patchedRequest(
   data: Sensitive<Json>,
   patch: TokenPatch,
 ): JsonObject {
-  const request: JsonObject = {
-    ...token.details,
-    type: token.type,
-    data: data.reveal(),
-    containers: [...token.containers],
-    deduplicate_token: token.deduplicate,
-  }
-  if (token.metadata !== null) request['metadata'] = { ...token.metadata }
+  const request: JsonObject = { ...requestOf(token), data: data.reveal() }
   for (const [name, value] of Object.entries(patch)) {
     const whole = name === 'mask' ? maskOf(token) : request[name]
     request[name] = MERGED.has(name) ? merged(whole, value!) : value!

@@ -140,13 +140,13 @@ function changedToken(
 ): StoredToken {
   const { options } = draft
   const { data, cvc } = sealData(keys, draft, before.id, now)
-  const kept = before.cvc !== null && !touchesShortLived(before, patch)
+  const kept = touchesShortLived(before, patch) ? null : before.cvc
   return {
     ...before,
     containers: options.containers,
     data,
     // Its hour begins with a new code, not with a new month.
-    cvc: cvc !== null && kept ? { ...cvc, expiresAt: before.cvc!.expiresAt } : cvc,
+    cvc: cvc !== null && kept !== null ? { ...cvc, expiresAt: kept.expiresAt } : cvc,
     metadata: options.metadata,
     details: options.details,
     fingerprint: fingerprintOf(keys, caller, draft, means),

@@ -183,6 +183,18 @@ export function patchMembers(body: JsonObject): JsonObject {
   )
 }
 
+/** Returns the request that would make `token`, but for its data. */
+export function requestOf(token: StoredToken): JsonObject {
+  const request: JsonObject = {
+    ...token.details,
+    type: token.type,
+    containers: [...token.containers],
+    deduplicate_token: token.deduplicate,
+  }
+  if (token.metadata !== null) request['metadata'] = { ...token.metadata }
+  return request
+}
+
 /** What of the options is kept to be shown again, or null when there is nothing. */
 export function keptDetails(
   options: TokenOptionsWire,

@@ -109,7 +109,8 @@ export function transactionContract(name: string, open: Open): void {
           await succeed(store, TENANT, [enlist(7), insert(...tokens)])
           const again = tokens.map((it, n) => ({
             ...it,
-            ...{ serial: uuid(n + 5000), createdAt: NOW + 1 },
+            serial: uuid(n + 5000),
+            createdAt: NOW + 1,
           }))
           assert.deepEqual(await store.commit(TENANT, [insert(...again)]), taken('id 0'))
           await succeed(store, TENANT, [death])

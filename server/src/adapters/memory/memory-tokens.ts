@@ -132,13 +132,15 @@ export class MemoryTokens {
   }
 
   sweep(now: number): void {
-    for (const [tenantId, { id, state, expiresAt }] of [...this.#transactions.everywhere()]) {
+    for (const [tenantId, { id, state, expiresAt }] of Array.from(
+      this.#transactions.everywhere(),
+    )) {
       this.#expireIfPast(tenantId, id, now)
       if (state !== 'open' && expiresAt <= now - TRANSACTION_KEPT_MS) {
         this.#transactions.delete(tenantId, id)
       }
     }
-    for (const [tenantId, token] of [...this.#tokens.everywhere()]) {
+    for (const [tenantId, token] of Array.from(this.#tokens.everywhere())) {
       const { cvc } = token
       if (!isLive(token, now)) this.#replace(tenantId, token, null)
       else if (cvc !== null && cvc.expiresAt <= now) {

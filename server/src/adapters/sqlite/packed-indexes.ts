@@ -1,4 +1,4 @@
-/** The search indexes that a row of tokens holds in one column, unpacked by SQL: see packIndexes(). */
+/** The search indexes that a row of tokens holds in one column, unpacked by SQL: see token-content.ts. */
 
 /** Every byte in its order, so that a byte's place is its value. */
 const BYTES = `X'${Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')).join('')}'`

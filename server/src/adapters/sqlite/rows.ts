@@ -9,7 +9,7 @@ import type {
   StoredToken,
   StoredTransaction,
 } from '../../world/store.ts'
-import { unpackContainers, unpackIndexes } from './changes.ts'
+import { unpackContainers, unpackIndexes } from './token-content.ts'
 import { unpackId } from './ids.ts'
 
 export type Row = Record<string, SQLOutputValue>

@@ -1,8 +1,8 @@
 import { PENDING_MAX } from '../../base/limits.ts'
 import type { Change, StoredToken, StoredTransaction } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
-import { packContent } from './changes.ts'
 import { STATEMENT } from './statements.ts'
+import { packContent } from './token-content.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
 

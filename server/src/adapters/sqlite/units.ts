@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackIndexes } from './changes.ts'
+import { unpackIndexes } from './token-content.ts'
 
 /** Returns the first number that no unit has had; those of transactions are negative and their own. */
 export function firstUnitOf(db: DatabaseSync): number {
