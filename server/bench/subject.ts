@@ -17,7 +17,7 @@ import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
-import { TOKENIZE_TOKENS_MAX } from '../src/base/limits.ts'
+import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
 import { permissionsOf } from '../src/access/permissions.ts'
 import { idOf } from '../src/base/id.ts'
 import { issueKey } from '../src/access/issue-key.ts'
@@ -61,6 +61,7 @@ async function serveVault(): Promise<void> {
     version: '0.0.0',
     corsOrigins: '*',
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key)
@@ -78,13 +79,15 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, tokens, answers } = store
+  const { tenants, applications, tokens, answers, transactions } = store
   return {
     tenants,
     applications,
     tokens,
     answers,
+    transactions,
     commit,
+    sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),
   }

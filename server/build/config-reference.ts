@@ -11,7 +11,6 @@ export const AHEAD: readonly (keyof Config)[] = [
   'egressAllow',
   'extraCaFile',
   'proxyTimeoutMs',
-  'transactionLifetimeS',
   'callbackRetryBaseMs',
   'reactorLevel',
   'reactorConfiguration',

@@ -15,7 +15,7 @@ import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
-import { TOKENIZE_TOKENS_MAX } from '../src/base/limits.ts'
+import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
 import type { Random } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
 import type { World } from '../src/world/world.ts'
@@ -61,6 +61,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
     version: '0.0.0',
     corsOrigins: [],
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -90,6 +91,8 @@ function dying(store: Store, killAt: KillAt | null): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    transactions: store.transactions,
+    sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),
     commit: async (tenantId, changes) => {

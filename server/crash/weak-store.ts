@@ -17,6 +17,8 @@ export function weakened(store: Store, weakness: Weakness): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    transactions: store.transactions,
+    sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),
     commit: (tenantId, changes) => weak(commit, tenantId, changes),

@@ -5,7 +5,7 @@
  * for. The flag of a variable has its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and
  * wins over it. docs/operate/configuration.md is generated from the table.
  */
-import { TOKENIZE_TOKENS_MAX } from './base/limits.ts'
+import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 
 export interface Config {
   readonly host: string
@@ -139,7 +139,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   },
   transactionLifetimeS: {
     variable: 'SYMBOLON_TRANSACTION_LIFETIME_S',
-    default: '3600',
+    default: String(TRANSACTION_LIFETIME_MS / 1000),
     accepts: 'a whole number of seconds from 1 to 86400',
     about: 'How long a transaction stays open.',
     parse: wholeFrom(1, 86_400),

@@ -7,19 +7,29 @@ import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
 import type { TokenSettings } from './tokens/token-settings.ts'
+import { transactionEndpoints } from './transactions/endpoints.ts'
+import type { TransactionSettings } from './transactions/transaction-settings.ts'
 
 export interface RouteSettings {
   readonly tokens: TokenSettings
+  readonly transactions: TransactionSettings
   readonly version: string
 }
 
-export function routes({ tokens, version }: RouteSettings): Endpoint[] {
+export function routes({ tokens, transactions, version }: RouteSettings): Endpoint[] {
   const token = tokenEndpoints(tokens)
+  const transaction = transactionEndpoints(transactions)
   const described = [
     token.postTokenize,
 
     token.postToken,
     token.getToken,
+    token.patchToken,
+    token.deleteToken,
+
+    transaction.postTransaction,
+    transaction.postCommit,
+    transaction.postRollback,
 
     access.postApplications,
     access.getApplications,

@@ -7,6 +7,7 @@ import type { Answer } from '../http/endpoint.ts'
 import type { Place } from '../world/keyring.ts'
 import type { Change, Conflict, StoredAnswer } from '../world/store.ts'
 import type { World } from '../world/world.ts'
+import { transactionRefusal } from './enlist.ts'
 
 /**
  * Commits `changes` for the caller, and with them, in the same commit, the answer to be replayed:
@@ -16,8 +17,12 @@ import type { World } from '../world/world.ts'
  * day; since change and answer become durable together, there is no moment at which a repetition could
  * do the work twice. Returns why nothing was changed, or null.
  *
+ * With a caller whose request is part of a transaction, what `changes` do to tokens waits for that one's
+ * commit; the answer does not.
+ *
  * Throws `idempotency_in_flight` when a twin of this request was quicker, `store_unavailable` when
- * nobody can say whether the changes were made.
+ * nobody can say whether the changes were made, `token_locked`, `transaction_full`, and what
+ * transactionRefusal() returns when the transaction is not open.
  */
 export async function commit(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -26,17 +31,30 @@ export async function commit(
   answer?: Answer,
   remembered = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId } = caller
+  const { replay, tenantId, transactionId } = caller
   const remember = remembered !== undefined && replay !== null && !replay.remembered
-  const all = remember
-    ? [
-        ...changes,
-        { kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) } as const,
-      ]
-    : changes
+  const enlisted = transactionId !== undefined && changes.length > 0
+  const now = world.clock.now()
+  const all: readonly Change[] = [
+    ...(enlisted ? [{ kind: 'enlist', transactionId, now } as const] : []),
+    ...changes,
+    ...(remember
+      ? [
+          {
+            kind: 'remember-answer',
+            answer: await seal(world, caller, replay, remembered),
+          } as const,
+        ]
+      : []),
+  ]
   if (all.length === 0) return null
   const conflict = await world.store.commit(tenantId, all).catch(refuseUnknown)
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
+  if (conflict?.kind === 'token-locked') throw new ServiceError('token_locked')
+  if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
+  if (conflict?.kind === 'transaction-not-open' && enlisted) {
+    throw await transactionRefusal(world, caller, transactionId)
+  }
   if (conflict === null && remember) replay.remembered = true
   return conflict
 }

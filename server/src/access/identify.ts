@@ -102,6 +102,8 @@ function forgetful(store: Store, forget: () => void): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    transactions: store.transactions,
+    sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),
     commit(tenantId, changes) {
@@ -123,4 +125,9 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'delete-application-key': true,
   'insert-tokens': false,
   'remember-answer': false,
+  'update-token': false,
+  'delete-token': false,
+  'open-transaction': false,
+  enlist: false,
+  'end-transaction': false,
 }

@@ -73,6 +73,8 @@ export interface Caller extends Principal {
   readonly traceId: string
   /** Every decision made about this request, in order. */
   readonly decisions: Decision[]
+  /** The transaction that the request's changes of tokens are part of; absent when they are made at once. */
+  readonly transactionId?: string
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
 }

@@ -98,6 +98,18 @@ export const METADATA_VALUE_CHARS_MAX = 2_000
 /** How long a card security code is kept. Source: wire contract, card data. */
 export const CVC_LIFETIME_MS = 60 * 60 * 1000
 
+/** How often what is past its end is removed for good. Ours. */
+export const SWEEP_EVERY_MS = 10_000
+
+/** How long a transaction stays open, unless configured otherwise. Source: wire contract, transactions. */
+export const TRANSACTION_LIFETIME_MS = 60 * 60 * 1000
+
+/** How long after its end a transaction is remembered, to say how it ended. Ours. */
+export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
+
+/** Tokens that one transaction may update and delete; what it creates is not counted. Ours. */
+export const PENDING_MAX = 1_000
+
 /** What evaluating one expression may produce: as much as the largest data there can be. Ours. */
 export const EXPRESSION_RESULT_CHARS_MAX = 5 * MiB
 

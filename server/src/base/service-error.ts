@@ -28,8 +28,21 @@ export const REFUSALS = {
   application_not_found: { status: 404, detail: 'There is no such application.' },
   application_key_not_found: { status: 404, detail: 'There is no such application key.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },
+  transaction_not_found: { status: 404, detail: 'There is no such transaction.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
   request_timeout: { status: 408, detail: 'The request took too long to arrive.' },
+  token_locked: {
+    status: 409,
+    detail: 'An open transaction has changed the token: wait until it ends.',
+  },
+  token_busy: { status: 409, detail: 'Others kept changing the token at the same time.' },
+  transaction_full: {
+    status: 409,
+    detail: 'The transaction has updated and deleted as many tokens as it may.',
+  },
+  transaction_committed: { status: 409, detail: 'The transaction is committed.' },
+  transaction_rolled_back: { status: 409, detail: 'The transaction is rolled back.' },
+  transaction_expired: { status: 409, detail: 'The transaction is expired.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists already.' },
   idempotency_in_flight: {
     status: 409,

@@ -8,6 +8,7 @@ import { listen } from '../http/listen.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
+import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
@@ -34,13 +35,16 @@ export const serve: Command = {
         version: version(),
         corsOrigins: config.corsOrigins,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
+        transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
       })
       const port = await listen(app, config.host, config.port)
+      const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
       await within(SHUTDOWN_MS_MAX, app.close())
+      await sweeper.stop()
       return reason.status
     } finally {
       await opened.close()

@@ -3,11 +3,10 @@ import { isJsonObject, type Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { created, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
-import { maskedDataOf } from './derive.ts'
 import { parseDraft } from './draft.ts'
-import { makeTokens, type Made } from './make-tokens.ts'
+import { makeTokens } from './make-tokens.ts'
+import { renderMade } from './render-made.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { maskOf, renderToken, renderTwin } from './wire.ts'
 
 /**
  * Makes one token and answers with it, its data shown as far as the caller's right to create goes.
@@ -28,27 +27,8 @@ export async function createToken(
   return makeTokens(world, caller, [draft], {
     reply: (made) => {
       id = made.token.id
-      return render(caller, made, settings)
+      return renderMade(caller, made, settings)
     },
     answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
-  })
-}
-
-function render(
-  caller: Caller,
-  { draft, token, transform, twin, means, later }: Made,
-  { privacyShown }: TokenSettings,
-): Json {
-  const { tenantId } = caller
-  if (twin === null) return renderTwin(token, tenantId)
-  const masked = maskedDataOf(draft, means, later)
-  const own =
-    transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
-  return renderToken(token, {
-    tenantId,
-    data: twin === undefined ? own : twin.data,
-    mask: maskOf(token),
-    privacy: privacyShown,
-    deduplicated: twin !== undefined,
   })
 }

@@ -1,10 +1,12 @@
-import { ServiceError } from '../base/service-error.ts'
+import { enlist } from '../access/enlist.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { createToken } from './create-token.ts'
+import { deleteToken } from './delete-token.ts'
 import { getToken } from './get-token.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { tokenize } from './tokenize.ts'
-import { tokenObject, tokenRequest, tokenizeAnswer, tokenizePayload } from './wire.ts'
+import { updateToken } from './update-token.ts'
+import { tokenObject, tokenPatch, tokenRequest, tokenizeAnswer, tokenizePayload } from './wire.ts'
 
 /** The HTTP surface of tokens. */
 export function tokenEndpoints(settings: TokenSettings) {
@@ -17,8 +19,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
       handle: async ({ world, caller, body, transactionId }) => {
-        refuseTransaction(transactionId)
-        return await tokenize(world, caller, body!, settings)
+        const enlisted = await enlist(world, caller, transactionId)
+        return await tokenize(world, enlisted, body!, settings)
       },
     }),
 
@@ -30,8 +32,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
       handle: async ({ world, caller, body, transactionId }) => {
-        refuseTransaction(transactionId)
-        return await createToken(world, caller, body!, settings)
+        const enlisted = await enlist(world, caller, transactionId)
+        return await createToken(world, enlisted, body!, settings)
       },
     }),
 
@@ -43,13 +45,30 @@ export function tokenEndpoints(settings: TokenSettings) {
       answers: { 200: { description: 'The token.', schema: tokenObject } },
       handle: ({ world, caller, params }) => getToken(world, caller, params['id']!, settings),
     }),
-  }
-}
 
-/** Stored outside the transaction it names, a token would outlive a rollback. Decision 0013. */
-function refuseTransaction(transactionId: string | undefined): void {
-  if (transactionId === undefined) return
-  throw new ServiceError('header_invalid', {
-    'BT-TRANSACTION-ID': ['This version has no transactions: leave the header out.'],
-  })
+    patchToken: endpoint({
+      method: 'PATCH',
+      path: '/tokens/:id',
+      summary: 'Update a token',
+      permission: 'token:update',
+      body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
+      answers: { 200: { description: 'The token.', schema: tokenObject } },
+      handle: async ({ world, caller, params, body, transactionId }) => {
+        const enlisted = await enlist(world, caller, transactionId)
+        return await updateToken(world, enlisted, { id: params['id']!, body: body!, settings })
+      },
+    }),
+
+    deleteToken: endpoint({
+      method: 'DELETE',
+      path: '/tokens/:id',
+      summary: 'Delete a token',
+      permission: 'token:delete',
+      answers: { 204: { description: 'It is gone.' } },
+      handle: async ({ world, caller, params, transactionId }) => {
+        const enlisted = await enlist(world, caller, transactionId)
+        return await deleteToken(world, enlisted, params['id']!)
+      },
+    }),
+  }
 }

@@ -1,8 +1,8 @@
 import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
-import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
+import { findLive } from './find-live.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -20,11 +20,8 @@ export async function getToken(
   id: string,
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
-  const [token] = await world.store.tokens.find(caller.tenantId, [id])
   const now = world.clock.now()
-  if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) {
-    throw new ServiceError('token_not_found')
-  }
+  const token = await findLive(world, caller, id, now)
   const { transform } = authorize(caller, 'token:read', token.containers)
   const keys = await world.keyring.open(caller.tenantId)
   const data = openData(keys, token, now)

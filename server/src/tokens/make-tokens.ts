@@ -163,7 +163,7 @@ function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transf
 }
 
 /** Bounds what all the expressions of a request do together, by the number of its tokens. */
-function meansFor(random: Random, tokens: number): Means {
+export function meansFor(random: Random, tokens: number): Means {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
 }
@@ -202,6 +202,8 @@ function makeToken(
     createdAt: now,
     modifiedBy: null,
     modifiedAt: null,
+    revision: 0,
+    uncommitted: false,
   }
 }
 
@@ -235,7 +237,7 @@ async function resolve(
     id === serial ? [] : [{ id, draft: sources[at]! }],
   )
   const ids = chosen.map(({ id }) => id)
-  const stored = await store.tokens.find(caller.tenantId, ids)
+  const stored = await store.tokens.find(caller.tenantId, ids, caller.transactionId)
   const taken = new Set([conflict.id, ...stored.map(({ id }) => id)])
   const seen = new Set<string>()
   for (const { id, draft } of chosen) {

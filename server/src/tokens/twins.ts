@@ -52,8 +52,13 @@ export async function findTwins(
     // A stored twin is looked for once: found again or not, it counts for the whole payload.
     const twin = isStored(earlier)
       ? earlier
-      : ((await world.store.tokens.findByFingerprint(caller.tenantId, type, fingerprint, now)) ??
-        earlier)
+      : ((await world.store.tokens.findByFingerprint(
+          caller.tenantId,
+          type,
+          fingerprint,
+          now,
+          caller.transactionId,
+        )) ?? earlier)
     known.set(kind, twin ?? index)
     if (twin !== undefined) twins.set(index, twin)
   })

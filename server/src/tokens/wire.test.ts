@@ -29,6 +29,8 @@ const TOKEN: StoredToken = {
   createdAt: Date.UTC(2026, 0, 1),
   modifiedBy: null,
   modifiedAt: null,
+  revision: 0,
+  uncommitted: false,
 }
 const SHOWN: Shown = {
   tenantId: 'tenant-1',

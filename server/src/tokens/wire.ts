@@ -166,6 +166,35 @@ export function optionMembers(request: JsonObject): JsonObject | null {
   return members
 }
 
+/** Everything a patch may hold: what else a body says, such as the id, is left as it is. */
+export const tokenPatch = z
+  .object({
+    data: anyJson.optional(),
+    ...tokenOptions.omit({ id: true }).shape,
+  })
+  .meta({ id: 'TokenPatch' })
+
+/** Returns the members of a patch, renamed, with nulls. */
+export function patchMembers(body: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(body)
+      .map(([name, value]) => [CAMEL_CASE[name] ?? name, value] as const)
+      .filter(([name]) => Object.hasOwn(tokenPatch.shape, name)),
+  )
+}
+
+/** Returns the request that would make `token`, but for its data. */
+export function requestOf(token: StoredToken): JsonObject {
+  const request: JsonObject = {
+    ...token.details,
+    type: token.type,
+    containers: [...token.containers],
+    deduplicate_token: token.deduplicate,
+  }
+  if (token.metadata !== null) request['metadata'] = { ...token.metadata }
+  return request
+}
+
 /** What of the options is kept to be shown again, or null when there is nothing. */
 export function keptDetails(
   options: TokenOptionsWire,

@@ -110,14 +110,22 @@ export function commitContract(name: string, open: Open): void {
   })
 }
 
-/** Changes that cannot be made after everything(1), by what they meet. */
-const CONFLICTING: Record<Conflict['kind'], Change> = {
+/**
+ * Changes that cannot be made after everything(1), by what they meet. What a transaction stands in the way
+ * of has its own suite.
+ */
+const CONFLICTING: Record<
+  Exclude<Conflict['kind'], 'token-locked' | 'transaction-full'>,
+  Change
+> = {
   installed: { kind: 'install', rootKey: { id: 'another', check: bytes(1) } },
   'tenant-taken': { kind: 'insert-tenant', tenant: tenant(1), keys: KEYS },
   'token-id-taken': insert(token(1)),
   'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
   'answer-taken': answer(1),
   absent: { kind: 'delete-application', id: uuid(2) },
+  'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
+  'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), now: NOW },
 }
 
 /** Changes that everything(1) does not stand in the way of. */

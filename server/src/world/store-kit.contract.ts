@@ -12,6 +12,7 @@ import type {
   StoredApplicationKey,
   StoredTenant,
   StoredToken,
+  StoredTransaction,
 } from './store.ts'
 
 export type Open = () => Promise<Store>
@@ -70,6 +71,46 @@ export function everything(n: number): Change[] {
 
 export function insert(...tokens: readonly StoredToken[]): Change {
   return { kind: 'insert-tokens', tokens }
+}
+
+/** The next revision of `before`, with `own`. */
+export function update(
+  before: StoredToken,
+  own: Partial<StoredToken> = {},
+  { now = NOW, unlessTwin = false } = {},
+): Extract<Change, { kind: 'update-token' }> {
+  const token = { ...before, ...own, revision: before.revision + 1 }
+  return { kind: 'update-token', token, unlessTwin, now }
+}
+
+export function remove(token: StoredToken, now = NOW): Change {
+  return { kind: 'delete-token', token, now }
+}
+
+/** The transaction `n`, which ends at NOW + 1000. */
+export function transaction(n: number): StoredTransaction {
+  return {
+    id: uuid(n),
+    state: 'open',
+    createdBy: uuid(99),
+    createdAt: NOW,
+    expiresAt: NOW + TRANSACTION_MS,
+  }
+}
+
+export const TRANSACTION_MS = 1000
+
+export function begin(n: number): Change {
+  return { kind: 'open-transaction', transaction: transaction(n) }
+}
+
+/** Makes a commit part of the transaction `n`. */
+export function enlist(n: number, now = NOW): Change {
+  return { kind: 'enlist', transactionId: uuid(n), now }
+}
+
+export function end(n: number, as: 'committed' | 'rolled_back' | 'expired', now = NOW): Change {
+  return { kind: 'end-transaction', id: uuid(n), as, now }
 }
 
 export function answer(n: number): Change {
@@ -150,6 +191,8 @@ export function token(n: number, own: Partial<StoredToken> = {}): StoredToken {
     createdAt: NOW,
     modifiedBy: null,
     modifiedAt: null,
+    revision: 0,
+    uncommitted: false,
     ...own,
   }
 }

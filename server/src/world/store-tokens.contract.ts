@@ -249,6 +249,9 @@ const anyToken = fc.record(
     createdAt: instant,
     modifiedBy: fc.option(fc.oneof(fc.uuid(), text)),
     modifiedAt: fc.option(instant),
+    // What is new was never changed.
+    revision: fc.constant(0),
+    uncommitted: fc.constant(false),
   },
   { noNullPrototype: true },
 )

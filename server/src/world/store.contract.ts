@@ -3,8 +3,11 @@ import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
+import { sweepContract } from './store-sweep.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
+import { tokenChangeContract } from './store-token-changes.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
+import { transactionContract } from './store-transactions.contract.ts'
 
 /** What every Store promises. `open` returns a store with nothing in it; the suite closes it. */
 export function storeContract(name: string, open: Open): void {
@@ -14,4 +17,7 @@ export function storeContract(name: string, open: Open): void {
   tokenContract(name, open)
   longListContract(name, open)
   answerContract(name, open)
+  tokenChangeContract(name, open)
+  transactionContract(name, open)
+  sweepContract(name, open)
 }

@@ -21,6 +21,7 @@ export interface Store {
   readonly applications: ApplicationReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
+  readonly transactions: TransactionReader
 
   /**
    * Makes all of `changes`, in order, or none of them.
@@ -31,6 +32,14 @@ export interface Store {
    * a crowd; a long list of tokens never holds up other commits for long.
    */
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null>
+
+  /**
+   * Removes for good some of what nobody can reach any more at `now`, of all tenants: tokens and security
+   * codes past their end, what transactions left behind that were not committed.
+   *
+   * Resolves with whether there may be more. Each call is short, so that nobody waits long behind it.
+   */
+  sweep(now: number): Promise<boolean>
 
   /** Resolves when the store can read and write; rejects with the reason when it cannot. */
   check(): Promise<void>
@@ -65,9 +74,10 @@ export interface ApplicationReader {
   findByKeyHash(hash: Uint8Array): Promise<KeyHolder | null>
 }
 
+/** With `within`, the id of a transaction that is open, tokens are seen as its commit would leave them. */
 export interface TokenReader {
   /** The tokens that exist, each once, in any order, expired ones included. Unknown ids are left out. */
-  find(tenantId: string, ids: readonly string[]): Promise<StoredToken[]>
+  find(tenantId: string, ids: readonly string[], within?: string): Promise<StoredToken[]>
 
   /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
   findByFingerprint(
@@ -75,7 +85,13 @@ export interface TokenReader {
     type: string,
     fingerprint: string,
     now: number,
+    within?: string,
   ): Promise<StoredToken | null>
+}
+
+export interface TransactionReader {
+  /** A transaction past its end is found as it was left: `open`, until a commit or a sweep looked at it. */
+  find(tenantId: string, id: string): Promise<StoredTransaction | null>
 }
 
 export interface AnswerReader {
@@ -99,10 +115,41 @@ export type Change =
   | { readonly kind: 'delete-application-key'; readonly applicationId: string; readonly id: string }
   /**
    * With `deduplicate`, a token whose type and fingerprint are those of a live token at `now` (its
-   * `createdAt`) is a conflict, also within the commit.
+   * `createdAt`) is a conflict, also within the commit. Tokens of transactions that are open count for
+   * those transactions alone.
    */
   | { readonly kind: 'insert-tokens'; readonly tokens: readonly StoredToken[] }
   | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer }
+  /**
+   * Puts `token` in the place of its last revision, if that is there and not expired at `now`; with
+   * `unlessTwin`, if it is no twin of another one either.
+   */
+  | {
+      readonly kind: 'update-token'
+      readonly token: StoredToken
+      readonly unlessTwin: boolean
+      readonly now: number
+    }
+  /** Removes the token for good, if it is there as it was read and not expired at `now`. */
+  | { readonly kind: 'delete-token'; readonly token: StoredToken; readonly now: number }
+  | { readonly kind: 'open-transaction'; readonly transaction: StoredTransaction }
+  /**
+   * Makes the commit part of a transaction that is open at `now`: tokens that the same commit inserts,
+   * updates or deletes do not change for others until the transaction is committed. Its other changes are
+   * made at once. A token that was updated or deleted so is locked: a conflict for everybody else, until
+   * the transaction ends.
+   */
+  | { readonly kind: 'enlist'; readonly transactionId: string; readonly now: number }
+  /**
+   * Ends a transaction that is open. It can be committed and rolled back before its end at `now`, and
+   * expire from then on: exactly one of the three happens.
+   */
+  | {
+      readonly kind: 'end-transaction'
+      readonly id: string
+      readonly as: Exclude<TransactionState, 'open'>
+      readonly now: number
+    }
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -120,6 +167,14 @@ export type Conflict =
   | { readonly kind: 'answer-taken' }
   /** What should be updated or deleted is not there, or the application of a new key. */
   | { readonly kind: 'absent' }
+  /** A token is not there in the revision it was read in: it was changed since, deleted, or has expired. */
+  | { readonly kind: 'token-changed' }
+  /** A transaction that is open has updated or deleted the token. */
+  | { readonly kind: 'token-locked' }
+  /** A transaction is not there, has ended, or is past its end; or is not past it and cannot expire. */
+  | { readonly kind: 'transaction-not-open' }
+  /** A transaction has updated and deleted as many tokens as it may. */
+  | { readonly kind: 'transaction-full' }
 
 export interface PageRequest {
   /** From 1. A page past the end is empty. */
@@ -213,6 +268,20 @@ export interface StoredToken {
   readonly createdAt: number
   readonly modifiedBy: string | null
   readonly modifiedAt: number | null
+  /** How often it was changed. */
+  readonly revision: number
+  /** Whether it was made in a transaction that is still open: found only within that. */
+  readonly uncommitted: boolean
+}
+
+export type TransactionState = 'open' | 'committed' | 'rolled_back' | 'expired'
+
+export interface StoredTransaction {
+  readonly id: string
+  readonly state: TransactionState
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly expiresAt: number
 }
 
 /** An answer to replay for an idempotency key. */

@@ -199,6 +199,8 @@ describe('data cannot be read from', () => {
           applications: world.store.applications,
           tokens: world.store.tokens,
           answers: world.store.answers,
+          transactions: world.store.transactions,
+          sweep: (now) => world.store.sweep(now),
           check: () => world.store.check(),
           close: () => world.store.close(),
           commit: async (tenantId, changes) =>
@@ -224,7 +226,8 @@ test('an id made of data is in no log line, though it is in the path', async () 
   const body = { type: 'token', data: NUMBER, id: '{{ data }}' }
   assert.equal((await vault.call('POST', '/tokens', { key, body })).status, 201)
   assert.equal((await vault.call('GET', `/tokens/${NUMBER}`, { key })).status, 200)
-  assert.equal((await vault.call('PATCH', `/tokens/${NUMBER}`, { key, body })).status, 405)
+  assert.equal((await vault.call('PATCH', `/tokens/${NUMBER}`, { key, body })).status, 403)
+  assert.equal((await vault.call('PUT', `/tokens/${NUMBER}`, { key, body })).status, 405)
   assert.equal((await vault.call('GET', `/tokens/${NUMBER}/%E0`, { key })).status, 404)
   const log = inspect(vault.world.logged, { depth: 20, showHidden: true })
   assert.ok(!log.includes(NUMBER), log)

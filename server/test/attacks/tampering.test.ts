@@ -15,6 +15,7 @@ import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
 import { stillWorld } from '../kit/still-world.ts'
+import { STILL_SETTINGS } from '../kit/still-vault.ts'
 
 const NUMBER = '4242424242424242'
 const CODE = '7391'
@@ -42,7 +43,7 @@ async function open(folder: string): Promise<OpenVault> {
   const { log, logged } = stillWorld()
   const app = createApp(
     { ...world, log },
-    { version: '0', corsOrigins: '*', tokens: { tokensMax: 10, privacyShown: false } },
+    { ...STILL_SETTINGS, tokens: { tokensMax: 10, privacyShown: false } },
   )
   return {
     addTenant: async (name) =>

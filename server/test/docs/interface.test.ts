@@ -12,7 +12,11 @@ import { headingsOf, readDocument } from '../tidy/docs.ts'
 import { assertNone, sourceFiles } from '../tidy/source.ts'
 import { Bindings, examplesOf } from './examples.ts'
 
-const SETTINGS = { version: '0', tokens: { tokensMax: 10_000, privacyShown: false } }
+const SETTINGS = {
+  version: '0',
+  tokens: { tokensMax: 10_000, privacyShown: false },
+  transactions: { lifetimeMs: limits.TRANSACTION_LIFETIME_MS },
+}
 const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
 
 test('every example of the interface answers what the page says, in order, in one vault', async () => {
@@ -25,6 +29,13 @@ test('every example of the interface answers what the page says, in order, in on
   const applications: [name: string, application: JsonObject][] = [
     ['$KEY', { type: 'private', permissions: ['token:create', 'token:read'] }],
     ['$REVEAL_KEY', { type: 'private', rules: [rule] }],
+    [
+      '$CHANGE_KEY',
+      {
+        type: 'private',
+        permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+      },
+    ],
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
   ]
   for (const [name, application] of applications) {

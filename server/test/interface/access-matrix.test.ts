@@ -24,7 +24,7 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token'
+type Thing = 'application' | 'key' | 'token' | 'transaction'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
@@ -48,6 +48,33 @@ const ROWS: Record<string, Row> = {
     success: 200,
     params: { id: 'token' },
     container: '/general/high/',
+  },
+  'PATCH /tokens/:id': {
+    permission: 'token:update',
+    success: 200,
+    body: { metadata: { a: 'x' } },
+    params: { id: 'token' },
+    container: '/general/high/',
+  },
+  'DELETE /tokens/:id': {
+    permission: 'token:delete',
+    success: 204,
+    params: { id: 'token' },
+    container: '/general/high/',
+  },
+
+  'POST /transactions': { permission: 'any-key', plan: 'enterprise', success: 201 },
+  'POST /transactions/:id/commit': {
+    permission: 'any-key',
+    plan: 'enterprise',
+    success: 200,
+    params: { id: 'transaction' },
+  },
+  'POST /transactions/:id/rollback': {
+    permission: 'any-key',
+    plan: 'enterprise',
+    success: 200,
+    params: { id: 'transaction' },
   },
 
   'POST /applications': {
@@ -274,7 +301,18 @@ async function furnish(
   const path = `/applications/${application}/keys`
   const keys = await vault.call('GET', path, { key: managementKey })
   const [first] = JSON.parse(keys.text) as [{ id: string }]
-  return { key, things: { application, key: first.id, token: token.json()['id'] as string } }
+  const transaction = await openTransaction(vault, managementKey)
+  return {
+    key,
+    things: { application, key: first.id, token: token.json()['id'] as string, transaction },
+  }
+}
+
+/** Opens a transaction of the tenant. */
+async function openTransaction(vault: StillVault, key: string): Promise<string> {
+  const reply = await vault.call('POST', '/transactions', { key })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.json()['id'] as string
 }
 
 async function keyIn(vault: StillVault, managementKey: string, body: JsonObject): Promise<string> {
@@ -286,6 +324,7 @@ async function keyIn(vault: StillVault, managementKey: string, body: JsonObject)
 
 /** The application that a row's permission is for. */
 function grantedTo({ permission }: Row): JsonObject {
+  if (permission === 'any-key') return { type: 'public', permissions: ['token:create'] }
   const type: ApplicationType = permission.startsWith('token:') ? 'private' : 'management'
   return { type, permissions: [permission] }
 }

@@ -642,18 +642,6 @@ test('GET /health/ready is 200 when the store can be read and written', async ()
   assert.deepEqual(reply.json(), { status: 'ok', checks: { store: 'ok' } })
 })
 
-test('BT-TRANSACTION-ID is refused where tokens are made, and nothing is stored', async () => {
-  const { vault, key, stored } = await tokenStage()
-  const headers = { 'bt-transaction-id': '01945d00-0000-4000-8000-00000000000a' }
-  for (const path of ['/tokenize', '/tokens']) {
-    const reply = await vault.call('POST', path, { key, body: { data: 'x' }, headers })
-    assert.equal(reply.status, 400)
-    assert.deepEqual(pathsOf(reply), ['BT-TRANSACTION-ID'])
-  }
-  assert.deepEqual(stored(), [])
-  assert.equal((await vault.call('GET', '/tokens/x', { key, headers })).status, 404)
-})
-
 test('no answer holds a null member', async () => {
   const { vault, key, tokenize } = await tokenStage()
   const nulls = (text: string): boolean => /:null/.test(text)

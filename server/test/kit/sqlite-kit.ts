@@ -64,6 +64,8 @@ function tokenNumbered(n: number): StoredToken {
     createdAt: n,
     modifiedBy: null,
     modifiedAt: null,
+    revision: 0,
+    uncommitted: false,
   }
 }
 

@@ -8,6 +8,7 @@ import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { createApp, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
+import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Store } from '../../src/world/store.ts'
 import type { World } from '../../src/world/world.ts'
@@ -61,6 +62,7 @@ export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
   corsOrigins: '*',
   tokens: { tokensMax: 100, privacyShown: false },
+  transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
 }
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
@@ -127,6 +129,8 @@ function settled(store: Store, settings: Partial<TenantSettings> = {}): Store {
     tenants: store.tenants,
     tokens: store.tokens,
     answers: store.answers,
+    transactions: store.transactions,
+    sweep: (now) => store.sweep(now),
     applications: {
       ...store.applications,
       findByKeyHash: async (hash) => {

@@ -75,6 +75,8 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    transactions: store.transactions,
+    sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),
     async commit(tenantId, changes) {

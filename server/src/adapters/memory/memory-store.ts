@@ -11,10 +11,11 @@ import type {
   StoredApplication,
   StoredApplicationKey,
   StoredTenant,
-  StoredToken,
   TenantReader,
   TokenReader,
+  TransactionReader,
 } from '../../world/store.ts'
+import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
 /**
@@ -29,9 +30,7 @@ export class MemoryStore implements Store {
   readonly #tenantKeys = new Shelf<readonly WrappedTenantKey[]>(this.#undo)
   readonly #applications = new Shelf<StoredApplication>(this.#undo)
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
-  /** By id and by serial, which are one namespace. */
-  readonly #tokens = new Shelf<StoredToken>(this.#undo)
-  readonly #twins = new Shelf<readonly StoredToken[]>(this.#undo)
+  readonly #tokens = new MemoryTokens(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   #rootKey: RootKeyCheck | null = null
   #closed = false
@@ -73,15 +72,10 @@ export class MemoryStore implements Store {
     },
   }
 
-  readonly tokens: TokenReader = {
-    find: async (tenantId, ids) => {
-      const found = [...new Set(ids)].map((id) => [id, this.#tokens.find(tenantId, id)] as const)
-      // A token found by its serial alone is not known by that name.
-      return found.flatMap(([id, token]) => (token?.id === id ? [copyOf(token)] : []))
-    },
+  readonly tokens: TokenReader = this.#tokens.reader
 
-    findByFingerprint: async (tenantId, type, fingerprint, now) =>
-      copyOf(this.#oldestTwin(tenantId, type, fingerprint, now)),
+  readonly transactions: TransactionReader = {
+    find: async (tenantId, id) => this.#tokens.findTransaction(tenantId, id),
   }
 
   readonly answers: AnswerReader = {
@@ -94,9 +88,10 @@ export class MemoryStore implements Store {
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
     this.#undo.length = 0
+    const enlisted = changes.find((it) => it.kind === 'enlist')
     try {
       for (const change of copyOf(changes)) {
-        const conflict = this.#apply(tenantId, change)
+        const conflict = this.#apply(tenantId, change, enlisted?.transactionId ?? '')
         if (conflict === null) continue
         this.#undoAll()
         return conflict
@@ -108,6 +103,12 @@ export class MemoryStore implements Store {
     return null
   }
 
+  async sweep(now: number): Promise<boolean> {
+    this.#tokens.sweep(now)
+    this.#undo.length = 0
+    return false
+  }
+
   async check(): Promise<void> {
     if (this.#closed) throw new Error('Cannot read or write: the store is closed')
   }
@@ -116,7 +117,8 @@ export class MemoryStore implements Store {
     this.#closed = true
   }
 
-  #apply(tenantId: string, change: Change): Conflict | null {
+  /** `within` is the transaction that the commit is part of; empty for none. */
+  #apply(tenantId: string, change: Change, within: string): Conflict | null {
     switch (change.kind) {
       case 'install':
         if (this.#rootKey !== null) return { kind: 'installed' }
@@ -178,7 +180,7 @@ export class MemoryStore implements Store {
 
       case 'insert-tokens':
         for (const token of change.tokens) {
-          const conflict = this.#insertToken(tenantId, token)
+          const conflict = this.#tokens.insert(tenantId, token, within)
           if (conflict !== null) return conflict
         }
         return null
@@ -192,40 +194,28 @@ export class MemoryStore implements Store {
         return null
       }
 
+      case 'enlist':
+        return this.#tokens.isOpen(tenantId, change.transactionId, change.now)
+          ? null
+          : { kind: 'transaction-not-open' }
+
+      case 'update-token':
+        return this.#tokens.update(tenantId, change, within)
+
+      case 'delete-token':
+        return this.#tokens.remove(tenantId, change, within)
+
+      case 'open-transaction':
+        return this.#tokens.open(tenantId, change.transaction)
+
+      case 'end-transaction':
+        return this.#tokens.end(tenantId, change)
+
       default:
         throw new TypeError('Cannot commit: a change is of no known kind', {
           cause: change satisfies never,
         })
     }
-  }
-
-  #insertToken(tenantId: string, token: StoredToken): Conflict | null {
-    const { id, serial, type, fingerprint } = token
-    if (token.deduplicate && fingerprint !== null) {
-      const twin = this.#oldestTwin(tenantId, type, fingerprint, token.createdAt)
-      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
-    }
-    if (this.#tokens.find(tenantId, id) ?? this.#tokens.find(tenantId, serial)) {
-      return { kind: 'token-id-taken', id }
-    }
-    if (fingerprint !== null) {
-      const key = twinKey(type, fingerprint)
-      this.#twins.put(tenantId, key, [...(this.#twins.find(tenantId, key) ?? []), token])
-    }
-    this.#tokens.put(tenantId, id, token)
-    this.#tokens.put(tenantId, serial, token)
-    return null
-  }
-
-  #oldestTwin(
-    tenantId: string,
-    type: string,
-    fingerprint: string,
-    now: number,
-  ): StoredToken | null {
-    const twins = this.#twins.find(tenantId, twinKey(type, fingerprint)) ?? []
-    const live = twins.filter((it) => it.expiresAt === null || it.expiresAt > now)
-    return live.toSorted((a, b) => compare(a.serial, b.serial))[0] ?? null
   }
 
   #tenantNamed(name: string): StoredTenant | null {
@@ -250,10 +240,6 @@ export class MemoryStore implements Store {
     for (const undo of this.#undo.toReversed()) undo()
     this.#undo.length = 0
   }
-}
-
-function twinKey(type: string, fingerprint: string): string {
-  return JSON.stringify([type, fingerprint])
 }
 
 function compare(a: string, b: string): number {

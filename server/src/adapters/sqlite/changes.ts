@@ -4,6 +4,8 @@ import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
+import { packContent } from './token-content.ts'
+import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {
@@ -12,10 +14,29 @@ export interface TokenContext {
   readonly unit: number | null
   /** Whether any tenant's token goes by a uuid that is not its serial. */
   readonly uuidNames: boolean
+  /** Whether there has ever been a transaction. */
+  readonly transactions: boolean
+  /** The transaction it is made in: single tokens go to its own unit. */
+  readonly within: string | null
 }
 
-/** Packs every change but inserted tokens, which the caller deals with. */
-export function packChange(packer: BatchPacker, tenantId: string, change: Change): void {
+/** Returns the transaction that the commit is to be part of. */
+export function enlistedIn(changes: readonly Change[]): string | null {
+  for (const it of changes) if (it.kind === 'enlist') return it.transactionId
+  return null
+}
+
+/**
+ * Packs every change but inserted tokens, which the caller deals with.
+ *
+ * `within` is the transaction that the whole commit is part of.
+ */
+export function packChange(
+  packer: BatchPacker,
+  tenantId: string,
+  change: Change,
+  within: string | null,
+): void {
   switch (change.kind) {
     case 'install':
       packer.step(STATEMENT.install, [1, change.rootKey.id, change.rootKey.check])
@@ -93,6 +114,26 @@ export function packChange(packer: BatchPacker, tenantId: string, change: Change
     case 'insert-tokens':
       return
 
+    case 'enlist':
+      packer.step(STATEMENT.requireOpen, [tenantId, change.transactionId, change.now])
+      return
+
+    case 'update-token':
+      packUpdate(packer, { tenantId, within }, change)
+      return
+
+    case 'delete-token':
+      packDeletion(packer, { tenantId, within }, change)
+      return
+
+    case 'open-transaction':
+      packOpening(packer, tenantId, change.transaction)
+      return
+
+    case 'end-transaction':
+      packEnd(packer, tenantId, change)
+      return
+
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {
         cause: change satisfies never,
@@ -102,34 +143,40 @@ export function packChange(packer: BatchPacker, tenantId: string, change: Change
 
 /** Packs one token, after the questions that must be answered first. */
 export function packToken(packer: BatchPacker, context: TokenContext, token: StoredToken): void {
-  const { tenantId } = context
+  const { tenantId, within } = context
   const { id, serial, type, fingerprint, createdAt } = token
   if (token.deduplicate && fingerprint !== null) {
-    packer.step(STATEMENT.refuseTwin, [tenantId, type, fingerprint, createdAt])
+    const twin = [tenantId, type, fingerprint, createdAt]
+    if (within === null) packer.step(STATEMENT.refuseTwin, twin)
+    else packer.step(STATEMENT.refuseTwinWithin, [...twin, serial, within])
   }
   if (context.uuidNames) packer.step(STATEMENT.refuseUuidName, [tenantId, serial])
   if (isNamedByUuid(token)) packer.step(STATEMENT.refuseSerial, [tenantId, id])
-  const { cvc, metadata, details } = token
-  const values: Value[] = id === serial ? [tenantId, serial] : [tenantId, serial, id]
+  if (context.transactions && id !== serial) {
+    packer.step(STATEMENT.expireHolderOfName, [tenantId, id, createdAt])
+    packer.step(STATEMENT.freeName, [tenantId, id])
+  }
+  const single = within !== null && context.unit === null
+  const values: Value[] = [tenantId, serial]
+  if (id !== serial) values.push(id)
+  else if (single) values.push(null)
   values.push(
     type,
-    packContainers(token.containers),
-    token.data,
-    cvc === null ? null : cvc.envelope,
-    cvc === null ? null : cvc.expiresAt,
-    metadata === null ? null : JSON.stringify(metadata),
-    details === null ? null : JSON.stringify(details),
-    fingerprint,
-    token.deduplicate ? 1 : null,
-    packIndexes(token.indexes),
-    token.expiresAt,
+    ...packContent(token),
     token.createdBy,
     createdAt,
     token.modifiedBy,
     token.modifiedAt,
-    context.unit,
+    single ? within : context.unit,
   )
-  packer.step(id === serial ? STATEMENT.insertToken : STATEMENT.insertNamedToken, values)
+  packer.step(
+    single
+      ? STATEMENT.insertEnlistedToken
+      : id === serial
+        ? STATEMENT.insertToken
+        : STATEMENT.insertNamedToken,
+    values,
+  )
   for (const hash of token.indexes) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
@@ -143,7 +190,10 @@ export function packRemoval(packer: BatchPacker, tenantId: string, token: Stored
   }
 }
 
-/** Returns the conflict that a refused step stands for; `tokens` are those of the commit, in order. */
+/**
+ * Returns the conflict that a refused step stands for; `tokens` are those that the commit inserts, in order,
+ * or the one that it updates.
+ */
 export function conflictOf(
   { statement, tokens: before }: Refused,
   tokens: readonly StoredToken[],
@@ -161,7 +211,24 @@ export function conflictOf(
     case STATEMENT.insertApplicationKey:
     case STATEMENT.deleteApplicationKey:
       return { kind: 'absent' }
+    case STATEMENT.updateToken:
+    case STATEMENT.updateOwnToken:
+    case STATEMENT.pendUpdate:
+    case STATEMENT.removeToken:
+    case STATEMENT.removeOwnToken:
+    case STATEMENT.pendRemoval:
+      return { kind: 'token-changed' }
+    case STATEMENT.refuseLocked:
+      return { kind: 'token-locked' }
+    case STATEMENT.refuseFull:
+      return { kind: 'transaction-full' }
+    case STATEMENT.requireOpen:
+    case STATEMENT.endTransaction:
+    case STATEMENT.expireTransaction:
+      return { kind: 'transaction-not-open' }
     case STATEMENT.refuseTwin:
+    case STATEMENT.refuseOtherTwin:
+    case STATEMENT.refuseTwinWithin:
       return { kind: 'fingerprint-taken', type: token!.type, fingerprint: token!.fingerprint! }
     default:
       return { kind: 'token-id-taken', id: token!.id }
@@ -170,28 +237,4 @@ export function conflictOf(
 
 export function isNamedByUuid({ id, serial }: StoredToken): boolean {
   return id !== serial && isUuid(id)
-}
-
-function packContainers(containers: readonly string[]): string {
-  const [only] = containers
-  if (containers.length === 1 && !only!.startsWith('[')) return only!
-  return JSON.stringify(containers)
-}
-
-export function unpackContainers(text: string): string[] {
-  return text.startsWith('[') ? JSON.parse(text) : [text]
-}
-
-function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
-  if (indexes.length === 0) return null
-  return Buffer.concat(indexes.flatMap((hash) => [Uint8Array.of(hash.length), hash]))
-}
-
-export function unpackIndexes(bytes: Uint8Array): Uint8Array[] {
-  const indexes: Uint8Array[] = []
-  for (let at = 0, end = 0; at < bytes.length; at = end) {
-    end = at + 1 + bytes[at]!
-    indexes.push(bytes.slice(at + 1, end))
-  }
-  return indexes
 }

@@ -4,22 +4,25 @@ import { Worker } from 'node:worker_threads'
 import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import { BatchPacker } from './batch.ts'
-import { conflictOf, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { conflictOf, enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import { STATEMENT } from './statements.ts'
+import { packSweep } from './token-changes.ts'
 import type { WriterData, WriterReply, WriterRequest } from './writer.ts'
 
 export interface QueueOptions extends WriterData {
   /** The first number no unit has had. */
   readonly firstUnit: number
   readonly uuidNames: boolean
+  /** Whether there has ever been a transaction. */
+  readonly transactions: boolean
   /** Called once, when writing has stopped for good. */
   readonly onFault: (reason: Error) => void
 }
 
 /** Somebody who waits for a commit. */
 interface Waiting {
-  /** The tokens it inserts, in order. */
+  /** The tokens it inserts, in order, or the one that it updates. */
   readonly tokens: readonly StoredToken[]
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
@@ -71,6 +74,7 @@ export class CommitQueue {
   #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
   #nextUnit: number
   #uuidNames: boolean
+  #transactions: boolean
   #flushing = false
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
   #crowd = 0
@@ -91,12 +95,15 @@ export class CommitQueue {
     return new CommitQueue(worker, options)
   }
 
-  private constructor(worker: Worker, { firstUnit, uuidNames, onFault }: QueueOptions) {
+  private constructor(worker: Worker, options: QueueOptions) {
     this.#worker = worker
-    this.#onFault = onFault
-    this.#nextUnit = firstUnit
-    this.#uuidNames = uuidNames
-    worker.on('message', (reply: WriterReply) => this.#receive(reply))
+    this.#onFault = options.onFault
+    this.#nextUnit = options.firstUnit
+    this.#uuidNames = options.uuidNames
+    this.#transactions = options.transactions
+    worker.on('message', (reply: WriterReply | 'truncated') => {
+      if (reply !== 'truncated') this.#receive(reply)
+    })
     worker.on('error', (cause) => {
       this.#stop(new Error('The writer failed: the outcome is not known', { cause }))
     })
@@ -115,14 +122,17 @@ export class CommitQueue {
       const tokens = tokensOf(changes)
       // From now on everybody asks; whoever was packed before comes before.
       this.#uuidNames ||= tokens.some(isNamedByUuid)
+      this.#transactions ||= changes.some((it) => it.kind === 'open-transaction')
       if (tokens.length > COMMIT_TOKENS_MAX) {
         const list = new LongList(tenantId, this.#nextUnit++, changes)
         this.#lists.push({ ...waiting, tokens, list })
         return
       }
-      const context = { tenantId, unit: null, uuidNames: this.#uuidNames }
-      this.#pack({ ...waiting, tokens }, (packer) => {
-        for (const change of changes) packChange(packer, tenantId, change)
+      const within = enlistedIn(changes)
+      const context = { ...this.#seen(), tenantId, unit: null, within }
+      const about = tokens.length > 0 ? tokens : updatedBy(changes)
+      this.#pack({ ...waiting, tokens: about }, (packer) => {
+        for (const change of changes) packChange(packer, tenantId, change, within)
         for (const token of tokens) packToken(packer, context, token)
       })
     })
@@ -133,6 +143,18 @@ export class CommitQueue {
     return this.#whenWriting((waiting) => {
       this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
     })
+  }
+
+  /** Resolves when a slice of what is past its end at `now` is gone. */
+  sweep(now: number, forgotten: number): Promise<unknown> {
+    return this.#whenWriting((waiting) => {
+      this.#pack(waiting, (packer) => packSweep(packer, now, forgotten))
+    })
+  }
+
+  /** Has the write-ahead log emptied soon, for what was deleted still lies in it. */
+  truncateLog(): void {
+    if (this.#fault === null && this.#closing === null) this.#post('truncate', [])
   }
 
   /**
@@ -164,6 +186,10 @@ export class CommitQueue {
       reject(error)
     }
     return promise
+  }
+
+  #seen(): { uuidNames: boolean; transactions: boolean } {
+    return { uuidNames: this.#uuidNames, transactions: this.#transactions }
   }
 
   #pack(waiting: Waiting, steps: (packer: BatchPacker) => void): void {
@@ -209,7 +235,7 @@ export class CommitQueue {
     if (this.#fault !== null) return
     const { packer, commits } = this.#batches[0]!
     const list = this.#lists.shift() ?? null
-    list?.list.pack(packer, this.#uuidNames)
+    list?.list.pack(packer, this.#seen())
     if (packer.length === 0) {
       this.#closing?.resolve()
       return
@@ -279,6 +305,10 @@ function isFull(packer: BatchPacker): boolean {
 function settle({ tokens, resolve, reject }: Waiting, refusal: Refusal | null): void {
   if (refusal instanceof Error) reject(refusal)
   else resolve(refusal === null ? null : conflictOf(refusal, tokens))
+}
+
+function updatedBy(changes: readonly Change[]): StoredToken[] {
+  return changes.flatMap((it) => (it.kind === 'update-token' ? [it.token] : []))
 }
 
 function optional<T>(value: T | null): T[] {

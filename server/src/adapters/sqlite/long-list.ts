@@ -1,6 +1,13 @@
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
-import type { BatchPacker } from './batch.ts'
-import { conflictOf, packChange, packRemoval, packToken } from './changes.ts'
+import type { BatchPacker, Value } from './batch.ts'
+import {
+  conflictOf,
+  enlistedIn,
+  packChange,
+  packRemoval,
+  packToken,
+  type TokenContext,
+} from './changes.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 
@@ -20,14 +27,16 @@ type Outcome = null | Conflict | Error
  * A commit with many tokens, on its way in slices so that others get their turn between them.
  *
  * The first slice opens a unit, and the tokens carry its number: nobody sees them. The last step makes
- * the commit's other changes and closes the unit, which makes all of it visible at once. When anything
- * is refused, what was staged is removed, again in slices, and the unit goes last.
+ * the commit's other changes and closes the unit, which makes all of it visible at once, or hands it to
+ * the transaction that the list is for. When anything is refused, what was staged is removed, again in
+ * slices, and the unit goes last.
  */
 export class LongList {
   readonly #tenantId: string
   readonly #unit: number
   readonly #tokens: readonly StoredToken[]
   readonly #others: readonly Change[]
+  readonly #within: string | null
   #step: 'stage' | 'finish' | 'remove' = 'stage'
   /** Tokens in the database; while removing, tokens still there. */
   #staged = 0
@@ -39,21 +48,22 @@ export class LongList {
     this.#unit = unit
     this.#tokens = tokensOf(changes)
     this.#others = changes.filter((it) => it.kind !== 'insert-tokens')
+    this.#within = enlistedIn(changes)
   }
 
   /** Packs what comes next as one commit. */
-  pack(packer: BatchPacker, uuidNames: boolean): void {
+  pack(packer: BatchPacker, seen: Pick<TokenContext, 'uuidNames' | 'transactions'>): void {
     packer.open(this.#step === 'stage')
     const from = this.#staged
     if (this.#step === 'stage') {
       const slice = this.#tokens.slice(from, from + SLICE_TOKENS_MAX)
       this.#inSlice = slice.length
       if (from === 0) this.#packOpening(packer)
-      const context = { tenantId: this.#tenantId, unit: this.#unit, uuidNames }
+      const context = { ...seen, tenantId: this.#tenantId, unit: this.#unit, within: this.#within }
       for (const token of slice) packToken(packer, context, token)
     } else if (this.#step === 'finish') {
-      for (const change of this.#others) packChange(packer, this.#tenantId, change)
-      packer.step(STATEMENT.closeUnit, [this.#unit])
+      for (const change of this.#others) packChange(packer, this.#tenantId, change, this.#within)
+      packer.step(this.#within === null ? STATEMENT.closeUnit : STATEMENT.handOver, [this.#unit])
     } else {
       const slice = this.#tokens.slice(Math.max(0, from - SLICE_TOKENS_MAX), from)
       this.#inSlice = slice.length
@@ -92,7 +102,17 @@ export class LongList {
       if (serial < first) first = serial
       if (serial > last) last = serial
     }
-    packer.step(STATEMENT.openUnit, [this.#unit, this.#tenantId, first, last])
+    const values = [this.#unit, this.#tenantId, first, last]
+    if (this.#within === null) packer.step(STATEMENT.openUnit, values)
+    else this.#packHeldOpening(packer, values)
+  }
+
+  /** What comes too late for its transaction need not be staged first. */
+  #packHeldOpening(packer: BatchPacker, values: readonly Value[]): void {
+    for (const change of this.#others) {
+      if (change.kind === 'enlist') packChange(packer, this.#tenantId, change, this.#within)
+    }
+    packer.step(STATEMENT.openHeldUnit, [...values, this.#within])
   }
 }
 

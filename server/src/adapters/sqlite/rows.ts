@@ -7,8 +7,9 @@ import type {
   StoredApplicationKey,
   StoredTenant,
   StoredToken,
+  StoredTransaction,
 } from '../../world/store.ts'
-import { unpackContainers, unpackIndexes } from './changes.ts'
+import { unpackContainers, unpackIndexes } from './token-content.ts'
 import { unpackId } from './ids.ts'
 
 export type Row = Record<string, SQLOutputValue>
@@ -70,7 +71,19 @@ export function tokenOf(row: Row): StoredToken {
     indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
     expiresAt: row.expires_at,
     ...madeOf(row),
+    revision: row.revision ?? 0,
+    uncommitted: row.uncommitted === 1,
   } as StoredToken
+}
+
+export function transactionOf(row: Row): StoredTransaction {
+  return {
+    id: unpackId(row.id),
+    state: row.state,
+    createdBy: unpackId(row.created_by),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  } as StoredTransaction
 }
 
 export function answerOf(row: Row): StoredAnswer {

@@ -167,6 +167,7 @@ export class BatchRunner {
     const single = this.#single[statement]!
     const { refuses } = STATEMENTS[statement]!
     if (refuses === 'if-found') return single.get(...values) !== undefined
+    if (refuses === 'if-absent') return single.get(...values) === undefined
     const { changes } = single.run(...values)
     return refuses === 'if-nothing-changed' && changes === 0
   }
@@ -219,6 +220,7 @@ export class BatchRunner {
 const INSERTS_TOKEN: ReadonlySet<number> = new Set([
   STATEMENT.insertToken,
   STATEMENT.insertNamedToken,
+  STATEMENT.insertEnlistedToken,
 ])
 
 /** Primary result codes. Source: sqlite.org/rescode.html. */

@@ -1,4 +1,4 @@
--- Version 1
+-- Version 2
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -67,7 +67,7 @@ CREATE TABLE units (
   -- Its tokens lie between these serials, among others.
   first_serial BLOB NOT NULL,
   last_serial BLOB NOT NULL
-) STRICT;
+, holder INTEGER, whole INTEGER) STRICT;
 
 CREATE TABLE tokens (
   tenant ANY NOT NULL,
@@ -92,7 +92,7 @@ CREATE TABLE tokens (
   modified_by ANY,
   modified_at INTEGER,
   -- Visible if null or finished.
-  unit INTEGER,
+  unit INTEGER, revision INTEGER,
   PRIMARY KEY (tenant, serial)
 ) STRICT, WITHOUT ROWID;
 
@@ -119,3 +119,52 @@ CREATE TABLE answers (
 ) STRICT;
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+CREATE INDEX tokens_by_expiry ON tokens (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE INDEX tokens_by_cvc_expiry ON tokens (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;
+
+CREATE TABLE transactions (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant ANY NOT NULL,
+  id ANY NOT NULL,
+  -- open, committed, rolled_back or expired
+  state TEXT NOT NULL,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  UNIQUE (tenant, id)
+) STRICT;
+
+CREATE INDEX transactions_by_expiry ON transactions (state, expires_at);
+
+CREATE INDEX units_by_holder ON units (holder) WHERE holder IS NOT NULL;
+
+CREATE INDEX tokens_of_transactions ON tokens (unit) WHERE unit < 0;
+
+CREATE TABLE pending (
+  tenant ANY NOT NULL,
+  serial BLOB NOT NULL,
+  -- The transaction's number.
+  holder INTEGER NOT NULL,
+  -- 1 when the token is to go; the rest is NULL then.
+  deleted INTEGER,
+  containers TEXT,
+  data BLOB,
+  cvc BLOB,
+  cvc_expires_at INTEGER,
+  metadata TEXT,
+  details TEXT,
+  fingerprint TEXT,
+  deduplicate INTEGER,
+  indexes BLOB,
+  expires_at INTEGER,
+  modified_by ANY,
+  modified_at INTEGER,
+  revision INTEGER,
+  PRIMARY KEY (tenant, serial)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX pending_by_holder ON pending (holder, fingerprint);
+
+CREATE INDEX pending_by_cvc_expiry ON pending (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -7,15 +8,18 @@ import type {
   Store,
   TenantReader,
   TokenReader,
+  TransactionReader,
 } from '../../world/store.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
-import { CommitQueue } from './commit-queue.ts'
+import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
 import { tenantReader } from './tenant-reader.ts'
+import { SweepLook } from './sweep-look.ts'
 import { tokenReader } from './token-reader.ts'
+import { transactionReader } from './transaction-reader.ts'
 import { firstUnitOf, removeLeftovers } from './units.ts'
 
 export interface SqliteOptions {
@@ -43,9 +47,12 @@ export class SqliteStore implements Store {
   readonly applications: ApplicationReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
+  readonly transactions: TransactionReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #queue: CommitQueue
+  readonly #sweepLook: SweepLook
+  #swept = false
   #closed: Promise<void> | null = null
 
   /**
@@ -81,10 +88,23 @@ export class SqliteStore implements Store {
     this.applications = applicationReader(reader)
     this.tokens = tokenReader(reader)
     this.answers = answerReader(reader)
+    this.transactions = transactionReader(reader)
+    this.#sweepLook = new SweepLook(reader)
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     return this.#queue.submit(tenantId, changes)
+  }
+
+  async sweep(now: number): Promise<boolean> {
+    if (this.#sweepLook.anythingAt(now)) {
+      await this.#queue.sweep(now, now - TRANSACTION_KEPT_MS)
+      this.#swept = true
+      return true
+    }
+    if (this.#swept) this.#queue.truncateLog()
+    this.#swept = false
+    return false
   }
 
   async check(): Promise<void> {
@@ -104,13 +124,22 @@ export class SqliteStore implements Store {
 }
 
 /** Does what must be done before anybody writes, and returns what the queue must know. */
-function prepare(databasePath: string): { firstUnit: number; uuidNames: boolean } {
+function prepare(
+  databasePath: string,
+): Pick<QueueOptions, 'firstUnit' | 'uuidNames' | 'transactions'> {
   const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
   try {
     migrate(db)
     removeLeftovers(db)
     const named = db.prepare("SELECT 1 FROM tokens WHERE typeof(name) = 'blob' LIMIT 1").get()
-    return { firstUnit: firstUnitOf(db), uuidNames: named !== undefined }
+    const transaction = db
+      .prepare("SELECT 1 FROM sqlite_sequence WHERE name = 'transactions'")
+      .get()
+    return {
+      firstUnit: firstUnitOf(db),
+      uuidNames: named !== undefined,
+      transactions: transaction !== undefined,
+    }
   } finally {
     db.close()
   }

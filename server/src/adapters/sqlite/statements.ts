@@ -1,15 +1,20 @@
+import { CHANGE_TABLE } from './change-statements.ts'
+import { SWEEP_TABLE } from './sweep-statements.ts'
+import { TRANSACTION_TABLE } from './transaction-statements.ts'
+import { numberOf } from './visibility.ts'
+
 /**
  * Every statement that writes, by number, so that a step on its way to the writer is a byte and its
  * parameters.
  *
  * `params` says how each parameter travels; `refuses`, when a step cannot be made: when it changed
- * nothing, or when it found something. `plain` steps are almost never refused, so a commit of nothing
+ * nothing, when it found something, or when it did not. `plain` steps are almost never refused, so a commit of nothing
  * else runs without a savepoint and, if need be, is run again with one.
  */
 export interface Statement {
   readonly sql: string
   readonly params: readonly Param[]
-  readonly refuses: 'if-nothing-changed' | 'if-found' | 'never'
+  readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent' | 'never'
   readonly plain?: true
   /** May be run for several rows at once: `sql` ends with VALUES and one row of parameters. */
   readonly rows?: true
@@ -119,6 +124,15 @@ const TABLE = {
 
   insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
 
+  /** In the own unit of the transaction that comes last. The name is null where it is the serial. */
+  insertEnlistedToken: insertEnlisted({
+    tenant: 'id',
+    serial: 'id',
+    name: 'id',
+    ...TOKEN_PARAMS,
+    unit: 'id',
+  }),
+
   insertTokenIndex: {
     ...insert('token_indexes', { tenant: 'id', hash: 'bytes', serial: 'id' }),
     refuses: 'never',
@@ -138,10 +152,15 @@ const TABLE = {
     refuses: 'if-found',
   },
 
-  /** Twins count before they are visible, or two of them could be made at once. */
+  /**
+   * Twins count before they are visible, or two of them could be made at once. Those of transactions do not
+   * count outside.
+   */
   refuseTwin: {
     sql: `SELECT 1 FROM tokens
-      WHERE tenant = ? AND type = ? AND fingerprint = ? AND (expires_at IS NULL OR expires_at > ?)`,
+      WHERE tenant = ? AND type = ? AND fingerprint = ? AND (expires_at IS NULL OR expires_at > ?)
+        AND (unit IS NULL OR NOT EXISTS (SELECT 1 FROM units
+          WHERE units.id = tokens.unit AND holder IS NOT NULL))`,
     params: ['id', 'text', 'text', 'integer'],
     refuses: 'if-found',
   },
@@ -163,7 +182,8 @@ const TABLE = {
   deleteToken: {
     sql: 'DELETE FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
-    refuses: 'if-nothing-changed',
+    // One that expired meanwhile may have been swept.
+    refuses: 'never',
     plain: true,
   },
 
@@ -200,6 +220,10 @@ const TABLE = {
     refuses: 'if-nothing-changed',
     plain: true,
   },
+
+  ...CHANGE_TABLE,
+  ...TRANSACTION_TABLE,
+  ...SWEEP_TABLE,
 } as const satisfies Record<string, Statement>
 
 type StatementName = keyof typeof TABLE
@@ -219,6 +243,18 @@ function insert(
   const columns = Object.keys(params)
   return {
     sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rowOf(columns.length)} ${otherwise}`,
+    params: Object.values(params),
+    refuses: 'if-nothing-changed',
+  }
+}
+
+/** The last parameter is the id of a transaction, from which the unit follows. */
+function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
+  const columns = Object.keys(params)
+  const values = columns.map((_column, n) => `?${n + 1}`)
+  values[columns.length - 1] = `-${numberOf('?1', `?${columns.length}`)}`
+  return {
+    sql: `INSERT INTO tokens (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT DO NOTHING`,
     params: Object.values(params),
     refuses: 'if-nothing-changed',
   }

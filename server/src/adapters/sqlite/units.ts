@@ -1,18 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackIndexes } from './changes.ts'
+import { unpackIndexes } from './token-content.ts'
 
-/** Returns the first number that no unit has had. */
+/** Returns the first number that no unit has had; those of transactions are negative and their own. */
 export function firstUnitOf(db: DatabaseSync): number {
   const row = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'units'").get()
-  return Number(row?.seq ?? 0) + 1
+  return Math.max(0, Number(row?.seq ?? 0)) + 1
 }
 
 /**
- * Removes what units left behind that were open when the process ended: nobody has seen it, and nobody
- * was told that it is there.
+ * Removes what units left behind that were being staged when the process ended: nobody has seen it, and
+ * nobody was told that it is there. What waits for a transaction stays.
  */
 export function removeLeftovers(db: DatabaseSync): void {
-  const units = db.prepare('SELECT id, tenant, first_serial, last_serial FROM units').all()
+  const units = db
+    .prepare(
+      'SELECT id, tenant, first_serial, last_serial FROM units WHERE holder IS NULL OR whole = 0',
+    )
+    .all()
   if (units.length === 0) return
   const within = 'tenant = ? AND serial BETWEEN ? AND ? AND unit = ?'
   const staged = db.prepare(`SELECT serial, indexes FROM tokens WHERE ${within}`)

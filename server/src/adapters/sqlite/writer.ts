@@ -13,8 +13,8 @@ export interface WriterData {
   readonly probe: string | null
 }
 
-/** An empty message closes the writer. */
-export type WriterRequest = ArrayBuffer | null
+/** An empty message closes the writer; `truncate` has it empty the write-ahead log. */
+export type WriterRequest = ArrayBuffer | 'truncate' | null
 
 export interface WriterReply extends BatchResult {
   /** The batch's buffer, to be filled again. */
@@ -34,6 +34,12 @@ port.on('message', (buffer: WriterRequest) => {
   if (buffer === null) {
     db.close()
     port.close()
+    return
+  }
+  if (buffer === 'truncate') {
+    // Readers in the way are no fault: it is asked for again.
+    db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+    port.postMessage('truncated')
     return
   }
   const result = runner.run(buffer)

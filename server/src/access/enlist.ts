@@ -1,0 +1,51 @@
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Makes the request part of the transaction that its header names: returns the caller whose changes wait.
+ *
+ * Without a header it is the caller as it is. Throws `header_invalid` for what is no uuid, and what
+ * transactionRefusal() returns. Source: wire contract, transactions.
+ */
+export async function enlist(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  header: string | undefined,
+): Promise<Caller> {
+  if (header === undefined) return caller
+  const transactionId = header.toLowerCase()
+  if (!isUuid(transactionId)) {
+    throw new ServiceError('header_invalid', { 'BT-TRANSACTION-ID': ['It must be a uuid.'] })
+  }
+  const refusal = await transactionRefusal(world, caller, transactionId)
+  if (refusal !== null) throw refusal
+  return { ...caller, transactionId }
+}
+
+/**
+ * Returns what is in the way of going on with a transaction: `transaction_not_found` for one that is not
+ * there or is another tenant's, or how it ended; null when it is open.
+ *
+ * Whoever is told that a transaction is expired can rely on it: that is made so first, since a commit may
+ * be on its way that looked at the clock a little earlier.
+ */
+export async function transactionRefusal(
+  world: Pick<World, 'clock' | 'store'>,
+  { tenantId }: Caller,
+  id: string,
+): Promise<ServiceError | null> {
+  const now = world.clock.now()
+  let found = await world.store.transactions.find(tenantId, id)
+  if (found?.state === 'open' && found.expiresAt <= now) {
+    await world.store
+      .commit(tenantId, [{ kind: 'end-transaction', id, as: 'expired', now }])
+      .catch((cause: unknown) => {
+        throw new ServiceError('store_unavailable', undefined, { cause })
+      })
+    found = await world.store.transactions.find(tenantId, id)
+  }
+  if (found === null) return new ServiceError('transaction_not_found')
+  return found.state === 'open' ? null : new ServiceError(`transaction_${found.state}`)
+}

@@ -1,0 +1,249 @@
+import { PENDING_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import type {
+  Change,
+  Conflict,
+  StoredToken,
+  StoredTransaction,
+  TokenReader,
+} from '../../world/store.ts'
+import { Shelf, copyOf } from './shelves.ts'
+
+type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
+
+/** What a transaction will make of a token that is there: null for nothing. */
+interface Pending {
+  readonly serial: string
+  readonly within: string
+  readonly token: StoredToken | null
+}
+
+/** Tokens, and the transactions that make, change and delete them. */
+export class MemoryTokens {
+  /** By id and by serial, which are one namespace. */
+  readonly #tokens: Shelf<StoredToken>
+  readonly #twins: Shelf<readonly StoredToken[]>
+  readonly #transactions: Shelf<StoredTransaction>
+  /** By serial: the transaction in which a token was made, until that is committed. */
+  readonly #makers: Shelf<{ readonly serial: string; readonly within: string }>
+  /** By serial: the key is the lock. */
+  readonly #pending: Shelf<Pending>
+
+  constructor(undo: (() => void)[]) {
+    this.#tokens = new Shelf(undo)
+    this.#twins = new Shelf(undo)
+    this.#transactions = new Shelf(undo)
+    this.#makers = new Shelf(undo)
+    this.#pending = new Shelf(undo)
+  }
+
+  readonly reader: TokenReader = {
+    find: async (tenantId, ids, within = '') =>
+      [...new Set(ids)].flatMap((id) => {
+        const token = this.#seen(tenantId, id, within)
+        // A token found by its serial alone is not known by that name.
+        return token?.id === id ? [copyOf(token)] : []
+      }),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, within = '') =>
+      copyOf(this.#oldestTwin(tenantId, { type, fingerprint }, now, within)),
+  }
+
+  findTransaction(tenantId: string, id: string): StoredTransaction | null {
+    return copyOf(this.#transactions.find(tenantId, id))
+  }
+
+  /** `within` is the transaction that the commit is part of; empty for none. */
+  insert(tenantId: string, token: StoredToken, within: string): Conflict | null {
+    const { id, serial, type, fingerprint, createdAt: now } = token
+    if (token.deduplicate && fingerprint !== null) {
+      const twin = this.#oldestTwin(tenantId, { type, fingerprint }, now, within)
+      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
+    }
+    for (const name of [id, serial]) {
+      const maker = this.#makers.find(tenantId, this.#tokens.find(tenantId, name)?.serial ?? '')
+      if (maker !== null) this.#expireIfPast(tenantId, maker.within, now)
+    }
+    if (this.#tokens.find(tenantId, id) ?? this.#tokens.find(tenantId, serial)) {
+      return { kind: 'token-id-taken', id }
+    }
+    this.#put(tenantId, token)
+    if (within !== '') this.#makers.put(tenantId, serial, { serial, within })
+    return null
+  }
+
+  update(
+    tenantId: string,
+    { token, unlessTwin, now }: ChangeOf<'update-token'>,
+    within: string,
+  ): Conflict | null {
+    const { type, fingerprint, serial } = token
+    if (this.#isLocked(tenantId, serial, within, now)) return { kind: 'token-locked' }
+    if (unlessTwin && fingerprint !== null) {
+      const twin = this.#oldestTwin(tenantId, { type, fingerprint, serial }, now, within)
+      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
+    }
+    return this.#change(tenantId, { serial, revision: token.revision - 1, token, within, now })
+  }
+
+  remove(
+    tenantId: string,
+    { token: { serial, revision }, now }: ChangeOf<'delete-token'>,
+    within: string,
+  ): Conflict | null {
+    if (this.#isLocked(tenantId, serial, within, now)) return { kind: 'token-locked' }
+    return this.#change(tenantId, { serial, revision, token: null, within, now })
+  }
+
+  open(tenantId: string, transaction: StoredTransaction): null {
+    if (this.#transactions.find(tenantId, transaction.id) !== null) {
+      throw new Error('Cannot open a transaction: its id is taken')
+    }
+    this.#transactions.put(tenantId, transaction.id, transaction)
+    return null
+  }
+
+  isOpen(tenantId: string, id: string, now: number): boolean {
+    const transaction = this.#transactions.find(tenantId, id)
+    return transaction?.state === 'open' && transaction.expiresAt > now
+  }
+
+  end(tenantId: string, { id, as, now }: ChangeOf<'end-transaction'>): Conflict | null {
+    const transaction = this.#transactions.find(tenantId, id)
+    const past = transaction !== null && transaction.expiresAt <= now
+    if (transaction?.state !== 'open' || past !== (as === 'expired')) {
+      return { kind: 'transaction-not-open' }
+    }
+    this.#transactions.put(tenantId, id, { ...transaction, state: as })
+    const pending = this.#pending.all(tenantId).filter((it) => it.within === id)
+    const made = this.#makers.all(tenantId).filter((it) => it.within === id)
+    for (const { serial, token } of pending) {
+      this.#pending.delete(tenantId, serial)
+      const there = this.#tokens.find(tenantId, serial)
+      if (as === 'committed' && there !== null && (token === null || isLive(there, now))) {
+        this.#replace(tenantId, there, token)
+      }
+    }
+    for (const { serial } of made) {
+      this.#makers.delete(tenantId, serial)
+      const token = this.#tokens.find(tenantId, serial)
+      if (as !== 'committed' && token !== null) this.#replace(tenantId, token, null)
+    }
+    return null
+  }
+
+  sweep(now: number): void {
+    for (const [tenantId, { id, state, expiresAt }] of Array.from(
+      this.#transactions.everywhere(),
+    )) {
+      this.#expireIfPast(tenantId, id, now)
+      if (state !== 'open' && expiresAt <= now - TRANSACTION_KEPT_MS) {
+        this.#transactions.delete(tenantId, id)
+      }
+    }
+    for (const [tenantId, token] of Array.from(this.#tokens.everywhere())) {
+      const { cvc } = token
+      if (!isLive(token, now)) this.#replace(tenantId, token, null)
+      else if (cvc !== null && cvc.expiresAt <= now) {
+        this.#replace(tenantId, token, { ...token, cvc: null })
+      }
+    }
+  }
+
+  #change(
+    tenantId: string,
+    to: {
+      readonly serial: string
+      readonly revision: number
+      readonly token: StoredToken | null
+      readonly within: string
+      readonly now: number
+    },
+  ): Conflict | null {
+    const { serial, within, token } = to
+    const before = this.#tokens.find(tenantId, serial)
+    const seen = before === null ? null : this.#seen(tenantId, before.id, within)
+    const there = before !== null && isLive(before, to.now)
+    if (!there || seen?.serial !== serial || seen.revision !== to.revision) {
+      return { kind: 'token-changed' }
+    }
+    if (within === '' || seen.uncommitted) {
+      this.#replace(tenantId, before, token)
+      if (token === null) this.#makers.delete(tenantId, serial)
+      return null
+    }
+    this.#pending.put(tenantId, serial, { serial, within, token })
+    const all = this.#pending.all(tenantId).filter((it) => it.within === within)
+    return all.length > PENDING_MAX ? { kind: 'transaction-full' } : null
+  }
+
+  #isLocked(tenantId: string, serial: string, within: string, now: number): boolean {
+    const lock = this.#pending.find(tenantId, serial)
+    if (lock === null || lock.within === within) return false
+    this.#expireIfPast(tenantId, lock.within, now)
+    return this.#pending.find(tenantId, serial) !== null
+  }
+
+  #expireIfPast(tenantId: string, id: string, now: number): void {
+    this.end(tenantId, { kind: 'end-transaction', id, as: 'expired', now })
+  }
+
+  /** As seen in the transaction `within`, or outside of all. */
+  #seen(tenantId: string, id: string, within: string): StoredToken | null {
+    const token = this.#tokens.find(tenantId, id)
+    if (token === null) return null
+    const maker = this.#makers.find(tenantId, token.serial)
+    if (maker !== null) return maker.within === within ? { ...token, uncommitted: true } : null
+    const pending = this.#pending.find(tenantId, token.serial)
+    return pending !== null && pending.within === within ? pending.token : token
+  }
+
+  #oldestTwin(
+    tenantId: string,
+    of: { readonly type: string; readonly fingerprint: string; readonly serial?: string },
+    now: number,
+    within: string,
+  ): StoredToken | null {
+    const stored = this.#twins.find(tenantId, twinKey(of)) ?? []
+    const changed = this.#pending
+      .all(tenantId)
+      .flatMap((it) => (it.within === within && it.token !== null ? [it.token] : []))
+    const twins = [...stored, ...changed].flatMap(({ id, serial }) => {
+      const before = this.#tokens.find(tenantId, serial)
+      const it = this.#seen(tenantId, id, within)
+      const live = before !== null && isLive(before, now) && it !== null && isLive(it, now)
+      return live && it.type === of.type && it.fingerprint === of.fingerprint ? [it] : []
+    })
+    const others = twins.filter((it) => it.serial !== of.serial)
+    return others.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
+  }
+
+  #put(tenantId: string, token: StoredToken): void {
+    const { id, serial, type, fingerprint } = token
+    if (fingerprint !== null) {
+      const key = twinKey({ type, fingerprint })
+      this.#twins.put(tenantId, key, [...(this.#twins.find(tenantId, key) ?? []), token])
+    }
+    this.#tokens.put(tenantId, id, token)
+    this.#tokens.put(tenantId, serial, token)
+  }
+
+  #replace(tenantId: string, before: StoredToken, after: StoredToken | null): void {
+    const { id, serial, type, fingerprint } = before
+    if (fingerprint !== null) {
+      const key = twinKey({ type, fingerprint })
+      const left = (this.#twins.find(tenantId, key) ?? []).filter((it) => it.serial !== serial)
+      this.#twins.put(tenantId, key, left)
+    }
+    this.#tokens.delete(tenantId, id)
+    this.#tokens.delete(tenantId, serial)
+    if (after !== null) this.#put(tenantId, { ...after, uncommitted: false })
+  }
+}
+
+function isLive({ expiresAt }: StoredToken, now: number): boolean {
+  return expiresAt === null || expiresAt > now
+}
+
+function twinKey({ type, fingerprint }: { type: string; fingerprint: string }): string {
+  return JSON.stringify([type, fingerprint])
+}

@@ -1,0 +1,199 @@
+/** The statements that change and delete tokens, at once and in transactions. */
+import { deleteIndexes, hashesOf } from './packed-indexes.ts'
+import type { Param, Statement } from './statements.ts'
+import { DEAD, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
+
+/** What an update replaces, in the order of the parameters. */
+const CHANGING = {
+  containers: 'text',
+  data: 'bytes',
+  cvc: 'bytes',
+  cvc_expires_at: 'integer',
+  metadata: 'text',
+  details: 'text',
+  fingerprint: 'text',
+  deduplicate: 'integer',
+  indexes: 'bytes',
+  expires_at: 'integer',
+  modified_by: 'id',
+  modified_at: 'integer',
+  revision: 'integer',
+} as const satisfies Record<string, Param>
+
+const COLUMNS = Object.keys(CHANGING)
+
+/** Which token, as it was read, when; and in which transaction. */
+const WHICH: readonly Param[] = ['id', 'id', 'integer', 'integer', 'id']
+const [TENANT, SERIAL, REVISION, NOW] = ['?1', '?2', '?3', '?4']
+const HOLDER = numberOf(TENANT, '?5')
+const THE_TOKEN = `tokens.tenant = ${TENANT} AND tokens.serial = ${SERIAL} AND ${livesAt(NOW)}`
+const AS_READ = `coalesce(revision, 0) = ${REVISION}`
+/** What the transaction made of it counts, where it did. Nobody else's is there: that was asked before. */
+const AS_READ_WITHIN = `coalesce((SELECT pending.revision FROM pending
+  WHERE pending.tenant = ${TENANT} AND pending.serial = ${SERIAL}), tokens.revision, 0) = ${REVISION}`
+
+const SET = COLUMNS.map((column, n) => `${column} = ?${WHICH.length + n + 1}`).join(', ')
+const UPDATE: readonly Param[] = [...WHICH, ...Object.values(CHANGING)]
+
+export const CHANGE_TABLE = {
+  /** Whoever finds a transaction past its end says so for everybody, before acting on it. */
+  expireHolder: {
+    sql: `UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?3
+      AND number = (SELECT holder FROM pending WHERE tenant = ?1 AND serial = ?2)`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'never',
+  },
+
+  unlock: {
+    sql: `DELETE FROM pending WHERE tenant = ?1 AND serial = ?2
+      AND holder IN (SELECT number FROM transactions WHERE state IN ${DEAD})`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  /** With the transaction's id null, any lock is somebody else's. */
+  refuseLocked: {
+    sql: `SELECT 1 FROM pending WHERE tenant = ?1 AND serial = ?2
+      AND holder IS NOT ${numberOf('?1', '?3')}`,
+    params: ['id', 'id', 'id'],
+    refuses: 'if-found',
+  },
+
+  refuseOtherTwin: {
+    sql: `SELECT 1 FROM tokens
+      WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
+        AND ${uncommittedIn('')}`,
+    params: ['id', 'text', 'text', 'integer', 'id'],
+    refuses: 'if-found',
+  },
+
+  /** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
+  refuseTwinWithin: {
+    sql: `SELECT 1 FROM tokens
+      WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
+        AND ${uncommittedIn(`AND holder <> ${numberOf('?1', '?6')}`)}
+        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
+          AND pending.serial = tokens.serial AND holder = ${numberOf('?1', '?6')})
+      UNION ALL
+      SELECT 1 FROM pending JOIN tokens USING (tenant, serial)
+      WHERE holder = ${numberOf('?1', '?6')} AND pending.fingerprint = ?3 AND type = ?2
+        AND serial <> ?5 AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}`,
+    params: ['id', 'text', 'text', 'integer', 'id', 'id'],
+    refuses: 'if-found',
+  },
+
+  forgetIndexes: {
+    sql: deleteIndexes(
+      'SELECT tenant, serial, indexes FROM tokens WHERE tenant = ?1 AND serial = ?2 AND indexes IS NOT NULL',
+    ),
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  updateToken: {
+    sql: `UPDATE tokens SET ${SET} WHERE ${THE_TOKEN} AND ${AS_READ} AND ${VISIBLE} AND ?5 IS NULL`,
+    params: UPDATE,
+    refuses: 'if-nothing-changed',
+  },
+
+  updateOwnToken: {
+    sql: `UPDATE tokens SET ${SET} WHERE ${THE_TOKEN} AND ${AS_READ} AND ${madeIn(HOLDER)}`,
+    params: UPDATE,
+    refuses: 'if-nothing-changed',
+  },
+
+  pendUpdate: {
+    sql: pend(
+      COLUMNS.map((_column, n) => `?${WHICH.length + n + 1}`),
+      'NULL',
+    ),
+    params: UPDATE,
+    refuses: 'if-nothing-changed',
+  },
+
+  removeToken: {
+    sql: `DELETE FROM tokens WHERE ${THE_TOKEN} AND ${AS_READ} AND ${VISIBLE} AND ?5 IS NULL`,
+    params: WHICH,
+    refuses: 'if-nothing-changed',
+  },
+
+  removeOwnToken: {
+    sql: `DELETE FROM tokens WHERE ${THE_TOKEN} AND ${AS_READ} AND ${madeIn(HOLDER)}`,
+    params: WHICH,
+    refuses: 'if-nothing-changed',
+  },
+
+  /** A revision that nobody ever read. */
+  pendRemoval: {
+    sql: pend(
+      COLUMNS.map((column) => (column === 'revision' ? '-1' : 'NULL')),
+      '1',
+    ),
+    params: WHICH,
+    refuses: 'if-nothing-changed',
+  },
+
+  refuseFull: {
+    sql: `SELECT 1 WHERE (SELECT count(*) FROM pending WHERE holder = ${numberOf('?1', '?2')}) > ?3`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-found',
+  },
+
+  /** What transactions made of tokens, in five steps: all of a transaction at once. */
+  applyForgetIndexes: {
+    sql: deleteIndexes(
+      `SELECT tokens.tenant, tokens.serial, tokens.indexes FROM pending JOIN tokens USING (tenant, serial)
+       WHERE holder = ${numberOf('?1', '?2')} AND tokens.indexes IS NOT NULL
+         AND (deleted = 1 OR ${livesAt('?3')})`,
+    ),
+    params: ['id', 'id', 'integer'],
+    refuses: 'never',
+  },
+
+  applyRemovals: {
+    sql: `DELETE FROM tokens WHERE (tenant, serial) IN
+      (SELECT tenant, serial FROM pending WHERE holder = ${numberOf('?1', '?2')} AND deleted = 1)`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  /** A token that has expired meanwhile stays so. */
+  applyUpdates: {
+    sql: `UPDATE tokens SET ${COLUMNS.map((it) => `${it} = it.${it}`).join(', ')}
+      FROM pending AS it
+      WHERE it.holder = ${numberOf('?1', '?2')} AND deleted IS NULL
+        AND tokens.tenant = it.tenant AND tokens.serial = it.serial AND ${livesAt('?3')}`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'never',
+  },
+
+  applyIndexes: {
+    sql: `INSERT INTO token_indexes (tenant, hash, serial) ${hashesOf(
+      `SELECT pending.tenant, pending.serial, pending.indexes FROM pending JOIN tokens USING (tenant, serial)
+       WHERE holder = ${numberOf('?1', '?2')} AND deleted IS NULL AND pending.indexes IS NOT NULL
+         AND tokens.revision = pending.revision`,
+    )} ON CONFLICT DO NOTHING`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  dropPending: {
+    sql: `DELETE FROM pending WHERE holder = ${numberOf('?1', '?2')}`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+} as const satisfies Record<string, Statement>
+
+/** Whether a token is of no transaction, or of none that `others` excepts. */
+function uncommittedIn(others: string): string {
+  return `(unit IS NULL OR NOT EXISTS (SELECT 1 FROM units
+    WHERE units.id = tokens.unit AND holder IS NOT NULL ${others}))`
+}
+
+function pend(values: readonly string[], deleted: string): string {
+  return `INSERT INTO pending (tenant, serial, holder, deleted, ${COLUMNS.join(', ')})
+    SELECT ${TENANT}, ${SERIAL}, ${HOLDER}, ${deleted}, ${values.join(', ')}
+    FROM tokens WHERE ${THE_TOKEN} AND ${VISIBLE} AND ${AS_READ_WITHIN}
+    ON CONFLICT (tenant, serial) DO UPDATE SET
+      ${['deleted', ...COLUMNS].map((it) => `${it} = excluded.${it}`).join(', ')}`
+}

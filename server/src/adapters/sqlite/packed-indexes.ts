@@ -1,0 +1,23 @@
+/** The search indexes that a row of tokens holds in one column, unpacked by SQL: see token-content.ts. */
+
+/** Every byte in its order, so that a byte's place is its value. */
+const BYTES = `X'${Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')).join('')}'`
+const LENGTH = `(instr(${BYTES}, substr(rest, 1, 1)) - 1)`
+
+/** Returns the rows of token_indexes for `source`: rows of tenant, serial and packed indexes. */
+export function hashesOf(source: string): string {
+  return `SELECT tenant, substr(rest, 2, ${LENGTH}), serial FROM (
+    WITH RECURSIVE packed (tenant, serial, rest) AS (
+      SELECT * FROM (${source})
+      UNION ALL
+      SELECT tenant, serial, substr(rest, 2 + ${LENGTH}) FROM packed
+      WHERE length(rest) > 1 + ${LENGTH}
+    )
+    SELECT tenant, serial, rest FROM packed
+  ) WHERE true`
+}
+
+/** Returns what removes the search indexes of `source`, as for hashesOf(). */
+export function deleteIndexes(source: string): string {
+  return `DELETE FROM token_indexes WHERE (tenant, hash, serial) IN (${hashesOf(source)})`
+}

@@ -1,0 +1,113 @@
+/** The statements that remove for good what nobody can reach any more, a little at a time. */
+import { deleteIndexes } from './packed-indexes.ts'
+import type { Statement } from './statements.ts'
+import { DEAD, numberOf } from './visibility.ts'
+
+/** Rows of each kind that one slice removes at most: what everybody else waits for. */
+const ROWS_MAX = 64
+
+const EXPIRED = `SELECT tenant, serial, indexes FROM tokens WHERE expires_at <= ?1
+  ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`
+
+/** A unit of a transaction that came to nothing, the transaction's own first. */
+const DEAD_UNIT = `(SELECT units.id FROM units JOIN transactions ON number = holder
+  WHERE whole = 1 AND state IN ${DEAD} ORDER BY units.id LIMIT 1)`
+
+const DEAD_PENDING = `SELECT tenant, serial FROM pending
+  WHERE holder IN (SELECT number FROM transactions WHERE state IN ${DEAD}) LIMIT ${ROWS_MAX}`
+
+const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?1', '?2')})`
+
+export const SWEEP_TABLE = {
+  sweepTransactions: {
+    sql: "UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?1",
+    params: ['integer'],
+    refuses: 'never',
+  },
+  sweepExpiredIndexes: {
+    sql: deleteIndexes(`SELECT * FROM (${EXPIRED}) WHERE indexes IS NOT NULL`),
+    params: ['integer'],
+    refuses: 'never',
+  },
+  sweepExpired: {
+    sql: `DELETE FROM tokens WHERE (tenant, serial) IN (SELECT tenant, serial FROM (${EXPIRED}))`,
+    params: ['integer'],
+    refuses: 'never',
+  },
+  sweepCvcs: sweepCvcs('tokens'),
+  sweepPendingCvcs: sweepCvcs('pending'),
+
+  sweepSinglesIndexes: { sql: deleteIndexes(singles(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepSingles: { sql: deleteTokens(singles(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepListIndexes: { sql: deleteIndexes(listed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepList: { sql: deleteTokens(listed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepUnit: {
+    sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
+      AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})`,
+    params: [],
+    refuses: 'never',
+  },
+  sweepPending: {
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${DEAD_PENDING})`,
+    params: [],
+    refuses: 'never',
+  },
+  /** Up to ?1 it has been remembered for long enough. */
+  sweepEnded: {
+    sql: `DELETE FROM transactions WHERE number IN (
+      SELECT number FROM transactions WHERE state <> 'open' AND expires_at <= ?1
+        AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number)
+        AND NOT EXISTS (SELECT 1 FROM pending WHERE holder = number)
+      LIMIT ${ROWS_MAX})`,
+    params: ['integer'],
+    refuses: 'never',
+  },
+
+  /** The same, for one that was just rolled back: most are small, and gone with this. */
+  sweepOwnIndexes: {
+    sql: deleteIndexes(singles(OWN_UNIT)),
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+  sweepOwn: { sql: deleteTokens(singles(OWN_UNIT)), params: ['id', 'id'], refuses: 'never' },
+} as const satisfies Record<string, Statement>
+
+/** Finds out whether a slice would find anything at the parameters now and forgotten. */
+export const ANYTHING_TO_SWEEP = `SELECT
+  EXISTS (SELECT 1 FROM tokens WHERE expires_at <= ?1)
+  OR EXISTS (SELECT 1 FROM tokens WHERE cvc_expires_at <= ?1)
+  OR EXISTS (SELECT 1 FROM pending WHERE cvc_expires_at <= ?1)
+  OR EXISTS (SELECT 1 FROM transactions WHERE state = 'open' AND expires_at <= ?1)
+  OR ${DEAD_UNIT} IS NOT NULL
+  OR EXISTS (${DEAD_PENDING})
+  OR EXISTS (SELECT 1 FROM transactions WHERE state IN ('committed', 'rolled_back', 'expired')
+    AND expires_at <= ?2 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number))
+  AS anything`
+
+function sweepCvcs(table: string): Statement {
+  return {
+    sql: `UPDATE ${table} SET cvc = NULL, cvc_expires_at = NULL WHERE (tenant, serial) IN (
+      SELECT tenant, serial FROM ${table} WHERE cvc_expires_at <= ?1 LIMIT ${ROWS_MAX})`,
+    params: ['integer'],
+    refuses: 'never',
+  }
+}
+
+/** Tokens of a transaction's own unit. */
+function singles(unit: string): string {
+  return `SELECT tenant, serial, indexes FROM tokens WHERE unit < 0 AND unit = ${unit}
+    ORDER BY unit, tenant, serial LIMIT ${ROWS_MAX}`
+}
+
+/** Tokens of a long list. */
+function listed(unit: string): string {
+  return `SELECT tokens.tenant, tokens.serial, tokens.indexes
+    FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
+      AND tokens.serial BETWEEN first_serial AND last_serial AND tokens.unit = units.id
+    WHERE units.id = ${unit} AND units.id > 0
+    ORDER BY tokens.tenant, tokens.serial LIMIT ${ROWS_MAX}`
+}
+
+function deleteTokens(source: string): string {
+  return `DELETE FROM tokens WHERE (tenant, serial) IN (SELECT tenant, serial FROM (${source}))`
+}

@@ -1,0 +1,141 @@
+import { PENDING_MAX } from '../../base/limits.ts'
+import type { Change, StoredToken, StoredTransaction } from '../../world/store.ts'
+import type { BatchPacker, Value } from './batch.ts'
+import { STATEMENT } from './statements.ts'
+import { packContent } from './token-content.ts'
+
+type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
+
+/** Whose token is changed, and the transaction that waits for it; null for at once. */
+interface Scope {
+  readonly tenantId: string
+  readonly within: string | null
+}
+
+/**
+ * Packs an update: at once, of a token that is there only for its transaction, or to wait for the commit
+ * of one.
+ */
+export function packUpdate(
+  packer: BatchPacker,
+  scope: Scope,
+  { token, unlessTwin, now }: ChangeOf<'update-token'>,
+): void {
+  const { tenantId, within } = scope
+  const { serial, type, fingerprint } = token
+  packLock(packer, scope, serial, now)
+  if (unlessTwin && fingerprint !== null) {
+    const twin = [tenantId, type, fingerprint, now, serial]
+    if (within === null) packer.step(STATEMENT.refuseOtherTwin, twin)
+    else packer.step(STATEMENT.refuseTwinWithin, [...twin, within])
+  }
+  const values: Value[] = [
+    ...which(scope, token, token.revision - 1, now),
+    ...packContent(token),
+    token.modifiedBy,
+    token.modifiedAt,
+    token.revision,
+  ]
+  if (within !== null && !token.uncommitted) {
+    packer.step(STATEMENT.pendUpdate, values)
+    packer.step(STATEMENT.refuseFull, [tenantId, within, PENDING_MAX])
+    return
+  }
+  packer.step(STATEMENT.forgetIndexes, [tenantId, serial])
+  packer.step(within === null ? STATEMENT.updateToken : STATEMENT.updateOwnToken, values)
+  for (const hash of token.indexes) {
+    packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
+  }
+}
+
+/** Packs a deletion, in the same three ways. */
+export function packDeletion(
+  packer: BatchPacker,
+  scope: Scope,
+  { token, now }: ChangeOf<'delete-token'>,
+): void {
+  const { tenantId, within } = scope
+  packLock(packer, scope, token.serial, now)
+  const values = which(scope, token, token.revision, now)
+  if (within !== null && !token.uncommitted) {
+    packer.step(STATEMENT.pendRemoval, values)
+    packer.step(STATEMENT.refuseFull, [tenantId, within, PENDING_MAX])
+    return
+  }
+  packer.step(STATEMENT.forgetIndexes, [tenantId, token.serial])
+  packer.step(within === null ? STATEMENT.removeToken : STATEMENT.removeOwnToken, values)
+}
+
+export function packOpening(
+  packer: BatchPacker,
+  tenantId: string,
+  { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
+): void {
+  packer.step(STATEMENT.openTransaction, [tenantId, id, state, createdBy, createdAt, expiresAt])
+  packer.step(STATEMENT.openOwnUnit, [tenantId, id])
+}
+
+/**
+ * Packs the end of a transaction. However many tokens it made, to show them is to delete a row; what it
+ * waited to change is bounded.
+ */
+export function packEnd(
+  packer: BatchPacker,
+  tenantId: string,
+  { id, as, now }: ChangeOf<'end-transaction'>,
+): void {
+  if (as === 'expired') {
+    packer.step(STATEMENT.expireTransaction, [tenantId, id, now])
+    return
+  }
+  packer.step(STATEMENT.endTransaction, [tenantId, id, now, as])
+  if (as === 'committed') {
+    packer.step(STATEMENT.applyForgetIndexes, [tenantId, id, now])
+    packer.step(STATEMENT.applyRemovals, [tenantId, id])
+    packer.step(STATEMENT.applyUpdates, [tenantId, id, now])
+    packer.step(STATEMENT.applyIndexes, [tenantId, id])
+    packer.step(STATEMENT.dropPending, [tenantId, id])
+    packer.step(STATEMENT.closeUnits, [tenantId, id])
+  } else {
+    packer.step(STATEMENT.dropPending, [tenantId, id])
+    packer.step(STATEMENT.sweepOwnIndexes, [tenantId, id])
+    packer.step(STATEMENT.sweepOwn, [tenantId, id])
+  }
+}
+
+/** Packs a slice of the sweep; what ended before `forgotten` is not remembered any longer. */
+export function packSweep(packer: BatchPacker, now: number, forgotten: number): void {
+  packer.step(STATEMENT.sweepTransactions, [now])
+  packer.step(STATEMENT.sweepExpiredIndexes, [now])
+  packer.step(STATEMENT.sweepExpired, [now])
+  packer.step(STATEMENT.sweepCvcs, [now])
+  packer.step(STATEMENT.sweepPendingCvcs, [now])
+  packer.step(STATEMENT.sweepSinglesIndexes, [])
+  packer.step(STATEMENT.sweepSingles, [])
+  packer.step(STATEMENT.sweepListIndexes, [])
+  packer.step(STATEMENT.sweepList, [])
+  packer.step(STATEMENT.sweepUnit, [])
+  packer.step(STATEMENT.sweepPending, [])
+  packer.step(STATEMENT.sweepEnded, [forgotten])
+}
+
+/** Locks of transactions that are over are void; any other is in the way of everybody else. */
+function packLock(
+  packer: BatchPacker,
+  { tenantId, within }: Scope,
+  serial: string,
+  now: number,
+): void {
+  packer.step(STATEMENT.expireHolder, [tenantId, serial, now])
+  packer.step(STATEMENT.unlock, [tenantId, serial])
+  packer.step(STATEMENT.refuseLocked, [tenantId, serial, within])
+}
+
+function which(
+  { tenantId, within }: Scope,
+  { serial }: StoredToken,
+  revision: number,
+  now: number,
+): Value[] {
+  return [tenantId, serial, revision, now, within]
+}

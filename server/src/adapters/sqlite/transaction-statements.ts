@@ -1,0 +1,78 @@
+/** The statements that open, guard and end transactions. */
+import type { Statement } from './statements.ts'
+import { DEAD, numberOf } from './visibility.ts'
+
+export const TRANSACTION_TABLE = {
+  openTransaction: {
+    sql: `INSERT INTO transactions (tenant, id, state, created_by, created_at, expires_at)
+      VALUES (?, ?, ?, ?, ?, ?)`,
+    params: ['id', 'id', 'text', 'id', 'integer', 'integer'],
+    refuses: 'never',
+  },
+
+  openOwnUnit: {
+    sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
+      SELECT -number, tenant, X'', X'', number, 1 FROM transactions WHERE tenant = ?1 AND id = ?2`,
+    params: ['id', 'id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  requireOpen: {
+    sql: `SELECT 1 FROM transactions
+      WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-absent',
+  },
+
+  endTransaction: {
+    sql: `UPDATE transactions SET state = ?4
+      WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
+    params: ['id', 'id', 'integer', 'text'],
+    refuses: 'if-nothing-changed',
+  },
+
+  expireTransaction: {
+    sql: `UPDATE transactions SET state = 'expired'
+      WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at <= ?3`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  /** Shows everything the transaction made. A list that is not whole yet comes too late. */
+  closeUnits: {
+    sql: `DELETE FROM units WHERE holder = ${numberOf('?1', '?2')} AND whole = 1`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  /** A long list that is on its way into a transaction. */
+  openHeldUnit: {
+    sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
+      VALUES (?1, ?2, ?3, ?4, ${numberOf('?2', '?5')}, 0)`,
+    params: ['integer', 'id', 'id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  /** Hands a long list, which is whole now, to its transaction. */
+  handOver: {
+    sql: 'UPDATE units SET whole = 1 WHERE id = ?',
+    params: ['integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  expireHolderOfName: {
+    sql: `UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?3
+      AND number = (SELECT holder FROM tokens JOIN units ON units.id = tokens.unit
+        WHERE tokens.tenant = ?1 AND name = ?2)`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'never',
+  },
+
+  /** An id that a transaction reserved which came to nothing. Its row is swept under its serial. */
+  freeName: {
+    sql: `UPDATE tokens SET name = NULL WHERE tenant = ?1 AND name = ?2 AND unit IN
+      (SELECT units.id FROM units JOIN transactions ON number = holder WHERE state IN ${DEAD})`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+} as const satisfies Record<string, Statement>

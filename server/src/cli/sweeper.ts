@@ -1,0 +1,42 @@
+import { SWEEP_EVERY_MS } from '../base/limits.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Removes for good what is past its end, at once and then again and again, until it is stopped.
+ *
+ * Readers do not wait for it: to them what is past its end is gone already. It goes on in short slices, and
+ * after an error it is tried again.
+ */
+export class Sweeper {
+  readonly #world: Pick<World, 'clock' | 'log' | 'store'>
+  readonly #everyMs: number
+  #stopped = false
+  #timer: NodeJS.Timeout | undefined
+  #sweeping: Promise<void>
+
+  constructor(world: Pick<World, 'clock' | 'log' | 'store'>, everyMs = SWEEP_EVERY_MS) {
+    this.#world = world
+    this.#everyMs = everyMs
+    this.#sweeping = this.#sweep()
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#sweeping
+  }
+
+  async #sweep(): Promise<void> {
+    const { clock, log, store } = this.#world
+    try {
+      while (!this.#stopped && (await store.sweep(clock.now()))) await clock.yield()
+    } catch (error) {
+      if (!this.#stopped) log.error('sweep_failed', error)
+    }
+    if (this.#stopped) return
+    this.#timer = setTimeout(() => {
+      this.#sweeping = this.#sweep()
+    }, this.#everyMs)
+  }
+}

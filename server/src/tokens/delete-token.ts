@@ -1,0 +1,33 @@
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { noContent, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { findLive } from './find-live.ts'
+import { UPDATE_ATTEMPTS_MAX } from './update-token.ts'
+
+/**
+ * Deletes the token `id` for good.
+ *
+ * What was authorized is what is deleted: when somebody has changed the token meanwhile, its containers
+ * too perhaps, it is asked again. Throws `token_not_found`, `permission_missing`, `token_busy`, and what
+ * commit() throws.
+ */
+export async function deleteToken(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
+    const now = world.clock.now()
+    const token = await findLive(world, caller, id, now)
+    authorize(caller, 'token:delete', token.containers)
+    const conflict = await commit(world, caller, [{ kind: 'delete-token', token, now }])
+    if (conflict === null) return noContent()
+    if (conflict.kind !== 'token-changed') {
+      throw new Error(`Cannot delete a token: the store answered ${conflict.kind}`)
+    }
+  }
+  throw new ServiceError('token_busy')
+}

@@ -1,0 +1,66 @@
+/**
+ * A merge patch of a token: the token request that the token and the patch amount to.
+ *
+ * Source: RFC 7386, and interface.md, Update a token.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { BODY_BYTES_MAX } from '../base/limits.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { StoredToken } from '../world/store.ts'
+import { findTokenType } from './types/registry.ts'
+import { maskOf, patchMembers, requestOf } from './wire.ts'
+
+/** A patch, its members by their names in snake case. Null removes. */
+export type TokenPatch = Readonly<Partial<Record<string, Json>>>
+
+/** Throws `token_invalid` when the body is no object. */
+export function parsePatch(body: Json): TokenPatch {
+  if (isJsonObject(body)) return patchMembers(body)
+  throw new ServiceError('token_invalid', { error: ['The patch must be an object.'] })
+}
+
+/**
+ * Returns `token` with `patch` applied, as a request for a token.
+ *
+ * Throws `token_data_invalid` when its data would be larger than any that can be sent.
+ */
+export function patchedRequest(
+  token: StoredToken,
+  data: Sensitive<Json>,
+  patch: TokenPatch,
+): JsonObject {
+  const request: JsonObject = { ...requestOf(token), data: data.reveal() }
+  for (const [name, value] of Object.entries(patch)) {
+    const whole = name === 'mask' ? maskOf(token) : request[name]
+    request[name] = MERGED.has(name) ? merged(whole, value!) : value!
+  }
+  if (patch['data'] !== undefined && isTooLarge(request['data']!)) {
+    throw new ServiceError('token_data_invalid', { data: ['It would be larger than 5 MiB.'] })
+  }
+  return request
+}
+
+/** Whether the patch says anything of the security code of a card. */
+export function touchesShortLived({ type }: StoredToken, { data }: TokenPatch): boolean {
+  const member = findTokenType(type)?.shortLived ?? null
+  return member !== null && isJsonObject(data) && Object.hasOwn(data, member)
+}
+
+/** What is merged, member by member; everything else is replaced. */
+const MERGED: ReadonlySet<string> = new Set(['data', 'mask', 'metadata'])
+
+function merged(target: Json | undefined, patch: Json): Json {
+  if (!isJsonObject(patch)) return patch
+  // A map, since a member may be called __proto__.
+  const members = new Map(isJsonObject(target) ? Object.entries(target) : [])
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) members.delete(name)
+    else members.set(name, merged(members.get(name), value))
+  }
+  return Object.fromEntries(members)
+}
+
+function isTooLarge(data: Json): boolean {
+  return Buffer.byteLength(JSON.stringify(data)) > BODY_BYTES_MAX
+}

@@ -1,0 +1,26 @@
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { maskedDataOf } from './derive.ts'
+import type { Made } from './make-tokens.ts'
+import type { TokenSettings } from './token-settings.ts'
+import { maskOf, renderToken, renderTwin } from './wire.ts'
+
+/** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
+export function renderMade(
+  caller: Caller,
+  { draft, token, transform, twin, means, later }: Made,
+  { privacyShown }: TokenSettings,
+): Json {
+  const { tenantId } = caller
+  if (twin === null) return renderTwin(token, tenantId)
+  const masked = maskedDataOf(draft, means, later)
+  const own =
+    transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
+  return renderToken(token, {
+    tenantId,
+    data: twin === undefined ? own : twin.data,
+    mask: maskOf(token),
+    privacy: privacyShown,
+    deduplicated: twin !== undefined,
+  })
+}

@@ -1,0 +1,160 @@
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import type { TenantKeys } from '../world/keyring.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
+import { parseDraft, type Draft } from './draft.ts'
+import { findLive } from './find-live.ts'
+import { meansFor, type Made } from './make-tokens.ts'
+import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from './patch.ts'
+import { renderMade } from './render-made.ts'
+import { openData, sealData, withoutShortLived } from './sealing.ts'
+import type { TokenSettings } from './token-settings.ts'
+import { twinViewer } from './twins.ts'
+
+/** What one request is about, the same however often it has to look again. */
+interface Update {
+  readonly id: string
+  readonly body: Json
+  readonly settings: TokenSettings
+}
+
+/**
+ * Applies a merge patch to a token and answers with the token, its data shown as far as the caller's right
+ * to update goes.
+ *
+ * What was read is what is changed: when somebody was quicker, it is read again. A change that makes the
+ * token the twin of another, where that is not wanted, is not made: the answer is about the other.
+ *
+ * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and
+ * commit() throw. Source: interface.md, Update a token.
+ */
+export async function updateToken(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  update: Update,
+): Promise<Answer> {
+  for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
+    const answer = await updateOnce(world, caller, update)
+    if (answer !== null) return answer
+  }
+  throw new ServiceError('token_busy')
+}
+
+/** Each attempt loses to another request that won. */
+export const UPDATE_ATTEMPTS_MAX = 100
+
+/** Returns null when the token has changed since it was read. */
+async function updateOnce(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { id, body, settings }: Update,
+): Promise<Answer | null> {
+  const now = world.clock.now()
+  const before = await findLive(world, caller, id, now)
+  authorize(caller, 'token:update', before.containers)
+  const patch = parsePatch(body)
+  const keys = await world.keyring.open(caller.tenantId)
+  const request = patchedRequest(before, openData(keys, before, now), patch)
+  const draft = parseDraft(request, now, (member) => member)
+  // Where it was and where it is going: being moved never shows more of it.
+  const containers = [...new Set([...before.containers, ...draft.options.containers])]
+  const { transform } = authorize(caller, 'token:update', containers)
+
+  const means = meansFor(world.random, 1)
+  const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
+  const made: Made = { draft, token, transform, twin: undefined, means, later: false }
+  const unlessTwin =
+    token.deduplicate && (!before.deduplicate || token.fingerprint !== before.fingerprint)
+  const answer = ok(renderMade(caller, made, settings))
+  const conflict = await commit(
+    world,
+    caller,
+    [{ kind: 'update-token', token, unlessTwin, now }],
+    answer,
+    token.cvc === null ? answer : aged(made),
+  )
+  if (conflict === null) return answer
+  if (conflict.kind === 'fingerprint-taken') return await answerWithTwin()
+  if (conflict.kind === 'token-changed') return null
+  throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
+
+  function changed(to: { before: StoredToken; draft: Draft; patch: TokenPatch }): StoredToken {
+    return changedToken(caller, keys, { ...to, now, means })
+  }
+
+  /** What a repetition is told: it may come when the security code is gone. */
+  function aged(it: Made): Answer {
+    return ok(
+      renderMade(caller, { ...it, draft: withoutShortLived(it.draft), later: true }, settings),
+    )
+  }
+
+  async function answerWithTwin(): Promise<Answer | null> {
+    const { type, fingerprint } = token
+    const twin = await world.store.tokens.findByFingerprint(
+      caller.tenantId,
+      type,
+      fingerprint!,
+      now,
+      caller.transactionId,
+    )
+    if (twin === null || twin.serial === before.serial) return null
+    const shown = (at: number): Answer => {
+      const view = twinViewer(caller, keys, { now: at, means })(twin)
+      return ok(renderMade(caller, { ...made, token: twin, twin: view }, settings))
+    }
+    const found = shown(now)
+    await commit(world, caller, [], found, twin.cvc === null ? found : shown(Infinity))
+    return found
+  }
+}
+
+/** A token that has a fingerprint keeps having one, unless the patch takes its expression away. */
+function asking(
+  { fingerprint }: StoredToken,
+  { options }: Draft,
+  patch: TokenPatch,
+): Pick<Draft, 'options'> {
+  const keeps = fingerprint !== null && patch['fingerprint_expression'] !== null
+  return { options: { ...options, fingerprintAsked: options.fingerprintAsked || keeps } }
+}
+
+interface Changing {
+  readonly before: StoredToken
+  readonly draft: Draft
+  readonly patch: TokenPatch
+  readonly now: number
+  readonly means: Made['means']
+}
+
+function changedToken(
+  caller: Caller,
+  keys: TenantKeys,
+  { before, draft, patch, now, means }: Changing,
+): StoredToken {
+  const { options } = draft
+  const { data, cvc } = sealData(keys, draft, before.id, now)
+  const kept = touchesShortLived(before, patch) ? null : before.cvc
+  return {
+    ...before,
+    containers: options.containers,
+    data,
+    // Its hour begins with a new code, not with a new month.
+    cvc: cvc !== null && kept !== null ? { ...cvc, expiresAt: kept.expiresAt } : cvc,
+    metadata: options.metadata,
+    details: options.details,
+    fingerprint: fingerprintOf(keys, caller, draft, means),
+    deduplicate: deduplicates(draft, caller),
+    indexes: indexesOf(keys, draft, means),
+    expiresAt: options.expiresAt,
+    modifiedBy: caller.applicationId,
+    modifiedAt: now,
+    revision: before.revision + 1,
+  }
+}

@@ -1,0 +1,25 @@
+import { commit } from '../access/commit.ts'
+import { transactionRefusal } from '../access/enlist.ts'
+import type { Caller } from '../base/access.ts'
+import type { Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Commits or rolls back a transaction that is open; of all that try to end it, one does.
+ *
+ * Throws what transactionRefusal() returns, and what commit() throws.
+ */
+export async function endTransaction(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  { id, as }: { readonly id: string; readonly as: 'committed' | 'rolled_back' },
+): Promise<Answer> {
+  const now = world.clock.now()
+  const answer: Answer = { status: 200 }
+  const conflict = await commit(world, caller, [{ kind: 'end-transaction', id, as, now }], answer)
+  if (conflict === null) return answer
+  throw (
+    (await transactionRefusal(world, caller, id)) ??
+    new Error(`Cannot end a transaction: the store answered ${conflict.kind}`)
+  )
+}

@@ -1,0 +1,42 @@
+import { endpoint } from '../http/endpoint.ts'
+import { endTransaction } from './end-transaction.ts'
+import { openTransaction } from './open-transaction.ts'
+import type { TransactionSettings } from './transaction-settings.ts'
+import { transactionObject } from './wire.ts'
+
+/** The HTTP surface of transactions. */
+export function transactionEndpoints(settings: TransactionSettings) {
+  return {
+    postTransaction: endpoint({
+      method: 'POST',
+      path: '/transactions',
+      summary: 'Open a transaction',
+      permission: 'any-key',
+      plan: 'enterprise',
+      answers: { 201: { description: 'The transaction.', schema: transactionObject } },
+      handle: ({ world, caller }) => openTransaction(world, caller, settings),
+    }),
+
+    postCommit: endpoint({
+      method: 'POST',
+      path: '/transactions/:id/commit',
+      summary: 'Commit a transaction',
+      permission: 'any-key',
+      plan: 'enterprise',
+      answers: { 200: { description: 'Everything in it is done.' } },
+      handle: ({ world, caller, params }) =>
+        endTransaction(world, caller, { id: params['id']!, as: 'committed' }),
+    }),
+
+    postRollback: endpoint({
+      method: 'POST',
+      path: '/transactions/:id/rollback',
+      summary: 'Roll a transaction back',
+      permission: 'any-key',
+      plan: 'enterprise',
+      answers: { 200: { description: 'Nothing in it has happened.' } },
+      handle: ({ world, caller, params }) =>
+        endTransaction(world, caller, { id: params['id']!, as: 'rolled_back' }),
+    }),
+  }
+}

@@ -1,0 +1,27 @@
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import { idOf } from '../base/id.ts'
+import { created, type Answer } from '../http/endpoint.ts'
+import type { StoredTransaction } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import type { TransactionSettings } from './transaction-settings.ts'
+import { renderTransaction } from './wire.ts'
+
+/** Opens a transaction; whoever in the tenant knows its id may add to it and end it. */
+export async function openTransaction(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { lifetimeMs }: TransactionSettings,
+): Promise<Answer> {
+  const now = world.clock.now()
+  const transaction: StoredTransaction = {
+    id: idOf(now, world.random.bytes(10)),
+    state: 'open',
+    createdBy: caller.applicationId,
+    createdAt: now,
+    expiresAt: now + lifetimeMs,
+  }
+  const answer = created(renderTransaction(transaction), `/transactions/${transaction.id}`)
+  await commit(world, caller, [{ kind: 'open-transaction', transaction }], answer)
+  return answer
+}

@@ -1,0 +1,4 @@
+export interface TransactionSettings {
+  /** How long a transaction stays open. */
+  readonly lifetimeMs: number
+}

@@ -1,0 +1,27 @@
+/**
+ * Transactions as callers see them. The state is not among it: it shows in what is refused.
+ *
+ * Source: interface.md, Transaction.
+ */
+import { z } from 'zod'
+import { renderInstant } from '../base/instant.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { StoredTransaction } from '../world/store.ts'
+
+export const transactionObject = z
+  .object({
+    id: z.string(),
+    created_by: z.string(),
+    created_at: z.string(),
+    expires_at: z.string(),
+  })
+  .meta({ id: 'Transaction' })
+
+export function renderTransaction(transaction: StoredTransaction): JsonObject {
+  return {
+    id: transaction.id,
+    created_by: transaction.createdBy,
+    created_at: renderInstant(transaction.createdAt),
+    expires_at: renderInstant(transaction.expiresAt),
+  }
+}

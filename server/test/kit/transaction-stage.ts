@@ -1,0 +1,60 @@
+/**
+ * A still vault with an application that may do everything to tokens, and short words for what a
+ * transaction is made of.
+ */
+import assert from 'node:assert/strict'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { Method, Reply, StillVaultOptions } from './still-vault.ts'
+import { tokenStage, type TokenStage } from './token-stage.ts'
+
+export interface TransactionStage extends TokenStage {
+  /** Opens a transaction and returns its id. */
+  readonly begin: (by?: string) => Promise<string>
+  readonly commit: (transaction: string, by?: string) => Promise<Reply>
+  readonly rollback: (transaction: string, by?: string) => Promise<Reply>
+  /** Calls as part of a transaction, or of none. */
+  readonly send: (
+    method: Method,
+    path: string,
+    within: string | null,
+    body?: Json,
+  ) => Promise<Reply>
+  /** Makes a token of `body`, expects success and returns its id. */
+  readonly make: (within: string | null, body: JsonObject) => Promise<string>
+  /** The status of reading a token in no transaction, which is how everybody reads. */
+  readonly seen: (id: string) => Promise<number>
+}
+
+const ALL = ['token:create', 'token:read', 'token:update', 'token:delete']
+
+export async function transactionStage(options: StillVaultOptions = {}): Promise<TransactionStage> {
+  const made = await tokenStage(options, { permissions: ALL })
+  const { vault, key } = made
+  const end =
+    (how: string) =>
+    (transaction: string, by = key): Promise<Reply> =>
+      vault.call('POST', `/transactions/${transaction}/${how}`, { key: by })
+  const send: TransactionStage['send'] = (method, path, within, body) =>
+    vault.call(method, path, {
+      key,
+      headers: within === null ? {} : { 'bt-transaction-id': within },
+      ...(body === undefined ? {} : { body }),
+    })
+  return {
+    ...made,
+    begin: async (by = key) => {
+      const reply = await vault.call('POST', '/transactions', { key: by })
+      assert.equal(reply.status, 201, reply.text)
+      return reply.json()['id'] as string
+    },
+    commit: end('commit'),
+    rollback: end('rollback'),
+    send,
+    make: async (within, body) => {
+      const reply = await send('POST', '/tokens', within, body)
+      assert.equal(reply.status, 201, reply.text)
+      return reply.json()['id'] as string
+    },
+    seen: async (id) => (await vault.call('GET', `/tokens/${id}`, { key })).status,
+  }
+}
