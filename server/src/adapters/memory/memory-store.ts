@@ -15,7 +15,9 @@ import type {
   TenantReader,
   TokenReader,
 } from '../../world/store.ts'
+import type { TokenQuery } from '../../world/token-query.ts'
 import { Shelf, copyOf } from './shelves.ts'
+import { isIn } from './token-conditions.ts'
 
 /**
  * Every promise of a store kept in maps: the reference for other adapters, and the test default.
@@ -82,6 +84,18 @@ export class MemoryStore implements Store {
 
     findByFingerprint: async (tenantId, type, fingerprint, now) =>
       copyOf(this.#oldestTwin(tenantId, type, fingerprint, now)),
+
+    list: async (tenantId, query, { page, size }) => {
+      const matching = this.#matching(tenantId, query)
+      const items = matching.slice((page - 1) * size, page * size)
+      return { total: matching.length, items: copyOf(items) }
+    },
+
+    listAfter: async (tenantId, query, { after, size }) => {
+      const matching = this.#matching(tenantId, query)
+      const rest = matching.filter((it) => after === null || it.serial < after)
+      return copyOf(rest.slice(0, size))
+    },
   }
 
   readonly answers: AnswerReader = {
@@ -215,6 +229,12 @@ export class MemoryStore implements Store {
     this.#tokens.put(tenantId, id, token)
     this.#tokens.put(tenantId, serial, token)
     return null
+  }
+
+  #matching(tenantId: string, query: TokenQuery): StoredToken[] {
+    return [...new Set(this.#tokens.all(tenantId))]
+      .filter((it) => isIn(it, query))
+      .sort((a, b) => compare(b.serial, a.serial))
   }
 
   #oldestTwin(

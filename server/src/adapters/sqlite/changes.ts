@@ -4,6 +4,7 @@ import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
+import { termsOf } from './terms.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {
@@ -130,7 +131,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
     context.unit,
   )
   packer.step(id === serial ? STATEMENT.insertToken : STATEMENT.insertNamedToken, values)
-  for (const hash of token.indexes) {
+  for (const hash of termsOf(token)) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
 }
@@ -138,7 +139,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
 /** Packs the removal of a token that nobody has seen. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {
   packer.step(STATEMENT.deleteToken, [tenantId, token.serial])
-  for (const hash of token.indexes) {
+  for (const hash of termsOf(token)) {
     packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.serial])
   }
 }

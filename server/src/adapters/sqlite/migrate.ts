@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { metadataTerm } from './terms.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -12,6 +13,10 @@ export function migrate(db: DatabaseSync): void {
   const steps = readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
+  // For what SQL has no words for.
+  db.function('metadata_term', { deterministic: true }, (key, value) =>
+    metadataTerm(String(key), String(value)),
+  )
   db.exec('BEGIN IMMEDIATE')
   try {
     const version = versionOf(db)

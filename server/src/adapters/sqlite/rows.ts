@@ -55,7 +55,7 @@ export function applicationKeyOf(row: Row): StoredApplicationKey {
 
 export function tokenOf(row: Row): StoredToken {
   const serial = unpackId(row.serial)
-  const { cvc, cvc_expires_at: expiresAt, indexes } = row
+  const { cvc, cvc_expires_at: expiresAt } = row
   return {
     id: row.name === null ? serial : unpackId(row.name),
     serial,
@@ -63,14 +63,21 @@ export function tokenOf(row: Row): StoredToken {
     containers: unpackContainers(String(row.containers)),
     data: row.data,
     cvc: cvc === null ? null : { envelope: cvc, expiresAt },
-    metadata: parse(row.metadata),
+    ...findableOf(row),
     details: parse(row.details),
     fingerprint: row.fingerprint,
     deduplicate: row.deduplicate !== null,
-    indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
     expiresAt: row.expires_at,
     ...madeOf(row),
   } as StoredToken
+}
+
+/** What a token is found by. */
+export function findableOf({ indexes, metadata }: Row): Pick<StoredToken, 'indexes' | 'metadata'> {
+  return {
+    metadata: parse(metadata) as StoredToken['metadata'],
+    indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
+  }
 }
 
 export function answerOf(row: Row): StoredAnswer {

@@ -2,9 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { StoredToken, TokenReader } from '../../world/store.ts'
 import { packId } from './ids.ts'
 import { tokenOf } from './rows.ts'
-
-/** A token of a unit that is still open is nobody's to see. */
-const VISIBLE = '(unit IS NULL OR NOT EXISTS (SELECT 1 FROM units WHERE units.id = tokens.unit))'
+import { tokenLists } from './token-lists.ts'
+import { VISIBLE } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): TokenReader {
   const bySerial = db.prepare(
@@ -54,5 +53,7 @@ export function tokenReader(db: DatabaseSync): TokenReader {
       const row = byFingerprint.get(packId(tenantId), type, fingerprint, now)
       return row === undefined ? null : tokenOf(row)
     },
+
+    ...tokenLists(db),
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackIndexes } from './changes.ts'
+import { findableOf } from './rows.ts'
+import { termsOf } from './terms.ts'
 
 /** Returns the first number that no unit has had. */
 export function firstUnitOf(db: DatabaseSync): number {
@@ -15,7 +16,7 @@ export function removeLeftovers(db: DatabaseSync): void {
   const units = db.prepare('SELECT id, tenant, first_serial, last_serial FROM units').all()
   if (units.length === 0) return
   const within = 'tenant = ? AND serial BETWEEN ? AND ? AND unit = ?'
-  const staged = db.prepare(`SELECT serial, indexes FROM tokens WHERE ${within}`)
+  const staged = db.prepare(`SELECT serial, indexes, metadata FROM tokens WHERE ${within}`)
   const deleteIndex = db.prepare(
     'DELETE FROM token_indexes WHERE tenant = ? AND hash = ? AND serial = ?',
   )
@@ -25,9 +26,8 @@ export function removeLeftovers(db: DatabaseSync): void {
   for (const unit of units) {
     const { id, tenant, first_serial: first, last_serial: last } = unit
     const range = [tenant!, first!, last!, id!] as const
-    for (const { serial, indexes } of staged.all(...range)) {
-      if (!(indexes instanceof Uint8Array)) continue
-      for (const hash of unpackIndexes(indexes)) deleteIndex.run(tenant!, hash, serial!)
+    for (const row of staged.all(...range)) {
+      for (const hash of termsOf(findableOf(row))) deleteIndex.run(tenant!, hash, row.serial!)
     }
     deleteTokens.run(...range)
     deleteUnit.run(id!)
