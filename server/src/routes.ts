@@ -19,7 +19,12 @@ export function routes({ tokens, version }: RouteSettings): Endpoint[] {
     token.postTokenize,
 
     token.postToken,
+    token.getTokens,
     token.getToken,
+    token.postSearch,
+    token.getTokensV2,
+    token.postSearchV2,
+    token.postDetokenize,
 
     access.postApplications,
     access.getApplications,
