@@ -105,11 +105,13 @@ class SearchParser {
   }
 
   #container(): TokenCondition {
-    const value = this.#value()
+    this.#colon()
+    const start = this.#position()
+    const value = this.#written()
     const below = value.endsWith('/*')
     const path = parseContainer(below ? value.slice(0, -1) : value)
     if (path !== null) return { kind: 'container', path, below }
-    throw this.#error(`Before this must be ${CONTAINER_FORM}, or the same with * at its end.`)
+    throw errorAt(start, `Here must be ${CONTAINER_FORM}, or the same with * at its end.`)
   }
 
   #metadata(): TokenCondition {
@@ -124,13 +126,15 @@ class SearchParser {
   /** Takes a colon and a value. */
   #value(mayBeEmpty = false): string {
     this.#colon()
+    return this.#written(mayBeEmpty)
+  }
+
+  #written(mayBeEmpty = false): string {
+    if (this.#sees(/[[{]/y)) {
+      throw this.#error('Only created_at and modified_at take ranges: put the value in quotes.')
+    }
     const value = this.#quoted() ?? this.#match(BARE)
     if (value === null || (value === '' && !mayBeEmpty)) throw this.#error('A value is expected.')
-    if (value[0] === '[' || value[0] === '{') {
-      if (this.#text[this.#at - 1] !== '"') {
-        throw this.#error('Only created_at and modified_at take ranges: put the value in quotes.')
-      }
-    }
     return value
   }
 

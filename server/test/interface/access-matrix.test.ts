@@ -49,6 +49,11 @@ const ROWS: Record<string, Row> = {
     params: { id: 'token' },
     container: '/general/high/',
   },
+  'GET /tokens': { permission: 'token:read', success: 200 },
+  'POST /tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
+  'GET /v2/tokens': { permission: 'token:read', success: 200 },
+  'POST /v2/tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
+  'POST /detokenize': { permission: 'token:read', success: 200, body: { a: 'x' } },
 
   'POST /applications': {
     permission: 'application:create',
