@@ -23,6 +23,7 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     token.postTokenize,
 
     token.postToken,
+    token.getTokens,
     token.getToken,
     token.patchToken,
     token.deleteToken,
@@ -30,6 +31,10 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     transaction.postTransaction,
     transaction.postCommit,
     transaction.postRollback,
+    token.postSearch,
+    token.getTokensV2,
+    token.postSearchV2,
+    token.postDetokenize,
 
     access.postApplications,
     access.getApplications,

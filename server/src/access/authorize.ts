@@ -54,6 +54,23 @@ export function ask(
 }
 
 /**
+ * Decides where `caller` may use `permission`, and records the decision: for lists, of which each item is
+ * in some container. Returns the containers at and below which it may, or null for everywhere.
+ *
+ * Throws `permission_missing` when it is nowhere.
+ */
+export function reachOf(caller: Caller, permission: Permission): readonly string[] | null {
+  const own = holds(caller, caller.permissions, permission)
+  const rules = own ? [] : caller.rules.filter((it) => holds(caller, it.permissions, permission))
+  const paths = own ? ['/'] : [...new Set(rules.map((it) => it.container))]
+  const allowed = paths.length > 0
+  const by = own ? OWN_PERMISSIONS : rules.map((it) => it.priority)
+  caller.decisions.push({ permission, containers: paths, allowed, by })
+  if (!allowed) throw new ServiceError('permission_missing', { permission: [permission] })
+  return paths.includes('/') ? null : paths
+}
+
+/**
  * Whether the permission is granted on any container at all: the coarse question, asked at the door
  * before anybody asks what is in a body.
  */

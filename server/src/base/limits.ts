@@ -128,3 +128,15 @@ export const MASK_NODES_MAX = 1_000
 
 /** Source text of the parsed templates that are kept. Ours. */
 export const TEMPLATE_CACHE_CHARS_MAX = 1 * MiB
+
+/** A search query. Source: wire contract, search. */
+export const SEARCH_QUERY_CHARS_MAX = 200
+
+/** Different tokens that one detokenize request may name. Ours. */
+export const DETOKENIZE_TOKENS_MAX = 100
+
+/** Expressions in one detokenize request. Ours. */
+export const DETOKENIZE_MENTIONS_MAX = 10_000
+
+/** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
+export const SHOWN_DATA_BYTES_MAX = 32 * MiB

@@ -23,6 +23,8 @@ export interface Endpoint {
   readonly permission: Permission | 'any-key' | 'public'
   /** Answers 403 to tenants on the standard plan. */
   readonly plan?: 'enterprise'
+  /** Changes nothing although its method is one that may: repeating it needs no idempotency key. */
+  readonly readsOnly?: true
   /** What the body must be; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType

@@ -41,8 +41,49 @@ export function pageSchema<Item extends z.ZodType>(item: Item) {
 /** Throws `query_invalid` naming `page` or `size`. */
 export function parsePage(query: QueryParameters): PageRequest {
   const page = parseWhole(query, 'page', PAGE_NUMBER_MAX)
-  const size = parseWhole(query, 'size', PAGE_SIZE_MAX)
-  return { page: page || 1, size: size || PAGE_SIZE_DEFAULT }
+  return { page: page || 1, size: parseSize(query) }
+}
+
+/** Throws `query_invalid` naming `size`. */
+export function parseSize(query: QueryParameters): number {
+  return parseWhole(query, 'size', PAGE_SIZE_MAX) || PAGE_SIZE_DEFAULT
+}
+
+/** Members of a body that say which page, where a list is asked for with POST. */
+export const pageBody = z.object({
+  page: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .default(0)
+    .transform((it) => it || 1),
+  size: z
+    .int()
+    .min(0)
+    .max(PAGE_SIZE_MAX)
+    .default(0)
+    .transform((it) => it || PAGE_SIZE_DEFAULT),
+})
+
+/**
+ * Lists with a cursor: `?start=...&size=10`. The last page has none.
+ *
+ * Two names for the same, since clients of different years look for one or the other.
+ */
+export const cursorSchema = z
+  .object({
+    after: z.string().optional().meta({ description: 'Where to go on; absent on the last page.' }),
+    next: z.string().optional().meta({ description: 'The same.' }),
+    page_size: z.int().min(1),
+  })
+  .meta({ id: 'Cursor', description: 'Where in a list one may go on.' })
+
+export function renderCursorPage(
+  items: readonly JsonObject[],
+  { size, cursor }: { readonly size: number; readonly cursor: string | null },
+): JsonObject {
+  const onward = cursor === null ? {} : { after: cursor, next: cursor }
+  return { pagination: { ...onward, page_size: size }, data: [...items] }
 }
 
 /** Renders what a store returned for `request`, item by item. */

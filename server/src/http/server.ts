@@ -154,8 +154,8 @@ function addRoute(
   inFlight: Set<string>,
 ): void {
   const { world, doorkeeper } = options
-  const { method, path, permission, body: bodySpec } = endpoint
-  const replayable = method !== 'GET' && method !== 'DELETE'
+  const { method, path, permission, body: bodySpec, readsOnly = false } = endpoint
+  const replayable = method !== 'GET' && method !== 'DELETE' && !readsOnly
 
   server.route({
     method,

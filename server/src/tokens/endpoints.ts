@@ -1,12 +1,34 @@
+import { z } from 'zod'
 import { enlist } from '../access/enlist.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { parsePage, parseSize } from '../http/pagination.ts'
+import { parseBody } from '../http/parse.ts'
 import { createToken } from './create-token.ts'
 import { deleteToken } from './delete-token.ts'
+import { detokenize } from './detokenize.ts'
 import { getToken } from './get-token.ts'
+import { listTokens } from './list-tokens.ts'
+import { pageTokens, type CursorList } from './page-tokens.ts'
+import { parseSearch } from './search-query.ts'
+import { searchTokens } from './search-tokens.ts'
+import { parseTokenFilter, parseWiderFilter } from './token-filter.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { tokenize } from './tokenize.ts'
 import { updateToken } from './update-token.ts'
-import { tokenObject, tokenPatch, tokenRequest, tokenizeAnswer, tokenizePayload } from './wire.ts'
+import {
+  detokenizePayload,
+  listTokensQuery,
+  pageSearchBody,
+  pageTokensQuery,
+  searchBody,
+  tokenCursorPage,
+  tokenObject,
+  tokenPage,
+  tokenPatch,
+  tokenRequest,
+  tokenizeAnswer,
+  tokenizePayload,
+} from './wire.ts'
 
 /** The HTTP surface of tokens. */
 export function tokenEndpoints(settings: TokenSettings) {
@@ -34,6 +56,19 @@ export function tokenEndpoints(settings: TokenSettings) {
       handle: async ({ world, caller, body, transactionId }) => {
         const enlisted = await enlist(world, caller, transactionId)
         return await createToken(world, enlisted, body!, settings)
+      },
+    }),
+
+    getTokens: endpoint({
+      method: 'GET',
+      path: '/tokens',
+      summary: 'List tokens',
+      permission: 'token:read',
+      query: listTokensQuery,
+      answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
+      handle: async ({ world, caller, query }) => {
+        const asked = { filter: parseTokenFilter(query, false), page: parsePage(query) }
+        return await listTokens(world, caller, asked, settings)
       },
     }),
 
@@ -70,5 +105,77 @@ export function tokenEndpoints(settings: TokenSettings) {
         return await deleteToken(world, enlisted, params['id']!)
       },
     }),
+
+    postSearch: endpoint({
+      method: 'POST',
+      path: '/tokens/search',
+      summary: 'Search for tokens',
+      permission: 'token:search',
+      readsOnly: true,
+      body: { contentType: 'application/json', schema: searchBody, optional: true },
+      answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
+      handle: async ({ world, caller, body }) => {
+        const { query, ...page } = parseBody(searchBody, body ?? {})
+        return await searchTokens(world, caller, { query, page }, settings)
+      },
+    }),
+
+    postDetokenize: endpoint({
+      method: 'POST',
+      path: '/detokenize',
+      summary: 'Put data in the place of tokens',
+      permission: 'token:read',
+      readsOnly: true,
+      body: { contentType: 'application/json', schema: detokenizePayload },
+      answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
+      handle: async ({ world, caller, body }) => await detokenize(world, caller, body!, settings),
+    }),
+
+    getTokensV2: endpoint({
+      method: 'GET',
+      path: '/v2/tokens',
+      summary: 'List tokens with a cursor',
+      permission: 'token:read',
+      query: pageTokensQuery,
+      answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
+      handle: async ({ world, caller, query }) => {
+        const where = parseWiderFilter(query)
+        const list = {
+          permission: 'token:read',
+          name: JSON.stringify(['list', where]),
+          where: () => where,
+          start: startOf(query.get('start')?.[0]),
+          size: parseSize(query),
+        } as const
+        return await pageTokens(world, caller, list, settings)
+      },
+    }),
+
+    postSearchV2: endpoint({
+      method: 'POST',
+      path: '/v2/tokens/search',
+      summary: 'Search for tokens with a cursor',
+      permission: 'token:search',
+      readsOnly: true,
+      body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
+      answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
+      handle: async ({ world, caller, body }) => {
+        const { query, start, size } = parseBody(pageSearchBody, body ?? {})
+        const list = {
+          permission: 'token:search',
+          name: JSON.stringify(['search', query]),
+          where: (keys) =>
+            parseSearch(query, { indexOf: (value) => keys.index(value), exact: true }),
+          start: startOf(start),
+          size,
+        } satisfies CursorList
+        return await pageTokens(world, caller, list, settings)
+      },
+    }),
   }
+}
+
+/** Clients send an empty text for "from the start". */
+function startOf(start: string | undefined): string | null {
+  return start === undefined || start === '' ? null : start
 }

@@ -15,9 +15,11 @@ import {
   METADATA_KEY_CHARS_MAX,
   METADATA_VALUE_CHARS_MAX,
   SEARCH_INDEXES_MAX,
+  SEARCH_QUERY_CHARS_MAX,
   TOKEN_ID_CHARS_MAX,
   TOKEN_ID_CHARS_MIN,
 } from '../base/limits.ts'
+import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
 import type { StoredToken } from '../world/store.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 
@@ -132,6 +134,47 @@ export const tokenObject = z
     modified_at: z.string().optional(),
   })
   .meta({ id: 'Token' })
+
+export const listTokensQuery = z.object({
+  ...pageQuery.shape,
+  id: z.array(z.string()).optional().describe('These tokens only, in this order.'),
+  type: z.array(z.enum(TOKEN_TYPES.map((it) => it.name))).optional(),
+  metadata: z
+    .string()
+    .optional()
+    .describe('An object of strings, as JSON; or metadata.key=value, or metadata[key]=value.'),
+})
+
+export const pageTokensQuery = z.object({
+  start: z.string().optional().describe('A cursor of the answer before.'),
+  size: pageQuery.shape.size,
+  ...listTokensQuery.omit({ page: true, size: true }).shape,
+  fingerprint: z.string().optional(),
+  container: z.string().optional().describe('In it; with * at its end below it, too.'),
+})
+
+const searchQuery = z
+  .string()
+  .max(SEARCH_QUERY_CHARS_MAX, `At most ${SEARCH_QUERY_CHARS_MAX} characters.`)
+  .default('')
+  .describe('Such as type:card AND metadata.customer:"c 17"; nothing finds everything.')
+
+export const searchBody = z
+  .object({ query: searchQuery, ...pageBody.shape })
+  .meta({ id: 'TokenSearch' })
+
+export const pageSearchBody = z
+  .object({ query: searchQuery, start: z.string().optional(), size: pageBody.shape.size })
+  .meta({ id: 'TokenCursorSearch' })
+
+export const tokenPage = pageSchema(tokenObject)
+
+export const tokenCursorPage = z.object({ pagination: cursorSchema, data: z.array(tokenObject) })
+
+export const detokenizePayload = anyJson.meta({
+  id: 'DetokenizePayload',
+  description: 'Any JSON, with expressions such as `{{ id }}` or `{{ token: id }}` in its strings.',
+})
 
 export const tokenizePayload = anyJson.meta({
   id: 'TokenizePayload',

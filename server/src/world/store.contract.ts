@@ -2,6 +2,7 @@ import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
+import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
 import { sweepContract } from './store-sweep.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
@@ -16,6 +17,7 @@ export function storeContract(name: string, open: Open): void {
   applicationContract(name, open)
   tokenContract(name, open)
   longListContract(name, open)
+  listContract(name, open)
   answerContract(name, open)
   tokenChangeContract(name, open)
   transactionContract(name, open)

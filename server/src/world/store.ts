@@ -7,6 +7,7 @@ import type {
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { WrappedTenantKey } from './keyring.ts'
+import type { TokenQuery, TokenStretch } from './token-query.ts'
 
 /**
  * Where everything rests.
@@ -87,6 +88,16 @@ export interface TokenReader {
     now: number,
     within?: string,
   ): Promise<StoredToken | null>
+
+  /**
+   * One page of the tokens that meet `query`, by serial, newest first; `total` counts all of them.
+   *
+   * Broad questions are answered in slices, between which other work gets its turn.
+   */
+  list(tenantId: string, query: TokenQuery, page: PageRequest): Promise<Page<StoredToken>>
+
+  /** What comes next in the same order, without counting the rest. */
+  listAfter(tenantId: string, query: TokenQuery, stretch: TokenStretch): Promise<StoredToken[]>
 }
 
 export interface TransactionReader {

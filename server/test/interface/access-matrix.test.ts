@@ -76,6 +76,11 @@ const ROWS: Record<string, Row> = {
     success: 200,
     params: { id: 'transaction' },
   },
+  'GET /tokens': { permission: 'token:read', success: 200 },
+  'POST /tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
+  'GET /v2/tokens': { permission: 'token:read', success: 200 },
+  'POST /v2/tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
+  'POST /detokenize': { permission: 'token:read', success: 200, body: { a: 'x' } },
 
   'POST /applications': {
     permission: 'application:create',

@@ -6,7 +6,9 @@ import type {
   StoredTransaction,
   TokenReader,
 } from '../../world/store.ts'
+import type { TokenQuery } from '../../world/token-query.ts'
 import { Shelf, copyOf } from './shelves.ts'
+import { isIn } from './token-conditions.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
 
@@ -46,6 +48,18 @@ export class MemoryTokens {
 
     findByFingerprint: async (tenantId, type, fingerprint, now, within = '') =>
       copyOf(this.#oldestTwin(tenantId, { type, fingerprint }, now, within)),
+
+    list: async (tenantId, query, { page, size }) => {
+      const matching = this.#matching(tenantId, query)
+      const items = matching.slice((page - 1) * size, page * size)
+      return { total: matching.length, items: copyOf(items) }
+    },
+
+    listAfter: async (tenantId, query, { after, size }) => {
+      const matching = this.#matching(tenantId, query)
+      const rest = matching.filter((it) => after === null || it.serial < after)
+      return copyOf(rest.slice(0, size))
+    },
   }
 
   findTransaction(tenantId: string, id: string): StoredTransaction | null {
@@ -215,6 +229,13 @@ export class MemoryTokens {
     })
     const others = twins.filter((it) => it.serial !== of.serial)
     return others.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
+  }
+
+  /** Newest first. */
+  #matching(tenantId: string, query: TokenQuery): StoredToken[] {
+    return [...new Set(this.#tokens.all(tenantId))]
+      .filter((it) => this.#makers.find(tenantId, it.serial) === null && isIn(it, query))
+      .sort((a, b) => (a.serial < b.serial ? 1 : -1))
   }
 
   #put(tenantId: string, token: StoredToken): void {

@@ -6,6 +6,7 @@ import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
+import { termsOf } from './terms.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {
@@ -177,7 +178,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
         : STATEMENT.insertNamedToken,
     values,
   )
-  for (const hash of token.indexes) {
+  for (const hash of termsOf(token)) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
 }
@@ -185,7 +186,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
 /** Packs the removal of a token that nobody has seen. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {
   packer.step(STATEMENT.deleteToken, [tenantId, token.serial])
-  for (const hash of token.indexes) {
+  for (const hash of termsOf(token)) {
     packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.serial])
   }
 }

@@ -38,7 +38,7 @@ test('open() refuses a database that is newer than the program, and lets go of i
   const store = await openStore(t, { folder })
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
   db.exec('PRAGMA user_version = 1000')
   await assert.rejects(SqliteStore.open({ folder }), /version 1000, this program knows/)
   db.exec(`PRAGMA user_version = ${version}`)

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { metadataTerm, termsOf } from './terms.ts'
+import { packIndexes, unpackIndexes } from './token-content.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -12,6 +14,18 @@ export function migrate(db: DatabaseSync): void {
   const steps = readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
+  // For what SQL has no words for.
+  db.function('metadata_term', { deterministic: true }, (key, value) =>
+    metadataTerm(String(key), String(value)),
+  )
+  db.function('indexes_with_terms', { deterministic: true }, (indexes, metadata) =>
+    packIndexes(
+      termsOf({
+        indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
+        metadata: JSON.parse(String(metadata)),
+      }),
+    ),
+  )
   db.exec('BEGIN IMMEDIATE')
   try {
     const version = versionOf(db)

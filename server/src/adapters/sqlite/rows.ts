@@ -56,7 +56,7 @@ export function applicationKeyOf(row: Row): StoredApplicationKey {
 
 export function tokenOf(row: Row): StoredToken {
   const serial = unpackId(row.serial)
-  const { cvc, cvc_expires_at: expiresAt, indexes } = row
+  const { cvc, cvc_expires_at: expiresAt } = row
   return {
     id: row.name === null ? serial : unpackId(row.name),
     serial,
@@ -65,15 +65,23 @@ export function tokenOf(row: Row): StoredToken {
     data: row.data,
     cvc: cvc === null ? null : { envelope: cvc, expiresAt },
     metadata: parse(row.metadata),
+    indexes: indexesOf(row),
     details: parse(row.details),
     fingerprint: row.fingerprint,
     deduplicate: row.deduplicate !== null,
-    indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
     expiresAt: row.expires_at,
     ...madeOf(row),
     revision: row.revision ?? 0,
     uncommitted: row.uncommitted === 1,
   } as StoredToken
+}
+
+/** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
+function indexesOf({ indexes, metadata }: Row): Uint8Array[] {
+  if (!(indexes instanceof Uint8Array)) return []
+  const terms = unpackIndexes(indexes)
+  const entries = Object.keys((parse(metadata) ?? {}) as object).length
+  return terms.slice(0, terms.length - entries)
 }
 
 export function transactionOf(row: Row): StoredTransaction {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
 import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
+import { TokenBlocks } from './token-blocks.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
 export interface BatchResult {
@@ -39,6 +40,7 @@ export class BatchRunner {
     Record<'begin' | 'commit' | 'save' | 'release' | 'back', StatementSync>
   >
   readonly #values: Value[][]
+  readonly #blocks: TokenBlocks
   readonly #rows: { statement: number; count: number; values: Value[] } = {
     statement: -1,
     count: 0,
@@ -52,6 +54,7 @@ export class BatchRunner {
     this.#several = STATEMENTS.map((it) =>
       it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
     )
+    this.#blocks = new TokenBlocks(db)
     this.#values = STATEMENTS.map((it) => Array<Value>(it.params.length).fill(null))
     this.#transaction = {
       begin: db.prepare('BEGIN IMMEDIATE'),
@@ -90,6 +93,7 @@ export class BatchRunner {
     const failed: { commit: number; message: string }[] = []
     let staged = false
     this.#rows.count = 0
+    this.#blocks.back(0)
     this.#transaction.begin.run()
     this.#probe('begun')
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
@@ -105,6 +109,7 @@ export class BatchRunner {
       opening = reader.open()
     }
     if (this.#flushRows() !== null) return null
+    this.#blocks.flush()
     this.#probe('committing')
     this.#transaction.commit.run()
     this.#probe('committed')
@@ -120,8 +125,10 @@ export class BatchRunner {
           const refusal = this.#gatherRow(reader, statement)
           if (refusal !== null) return refusal
         } else {
-          reader.values(statement, this.#values[statement]!, 0)
-          if (this.#refuses(statement, this.#values[statement]!)) return statement
+          const values = this.#values[statement]!
+          reader.values(statement, values, 0)
+          if (this.#refuses(statement, values)) return statement
+          this.#countToken(statement, values, 0)
         }
       }
       return null
@@ -138,6 +145,7 @@ export class BatchRunner {
     failed: { commit: number; message: string }[],
   ): void {
     const { save, release, back } = this.#transaction
+    const counted = this.#blocks.length
     let tokens = 0
     let over = false
     save.run()
@@ -150,7 +158,7 @@ export class BatchRunner {
         if (this.#refuses(statement, values)) {
           refused.push({ commit, statement, tokens })
           over = true
-        } else if (INSERTS_TOKEN.has(statement)) {
+        } else if (this.#countToken(statement, values, 0)) {
           tokens++
         }
       } catch (error) {
@@ -159,8 +167,21 @@ export class BatchRunner {
         over = true
       }
     }
-    if (over) back.run()
+    if (over) {
+      back.run()
+      this.#blocks.back(counted)
+    }
     release.run()
+  }
+
+  /** Counts the token that `values` from `at` on insert, if they do. */
+  #countToken(statement: number, values: readonly Value[], at: number): boolean {
+    if (!INSERTS_TOKEN.has(statement)) return false
+    const [tenant, serial] = [values[at]!, values[at + 1]!]
+    const last = values[at + STATEMENTS[statement]!.params.length - 1]!
+    const enlisted = statement === STATEMENT.insertEnlistedToken
+    this.#blocks.add(tenant, serial, enlisted ? this.#blocks.ownUnitOf(tenant, last) : last)
+    return true
   }
 
   #refuses(statement: number, values: Value[]): boolean {
@@ -177,6 +198,7 @@ export class BatchRunner {
     const width = STATEMENTS[statement]!.params.length
     rows.statement = statement
     reader.values(statement, rows.values, rows.count * width)
+    this.#countToken(statement, rows.values, rows.count * width)
     if (++rows.count < ROWS_AT_ONCE) return null
     rows.count = 0
     const { changes } = this.#several[statement]!.run(...rows.values)

@@ -1,4 +1,4 @@
--- Version 2
+-- Version 3
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -100,8 +100,6 @@ CREATE UNIQUE INDEX token_names ON tokens (tenant, name) WHERE name IS NOT NULL;
 
 CREATE INDEX token_uuid_names ON tokens (tenant, name) WHERE typeof(name) = 'blob';
 
-CREATE INDEX token_fingerprints ON tokens (tenant, type, fingerprint) WHERE fingerprint IS NOT NULL;
-
 CREATE TABLE token_indexes (
   tenant ANY NOT NULL,
   hash BLOB NOT NULL,
@@ -119,6 +117,29 @@ CREATE TABLE answers (
 ) STRICT;
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+CREATE TABLE token_blocks (
+  tenant ANY NOT NULL,
+  first BLOB NOT NULL,
+  unit INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  PRIMARY KEY (tenant, first, unit)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER token_deleted AFTER DELETE ON tokens BEGIN
+  INSERT INTO token_blocks VALUES (
+    OLD.tenant,
+    ifnull(
+      (SELECT max(first) FROM token_blocks WHERE tenant = OLD.tenant AND first <= OLD.serial), x''
+    ),
+    ifnull((SELECT id FROM units WHERE id = OLD.unit), 0),
+    -1
+  ) ON CONFLICT DO UPDATE SET tokens = tokens - 1;
+END;
+
+CREATE INDEX token_expiries ON tokens (tenant, expires_at, unit) WHERE expires_at IS NOT NULL;
+
+CREATE INDEX token_fingerprints ON tokens (tenant, fingerprint) WHERE fingerprint IS NOT NULL;
 
 CREATE INDEX tokens_by_expiry ON tokens (expires_at) WHERE expires_at IS NOT NULL;
 
@@ -168,3 +189,22 @@ CREATE TABLE pending (
 CREATE INDEX pending_by_holder ON pending (holder, fingerprint);
 
 CREATE INDEX pending_by_cvc_expiry ON pending (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;
+
+CREATE TRIGGER unit_closed AFTER DELETE ON units BEGIN
+  INSERT INTO token_blocks
+    SELECT tenant, first, 0, tokens FROM token_blocks
+    WHERE tenant = OLD.tenant AND unit = OLD.id AND (OLD.id < 0 OR (first <= OLD.last_serial
+      AND first >= ifnull(
+        (SELECT max(first) FROM token_blocks
+         WHERE tenant = OLD.tenant AND first <= OLD.first_serial),
+        x''
+      )))
+    ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens;
+  DELETE FROM token_blocks
+  WHERE tenant = OLD.tenant AND unit = OLD.id AND (OLD.id < 0 OR (first <= OLD.last_serial
+    AND first >= ifnull(
+      (SELECT max(first) FROM token_blocks
+       WHERE tenant = OLD.tenant AND first <= OLD.first_serial),
+      x''
+    )));
+END;

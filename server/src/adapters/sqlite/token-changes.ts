@@ -2,6 +2,7 @@ import { PENDING_MAX } from '../../base/limits.ts'
 import type { Change, StoredToken, StoredTransaction } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { STATEMENT } from './statements.ts'
+import { termsOf } from './terms.ts'
 import { packContent } from './token-content.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
@@ -43,7 +44,7 @@ export function packUpdate(
   }
   packer.step(STATEMENT.forgetIndexes, [tenantId, serial])
   packer.step(within === null ? STATEMENT.updateToken : STATEMENT.updateOwnToken, values)
-  for (const hash of token.indexes) {
+  for (const hash of termsOf(token)) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
 }

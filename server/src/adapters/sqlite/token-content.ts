@@ -1,6 +1,7 @@
 /** What may change of a token, as rows keep it. */
 import type { StoredToken } from '../../world/store.ts'
 import type { Value } from './batch.ts'
+import { termsOf } from './terms.ts'
 
 /** Returns what an update may change of a token, as it is kept, in the order of the columns. */
 export function packContent(token: StoredToken): Value[] {
@@ -14,7 +15,7 @@ export function packContent(token: StoredToken): Value[] {
     details === null ? null : JSON.stringify(details),
     token.fingerprint,
     token.deduplicate ? 1 : null,
-    packIndexes(token.indexes),
+    packIndexes(termsOf(token)),
     token.expiresAt,
   ]
 }
@@ -29,7 +30,8 @@ export function unpackContainers(text: string): string[] {
   return text.startsWith('[') ? JSON.parse(text) : [text]
 }
 
-function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
+/** All that a token is found by, so that it can be removed with it. */
+export function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
   if (indexes.length === 0) return null
   return Buffer.concat(indexes.flatMap((hash) => [Uint8Array.of(hash.length), hash]))
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { StoredToken, TokenReader } from '../../world/store.ts'
 import { packId } from './ids.ts'
 import { tokenOf, type Row } from './rows.ts'
+import { tokenLists } from './token-lists.ts'
 import { VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): TokenReader {
@@ -68,6 +69,8 @@ export function tokenReader(db: DatabaseSync): TokenReader {
       const row = byFingerprint.get(tenant, type, fingerprint, now)
       return row === undefined ? null : tokenOf(row)
     },
+
+    ...tokenLists(db),
   }
 }
 

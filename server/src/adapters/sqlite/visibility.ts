@@ -1,8 +1,22 @@
 /** Conditions on rows of `tokens`, as SQL: who may see them. */
 
-/** A token of a unit that is still open is nobody's to see. */
-export const VISIBLE =
-  '(unit IS NULL OR NOT EXISTS (SELECT 1 FROM units WHERE units.id = tokens.unit))'
+/** A token of a unit that is still open is nobody's to see. Says so of tokens, or of their blocks. */
+export const VISIBLE = '(unit IS NULL OR unit NOT IN (SELECT id FROM units))'
+
+/**
+ * The same, as it was at an instant in the past: a list that is made in slices sees all of a unit or nothing.
+ *
+ * Parameters: the newest transaction and the newest unit there was, and those of the tenant that were
+ * hidden, as JSON.
+ */
+export const WAS_VISIBLE =
+  '(unit IS NULL OR (unit BETWEEN -? AND ? AND unit NOT IN (SELECT value FROM json_each(?))))'
+
+/** Returns the parameters of WAS_VISIBLE, as of now, in one row; its own is the tenant. */
+export const NOW_VISIBLE = `SELECT
+  ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'transactions'), 0) AS transactions,
+  ifnull((SELECT max(seq, 0) FROM sqlite_sequence WHERE name = 'units'), 0) AS newest,
+  (SELECT json_group_array(id) FROM units WHERE tenant = ?) AS hidden`
 
 /** Made in the transaction with the number `holder`, which is not committed. */
 export function madeIn(holder: string): string {

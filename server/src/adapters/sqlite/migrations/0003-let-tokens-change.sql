@@ -57,3 +57,24 @@ CREATE TABLE pending (
 
 CREATE INDEX pending_by_holder ON pending (holder, fingerprint);
 CREATE INDEX pending_by_cvc_expiry ON pending (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;
+
+-- The tokens of a transaction's own unit lie anywhere.
+DROP TRIGGER unit_closed;
+CREATE TRIGGER unit_closed AFTER DELETE ON units BEGIN
+  INSERT INTO token_blocks
+    SELECT tenant, first, 0, tokens FROM token_blocks
+    WHERE tenant = OLD.tenant AND unit = OLD.id AND (OLD.id < 0 OR (first <= OLD.last_serial
+      AND first >= ifnull(
+        (SELECT max(first) FROM token_blocks
+         WHERE tenant = OLD.tenant AND first <= OLD.first_serial),
+        x''
+      )))
+    ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens;
+  DELETE FROM token_blocks
+  WHERE tenant = OLD.tenant AND unit = OLD.id AND (OLD.id < 0 OR (first <= OLD.last_serial
+    AND first >= ifnull(
+      (SELECT max(first) FROM token_blocks
+       WHERE tenant = OLD.tenant AND first <= OLD.first_serial),
+      x''
+    )));
+END;

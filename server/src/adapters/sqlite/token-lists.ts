@@ -1,0 +1,233 @@
+import { LRUCache } from 'lru-cache'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Page, PageRequest, StoredToken, TokenReader } from '../../world/store.ts'
+import type { TokenQuery } from '../../world/token-query.ts'
+import { packId } from './ids.ts'
+import { tokenOf, type Row } from './rows.ts'
+import { BEYOND } from './token-blocks.ts'
+import { sqlOf, type Hidden, type Sql } from './token-conditions.ts'
+import { candidates, sourcesOf, type Source } from './token-sources.ts'
+import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
+
+/** Candidates of one slice: well below a millisecond. A block is a slice, too. */
+const SLICE_CANDIDATES = 256
+
+/** Expired tokens that a list of everything steps around; with more of them it is made in slices. */
+const EXPIRED_MAX = 1_000
+
+/** Statements that are kept, one for each form of a question. */
+const STATEMENTS_MAX = 64
+
+/** A list on its way: from the newest token down, a slice at a time. */
+interface Walk {
+  readonly tenant: SQLInputValue
+  readonly condition: Sql
+  /** Null: every token is looked at, a block at a time. */
+  readonly sources: readonly Source[] | null
+  /** What is below has not been looked at; null when all has. */
+  below: Uint8Array | null
+}
+
+/** What is wanted of a slice: so many tokens, after passing over others that match. */
+interface Window {
+  readonly skip: number
+  readonly size: number
+  /** Whether to say how many match, or to be content with those that are wanted. */
+  readonly count: boolean
+}
+
+interface Slice {
+  readonly matching: number
+  readonly rows: Row[]
+}
+
+/**
+ * Lists of tokens: by an index where the question allows, else by looking at everybody.
+ *
+ * Each slice is one short transaction. What was visible is settled when the list begins, so that a unit
+ * that becomes visible meanwhile is in all of it or in nothing.
+ */
+export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
+  const prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('COMMIT')
+  const nowVisible = db.prepare(NOW_VISIBLE)
+  const blockBelow = db.prepare(
+    'SELECT max(first) AS first FROM token_blocks WHERE tenant = ? AND first < ?',
+  )
+  const total = db.prepare(
+    `SELECT ifnull(sum(tokens), 0) AS total FROM token_blocks WHERE tenant = ? AND ${VISIBLE}`,
+  )
+  const blocks = db.prepare(
+    `SELECT first, sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND ${VISIBLE}
+     GROUP BY first ORDER BY first DESC`,
+  )
+  const expired = db.prepare(
+    `SELECT serial FROM tokens INDEXED BY token_expiries
+     WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
+  )
+  const bySerial = db.prepare('SELECT * FROM tokens WHERE tenant = ? AND serial = ?')
+  const live = db.prepare(
+    `SELECT * FROM tokens
+     WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
+     ORDER BY serial DESC LIMIT ? OFFSET ?`,
+  )
+
+  return {
+    list: async (tenantId, query, page) => {
+      const everything = isEverything(query) ? atOnce(() => listAll(tenantId, query, page)) : null
+      return everything ?? (await listMatching(tenantId, query, page))
+    },
+
+    listAfter: async (tenantId, query, { after, size }) => {
+      const below = after === null ? BEYOND : (packId(after) as Uint8Array)
+      const walk = startWalk(tenantId, query, below)
+      const found: StoredToken[] = []
+      while (walk.below !== null && found.length < size) {
+        if (walk.below !== below) await turn()
+        const window = { skip: 0, size: size - found.length, count: false }
+        const { rows } = atOnce(() => nextSlice(walk, window))
+        found.push(...rows.map(tokenOf))
+      }
+      return found
+    },
+  }
+
+  async function listMatching(
+    tenantId: string,
+    query: TokenQuery,
+    { page, size }: PageRequest,
+  ): Promise<Page<StoredToken>> {
+    const walk = startWalk(tenantId, query, BEYOND)
+    const skip = (page - 1) * size
+    const items: StoredToken[] = []
+    let passed = 0
+    while (walk.below !== null) {
+      if (walk.below !== BEYOND) await turn()
+      const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
+      const { matching, rows } = atOnce(() => nextSlice(walk, window))
+      passed += matching
+      items.push(...rows.map(tokenOf))
+    }
+    return { total: passed, items }
+  }
+
+  /** Adds blocks up; null when so much has expired that they say too little. */
+  function listAll(
+    tenantId: string,
+    { now }: TokenQuery,
+    { page, size }: PageRequest,
+  ): Page<StoredToken> | null {
+    const tenant = packId(tenantId)
+    const gone = serialsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
+    if (gone.length > EXPIRED_MAX) return null
+    let below: Uint8Array = BEYOND
+    let skip = (page - 1) * size
+    for (const row of blocks.iterate(tenant)) {
+      const first = row.first as Uint8Array
+      const dead = gone.filter((it) => isBetween(first, it, below)).length
+      const tokens = Number(row.tokens) - dead
+      if (tokens > skip) break
+      skip -= tokens
+      below = first
+    }
+    const counted = Number(total.get(tenant)!.total) - gone.length
+    const rows = skip === 0 || counted > 0 ? live.all(tenant, below, now, size, skip) : []
+    return { total: counted, items: rows.map(tokenOf) }
+  }
+
+  function startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
+    const hidden = nowVisible.get(packId(tenantId)) as unknown as Hidden
+    return {
+      tenant: packId(tenantId),
+      condition: sqlOf(query, hidden),
+      sources: sourcesOf(query.where),
+      below,
+    }
+  }
+
+  function nextSlice(walk: Walk, window: Window): Slice {
+    return walk.sources === null
+      ? nextBlock(walk, window)
+      : nextCandidates(walk, walk.sources, window)
+  }
+
+  function nextBlock(walk: Walk, { skip, size, count }: Window): Slice {
+    const { tenant, condition } = walk
+    const below = walk.below!
+    const first = blockBelow.get(tenant, below)!.first as Uint8Array | null
+    if (first === null) {
+      walk.below = null
+      return { matching: 0, rows: [] }
+    }
+    walk.below = first
+    const from = `FROM tokens WHERE tenant = ? AND serial >= ? AND serial < ? AND ${condition.text}`
+    const values = [tenant, first, below, ...condition.values]
+    let matching = 0
+    if (count)
+      matching = Number(prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching)
+    if (count && (matching <= skip || size === 0)) return { matching, rows: [] }
+    const rows = prepare(`SELECT * ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
+    return { matching, rows: rows.all(...values, size, skip) }
+  }
+
+  function nextCandidates(
+    walk: Walk,
+    sources: readonly Source[],
+    { skip, size, count }: Window,
+  ): Slice {
+    const { tenant, condition } = walk
+    const stretch = { below: walk.below!, count: SLICE_CANDIDATES }
+    const serials = candidates(ask, sources, tenant, stretch)
+    walk.below = serials.length < SLICE_CANDIDATES ? null : serials.at(-1)!
+    const meets = prepare(
+      `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
+    )
+    const rows: Row[] = []
+    let matching = 0
+    for (const serial of serials) {
+      if (!count && rows.length === size) break
+      if (meets.get(tenant, serial, ...condition.values) === undefined) continue
+      if (matching++ < skip || rows.length === size) continue
+      rows.push(bySerial.get(tenant, serial)!)
+    }
+    return { matching, rows }
+  }
+
+  function ask(sql: string, ...values: SQLInputValue[]): Uint8Array[] {
+    return serialsOf(prepare(sql).all(...values))
+  }
+
+  function prepare(sql: string): StatementSync {
+    let statement = prepared.get(sql)
+    if (statement === undefined) prepared.set(sql, (statement = db.prepare(sql)))
+    return statement
+  }
+
+  /** One transaction, so that a commit is in all of it or in nothing. */
+  function atOnce<T>(work: () => T): T {
+    begin.run()
+    try {
+      return work()
+    } finally {
+      end.run()
+    }
+  }
+}
+
+function isEverything({ where, within }: TokenQuery): boolean {
+  return within === null && where.kind === 'all' && where.of.length === 0
+}
+
+function serialsOf(rows: readonly Row[]): Uint8Array[] {
+  return rows.map((it) => it.serial as Uint8Array)
+}
+
+function isBetween(first: Uint8Array, serial: Uint8Array, below: Uint8Array): boolean {
+  return Buffer.compare(first, serial) <= 0 && Buffer.compare(serial, below) < 0
+}
+
+/** Resolves when others have had their turn. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}

@@ -1,0 +1,102 @@
+import type { SQLInputValue } from 'node:sqlite'
+import type { TokenCondition } from '../../world/token-query.ts'
+import { packId } from './ids.ts'
+import { metadataTerm } from './terms.ts'
+
+/** A short list, by an index, of tokens that may meet a condition. */
+export type Source =
+  | { readonly kind: 'term'; readonly term: Uint8Array }
+  | { readonly kind: 'fingerprint'; readonly fingerprint: string }
+  | { readonly kind: 'ids'; readonly ids: readonly (string | Uint8Array)[] }
+
+/** Returns sources that hold, together, every token that meets `condition`; null where no index helps. */
+export function sourcesOf(condition: TokenCondition): readonly Source[] | null {
+  switch (condition.kind) {
+    case 'id':
+      return [{ kind: 'ids', ids: condition.ids.map(packId) }]
+    case 'index':
+      return [{ kind: 'term', term: condition.hash }]
+    case 'metadata':
+      return [{ kind: 'term', term: metadataTerm(condition.key, condition.value) }]
+    case 'fingerprint':
+      return [{ kind: 'fingerprint', fingerprint: condition.fingerprint }]
+    case 'all': {
+      const found = condition.of.map(sourcesOf).filter((it) => it !== null)
+      // Ids, data and fingerprints are likely to be rarer than what is in metadata, and few than many.
+      return found.toSorted((a, b) => weightOf(a) - weightOf(b))[0] ?? null
+    }
+    case 'any': {
+      const found = condition.of.map(sourcesOf)
+      return found.includes(null) ? null : found.flatMap((it) => it ?? [])
+    }
+    default:
+      return null
+  }
+}
+
+function weightOf(sources: readonly Source[]): number {
+  let weight = sources.length
+  for (const it of sources) if (it.kind === 'term' && it.term.length < 32) weight += 1000
+  return weight
+}
+
+/** What runs a statement and returns one column of its rows. */
+export type Ask = (sql: string, ...values: SQLInputValue[]) => Uint8Array[]
+
+/**
+ * Returns up to `count` serials of candidates below `below`, newest first, each once; fewer only when
+ * there are no more.
+ */
+export function candidates(
+  ask: Ask,
+  sources: readonly Source[],
+  tenant: SQLInputValue,
+  { below, count }: { readonly below: Uint8Array; readonly count: number },
+): Uint8Array[] {
+  const lists = sources.map((it) => serialsOf(ask, it, tenant, { below, count }))
+  if (lists.length === 1 && sources[0]!.kind !== 'ids') return lists[0]!
+  const sorted = lists.flat().sort((a, b) => Buffer.compare(b, a))
+  const once = sorted.filter((it, n) => n === 0 || Buffer.compare(it, sorted[n - 1]!) !== 0)
+  return once.slice(0, count)
+}
+
+function serialsOf(
+  ask: Ask,
+  source: Source,
+  tenant: SQLInputValue,
+  { below, count }: { readonly below: Uint8Array; readonly count: number },
+): Uint8Array[] {
+  switch (source.kind) {
+    case 'term':
+      return ask(
+        `SELECT serial FROM token_indexes WHERE tenant = ? AND hash = ? AND serial < ?
+         ORDER BY serial DESC LIMIT ?`,
+        tenant,
+        source.term,
+        below,
+        count,
+      )
+    case 'fingerprint':
+      return ask(
+        `SELECT serial FROM tokens INDEXED BY token_fingerprints
+         WHERE tenant = ? AND fingerprint = ? AND serial < ? ORDER BY serial DESC LIMIT ?`,
+        tenant,
+        source.fingerprint,
+        below,
+        count,
+      )
+    case 'ids':
+      return source.ids
+        .flatMap((id) => [
+          ...ask('SELECT serial FROM tokens WHERE tenant = ? AND name = ?', tenant, id),
+          ...(typeof id === 'string'
+            ? []
+            : ask('SELECT serial FROM tokens WHERE tenant = ? AND serial = ?', tenant, id)),
+        ])
+        .filter((it) => Buffer.compare(it, below) < 0)
+    default:
+      throw new TypeError('Cannot list tokens: a source is of no known kind', {
+        cause: source satisfies never,
+      })
+  }
+}

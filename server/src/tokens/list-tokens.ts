@@ -1,0 +1,52 @@
+import { reachOf } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import { renderPage } from '../http/pagination.ts'
+import type { Page, PageRequest, StoredToken } from '../world/store.ts'
+import type { TokenQuery } from '../world/token-query.ts'
+import type { World } from '../world/world.ts'
+import { readingMeans, showTokens } from './shown-tokens.ts'
+import type { TokenFilter } from './token-filter.ts'
+import type { TokenSettings } from './token-settings.ts'
+
+/**
+ * Answers with a page of the tokens that the caller may read, newest first, or in the order of the ids
+ * that were asked for. Each is shown as its rule says.
+ *
+ * Ids that are nobody's, or that the caller may not read, only make it shorter. Throws
+ * `permission_missing`, `answer_too_large`.
+ */
+export async function listTokens(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { filter, page }: { readonly filter: TokenFilter; readonly page: PageRequest },
+  { privacyShown }: TokenSettings,
+): Promise<Answer> {
+  const permission = 'token:read'
+  const now = world.clock.now()
+  const query: TokenQuery = { where: filter.where, within: reachOf(caller, permission), now }
+  const found =
+    filter.ids === null
+      ? await world.store.tokens.list(caller.tenantId, query, page)
+      : await inOrder(world, caller, { ids: filter.ids, query, page })
+  const means = readingMeans(world.random, found.items.length)
+  const options = { permission, now, means, privacyShown } as const
+  const items = await showTokens(world, caller, found.items, options)
+  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire))
+}
+
+async function inOrder(
+  world: Pick<World, 'store'>,
+  caller: Caller,
+  {
+    ids,
+    query,
+    page: { page, size },
+  }: { readonly ids: readonly string[]; readonly query: TokenQuery; readonly page: PageRequest },
+): Promise<Page<StoredToken>> {
+  const all = { page: 1, size: ids.length }
+  const { total, items } = await world.store.tokens.list(caller.tenantId, query, all)
+  const byId = new Map(items.map((it) => [it.id, it]))
+  const ordered = ids.flatMap((id) => byId.get(id) ?? [])
+  return { total, items: ordered.slice((page - 1) * size, page * size) }
+}

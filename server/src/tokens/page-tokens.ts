@@ -1,0 +1,53 @@
+import { reachOf } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import { renderCursorPage } from '../http/pagination.ts'
+import type { TokenCondition } from '../world/token-query.ts'
+import type { TenantKeys } from '../world/keyring.ts'
+import type { World } from '../world/world.ts'
+import { cursorOf, parseCursor } from './cursor.ts'
+import { readingMeans, showTokens } from './shown-tokens.ts'
+import type { TokenSettings } from './token-settings.ts'
+
+/** A list that is read from front to back. */
+export interface CursorList {
+  readonly permission: 'token:read' | 'token:search'
+  /** Everything that makes it what it is, as text: a cursor is good for the same list only. */
+  readonly name: string
+  readonly where: (keys: TenantKeys) => TokenCondition
+  /** A cursor of the answer before; null for the newest. */
+  readonly start: string | null
+  readonly size: number
+}
+
+/**
+ * Answers with the next tokens of a list, newest first, and where to go on if there are more.
+ *
+ * Nothing is counted. Throws `cursor_invalid`, `permission_missing`, `answer_too_large`, and what finding
+ * out the condition throws.
+ */
+export async function pageTokens(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { permission, name, where, start, size }: CursorList,
+  { privacyShown }: TokenSettings,
+): Promise<Answer> {
+  const keys = await world.keyring.open(caller.tenantId)
+  const now = world.clock.now()
+  const condition = where(keys)
+  const after = start === null ? null : parseCursor(keys, name, start)
+  const query = { where: condition, within: reachOf(caller, permission), now }
+  const stretch = { after, size: size + 1 }
+  const found = await world.store.tokens.listAfter(caller.tenantId, query, stretch)
+  const tokens = found.slice(0, size)
+  const means = readingMeans(world.random, tokens.length)
+  const options = { permission, now, means, privacyShown } as const
+  const shown = await showTokens(world, caller, tokens, options)
+  const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.serial) : null
+  return ok(
+    renderCursorPage(
+      shown.map((it) => it.wire),
+      { size, cursor },
+    ),
+  )
+}

@@ -1,0 +1,32 @@
+import { reachOf } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import { renderPage } from '../http/pagination.ts'
+import type { PageRequest } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { parseSearch } from './search-query.ts'
+import { readingMeans, showTokens } from './shown-tokens.ts'
+import type { TokenSettings } from './token-settings.ts'
+
+/**
+ * Answers with a page of the tokens that the caller may search and that meet `query`, newest first.
+ *
+ * Throws `search_invalid`, `permission_missing`, `answer_too_large`.
+ */
+export async function searchTokens(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { query, page }: { readonly query: string; readonly page: PageRequest },
+  { privacyShown }: TokenSettings,
+): Promise<Answer> {
+  const permission = 'token:search'
+  const keys = await world.keyring.open(caller.tenantId)
+  const where = parseSearch(query, { indexOf: (value) => keys.index(value), exact: false })
+  const now = world.clock.now()
+  const within = reachOf(caller, permission)
+  const found = await world.store.tokens.list(caller.tenantId, { where, within, now }, page)
+  const means = readingMeans(world.random, found.items.length)
+  const options = { permission, now, means, privacyShown } as const
+  const items = await showTokens(world, caller, found.items, options)
+  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire))
+}

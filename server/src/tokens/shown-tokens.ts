@@ -1,0 +1,91 @@
+/**
+ * Tokens on their way to a reader: opened, and shown as far as each may be seen.
+ */
+import { authorize } from '../access/authorize.ts'
+import type { Caller, Permission, Transform } from '../base/access.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import {
+  EXPRESSION_WORK_CHARS_MAX,
+  MASKS_SHOWN_CHARS_MAX,
+  SHOWN_DATA_BYTES_MAX,
+  TOKEN_WORK_CHARS_MAX,
+} from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { Allowance, type Means } from '../expressions/template.ts'
+import type { Random } from '../world/random.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { openData } from './sealing.ts'
+import { shownData } from './show.ts'
+import { inSlices } from './slices.ts'
+import { maskOf, renderToken } from './wire.ts'
+
+export interface ShownToken {
+  /** Undefined when it may not be seen. */
+  readonly data: Json | undefined
+  /** The whole token. */
+  readonly wire: JsonObject
+}
+
+/**
+ * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is,
+ * once for each distinct list of containers.
+ *
+ * Throws `permission_missing`, and `answer_too_large` before anything is opened.
+ */
+export async function showTokens(
+  world: Pick<World, 'clock' | 'keyring'>,
+  caller: Caller,
+  tokens: readonly StoredToken[],
+  {
+    permission,
+    now,
+    means,
+    privacyShown,
+  }: {
+    readonly permission: Permission
+    readonly now: number
+    readonly means: Means
+    readonly privacyShown: boolean
+  },
+): Promise<ShownToken[]> {
+  const transforms = transformsOf(caller, permission, tokens)
+  let bytes = 0
+  for (const it of tokens) bytes += it.data.length
+  if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')
+  const keys = await world.keyring.open(caller.tenantId)
+  const shown: ShownToken[] = []
+  await inSlices(world.clock, tokens.length, (index) => {
+    const token = tokens[index]!
+    const data = shownData(token, openData(keys, token, now), transforms[index]!, means)
+    const wire = renderToken(token, {
+      tenantId: caller.tenantId,
+      data,
+      mask: maskOf(token),
+      privacy: privacyShown,
+      deduplicated: false,
+    })
+    shown.push({ data, wire })
+  })
+  return shown
+}
+
+/** Bounds what all the expressions of an answer of `tokens` tokens do together. */
+export function readingMeans(random: Random, tokens: number): Means {
+  const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
+  return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
+}
+
+function transformsOf(
+  caller: Caller,
+  permission: Permission,
+  tokens: readonly StoredToken[],
+): Transform[] {
+  const known = new Map<string, Transform>()
+  return tokens.map(({ containers }) => {
+    const name = containers.join(' ')
+    const transform = known.get(name) ?? authorize(caller, permission, containers).transform
+    known.set(name, transform)
+    return transform
+  })
+}
