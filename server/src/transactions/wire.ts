@@ -1,7 +1,7 @@
 /**
  * Transactions as callers see them. The state is not among it: it shows in what is refused.
  *
- * Source: interface.md, Transaction.
+ * Source: interface.md, Transactions.
  */
 import { z } from 'zod'
 import { renderInstant } from '../base/instant.ts'

@@ -396,6 +396,85 @@ for (const [name, open] of [
       assert.ok(isUuid(id))
     })
 
+    describe('with a key that may change and delete tokens:', () => {
+      let changing: Client
+
+      before(async () => {
+        const rule = {
+          ...REVEAL_ALL,
+          permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+        }
+        const made = await management.applications.create({
+          name: 'changing',
+          type: 'private',
+          rules: [rule],
+        })
+        changing = await clientWith(made.key!)
+      })
+
+      test('tokens.update() merges data and metadata, replaces the rest, and returns the token', async () => {
+        const { id, createdAt } = await changing.tokens.create({
+          type: 'card',
+          data: CARD,
+          metadata: METADATA,
+        })
+        const updated = await changing.tokens.update(id, {
+          data: { expiration_year: 2032 },
+          metadata: { snake_case: 'c' },
+          searchIndexes: ['{{ data.number | last4 }}'],
+          expiresAt: '2099-01-01T00:00:00Z',
+        })
+        assert.equal(updated.id, id)
+        assert.deepEqual(updated.data, { ...CARD, expiration_year: 2032 })
+        assert.deepEqual(updated.metadata, { ...METADATA, snake_case: 'c' })
+        assert.deepEqual(updated.searchIndexes, ['{{ data.number | last4 }}'])
+        assert.equal(updated.createdAt, createdAt)
+        assert.ok(Date.parse(updated.modifiedAt!) >= Date.parse(createdAt!))
+        assert.deepEqual(await changing.tokens.retrieve(id), updated)
+      })
+
+      test('tokens.delete() leaves nothing of the token', async () => {
+        const { id } = await changing.tokens.create({ type: 'token', data: 'x' })
+        await changing.tokens.delete(id)
+        await refused(changing.tokens.retrieve(id), 404)
+        await refused(changing.tokens.delete(id), 404)
+      })
+
+      test('transactions.commit() makes everything that carried the transaction’s id happen', async () => {
+        const updated = await changing.tokens.create({ type: 'token', data: 'old' })
+        const deleted = await changing.tokens.create({ type: 'token', data: 'x' })
+        const { id: transactionId, createdBy, ...rest } = await changing.transactions.create()
+        assert.ok(isUuid(transactionId) && isUuid(createdBy))
+        assert.equal(Date.parse(rest.expiresAt) - Date.parse(rest.createdAt), 60 * 60 * 1000)
+        const options = { transactionId }
+
+        const made = await changing.tokens.create({ type: 'token', data: 'made' }, options)
+        const ids = (await changing.tokenize({ a: 'b' }, options)) as { a: string }
+        await changing.tokens.update(updated.id, { data: 'new' }, options)
+        await changing.tokens.delete(deleted.id, options)
+        await refused(changing.tokens.retrieve(made.id, options), 404)
+        assert.equal((await changing.tokens.retrieve(updated.id)).data, 'old')
+        await refused(changing.tokens.update(updated.id, { data: 'other' }), 409)
+
+        await changing.transactions.commit(transactionId)
+        assert.equal((await changing.tokens.retrieve(made.id)).data, 'made')
+        assert.equal((await changing.tokens.retrieve(ids.a)).data, 'b')
+        assert.equal((await changing.tokens.retrieve(updated.id)).data, 'new')
+        await refused(changing.tokens.retrieve(deleted.id), 404)
+        await refused(changing.transactions.commit(transactionId), 409)
+      })
+
+      test('transactions.rollback() makes nothing of it happen', async () => {
+        const { id: transactionId } = await changing.transactions.create()
+        const options = { transactionId }
+        const made = await changing.tokens.create({ type: 'token', data: 'made' }, options)
+        await changing.transactions.rollback(transactionId)
+        await refused(changing.tokens.retrieve(made.id), 404)
+        await refused(changing.tokens.create({ type: 'token', data: 'x' }, options), 409)
+        await refused(changing.transactions.rollback(crypto.randomUUID()), 404)
+      })
+    })
+
     describe('raises errors that carry status and body:', () => {
       test('400 names the members at fault and repeats no value', async () => {
         const data = { number: '4242424242424241', expiration_month: 13 }

@@ -388,6 +388,8 @@ describe('DELETE /tokens/{id}', () => {
     const replies = await Promise.all(
       Array.from({ length: 10 }, () => vault.call('DELETE', `/tokens/${id}`, { key })),
     )
-    assert.deepEqual(replies.map((it) => it.status).sort(), [204, ...Array<number>(9).fill(404)])
+    const statuses = replies.map((it) => it.status)
+    assert.equal(statuses.filter((it) => it === 204).length, 1)
+    assert.equal(statuses.filter((it) => it === 404).length, 9)
   })
 })

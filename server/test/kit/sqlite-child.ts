@@ -1,11 +1,27 @@
-/** Commits one token, says so, then 1,000 at once; the probe it is given decides how far it comes. */
+/**
+ * Commits one token, says so, then 1,000 at once, in a transaction if told so; the probe it is given decides
+ * how far it comes.
+ */
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import type { Change } from '../../src/world/store.ts'
 import { TENANT, insertNumbered } from './sqlite-kit.ts'
 
-const [folder, probe] = process.argv.slice(2)
+const [folder, probe, enlisted] = process.argv.slice(2)
 const store = await SqliteStore.open({ folder: folder!, probe: new URL(probe!) })
 await store.commit(TENANT, [insertNumbered(0, 1)])
 process.stdout.write('acknowledged one\n')
-await store.commit(TENANT, [insertNumbered(1, 1001)])
+const within: Change[] = []
+if (enlisted === 'enlisted') {
+  const transaction = {
+    id: TENANT,
+    state: 'open',
+    createdBy: TENANT,
+    createdAt: 0,
+    expiresAt: 1000,
+  } as const
+  await store.commit(TENANT, [{ kind: 'open-transaction', transaction }])
+  within.push({ kind: 'enlist', transactionId: TENANT, now: 0 })
+}
+await store.commit(TENANT, [...within, insertNumbered(1, 1001)])
 process.stdout.write('acknowledged all\n')
 await store.close()

@@ -1,7 +1,7 @@
 /** The statements that change and delete tokens, at once and in transactions. */
 import { deleteIndexes, hashesOf } from './packed-indexes.ts'
 import type { Param, Statement } from './statements.ts'
-import { DEAD, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
+import { BY_FINGERPRINT, DEAD, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
 
 /** What an update replaces, in the order of the parameters. */
 const CHANGING = {
@@ -46,7 +46,7 @@ export const CHANGE_TABLE = {
 
   unlock: {
     sql: `DELETE FROM pending WHERE tenant = ?1 AND serial = ?2
-      AND holder IN (SELECT number FROM transactions WHERE state IN ${DEAD})`,
+      AND EXISTS (SELECT 1 FROM transactions WHERE number = holder AND state IN ${DEAD})`,
     params: ['id', 'id'],
     refuses: 'never',
   },
@@ -60,7 +60,7 @@ export const CHANGE_TABLE = {
   },
 
   refuseOtherTwin: {
-    sql: `SELECT 1 FROM tokens
+    sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
         AND ${uncommittedIn('')}`,
     params: ['id', 'text', 'text', 'integer', 'id'],
@@ -69,7 +69,7 @@ export const CHANGE_TABLE = {
 
   /** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
   refuseTwinWithin: {
-    sql: `SELECT 1 FROM tokens
+    sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
         AND ${uncommittedIn(`AND holder <> ${numberOf('?1', '?6')}`)}
         AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant

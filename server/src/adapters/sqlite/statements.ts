@@ -1,7 +1,7 @@
 import { CHANGE_TABLE } from './change-statements.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
-import { numberOf } from './visibility.ts'
+import { BY_FINGERPRINT, numberOf } from './visibility.ts'
 
 /**
  * Every statement that writes, by number, so that a step on its way to the writer is a byte and its
@@ -157,7 +157,7 @@ const TABLE = {
    * count outside.
    */
   refuseTwin: {
-    sql: `SELECT 1 FROM tokens
+    sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ? AND type = ? AND fingerprint = ? AND (expires_at IS NULL OR expires_at > ?)
         AND (unit IS NULL OR NOT EXISTS (SELECT 1 FROM units
           WHERE units.id = tokens.unit AND holder IS NOT NULL))`,

@@ -10,11 +10,13 @@ const EXPIRED = `SELECT tenant, serial, indexes FROM tokens WHERE expires_at <= 
   ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`
 
 /** A unit of a transaction that came to nothing, the transaction's own first. */
-const DEAD_UNIT = `(SELECT units.id FROM units JOIN transactions ON number = holder
+const DEAD_UNIT = `(SELECT units.id FROM units CROSS JOIN transactions ON number = holder
   WHERE whole = 1 AND state IN ${DEAD} ORDER BY units.id LIMIT 1)`
 
 const DEAD_PENDING = `SELECT tenant, serial FROM pending
-  WHERE holder IN (SELECT number FROM transactions WHERE state IN ${DEAD}) LIMIT ${ROWS_MAX}`
+  WHERE holder = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
+
+const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
 
 const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?1', '?2')})`
 
@@ -41,23 +43,23 @@ export const SWEEP_TABLE = {
   sweepSingles: { sql: deleteTokens(singles(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepListIndexes: { sql: deleteIndexes(listed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepList: { sql: deleteTokens(listed(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepUnit: {
-    sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
-      AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})`,
+  sweepPending: {
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${DEAD_PENDING})`,
     params: [],
     refuses: 'never',
   },
-  sweepPending: {
-    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${DEAD_PENDING})`,
+  sweepUnit: {
+    sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
+      AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})
+      AND NOT EXISTS (${DEAD_PENDING})`,
     params: [],
     refuses: 'never',
   },
   /** Up to ?1 it has been remembered for long enough. */
   sweepEnded: {
     sql: `DELETE FROM transactions WHERE number IN (
-      SELECT number FROM transactions WHERE state <> 'open' AND expires_at <= ?1
+      SELECT number FROM transactions WHERE ${ENDED} AND expires_at <= ?1
         AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number)
-        AND NOT EXISTS (SELECT 1 FROM pending WHERE holder = number)
       LIMIT ${ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
@@ -79,8 +81,7 @@ export const ANYTHING_TO_SWEEP = `SELECT
   OR EXISTS (SELECT 1 FROM pending WHERE cvc_expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM transactions WHERE state = 'open' AND expires_at <= ?1)
   OR ${DEAD_UNIT} IS NOT NULL
-  OR EXISTS (${DEAD_PENDING})
-  OR EXISTS (SELECT 1 FROM transactions WHERE state IN ('committed', 'rolled_back', 'expired')
+  OR EXISTS (SELECT 1 FROM transactions WHERE ${ENDED}
     AND expires_at <= ?2 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number))
   AS anything`
 

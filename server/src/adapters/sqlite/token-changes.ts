@@ -115,8 +115,8 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepSingles, [])
   packer.step(STATEMENT.sweepListIndexes, [])
   packer.step(STATEMENT.sweepList, [])
-  packer.step(STATEMENT.sweepUnit, [])
   packer.step(STATEMENT.sweepPending, [])
+  packer.step(STATEMENT.sweepUnit, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }
 

@@ -3,7 +3,7 @@ import type { StoredToken, TokenReader } from '../../world/store.ts'
 import { packId } from './ids.ts'
 import { tokenOf, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
-import { VISIBLE, livesAt, madeIn } from './visibility.ts'
+import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): TokenReader {
   const bySerial = db.prepare(
@@ -11,7 +11,7 @@ export function tokenReader(db: DatabaseSync): TokenReader {
   )
   const byName = db.prepare(`SELECT * FROM tokens WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
   const byFingerprint = db.prepare(
-    `SELECT * FROM tokens
+    `SELECT * FROM ${BY_FINGERPRINT}
      WHERE tenant = ? AND type = ? AND fingerprint = ?
        AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
      ORDER BY serial LIMIT 1`,
@@ -80,16 +80,16 @@ type Key = string | Uint8Array
 function tokenReaderWithin(db: DatabaseSync) {
   const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
   const shown = (holder: string): string => `(${VISIBLE} OR ${madeIn(holder)})`
-  const all = `SELECT *, NOT ${VISIBLE} AS uncommitted FROM tokens`
+  const all = `SELECT *, NOT ${VISIBLE} AS uncommitted FROM`
   const bySerial = db.prepare(
-    `${all} WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
+    `${all} tokens WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
   )
-  const byName = db.prepare(`${all} WHERE tenant = ?1 AND name = ?2 AND ${shown('?3')}`)
+  const byName = db.prepare(`${all} tokens WHERE tenant = ?1 AND name = ?2 AND ${shown('?3')}`)
   const pending = db.prepare(
     'SELECT * FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3',
   )
   const twin = db.prepare(
-    `${all} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
+    `${all} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
          AND pending.serial = tokens.serial AND holder = ?5)
      ORDER BY serial LIMIT 1`,

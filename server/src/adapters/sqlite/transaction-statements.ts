@@ -70,8 +70,9 @@ export const TRANSACTION_TABLE = {
 
   /** An id that a transaction reserved which came to nothing. Its row is swept under its serial. */
   freeName: {
-    sql: `UPDATE tokens SET name = NULL WHERE tenant = ?1 AND name = ?2 AND unit IN
-      (SELECT units.id FROM units JOIN transactions ON number = holder WHERE state IN ${DEAD})`,
+    sql: `UPDATE tokens SET name = NULL WHERE tenant = ?1 AND name = ?2 AND EXISTS
+      (SELECT 1 FROM units CROSS JOIN transactions ON number = holder
+        WHERE units.id = tokens.unit AND state IN ${DEAD})`,
     params: ['id', 'id'],
     refuses: 'never',
   },

@@ -1,4 +1,10 @@
-/** Conditions on rows of `tokens`, as SQL: who may see them. */
+/** Parts of statements about rows of `tokens`: who may see them, how they are found. */
+
+/**
+ * Where twins are looked for. Left to itself the planner takes the primary key, and reads all of a tenant's
+ * tokens: it takes what begins the primary key for rare.
+ */
+export const BY_FINGERPRINT = 'tokens INDEXED BY token_fingerprints'
 
 /** A token of a unit that is still open is nobody's to see. Says so of tokens, or of their blocks. */
 export const VISIBLE = '(unit IS NULL OR unit NOT IN (SELECT id FROM units))'

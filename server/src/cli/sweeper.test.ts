@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Sweeper } from './sweeper.ts'
+import { stillWorld } from '../../test/kit/still-world.ts'
+
+test('it sweeps at once until nothing is left, then again, with the time of the clock', async () => {
+  const { world, swept, calls } = sweeping((n) => n % 3 !== 2)
+  const sweeper = new Sweeper(world, 1)
+  await calls(3)
+  world.clock.pass(1000)
+  await calls(6)
+  await sweeper.stop()
+  const at = [swept[0]!, swept[5]!]
+  assert.equal(at[1]! - at[0]!, 1000)
+  const before = swept.length
+  await new Promise((resolve) => void setTimeout(resolve, 20))
+  assert.equal(swept.length, before)
+})
+
+test('after an error it goes on, and the error is logged', async () => {
+  const { world, calls } = sweeping((n) => {
+    if (n === 0) throw new Error('the disk is full')
+    return false
+  })
+  const sweeper = new Sweeper(world, 1)
+  await calls(3)
+  await sweeper.stop()
+  assert.deepEqual(
+    world.logged.map((it) => (it as unknown[])[0]),
+    ['sweep_failed'],
+  )
+})
+
+test('stop() waits for what is under way, and nothing more is begun', async () => {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const { world, swept } = sweeping(() => promise)
+  const sweeper = new Sweeper(world, 1)
+  const state = { stopped: false }
+  const stopping = sweeper.stop().then(() => (state.stopped = true))
+  await new Promise((done) => void setTimeout(done, 10))
+  assert.equal(state.stopped, false)
+  resolve(true)
+  await stopping
+  assert.equal(swept.length, 1)
+})
+
+/** A world whose store answers the `n`th sweep as told. */
+function sweeping(answer: (n: number) => boolean | Promise<boolean>) {
+  const still = stillWorld()
+  const swept: number[] = []
+  const waiting = new Map<number, () => void>()
+  const store = {
+    ...still.store,
+    sweep: async (now: number) => {
+      const n = swept.push(now) - 1
+      waiting.get(n + 1)?.()
+      return await answer(n)
+    },
+  }
+  return {
+    world: { ...still, store },
+    swept,
+    /** Resolves when it has been asked so often. */
+    calls: async (count: number) => {
+      if (swept.length >= count) return
+      await new Promise<void>((resolve) => void waiting.set(count, resolve))
+    },
+  }
+}
