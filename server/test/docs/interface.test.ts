@@ -25,6 +25,7 @@ test('every example of the interface answers what the page says, in order, in on
   const applications: [name: string, application: JsonObject][] = [
     ['$KEY', { type: 'private', permissions: ['token:create', 'token:read'] }],
     ['$REVEAL_KEY', { type: 'private', rules: [rule] }],
+    ['$SEARCH_KEY', { type: 'private', permissions: ['token:search'] }],
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
   ]
   for (const [name, application] of applications) {
