@@ -264,7 +264,7 @@ const how = fc.constantFrom('created' as const, 'modified' as const)
 
 /** With the prototype that literals have. */
 function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
-  return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>
+  return fc.record(model, { noNullPrototype: true })
 }
 
 const { condition: anyCondition } = fc.letrec<{ condition: TokenCondition }>((tie) => ({

@@ -277,28 +277,6 @@ export function listContract(name: string, open: Open): void {
         }
       }
     })
-
-    test('a broad question lets others have their turn', async (t) => {
-      const store = await opened(t, open)
-      for (const from of range(0, 12)) {
-        const tokens = range(from * 1_000, from * 1_000 + 1_000).map((n) => token(n))
-        await succeed(store, TENANT, [insert(...tokens)])
-      }
-      if (name === 'memory') return
-      let turns = 0
-      const beat = setInterval(() => turns++, 0)
-      t.after(() => clearInterval(beat))
-      let immediates = 0
-      const count = (): void => void (immediates++ < 1_000 && setImmediate(count))
-      setImmediate(count)
-      const { total } = await store.tokens.list(
-        TENANT,
-        query({ where: not({ kind: 'type', type: 'bank' }) }),
-        { page: 1, size: 1 },
-      )
-      assert.equal(total, 12_000)
-      assert.ok(immediates >= 5, `others had ${immediates} turns`)
-    })
   })
 }
 

@@ -36,6 +36,7 @@ test('every example of the interface answers what the page says, in order, in on
         permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
       },
     ],
+    ['$SEARCH_KEY', { type: 'private', permissions: ['token:search'] }],
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
   ]
   for (const [name, application] of applications) {

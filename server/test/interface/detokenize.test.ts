@@ -41,7 +41,7 @@ describe('POST /detokenize answers', () => {
       [`{{ token: ${name} | json: '$.type' }}`, 'token'],
       [`{{token:${card} | json: '$.data.number'}}`, CARD.number],
       [`Dear {{ ${name} }}, {{ ${number} }}!`, 'Dear Ada, 36!'],
-      [`${' '}{{ ${name} }}`, ' Ada'],
+      [` {{ ${name} }}`, ' Ada'],
       [`{{ ${card} }}.`, `${JSON.stringify(CARD)}.`],
       [`x{{ ${card} | json: '$.nothing' }}`, 'x'],
       ['nothing }} here {', 'nothing }} here {'],
