@@ -25,16 +25,17 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     token.postToken,
     token.getTokens,
     token.getToken,
+    token.postSearch,
+    token.getTokensV2,
+    token.postSearchV2,
+    token.postDetokenize,
+
     token.patchToken,
     token.deleteToken,
 
     transaction.postTransaction,
     transaction.postCommit,
     transaction.postRollback,
-    token.postSearch,
-    token.getTokensV2,
-    token.postSearchV2,
-    token.postDetokenize,
 
     access.postApplications,
     access.getApplications,
