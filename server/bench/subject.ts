@@ -78,12 +78,13 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, tokens, answers } = store
+  const { tenants, applications, tokens, answers, record } = store
   return {
     tenants,
     applications,
     tokens,
     answers,
+    record,
     commit,
     check: () => store.check(),
     close: () => store.close(),

@@ -90,6 +90,7 @@ function dying(store: Store, killAt: KillAt | null): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit: async (tenantId, changes) => {

@@ -17,6 +17,7 @@ export function weakened(store: Store, weakness: Weakness): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit: (tenantId, changes) => weak(commit, tenantId, changes),

@@ -23,20 +23,28 @@ import { mayHold } from './permissions.ts'
 export interface Grant {
   /** What the caller may see of the data. */
   readonly transform: Transform
+  /** What it was given for; undefined where the question was about no single thing. */
+  readonly entityId: string | undefined
 }
 
 /**
- * Decides whether `caller` may use `permission` in `containers`, and records the decision.
+ * Decides whether `caller` may use `permission` in `containers`, and records the decision: it is written to
+ * the record with the caller's next commit, at the latest before the answer leaves.
  *
- * Throws `permission_missing`. Cheap, but not free: callers with thousands of tokens ask once for each
+ * `entityId` names the thing in question where there is one; it is what the record shows, and data is
+ * opened only with a grant for its own token. It has to be the id of something that is there, never a text
+ * that the caller merely sent.
+ *
+ * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
  * distinct list of containers.
  */
 export function authorize(
   caller: Caller,
   permission: Permission,
   containers: readonly string[] = NO_CONTAINERS,
+  entityId?: string,
 ): Grant {
-  const grant = ask(caller, permission, containers)
+  const grant = ask(caller, permission, containers, entityId)
   if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
   return grant
 }
@@ -46,11 +54,13 @@ export function ask(
   caller: Caller,
   permission: Permission,
   containers: readonly string[] = NO_CONTAINERS,
+  entityId?: string,
 ): Grant | null {
   const { transform, by } = decide(caller, permission, containers)
   const decision: Decision = { permission, containers, allowed: transform !== null, by }
-  caller.decisions.push(decision)
-  return transform === null ? null : { transform }
+  if (entityId === undefined) caller.decisions.push(decision)
+  else caller.decisions.push({ ...decision, entityId, ...(transform !== null && { transform }) })
+  return transform === null ? null : { transform, entityId }
 }
 
 /**

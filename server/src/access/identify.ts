@@ -102,6 +102,7 @@ function forgetful(store: Store, forget: () => void): Store {
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit(tenantId, changes) {
@@ -123,4 +124,10 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'delete-application-key': true,
   'insert-tokens': false,
   'remember-answer': false,
+  'append-record': false,
+  'park-record': false,
+  'append-parked-record': false,
+  'drop-parked-record': false,
+  'trim-record': false,
+  'seal-record': false,
 }

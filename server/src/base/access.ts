@@ -66,6 +66,12 @@ export interface Decision {
   readonly allowed: boolean
   /** Priorities of the rules that decided; 0 stands for the application's own permissions. */
   readonly by: readonly number[]
+  /** Which thing it was about, where it was about one. */
+  readonly entityId?: string
+  /** How much of that thing's data the caller is to be shown. */
+  readonly transform?: Transform
+  /** Whether an earlier answer is given again because of it. */
+  readonly replayed?: true
 }
 
 /** Who asks, for the length of one request. Without one no verb runs. */
@@ -73,6 +79,8 @@ export interface Caller extends Principal {
   readonly traceId: string
   /** Every decision made about this request, in order. */
   readonly decisions: Decision[]
+  /** How many of them are in the record; nothing is answered before all are. */
+  recorded: number
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
 }

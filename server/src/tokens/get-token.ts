@@ -25,13 +25,13 @@ export async function getToken(
   if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) {
     throw new ServiceError('token_not_found')
   }
-  const { transform } = authorize(caller, 'token:read', token.containers)
+  const grant = authorize(caller, 'token:read', token.containers, token.id)
   const keys = await world.keyring.open(caller.tenantId)
-  const data = openData(keys, token, now)
+  const data = openData(keys, token, now, grant)
   return ok(
     renderToken(token, {
       tenantId: caller.tenantId,
-      data: shownData(token, data, transform, { random: world.random }),
+      data: shownData(token, data, grant.transform, { random: world.random }),
       mask: maskOf(token),
       privacy: privacyShown,
       deduplicated: false,

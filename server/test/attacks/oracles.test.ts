@@ -199,6 +199,7 @@ describe('data cannot be read from', () => {
           applications: world.store.applications,
           tokens: world.store.tokens,
           answers: world.store.answers,
+          record: world.store.record,
           check: () => world.store.check(),
           close: () => world.store.close(),
           commit: async (tenantId, changes) =>

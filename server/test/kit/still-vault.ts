@@ -127,6 +127,7 @@ function settled(store: Store, settings: Partial<TenantSettings> = {}): Store {
     tenants: store.tenants,
     tokens: store.tokens,
     answers: store.answers,
+    record: store.record,
     applications: {
       ...store.applications,
       findByKeyHash: async (hash) => {

@@ -53,6 +53,7 @@ export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>
     rules: [],
     traceId: 'trace',
     decisions: [],
+    recorded: 0,
     replay: null,
     ...principal,
   }
@@ -75,6 +76,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     applications: store.applications,
     tokens: store.tokens,
     answers: store.answers,
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     async commit(tenantId, changes) {
@@ -137,7 +139,13 @@ function thinKeys(tenantId: string): TenantKeys {
     open: (place, envelope) => new Sensitive(thinOpen(label(place), envelope).toString()),
     fingerprint: (scope, value) => hash('sha256', `${tenantId} ${scope} ${value.reveal()}`, 'hex'),
     index: (value) => hash('sha256', `${tenantId} ${value.reveal()}`, 'buffer'),
+    attest: (statement) => thinProof(tenantId, statement),
+    attests: (statement, proof) => thinProof(tenantId, statement).equals(proof),
   }
+}
+
+function thinProof(tenantId: string, statement: readonly string[]): Buffer {
+  return hash('sha256', JSON.stringify(['attest', tenantId, ...statement]), 'buffer')
 }
 
 function thinSeal(label: string, plaintext: Uint8Array): Buffer {

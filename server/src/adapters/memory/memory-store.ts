@@ -5,6 +5,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  RecordReader,
   RootKeyCheck,
   Store,
   StoredAnswer,
@@ -15,6 +16,7 @@ import type {
   TenantReader,
   TokenReader,
 } from '../../world/store.ts'
+import { MemoryRecord } from './memory-record.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
 /**
@@ -33,6 +35,7 @@ export class MemoryStore implements Store {
   readonly #tokens = new Shelf<StoredToken>(this.#undo)
   readonly #twins = new Shelf<readonly StoredToken[]>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
+  readonly #record = new MemoryRecord(this.#undo)
   #rootKey: RootKeyCheck | null = null
   #closed = false
 
@@ -90,6 +93,8 @@ export class MemoryStore implements Store {
       return answer !== null && answer.expiresAt > now ? copyOf(answer) : null
     },
   }
+
+  readonly record: RecordReader = this.#record.reader
 
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
@@ -191,6 +196,30 @@ export class MemoryStore implements Store {
         this.#answers.put(tenantId, answer.id, answer)
         return null
       }
+
+      case 'append-record':
+        this.#record.append(tenantId, change.entries)
+        return null
+
+      case 'park-record':
+        this.#record.park(tenantId, change.transactionId, change.entries)
+        return null
+
+      case 'append-parked-record':
+        this.#record.appendParked(tenantId, change.transactionId)
+        return null
+
+      case 'drop-parked-record':
+        this.#record.dropParked(tenantId, change.transactionId)
+        return null
+
+      case 'trim-record':
+        this.#record.trim(tenantId, change.removed)
+        return null
+
+      case 'seal-record':
+        this.#record.seal(tenantId, change.seal)
+        return null
 
       default:
         throw new TypeError('Cannot commit: a change is of no known kind', {

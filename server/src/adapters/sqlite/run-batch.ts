@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
+import { RecordUnwritable, RecordWriter } from './record-writer.ts'
 import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
@@ -39,6 +40,7 @@ export class BatchRunner {
     Record<'begin' | 'commit' | 'save' | 'release' | 'back', StatementSync>
   >
   readonly #values: Value[][]
+  readonly #record: RecordWriter
   readonly #rows: { statement: number; count: number; values: Value[] } = {
     statement: -1,
     count: 0,
@@ -48,6 +50,7 @@ export class BatchRunner {
   constructor(db: DatabaseSync, probe: Probe) {
     this.#db = db
     this.#probe = probe
+    this.#record = new RecordWriter(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
       it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
@@ -72,6 +75,7 @@ export class BatchRunner {
     try {
       return this.#attempt(batch, false) ?? this.#again(batch)
     } catch (error) {
+      this.#record.end(false)
       return { refused: [], failed: [], unknown: this.#unknownAfter(error) }
     }
   }
@@ -90,6 +94,7 @@ export class BatchRunner {
     const failed: { commit: number; message: string }[] = []
     let staged = false
     this.#rows.count = 0
+    this.#record.begin()
     this.#transaction.begin.run()
     this.#probe('begun')
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
@@ -105,8 +110,10 @@ export class BatchRunner {
       opening = reader.open()
     }
     if (this.#flushRows() !== null) return null
+    this.#record.write()
     this.#probe('committing')
     this.#transaction.commit.run()
+    this.#record.end(true)
     this.#probe('committed')
     if (staged) this.#probe('staged')
     return { refused, failed }
@@ -140,6 +147,7 @@ export class BatchRunner {
     const { save, release, back } = this.#transaction
     let tokens = 0
     let over = false
+    const mark = this.#record.mark()
     save.run()
     // After a refusal the rest is read to get past it, and not run.
     for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
@@ -159,11 +167,15 @@ export class BatchRunner {
         over = true
       }
     }
-    if (over) back.run()
+    if (over) {
+      back.run()
+      this.#record.back(mark)
+    }
     release.run()
   }
 
   #refuses(statement: number, values: Value[]): boolean {
+    if (this.#record.takes(statement, values)) return false
     const single = this.#single[statement]!
     const { refuses } = STATEMENTS[statement]!
     if (refuses === 'if-found') return single.get(...values) !== undefined
@@ -206,7 +218,10 @@ export class BatchRunner {
    * else, a failed flush above all, leaves the file in a state that only opening it anew can tell.
    */
   #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
-    let mayGoOn = primaryCodeOf(error) === SQLITE.full
+    const reason = error instanceof RecordUnwritable ? error.cause : error
+    let mayGoOn = primaryCodeOf(reason) === SQLITE.full
+    // Somebody forbade it; what does not get into the record is not done.
+    mayGoOn ||= error instanceof RecordUnwritable && isOwnFault(error.cause)
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     } catch {

@@ -1,4 +1,4 @@
--- Version 1
+-- Version 2
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -119,3 +119,34 @@ CREATE TABLE answers (
 ) STRICT;
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+CREATE TABLE record (
+  tenant ANY NOT NULL,
+  number INTEGER NOT NULL,
+  -- Events so far, as lists count them.
+  listed INTEGER NOT NULL,
+  entry BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  PRIMARY KEY (tenant, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record_heads (
+  tenant ANY PRIMARY KEY,
+  removed_number INTEGER NOT NULL,
+  removed_listed INTEGER NOT NULL,
+  removed_hash BLOB NOT NULL,
+  number INTEGER NOT NULL,
+  listed INTEGER NOT NULL,
+  hash BLOB NOT NULL,
+  sealed_number INTEGER NOT NULL,
+  seal TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record_parked (
+  tenant ANY NOT NULL,
+  transaction_id ANY NOT NULL,
+  position INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  entry BLOB NOT NULL,
+  PRIMARY KEY (tenant, transaction_id, position)
+) STRICT, WITHOUT ROWID;

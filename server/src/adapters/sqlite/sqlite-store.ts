@@ -4,6 +4,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  RecordReader,
   Store,
   TenantReader,
   TokenReader,
@@ -14,6 +15,7 @@ import { CommitQueue } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
+import { recordReader } from './record-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { tokenReader } from './token-reader.ts'
 import { firstUnitOf, removeLeftovers } from './units.ts'
@@ -43,6 +45,7 @@ export class SqliteStore implements Store {
   readonly applications: ApplicationReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
+  readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #queue: CommitQueue
@@ -81,6 +84,7 @@ export class SqliteStore implements Store {
     this.applications = applicationReader(reader)
     this.tokens = tokenReader(reader)
     this.answers = answerReader(reader)
+    this.record = recordReader(reader)
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {

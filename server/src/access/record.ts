@@ -1,0 +1,127 @@
+/**
+ * What goes into the record: from decisions that were made and changes about to be committed, to entries.
+ *
+ * Nobody writes entries by hand. A change says by its kind what it means for the record, and a decision by
+ * its permission, so a new verb is recorded before anybody thinks of it. Decision 0020.
+ */
+import type { Caller, Decision } from '../base/access.ts'
+import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
+import type { RecordEntry } from '../world/record.ts'
+import type { Change } from '../world/store.ts'
+
+/** Who does something: the part of a caller that the record names. */
+export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
+
+/**
+ * Returns the entries for what `changes` do and for those `decisions` that are not about it.
+ *
+ * A yes that is about no single thing, in a request that changes something, is what allowed the change:
+ * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ */
+export function recordOf(
+  actor: Actor,
+  at: number,
+  decisions: readonly Decision[],
+  changes: readonly Change[],
+): RecordEntry[] {
+  const parts = changes.flatMap(partOfChange)
+  const allowing = decisions.find((it) => it.allowed && it.entityId === undefined)
+  const entries: RecordEntry[] = []
+  for (const { ids, ...part } of parts) {
+    append({ ...part, ...PLAIN, permission: allowing?.permission ?? '' }, ids)
+  }
+  for (const { ids, ...part } of partsOfDecisions(decisions, parts.length > 0)) append(part, ids)
+  return entries
+
+  function append(part: Omit<Part, 'ids'>, ids: readonly string[]): void {
+    const { applicationId, keyId, traceId } = actor
+    for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
+      const entityIds =
+        ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX)
+      entries.push({ at, applicationId, keyId, traceId, ...part, entityIds })
+    }
+  }
+}
+
+const PLAIN = { allowed: true, shown: null, replayed: false } as const
+
+/** What entries of one request differ in. */
+type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
+
+interface PartOfChange {
+  readonly entityType: string
+  readonly operation: string
+  readonly ids: string[]
+}
+
+/** Complete, so that a new kind of change has to say what the record says about it. */
+function partOfChange(change: Change): PartOfChange[] {
+  switch (change.kind) {
+    case 'insert-tenant':
+      return [part('tenant', 'create', change.tenant.id)]
+    case 'insert-application':
+      return [part('application', 'create', change.application.id)]
+    case 'update-application':
+      return [part('application', 'update', change.application.id)]
+    case 'delete-application':
+      return [part('application', 'delete', change.id)]
+    case 'insert-application-key':
+      return [part('application_key', 'create', change.key.id)]
+    case 'delete-application-key':
+      return [part('application_key', 'delete', change.id)]
+    case 'insert-tokens':
+      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.id) }]
+
+    // Of no concern to the tenant, or the record itself.
+    case 'install':
+    case 'remember-answer':
+    case 'append-record':
+    case 'park-record':
+    case 'append-parked-record':
+    case 'drop-parked-record':
+    case 'trim-record':
+    case 'seal-record':
+      return []
+
+    default:
+      throw new TypeError('Cannot record: a change is of no known kind', {
+        cause: change satisfies never,
+      })
+  }
+}
+
+function part(entityType: string, operation: string, ...ids: string[]): PartOfChange {
+  return { entityType, operation, ids }
+}
+
+function partsOfDecisions(decisions: readonly Decision[], changed: boolean): Iterable<Part> {
+  // The most frequent case by far.
+  if (changed && decisions.every(isAboutChange)) return []
+  const parts = new Map<string, Part & { readonly seen: Set<string> }>()
+  for (const decision of decisions) {
+    if (changed && isAboutChange(decision)) continue
+    const { permission, allowed, entityId, transform = null, replayed = false } = decision
+    const name = `${permission} ${allowed} ${transform} ${replayed} ${entityId === undefined}`
+    let found = parts.get(name)
+    if (found === undefined) {
+      const what = whatIsAsked(permission)
+      found = { ...what, allowed, permission, shown: transform, replayed, ids: [], seen: new Set() }
+      parts.set(name, found)
+    }
+    if (entityId === undefined || found.seen.has(entityId)) continue
+    found.seen.add(entityId)
+    found.ids.push(entityId)
+  }
+  return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
+}
+
+function isAboutChange({ allowed, entityId }: Decision): boolean {
+  return allowed && entityId === undefined
+}
+
+/** `tenant:member:read` is to read a `tenant_member`. */
+function whatIsAsked(permission: string): { entityType: string; operation: string } {
+  const words = permission.split(':')
+  const operation = words.pop()!
+  return { entityType: words.join('_'), operation }
+}
