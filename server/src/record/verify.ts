@@ -36,7 +36,7 @@ export interface Flaw {
 
 /** Reads the whole record of one tenant and checks each entry against the one before, then the seal. */
 export async function verifyRecord(
-  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'record'> },
   tenantId: string,
 ): Promise<Verdict> {
   const { record } = world.store
@@ -70,7 +70,7 @@ export async function verifyRecord(
     first: point.number > state.removed.number ? state.removed.number + 1 : 0,
     last: point.number,
     hash: Buffer.from(point.hash).toString('hex'),
-    sealed: genuine ? state.seal!.last.number : 0,
+    sealed: genuine ? state.seal.last.number : 0,
     flaw,
   }
 }
@@ -84,7 +84,8 @@ export function firstFlaw(point: RecordPoint, rows: readonly StoredRecordRow[]):
     const number = expected
     const events = eventsOfRow(row)
     if (events === null) return { number, what: 'was changed: it cannot be read' }
-    if (row.listed !== before.listed + events) return { number, what: 'was changed: its count is off' }
+    if (row.listed !== before.listed + events)
+      return { number, what: 'was changed: its count is off' }
     const hash = chainHash(before.hash, row, row.entry)
     if (!hash.equals(row.hash)) {
       return { number, what: 'was changed, or does not follow from the one before' }
@@ -144,7 +145,10 @@ class Tail {
     const sealed = this.#seal?.last.number ?? 0
     for (const row of rows) {
       if (row.number === sealed && !isSame(row, this.#seal!.last)) {
-        return { number: sealed, what: 'is not the one that was sealed: it or one before was rewritten' }
+        return {
+          number: sealed,
+          what: 'is not the one that was sealed: it or one before was rewritten',
+        }
       }
       if (row.number <= sealed) continue
       const at = timeOfEntry(row.entry)

@@ -28,7 +28,10 @@ export const eventSchema = z
     key_id: z.uuid().meta({ description: 'The key that it asked with.' }),
     trace_id: z.string(),
     entity_type: entityTypeName,
-    entity_id: z.string().optional().meta({ description: 'Absent where it was about no one thing.' }),
+    entity_id: z
+      .string()
+      .optional()
+      .meta({ description: 'Absent where it was about no one thing.' }),
     operation: z.string().meta({ examples: ['create', 'read', 'update', 'delete'] }),
     result: z.enum(['allowed', 'refused']),
     message: z.string(),

@@ -151,7 +151,8 @@ export function decodeHead(entry: Uint8Array): RecordEntryHead {
 
 function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
   const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.length)
-  if (bytes[0] !== FORM) throw new Error('Cannot read an entry of the record: its form is not known')
+  if (bytes[0] !== FORM)
+    throw new Error('Cannot read an entry of the record: its form is not known')
   const flags = bytes[7]!
   const reader = new TextReader(bytes, 9)
   const head = {

@@ -46,6 +46,8 @@ export interface TenantReader {
   find(tenantId: string): Promise<StoredTenant | null>
   /** Names are unique over all tenants; used on set-up only. */
   findByName(name: string): Promise<StoredTenant | null>
+  /** Of every tenant; for commands that the operator runs. */
+  ids(): Promise<string[]>
   /** How many tenants there are; used on set-up only. */
   count(): Promise<number>
   /** The root key this store was set up with; null before the first tenant. */

@@ -42,6 +42,7 @@ export class MemoryStore implements Store {
   readonly tenants: TenantReader = {
     find: async (tenantId) => copyOf(this.#tenants.find(tenantId, tenantId)),
     findByName: async (name) => copyOf(this.#tenantNamed(name)),
+    ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#rootKey),
     keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),

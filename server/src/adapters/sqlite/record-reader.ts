@@ -1,5 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { RecordPoint, RecordSeal, StoredRecordRow } from '../../world/record.ts'
+import {
+  RECORD_BEGIN,
+  type RecordPoint,
+  type RecordSeal,
+  type StoredRecordRow,
+} from '../../world/record.ts'
 import type { RecordReader } from '../../world/store.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
@@ -59,14 +64,18 @@ interface PackedPoint {
   readonly hash: string
 }
 
-/** Throws when the text is not what packSeal() made. */
+/** A text that packSeal() did not make is a seal that proves nothing. */
 function unpackSeal(text: string): RecordSeal {
-  const { removed, last, at, proof } = JSON.parse(text) as PackedSeal
-  return {
-    removed: unpackPoint(removed),
-    last: unpackPoint(last),
-    at,
-    proof: Uint8Array.from(Buffer.from(proof, 'base64')),
+  try {
+    const { removed, last, at, proof } = JSON.parse(text) as PackedSeal
+    return {
+      removed: unpackPoint(removed),
+      last: unpackPoint(last),
+      at,
+      proof: Uint8Array.from(Buffer.from(proof, 'base64')),
+    }
+  } catch {
+    return { removed: RECORD_BEGIN, last: RECORD_BEGIN, at: 0, proof: new Uint8Array() }
   }
 }
 
