@@ -209,7 +209,7 @@ function allow(
   test(`allow ${name}`, () => {
     const caller = callerWith(who)
     const grant = authorize(caller, permission, containers)
-    assert.deepEqual(grant, { transform, entityId: undefined })
+    assert.deepEqual(grant, { transform, serial: undefined })
     assert.deepEqual(caller.decisions, [{ permission, containers, allowed: true, by }])
   })
 }

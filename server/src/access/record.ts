@@ -25,12 +25,12 @@ export function recordOf(
   changes: readonly Change[],
 ): RecordEntry[] {
   const parts = changes.flatMap(partOfChange)
-  const allowing = decisions.find((it) => it.allowed && it.entityId === undefined)
+  const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
   const entries: RecordEntry[] = []
   for (const { ids, ...part } of parts) {
     append({ ...part, ...PLAIN, permission: allowing?.permission ?? '' }, ids)
   }
-  for (const { ids, ...part } of partsOfDecisions(decisions, parts.length > 0)) append(part, ids)
+  for (const { ids, ...part } of partsOfDecisions(decisions, parts)) append(part, ids)
   return entries
 
   function append(part: Omit<Part, 'ids'>, ids: readonly string[]): void {
@@ -43,7 +43,7 @@ export function recordOf(
   }
 }
 
-const PLAIN = { allowed: true, shown: null, replayed: false } as const
+const PLAIN = { allowed: true, changed: true, shown: null, replayed: false } as const
 
 /** What entries of one request differ in. */
 type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
@@ -70,7 +70,7 @@ function partOfChange(change: Change): PartOfChange[] {
     case 'delete-application-key':
       return [part('application_key', 'delete', change.id)]
     case 'insert-tokens':
-      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.id) }]
+      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.serial) }]
 
     // Of no concern to the tenant, or the record itself.
     case 'install':
@@ -94,29 +94,40 @@ function part(entityType: string, operation: string, ...ids: string[]): PartOfCh
   return { entityType, operation, ids }
 }
 
-function partsOfDecisions(decisions: readonly Decision[], changed: boolean): Iterable<Part> {
-  // The most frequent case by far.
-  if (changed && decisions.every(isAboutChange)) return []
+function partsOfDecisions(
+  decisions: readonly Decision[],
+  changed: readonly PartOfChange[],
+): Iterable<Part> {
   const parts = new Map<string, Part & { readonly seen: Set<string> }>()
   for (const decision of decisions) {
-    if (changed && isAboutChange(decision)) continue
-    const { permission, allowed, entityId, transform = null, replayed = false } = decision
-    const name = `${permission} ${allowed} ${transform} ${replayed} ${entityId === undefined}`
+    if (isAboutChange(decision, changed)) continue
+    const { permission, allowed, serial, transform = null, replayed = false } = decision
+    const name = `${permission} ${allowed} ${transform} ${replayed} ${serial === undefined}`
     let found = parts.get(name)
     if (found === undefined) {
       const what = whatIsAsked(permission)
-      found = { ...what, allowed, permission, shown: transform, replayed, ids: [], seen: new Set() }
+      const rest = { allowed, changed: false, permission, shown: transform, replayed }
+      found = { ...what, ...rest, ids: [], seen: new Set() }
       parts.set(name, found)
     }
-    if (entityId === undefined || found.seen.has(entityId)) continue
-    found.seen.add(entityId)
-    found.ids.push(entityId)
+    if (serial === undefined || found.seen.has(serial)) continue
+    found.seen.add(serial)
+    found.ids.push(serial)
   }
   return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
 }
 
-function isAboutChange({ allowed, entityId }: Decision): boolean {
-  return allowed && entityId === undefined
+/** Whether the decision is what allowed one of the changes, which says more than it does. */
+function isAboutChange(
+  { allowed, serial, permission }: Decision,
+  changed: readonly PartOfChange[],
+): boolean {
+  if (!allowed || changed.length === 0) return false
+  if (serial === undefined) return true
+  const { entityType, operation } = whatIsAsked(permission)
+  return changed.some(
+    (it) => it.operation === operation && it.entityType === entityType && it.ids.includes(serial),
+  )
 }
 
 /** `tenant:member:read` is to read a `tenant_member`. */

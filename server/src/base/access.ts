@@ -66,8 +66,8 @@ export interface Decision {
   readonly allowed: boolean
   /** Priorities of the rules that decided; 0 stands for the application's own permissions. */
   readonly by: readonly number[]
-  /** Which thing it was about, where it was about one. */
-  readonly entityId?: string
+  /** Which thing it was about, where it was about one: a uuid of ours, whatever its id. */
+  readonly serial?: string
   /** How much of that thing's data the caller is to be shown. */
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */

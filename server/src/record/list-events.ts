@@ -38,15 +38,27 @@ export interface EventFilter {
 export async function listEvents(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
-  { filter, page }: { readonly filter: EventFilter; readonly page: PageRequest },
+  { filter: asked, page }: { readonly filter: EventFilter; readonly page: PageRequest },
 ): Promise<Page<RecordEvent>> {
   authorize(caller, 'log:read')
   const { record } = world.store
   const state = await record.state(caller.tenantId)
   if (state === null) return { total: 0, items: [] }
+  const filter = await bySerial(world.store, caller.tenantId, asked)
   return Object.values(filter).every((it) => it === undefined)
     ? await pageOfAll(record, caller.tenantId, state, page)
     : await pageOfSome(world, caller.tenantId, state, { filter, page })
+}
+
+/** The id of a token may have been made of data, so the record knows tokens by their serials. */
+async function bySerial(
+  { tokens }: Pick<World['store'], 'tokens'>,
+  tenantId: string,
+  filter: EventFilter,
+): Promise<EventFilter> {
+  if (filter.entityId === undefined) return filter
+  const [token] = await tokens.find(tenantId, [filter.entityId])
+  return token === undefined ? filter : { ...filter, entityId: token.serial }
 }
 
 async function pageOfAll(
@@ -134,5 +146,5 @@ function passes(head: RecordEntryHead, { entityType, from, to }: EventFilter): b
 function eventsIn({ number, entry }: StoredRecordRow): RecordEvent[] {
   const { entityIds, ...rest } = decodeEntry(entry)
   const ids = entityIds.length === 0 ? [null] : entityIds
-  return ids.map((entityId, at) => ({ ...rest, id: `${number}-${at + 1}`, entityId })).reverse()
+  return ids.map((entityId, at) => ({ ...rest, id: `${number}-${at + 1}`, entityId })).toReversed()
 }

@@ -94,7 +94,8 @@ function messageOf(event: RecordEvent): string {
   const { allowed, operation, permission, shown, replayed } = event
   const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
   if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}`
-  if (replayed) return `${what}: the answer was repeated`
+  if (replayed) return `${what} before: the answer was repeated`
+  if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
   return shown === null ? what : `${what}: ${SHOWN[shown]}`
 }
 
@@ -107,6 +108,8 @@ const PAST: Readonly<Record<string, string>> = {
   use: 'used',
   invoke: 'invoked',
 }
+
+const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
 
 const SHOWN = { redact: 'no data shown', mask: 'mask shown', reveal: 'data shown' } as const
 

@@ -25,7 +25,7 @@ export async function getToken(
   if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) {
     throw new ServiceError('token_not_found')
   }
-  const grant = authorize(caller, 'token:read', token.containers, token.id)
+  const grant = authorize(caller, 'token:read', token)
   const keys = await world.keyring.open(caller.tenantId)
   const data = openData(keys, token, now, grant)
   return ok(

@@ -57,8 +57,8 @@ export function openData(
   now: number,
   grant: Grant,
 ): Sensitive<Json> {
-  if (grant.entityId !== token.id) {
-    throw new Error('Cannot open a token: nobody was asked about it; hand its id to authorize()')
+  if (grant.serial !== token.serial) {
+    throw new Error('Cannot open a token: nobody was asked about it; hand it to authorize()')
   }
   const place = placeOf(token.id, 'data', token.type, token.containers)
   const data = JSON.parse(keys.open(place, token.data).reveal()) as Json

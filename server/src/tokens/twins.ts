@@ -91,7 +91,7 @@ function viewTwin(
   token: StoredToken,
   { now, means }: { readonly now: number; readonly means: Means },
 ): TwinView | null {
-  const grant = ask(caller, 'token:read', token.containers, token.id)
+  const grant = ask(caller, 'token:read', token)
   if (grant === null) return null
   const data = openData(keys, token, now, grant)
   const { transform } = grant

@@ -20,6 +20,8 @@ export interface RecordEntry {
   /** Such as `create`, `read`, `use`. */
   readonly operation: string
   readonly allowed: boolean
+  /** Whether it was done and something is different now; what was read, or only allowed, changes nothing. */
+  readonly changed: boolean
   /** The permission that was asked for; empty where none was. */
   readonly permission: string
   /** How much of the data of a token was to be shown; null where it is not about data. */
@@ -115,6 +117,7 @@ export function encodeEntry(entry: RecordEntry): Buffer {
   bytes[0] = FORM
   bytes.writeUIntBE(entry.at, 1, 6)
   bytes[7] = (entry.allowed ? 0 : REFUSED) | (entry.replayed ? REPLAYED : 0)
+  if (entry.changed) bytes[7] |= CHANGED
   bytes[8] = SHOWN.indexOf(entry.shown)
   let at = 9
   at = writeText(bytes, at, entry.applicationId)
@@ -159,6 +162,7 @@ function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
     at: bytes.readUIntBE(1, 6),
     allowed: (flags & REFUSED) === 0,
     replayed: (flags & REPLAYED) !== 0,
+    changed: (flags & CHANGED) !== 0,
     shown: SHOWN[bytes[8]!] ?? null,
     applicationId: reader.text(),
     keyId: reader.text(),
@@ -226,5 +230,6 @@ function writeText(bytes: Buffer, at: number, text: string): number {
 const FORM = 1
 const REFUSED = 1
 const REPLAYED = 2
+const CHANGED = 4
 const UUID = 0xffff
 const SHOWN: readonly (Transform | null)[] = [null, 'redact', 'mask', 'reveal']

@@ -3,6 +3,7 @@ import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
+import { recordContract } from './store-record.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
 
@@ -14,4 +15,5 @@ export function storeContract(name: string, open: Open): void {
   tokenContract(name, open)
   longListContract(name, open)
   answerContract(name, open)
+  recordContract(name, open)
 }

@@ -34,7 +34,7 @@ export class MemoryRecord {
     rowsBefore: async (tenantId, before, limit) =>
       copyOf(
         this.#rows(tenantId, (it) => it.number < before)
-          .reverse()
+          .toReversed()
           .slice(0, limit),
       ),
     tenantIds: async (which) =>

@@ -13,6 +13,8 @@ export interface QueueOptions extends WriterData {
   /** The first number no unit has had. */
   readonly firstUnit: number
   readonly uuidNames: boolean
+  /** How long the writer may take for a batch before nobody waits for it any more. */
+  readonly commitWaitMs: number
   /** Called once, when writing has stopped for good. */
   readonly onFault: (reason: Error) => void
 }
@@ -64,6 +66,7 @@ export class CommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
+  readonly #commitWaitMs: number
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
@@ -75,6 +78,9 @@ export class CommitQueue {
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
   #crowd = 0
   #patience: NodeJS.Timeout | null = null
+  #deadline: NodeJS.Timeout | null = null
+  /** Whether the batch under way is so late that nobody waits for it any more, nor for anything after it. */
+  #late = false
   #fault: Error | null = null
   #gone = false
   #closing: PromiseWithResolvers<void> | null = null
@@ -91,8 +97,10 @@ export class CommitQueue {
     return new CommitQueue(worker, options)
   }
 
-  private constructor(worker: Worker, { firstUnit, uuidNames, onFault }: QueueOptions) {
+  private constructor(worker: Worker, options: QueueOptions) {
+    const { firstUnit, uuidNames, onFault, commitWaitMs } = options
     this.#worker = worker
+    this.#commitWaitMs = commitWaitMs
     this.#onFault = onFault
     this.#nextUnit = firstUnit
     this.#uuidNames = uuidNames
@@ -156,6 +164,7 @@ export class CommitQueue {
     const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
     try {
       if (this.#fault !== null) throw this.#fault
+      if (this.#late) throw new Error('Cannot commit: the disk does not answer')
       if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
       submit({ tokens: [], resolve, reject })
       if (this.#patience !== null && this.#gathered()) this.#flushNow()
@@ -219,6 +228,22 @@ export class CommitQueue {
     this.#sent = { commits, list }
     const buffer = packer.finish()
     this.#post(buffer, [buffer])
+    this.#deadline = setTimeout(() => this.#tooLate(), this.#commitWaitMs)
+  }
+
+  /**
+   * Tells everybody who waits that the disk does not answer.
+   *
+   * What has not left yet never will. The batch under way may still be written, and a long list that was begun
+   * goes on to its end: for those who asked, the outcome is unknown.
+   */
+  #tooLate(): void {
+    this.#late = true
+    const reason = new Error(`The disk has not answered for ${this.#commitWaitMs} ms`)
+    const lists = [...optional(this.#sent?.list ?? null), ...this.#lists]
+    for (const it of [...(this.#sent?.commits ?? []), ...lists]) it.reject(reason)
+    for (const { commits } of this.#batches) for (const it of commits) it.reject(reason)
+    this.#batches = [this.#emptyBatch()]
   }
 
   #post(request: WriterRequest, transfer: ArrayBuffer[]): void {
@@ -229,6 +254,8 @@ export class CommitQueue {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null
+    this.#late = false
+    if (this.#deadline !== null) clearTimeout(this.#deadline)
     this.#crowd = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
@@ -261,6 +288,7 @@ export class CommitQueue {
   #stop(reason: Error): void {
     if (this.#fault !== null) return
     this.#fault = reason
+    if (this.#deadline !== null) clearTimeout(this.#deadline)
     const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
     if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))
     for (const it of waiting) it.reject(reason)

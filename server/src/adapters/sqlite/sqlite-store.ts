@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { COMMIT_WAIT_MS_MAX } from '../../base/limits.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -30,6 +31,8 @@ export interface SqliteOptions {
   readonly onFault?: (reason: Error) => void
   /** Module whose default export is called at the named points of the write path. For tests of crashes. */
   readonly probe?: URL
+  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  readonly commitWaitMs?: number
 }
 
 /** The page cache of the connection that reads. */
@@ -57,7 +60,12 @@ export class SqliteStore implements Store {
    * Rejects when another process has the folder, when the database is newer than the program, and when
    * the database cannot be made to keep what it is told.
    */
-  static async open({ folder, onFault, probe }: SqliteOptions): Promise<SqliteStore> {
+  static async open({
+    folder,
+    onFault,
+    probe,
+    commitWaitMs = COMMIT_WAIT_MS_MAX,
+  }: SqliteOptions): Promise<SqliteStore> {
     const held = holdDataFolder(folder)
     try {
       const { databasePath } = held
@@ -66,6 +74,7 @@ export class SqliteStore implements Store {
         ...start,
         databasePath,
         probe: probe?.href ?? null,
+        commitWaitMs,
         onFault: onFault ?? (() => {}),
       })
       const reader = openConnection(databasePath, { readOnly: true, cacheKiB: CACHE_KIB })
