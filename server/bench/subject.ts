@@ -79,13 +79,14 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, tokens, answers, transactions } = store
+  const { tenants, applications, tokens, answers, transactions, record } = store
   return {
     tenants,
     applications,
     tokens,
     answers,
     transactions,
+    record,
     commit,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),

@@ -3,6 +3,8 @@
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { firstFlaw } from '../src/record/verify.ts'
+import { RECORD_BEGIN, decodeEntry, type StoredRecordRow } from '../src/world/record.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class Database {
@@ -41,7 +43,28 @@ export class Database {
       }
       if (count > 0) found.push(`${count} ${what}`)
     }
-    return found
+    return [...found, ...this.#flawsOfRecord()]
+  }
+
+  /** Whether the record is without a gap, and every token in it. */
+  #flawsOfRecord(): string[] {
+    const rows = this.#db.prepare('SELECT * FROM record ORDER BY number').all()
+    const entries = rows as unknown as StoredRecordRow[]
+    const flaw = firstFlaw(RECORD_BEGIN, entries)
+    const head = this.#db.prepare('SELECT number FROM record_heads').get()
+    const made = new Set(
+      entries
+        .map((it) => decodeEntry(it.entry))
+        .filter((it) => it.entityType === 'token' && it.operation === 'create' && it.changed)
+        .flatMap((it) => it.entityIds),
+    )
+    const serials = this.#db.prepare('SELECT lower(hex(serial)) AS serial FROM tokens').all()
+    const unrecorded = serials.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
+    return [
+      ...(flaw === null ? [] : [`entry ${flaw.number} of the record ${flaw.what}`]),
+      ...(head?.['number'] === entries.length ? [] : ['the record ends elsewhere than it says']),
+      ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the record`]),
+    ]
   }
 
   close(): void {

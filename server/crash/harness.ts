@@ -10,6 +10,7 @@ import { deathOf, type Death } from './plan.ts'
 import type { ServerOptions } from './server.ts'
 import { Verdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
 import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
+import { arm } from './points.ts'
 import { Victim } from './victim.ts'
 import type { Weakness } from './weak-store.ts'
 import { operation, type Operation } from './workload.ts'
@@ -138,6 +139,7 @@ class Harness {
       late = true
       void victim.kill()
     }, limitMs)
+    arm(this.#vault, true)
     await load(client, this.#ledger, this.#agenda, this.#options.clients)
     const diedOf = await victim.gone
     clearTimeout(timer)
@@ -221,6 +223,7 @@ class Harness {
 
   #spawn(killAt: ServerOptions['killAt'] = null): Victim {
     const { folder, weakness } = this.#options
+    arm(this.#vault, false)
     return new Victim({ folder: this.#vault, killAt, weakness }, join(folder, 'code'))
   }
 

@@ -1,6 +1,7 @@
 /**
  * Where a server can be told to die: every named point of the write path.
  */
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import type { ProbePoint } from '../src/adapters/sqlite/run-batch.ts'
 
 /** The store's own points, in the order a batch passes them; a new one does not compile until it is here. */
@@ -36,4 +37,17 @@ export interface KillAt {
 export function passesMax(point: Point): number {
   if (point === 'again') return 2
   return point === 'staged' ? 6 : 40
+}
+
+/**
+ * Passes count from when the vault in `folder` is armed: reading is recorded, so looking at what is there
+ * passes the same points, and nobody should die of that.
+ */
+export function arm(folder: string, armed: boolean): void {
+  if (armed) writeFileSync(`${folder}.armed`, '')
+  else rmSync(`${folder}.armed`, { force: true })
+}
+
+export function isArmed(folder: string): boolean {
+  return existsSync(`${folder}.armed`)
 }

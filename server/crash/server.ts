@@ -19,7 +19,7 @@ import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits
 import type { Random } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
 import type { World } from '../src/world/world.ts'
-import type { KillAt, ServicePoint } from './points.ts'
+import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
 
 export interface ServerOptions {
@@ -38,6 +38,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   probe.search = new URLSearchParams({
     point: killAt?.point ?? '',
     nth: String(killAt?.nth ?? 0),
+    folder,
   }).toString()
   const store = await SqliteStore.open({
     folder,
@@ -57,7 +58,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
-  const app = createApp(change(world, killAt, weakness), {
+  const app = createApp(change(world, { folder, killAt, weakness }), {
     version: '0.0.0',
     corsOrigins: [],
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
@@ -74,17 +75,18 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
 }
 
 /** What of the world is not as shipped, by order. */
-function change(world: World, killAt: KillAt | null, weakness: Weakness | null): World {
+function change(world: World, { folder, killAt, weakness }: ServerOptions): World {
   const store = weakness === null ? world.store : weakened(world.store, weakness)
   const random = killAt?.point === 'again' ? stuttering(world.random) : world.random
-  return { ...world, random, store: dying(store, killAt) }
+  return { ...world, random, store: dying(store, folder, killAt) }
 }
 
 /** Dies before or after the store is asked to commit. */
-function dying(store: Store, killAt: KillAt | null): Store {
+function dying(store: Store, folder: string, killAt: KillAt | null): Store {
   let left = killAt?.nth ?? 0
   const pass = (point: ServicePoint): void => {
-    if (killAt?.point === point && --left === 0) process.kill(process.pid, 'SIGKILL')
+    if (killAt?.point !== point || !isArmed(folder)) return
+    if (--left === 0) process.kill(process.pid, 'SIGKILL')
   }
   return {
     tenants: store.tenants,
@@ -93,6 +95,7 @@ function dying(store: Store, killAt: KillAt | null): Store {
     answers: store.answers,
     transactions: store.transactions,
     sweep: (now) => store.sweep(now),
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit: async (tenantId, changes) => {

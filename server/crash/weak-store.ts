@@ -19,6 +19,7 @@ export function weakened(store: Store, weakness: Weakness): Store {
     answers: store.answers,
     transactions: store.transactions,
     sweep: (now) => store.sweep(now),
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit: (tenantId, changes) => weak(commit, tenantId, changes),

@@ -28,6 +28,9 @@ export function createApp(outside: World, settings: AppSettings): Server {
       remember: async (caller, answer) => {
         await commit(world, caller, [], answer)
       },
+      record: async (caller) => {
+        await commit(world, caller, [])
+      },
     },
   })
 }

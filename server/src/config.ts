@@ -24,6 +24,7 @@ export interface Config {
   readonly callbackRetryBaseMs: number
   readonly reactorLevel: (typeof REACTOR_LEVELS)[number]
   readonly reactorConfiguration: 'required' | 'optional'
+  readonly auditRetentionDays: number
 }
 
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -164,6 +165,13 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'required or optional',
     about: 'Whether a reactor without a `configuration` is refused or has an empty one.',
     parse: oneOf(['required', 'optional'] as const),
+  },
+  auditRetentionDays: {
+    variable: 'SYMBOLON_AUDIT_RETENTION_DAYS',
+    default: '400',
+    accepts: 'a whole number of days from 1 to 36500',
+    about: 'How long entries of the record of who did what are kept. It cannot be switched off.',
+    parse: wholeFrom(1, 36_500),
   },
 }
 

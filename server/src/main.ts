@@ -2,18 +2,20 @@
  * The `symbolon` program: finds the command and runs it.
  */
 import { parseArgs } from 'node:util'
+import { auditVerify } from './cli/audit-verify.ts'
 import type { Command } from './cli/command.ts'
 import { init } from './cli/init.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { flagOf, SETTINGS } from './config.ts'
 
-const COMMANDS: readonly Command[] = [serve, init]
+const COMMANDS: readonly Command[] = [serve, init, auditVerify]
 
 // Also when a client still holds a connection: whoever stops us was promised that we end.
 process.exit(await main(process.argv.slice(2)))
 
-async function main([name, ...args]: string[]): Promise<number> {
+async function main(words: string[]): Promise<number> {
+  const [name, args] = nameAndRest(words)
   const out = (line: string): void => void process.stdout.write(`${line}\n`)
   const err = (line: string): void => void process.stderr.write(`${line}\n`)
   if (name === undefined || name === 'help' || name === '--help') {
@@ -37,6 +39,13 @@ async function main([name, ...args]: string[]): Promise<number> {
   }
 }
 
+/** Some commands have a name of two words. */
+function nameAndRest([first, second, ...rest]: string[]): [string | undefined, string[]] {
+  const both = `${first} ${second}`
+  if (COMMANDS.some((it) => it.name === both)) return [both, rest]
+  return [first, second === undefined ? [] : [second, ...rest]]
+}
+
 function parseFlags(command: Command, args: string[]): Record<string, string | undefined> {
   const settings = Object.values(SETTINGS).map((it) => [flagOf(it.variable), 'string'] as const)
   const options = Object.fromEntries(
@@ -58,8 +67,8 @@ function help(): string[] {
   return [
     'Usage: symbolon <command> [--setting value ...]',
     '',
-    ...COMMANDS.map((it) => `  ${it.name.padEnd(10)}${it.about}`),
-    `  ${'version'.padEnd(10)}Print the version`,
+    ...COMMANDS.map((it) => `  ${it.name.padEnd(14)}${it.about}`),
+    `  ${'version'.padEnd(14)}Print the version`,
     '',
     'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
     '',

@@ -5,6 +5,7 @@ import * as access from './access/endpoints.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
+import * as record from './record/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
 import type { TokenSettings } from './tokens/token-settings.ts'
 import { transactionEndpoints } from './transactions/endpoints.ts'
@@ -49,6 +50,9 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     access.getApplicationKeyById,
     access.deleteApplicationKeyById,
     access.getPermissions,
+
+    record.getLogs,
+    record.getLogEntityTypes,
 
     getLive,
     getReady,

@@ -23,20 +23,30 @@ import { mayHold } from './permissions.ts'
 export interface Grant {
   /** What the caller may see of the data. */
   readonly transform: Transform
+  /** What it was given for; undefined where the question was about no single thing. */
+  readonly serial: string | undefined
+}
+
+/** A single thing in question, such as a stored token. */
+export interface Thing {
+  /** A uuid of ours that stands for it in the record: never an id that a caller may have made of data. */
+  readonly serial: string
+  readonly containers: readonly string[]
 }
 
 /**
- * Decides whether `caller` may use `permission` in `containers`, and records the decision.
+ * Decides whether `caller` may use `permission` on a thing, or in containers, and records the decision: it
+ * is in the record with the caller's next commit, and always before the answer leaves.
  *
- * Throws `permission_missing`. Cheap, but not free: callers with thousands of tokens ask once for each
- * distinct list of containers.
+ * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
+ * distinct list of containers. Data is opened only with a grant for its own token.
  */
 export function authorize(
   caller: Caller,
   permission: Permission,
-  containers: readonly string[] = NO_CONTAINERS,
+  about: Thing | readonly string[] = NO_CONTAINERS,
 ): Grant {
-  const grant = ask(caller, permission, containers)
+  const grant = ask(caller, permission, about)
   if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
   return grant
 }
@@ -45,12 +55,15 @@ export function authorize(
 export function ask(
   caller: Caller,
   permission: Permission,
-  containers: readonly string[] = NO_CONTAINERS,
+  about: Thing | readonly string[] = NO_CONTAINERS,
 ): Grant | null {
+  const serial = 'serial' in about ? about.serial : undefined
+  const containers = 'serial' in about ? about.containers : about
   const { transform, by } = decide(caller, permission, containers)
   const decision: Decision = { permission, containers, allowed: transform !== null, by }
-  caller.decisions.push(decision)
-  return transform === null ? null : { transform }
+  if (serial === undefined) caller.decisions.push(decision)
+  else caller.decisions.push({ ...decision, serial, ...(transform !== null && { transform }) })
+  return transform === null ? null : { transform, serial }
 }
 
 /**

@@ -31,7 +31,7 @@ test('commit() makes change and answer durable in one commit', async () => {
   assert.equal(await commit(world, repeating('a'), [INSERT], ANSWER), null)
   assert.deepEqual(
     world.committed.map((it) => it.kind),
-    ['insert-application', 'remember-answer'],
+    ['insert-application', 'append-record', 'remember-answer'],
   )
   assert.deepEqual(await replay(world, repeating('a')), ANSWER)
 })
@@ -55,10 +55,14 @@ test('commit() remembers nothing without a key, without an answer, or a second t
     world.committed.map((it) => it.kind),
     [
       'insert-application',
+      'append-record',
       'delete-application',
+      'append-record',
       'insert-application',
+      'append-record',
       'remember-answer',
       'delete-application',
+      'append-record',
     ],
   )
 })

@@ -8,10 +8,12 @@ import type { Place } from '../world/keyring.ts'
 import type { Change, Conflict, StoredAnswer } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { transactionRefusal } from './enlist.ts'
+import { recordOf } from './record.ts'
 
 /**
- * Commits `changes` for the caller, and with them, in the same commit, the answer to be replayed:
- * `remembered`, where that may say less than `answer` because it is kept for longer.
+ * Commits `changes` for the caller, and with them, in the same commit, their record, that of every decision
+ * not recorded yet, and the answer to be replayed: `remembered`, where that may say less than `answer`
+ * because it is kept for longer.
  *
  * A caller that sent an idempotency key gets that answer again whenever it repeats the request within a
  * day; since change and answer become durable together, there is no moment at which a repetition could
@@ -31,22 +33,23 @@ export async function commit(
   answer?: Answer,
   remembered = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId, transactionId } = caller
+  const { replay, tenantId, decisions, transactionId } = caller
   const remember = remembered !== undefined && replay !== null && !replay.remembered
   const enlisted = transactionId !== undefined && changes.length > 0
   const now = world.clock.now()
-  const all: readonly Change[] = [
-    ...(enlisted ? [{ kind: 'enlist', transactionId, now } as const] : []),
-    ...changes,
-    ...(remember
-      ? [
-          {
-            kind: 'remember-answer',
-            answer: await seal(world, caller, replay, remembered),
-          } as const,
-        ]
-      : []),
-  ]
+  const decided = decisions.length
+  const pending = caller.recorded === 0 ? decisions : decisions.slice(caller.recorded)
+  // What a transaction does is done when it is committed; what was decided was decided now.
+  const entries = recordOf(caller, now, pending, enlisted ? [] : changes)
+  const all = [...changes]
+  if (enlisted) {
+    all.unshift({ kind: 'enlist', transactionId, now })
+    all.push({ kind: 'park-record', transactionId, entries: recordOf(caller, now, [], changes) })
+  }
+  if (entries.length > 0) all.push({ kind: 'append-record', entries })
+  if (remember) {
+    all.push({ kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) })
+  }
   if (all.length === 0) return null
   const conflict = await world.store.commit(tenantId, all).catch(refuseUnknown)
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
@@ -55,8 +58,10 @@ export async function commit(
   if (conflict?.kind === 'transaction-not-open' && enlisted) {
     throw await transactionRefusal(world, caller, transactionId)
   }
-  if (conflict === null && remember) replay.remembered = true
-  return conflict
+  if (conflict !== null) return conflict
+  caller.recorded = decided
+  if (remember) replay.remembered = true
+  return null
 }
 
 /** Returns the answer remembered for the caller's idempotency key, or null when there is none. */

@@ -72,7 +72,8 @@ describe('POST /applications', () => {
       body: { ...BACKEND, create_key: false },
     })
     assert.equal('key' in (body as JsonObject), false)
-    assert.equal(world.committed.at(-1)?.kind, 'insert-application')
+    const made = world.committed.slice(-2).map((it) => it.kind)
+    assert.deepEqual(made, ['insert-application', 'append-record'])
   })
 
   test('201: what clients send along from elsewhere has no effect', async () => {

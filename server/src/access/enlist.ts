@@ -4,24 +4,24 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Makes the request part of the transaction that its header names: returns the caller whose changes wait.
+ * Makes the request part of the transaction that its header names: from now on the caller's changes wait.
  *
- * Without a header it is the caller as it is. Throws `header_invalid` for what is no uuid, and what
+ * Without a header nothing changes. Throws `header_invalid` for what is no uuid, and what
  * transactionRefusal() returns. Source: wire contract, transactions.
  */
 export async function enlist(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   header: string | undefined,
-): Promise<Caller> {
-  if (header === undefined) return caller
+): Promise<void> {
+  if (header === undefined) return
   const transactionId = header.toLowerCase()
   if (!isUuid(transactionId)) {
     throw new ServiceError('header_invalid', { 'BT-TRANSACTION-ID': ['It must be a uuid.'] })
   }
   const refusal = await transactionRefusal(world, caller, transactionId)
   if (refusal !== null) throw refusal
-  return { ...caller, transactionId }
+  caller.transactionId = transactionId
 }
 
 /**

@@ -104,6 +104,7 @@ function forgetful(store: Store, forget: () => void): Store {
     answers: store.answers,
     transactions: store.transactions,
     sweep: (now) => store.sweep(now),
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     commit(tenantId, changes) {
@@ -130,4 +131,10 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'open-transaction': false,
   enlist: false,
   'end-transaction': false,
+  'append-record': false,
+  'park-record': false,
+  'append-parked-record': false,
+  'drop-parked-record': false,
+  'trim-record': false,
+  'seal-record': false,
 }

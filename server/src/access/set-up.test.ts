@@ -31,7 +31,7 @@ test('setUp() commits once, and installs the root key with the first tenant only
   const world = { ...stillWorld(), store: watched(new MemoryStore(), kinds) }
   await setUp(world, thinKeyProvider(), FIRST)
   await setUp(world, thinKeyProvider(), { name: 'second', plan: 'standard' })
-  const tenant = ['insert-tenant', 'insert-application', 'insert-application-key']
+  const tenant = ['insert-tenant', 'insert-application', 'insert-application-key', 'append-record']
   assert.deepEqual(commits, [['install', ...tenant], tenant])
   assert.equal(await world.store.tenants.count(), 2)
 })

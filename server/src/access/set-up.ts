@@ -6,6 +6,7 @@ import type { Change, StoredApplication, StoredTenant } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { issueKey } from './issue-key.ts'
 import { permissionsOf } from './permissions.ts'
+import { recordOf } from './record.ts'
 import { checkRootKey, makeRootKeyCheck } from './root-key-check.ts'
 import { SetUpError } from './set-up-error.ts'
 
@@ -87,14 +88,19 @@ async function planTenant(
     by: applicationId,
     at: now,
   })
+  const changes: Change[] = [
+    { kind: 'insert-tenant', tenant, keys: await world.keyring.create(tenantId, now) },
+    { kind: 'insert-application', application },
+    { kind: 'insert-application-key', key: stored },
+  ]
+  const actor = { applicationId, keyId: stored.id, traceId: SET_UP_TRACE }
   return {
     done: { tenantId, applicationId, apiKey: key },
-    changes: [
-      { kind: 'insert-tenant', tenant, keys: await world.keyring.create(tenantId, now) },
-      { kind: 'insert-application', application },
-      { kind: 'insert-application-key', key: stored },
-    ],
+    changes: [...changes, { kind: 'append-record', entries: recordOf(actor, now, [], changes) }],
   }
 }
+
+/** What stands in the record where a request has its trace id. */
+const SET_UP_TRACE = 'set-up'
 
 const NAME = new RegExp(`^\\P{Cc}{1,${NAME_CHARS_MAX}}$`, 'u')

@@ -66,6 +66,12 @@ export interface Decision {
   readonly allowed: boolean
   /** Priorities of the rules that decided; 0 stands for the application's own permissions. */
   readonly by: readonly number[]
+  /** Which thing it was about, where it was about one: a uuid of ours, whatever its id. */
+  readonly serial?: string
+  /** How much of that thing's data the caller is to be shown. */
+  readonly transform?: Transform
+  /** Whether an earlier answer is given again because of it. */
+  readonly replayed?: true
 }
 
 /** Who asks, for the length of one request. Without one no verb runs. */
@@ -73,8 +79,10 @@ export interface Caller extends Principal {
   readonly traceId: string
   /** Every decision made about this request, in order. */
   readonly decisions: Decision[]
-  /** The transaction that the request's changes of tokens are part of; absent when they are made at once. */
-  readonly transactionId?: string
+  /** The transaction that its changes of tokens are part of, see enlist(); undefined when they are made at once. */
+  transactionId?: string
+  /** How many of them are in the record; nothing is answered before all are. */
+  recorded: number
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
 }

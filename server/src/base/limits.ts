@@ -44,6 +44,24 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 400
 /** How long a successful answer is replayed. Source: wire contract, idempotency. */
 export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000
 
+/** How long a commit waits for the disk before whoever asked is told that nobody knows. Ours. */
+export const COMMIT_WAIT_MS_MAX = 5_000
+
+/** Things that one entry of the record names; an operation on more of them is several entries. Ours. */
+export const RECORD_ENTITIES_MAX = 1_000
+
+/** How often entries of the record that are not sealed yet are looked for. Ours: decision 0020. */
+export const RECORD_SEAL_MS = 1_000
+
+/** Entries that may follow the seal for so long, by their own times, before that is suspicious. Ours. */
+export const RECORD_UNSEALED_MS_MAX = 60_000
+
+/** How often entries of the record that are past their time are looked for. Ours. */
+export const RECORD_SWEEP_MS = 60 * 60 * 1000
+
+/** Entries of the record that are read or removed at a time. Ours. */
+export const RECORD_ROWS_AT_ONCE = 200
+
 /** Page of a list. Source: wire contract, pagination. */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100

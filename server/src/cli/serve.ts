@@ -2,9 +2,11 @@ import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { readConfig, unknownVariables, type Config } from '../config.ts'
 import { listen } from '../http/listen.ts'
+import { recordSealer } from '../record/seal.ts'
+import { sweepRecords } from '../record/sweep.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -41,10 +43,18 @@ export const serve: Command = {
       const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
+      const seal = recordSealer(world)
+      const housekeeping = [
+        every(RECORD_SEAL_MS, seal),
+        every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
+      ]
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
+      for (const it of housekeeping) it.stop()
       await within(SHUTDOWN_MS_MAX, app.close())
       await sweeper.stop()
+      // What was done last should not have to wait for the next start to be sealed.
+      if (reason.status === 0) await seal()
       return reason.status
     } finally {
       await opened.close()
@@ -64,6 +74,28 @@ function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => 
     process.on(signal, () => resolve({ why: signal, status: 0 }))
   }
   return { asked, fault: () => resolve({ why: 'the store cannot be written', status: 1 }) }
+}
+
+/**
+ * Does `work` now and then `ms` after each end of it; a failure is for `work` itself to report, and what comes
+ * up to here is tried again next time.
+ */
+function every(ms: number, work: () => Promise<void>): { readonly stop: () => void } {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  const run = (): void => {
+    const again = (): void => {
+      if (!stopped) timer = setTimeout(run, ms)
+    }
+    work().then(again, again)
+  }
+  run()
+  return {
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
 }
 
 /** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */

@@ -75,6 +75,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
       mayAnywhere: (caller, permission) => caller.permissions.includes(permission),
       replay: async () => null,
       remember: async () => {},
+      record: async () => {},
       ...doorkeeper,
     },
   })

@@ -6,7 +6,6 @@
  */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
-import { hash } from 'node:crypto'
 import type { Caller, Permission, Principal, ReplayScope } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
@@ -22,12 +21,13 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
+import { callerOf, NOBODY } from './caller.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
 import { refuseBadFraming } from './framing.ts'
 import { logRequest } from './log-request.ts'
 import { refusalOfFramework, renderError } from './render-error.ts'
-import { checkContentType, checkHeaders, idempotencyKeyOf, traceIdOf } from './request-headers.ts'
+import { checkContentType, checkHeaders, traceIdOf } from './request-headers.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 /** What the door asks of those who know about access. */
@@ -40,6 +40,8 @@ export interface Doorkeeper {
   replay(caller: Caller): Promise<Answer | null>
   /** Remembers an answer that no commit has remembered yet. */
   remember(caller: Caller, answer: Answer): Promise<void>
+  /** Puts those decisions into the record that no commit has taken along. */
+  record(caller: Caller): Promise<void>
 }
 
 /** What is built here: it listens, answers injected requests, and closes. */
@@ -187,19 +189,39 @@ function addRoute(
       }
       const caller = callerOf(request, replayable ? path : null)
       request.caller = caller
-      if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
-        caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
-        throw new ServiceError('permission_missing', { permission: [permission] })
-      }
-      if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
-        throw new ServiceError('plan_insufficient')
-      }
       const transactionId = request.headers['bt-transaction-id'] as string | undefined
       const asked = { world, caller, params, query, body, transactionId }
-      if (caller.replay === null) return send(reply, await endpoint.handle(asked))
-      return send(reply, await once(caller, caller.replay, () => endpoint.handle(asked)))
+      try {
+        refuseOutright(caller)
+        const answer =
+          caller.replay === null
+            ? await endpoint.handle(asked)
+            : await once(caller, caller.replay, () => endpoint.handle(asked))
+        await recordRest(caller)
+        return send(reply, answer)
+      } catch (error) {
+        // What cannot be recorded is not answered, and asking a second time would only take longer.
+        if (!isStoreUnavailable(error)) await recordRest(caller)
+        throw error
+      }
     },
   })
+
+  /** Nothing leaves before every decision on the way to it is in the record. Decision 0020. */
+  async function recordRest(caller: Caller): Promise<void> {
+    if (caller.recorded < caller.decisions.length) await doorkeeper.record(caller)
+  }
+
+  function refuseOutright(caller: Caller): void {
+    if (permission === 'public') return
+    if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
+      caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
+      throw new ServiceError('permission_missing', { permission: [permission] })
+    }
+    if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
+      throw new ServiceError('plan_insufficient')
+    }
+  }
 
   function enter(request: FastifyRequest, principal: Principal): void {
     request.principal = principal
@@ -217,7 +239,13 @@ function addRoute(
     inFlight.add(scope.id)
     try {
       const first = await doorkeeper.replay(caller)
-      if (first !== null) return first
+      if (first !== null) {
+        if (permission !== 'any-key' && permission !== 'public') {
+          const decision = { permission, containers: [], allowed: true, by: [] }
+          caller.decisions.push({ ...decision, replayed: true })
+        }
+        return first
+      }
       const answer = await work()
       if (!scope.remembered) await doorkeeper.remember(caller, answer)
       return answer
@@ -226,21 +254,6 @@ function addRoute(
     }
   }
 }
-
-/** Who calls a public endpoint: belongs to no tenant, may do nothing. */
-const NOBODY: Caller = Object.freeze({
-  tenantId: '',
-  plan: 'standard',
-  settings: { fingerprintTokens: false, deduplicateTokens: false },
-  applicationId: '',
-  keyId: '',
-  type: 'public',
-  permissions: [],
-  rules: [],
-  traceId: '',
-  decisions: [],
-  replay: null,
-})
 
 /** Gives the request its trace id, and the answer what every answer carries. */
 function label(request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
@@ -251,7 +264,6 @@ function label(request: FastifyRequest, reply: FastifyReply, options: ServerOpti
   if (origin !== undefined) reply.headers(corsHeaders(options.corsOrigins, origin))
 }
 
-/** `path` is the endpoint's, or null where nothing is ever replayed. */
 let turn: Promise<void> | null = null
 
 /**
@@ -267,41 +279,16 @@ function together(clock: World['clock']): Promise<void> {
   return turn
 }
 
-function callerOf(request: FastifyRequest, path: string | null): Caller {
-  const principal = request.principal!
-  return {
-    tenantId: principal.tenantId,
-    plan: principal.plan,
-    settings: principal.settings,
-    applicationId: principal.applicationId,
-    keyId: principal.keyId,
-    type: principal.type,
-    permissions: principal.permissions,
-    rules: principal.rules,
-    traceId: request.traceId,
-    decisions: [],
-    replay: path === null ? null : replayScopeOf(request, path, principal),
-  }
-}
-
-function replayScopeOf(
-  request: FastifyRequest,
-  path: string,
-  principal: Principal,
-): ReplayScope | null {
-  const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
-  if (key === undefined) return null
-  // By what the path means: written with another percent-encoding, it is the same operation.
-  const scope = [principal.applicationId, request.method, path, request.params, key]
-  return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
-}
-
 function readBody(request: FastifyRequest, { body: spec }: Endpoint): Json | undefined {
   if (spec === undefined) return undefined
   const bytes = request.body as Buffer | undefined
   if (bytes !== undefined && bytes.length > 0) return parseStrictJson(bytes)
   if (spec.optional === true) return undefined
   throw new ServiceError('body_missing')
+}
+
+function isStoreUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'store_unavailable'
 }
 
 function isEmpty({ headers }: FastifyRequest): boolean {

@@ -22,7 +22,7 @@ export async function deleteToken(
   for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
     const now = world.clock.now()
     const token = await findLive(world, caller, id, now)
-    authorize(caller, 'token:delete', token.containers)
+    authorize(caller, 'token:delete', token)
     const conflict = await commit(world, caller, [{ kind: 'delete-token', token, now }])
     if (conflict === null) return noContent()
     if (conflict.kind !== 'token-changed') {

@@ -41,8 +41,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
       handle: async ({ world, caller, body, transactionId }) => {
-        const enlisted = await enlist(world, caller, transactionId)
-        return await tokenize(world, enlisted, body!, settings)
+        await enlist(world, caller, transactionId)
+        return await tokenize(world, caller, body!, settings)
       },
     }),
 
@@ -54,8 +54,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
       handle: async ({ world, caller, body, transactionId }) => {
-        const enlisted = await enlist(world, caller, transactionId)
-        return await createToken(world, enlisted, body!, settings)
+        await enlist(world, caller, transactionId)
+        return await createToken(world, caller, body!, settings)
       },
     }),
 
@@ -89,8 +89,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
       handle: async ({ world, caller, params, body, transactionId }) => {
-        const enlisted = await enlist(world, caller, transactionId)
-        return await updateToken(world, enlisted, { id: params['id']!, body: body!, settings })
+        await enlist(world, caller, transactionId)
+        return await updateToken(world, caller, { id: params['id']!, body: body!, settings })
       },
     }),
 
@@ -101,8 +101,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       permission: 'token:delete',
       answers: { 204: { description: 'It is gone.' } },
       handle: async ({ world, caller, params, transactionId }) => {
-        const enlisted = await enlist(world, caller, transactionId)
-        return await deleteToken(world, enlisted, params['id']!)
+        await enlist(world, caller, transactionId)
+        return await deleteToken(world, caller, params['id']!)
       },
     }),
 

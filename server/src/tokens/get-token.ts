@@ -22,13 +22,13 @@ export async function getToken(
 ): Promise<Answer> {
   const now = world.clock.now()
   const token = await findLive(world, caller, id, now)
-  const { transform } = authorize(caller, 'token:read', token.containers)
+  const grant = authorize(caller, 'token:read', token)
   const keys = await world.keyring.open(caller.tenantId)
-  const data = openData(keys, token, now)
+  const data = openData(keys, token, now, grant)
   return ok(
     renderToken(token, {
       tenantId: caller.tenantId,
-      data: shownData(token, data, transform, { random: world.random }),
+      data: shownData(token, data, grant.transform, { random: world.random }),
       mask: maskOf(token),
       privacy: privacyShown,
       deduplicated: false,

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { stillWorld } from '../../test/kit/still-world.ts'
 import { TransparentKeyring } from '../../test/kit/transparent-keyring.ts'
+import type { Grant } from '../access/authorize.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import type { TenantKeys } from '../world/keyring.ts'
@@ -12,6 +13,8 @@ import { openData, sealData } from './sealing.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const CARD = { number: '4242424242424242', expiration_month: 12, cvc: '123', name: 'Ada' }
+
+const GRANT: Grant = { transform: 'reveal', serial: 'serial-1' }
 
 async function openKeys(): Promise<TenantKeys> {
   const wrapped = await new TransparentKeyring(async () => []).create('tenant-a', 0)
@@ -27,7 +30,7 @@ function tokenOf(
   const draft = parseDraft(request, NOW, (member) => member)
   const sealed = sealData(keys, draft, 'id-1', NOW)
   const { containers } = draft.options
-  const place = { id: 'id-1', type: draft.type.name, containers }
+  const place = { id: 'id-1', serial: 'serial-1', type: draft.type.name, containers }
   return { ...place, ...sealed, ...change } as StoredToken
 }
 
@@ -39,7 +42,7 @@ describe('sealData() and openData()', () => {
         if (value === null) return
         const data = JSON.parse(JSON.stringify(value)) as Json
         const token = tokenOf(keys, { type: 'token', data })
-        assert.deepEqual(openData(keys, token, NOW).reveal(), data)
+        assert.deepEqual(openData(keys, token, NOW, GRANT).reveal(), data)
         assert.equal(token.cvc, null)
       }),
     )
@@ -67,7 +70,7 @@ describe('sealData() and openData()', () => {
       const token = tokenOf(keys, { type: 'card', data: CARD })
       const { cvc, ...rest } = CARD
       assert.deepEqual(
-        openData(keys, token, NOW + afterMs).reveal(),
+        openData(keys, token, NOW + afterMs, GRANT).reveal(),
         kept ? { ...rest, cvc } : rest,
       )
     })
@@ -78,9 +81,9 @@ describe('sealData() and openData()', () => {
     const { cvc: _cvc, ...rest } = CARD
     const without = tokenOf(keys, { type: 'card', data: rest })
     assert.equal(without.cvc, null)
-    assert.deepEqual(openData(keys, without, NOW).reveal(), rest)
+    assert.deepEqual(openData(keys, without, NOW, GRANT).reveal(), rest)
     const swept = tokenOf(keys, { type: 'card', data: CARD }, { cvc: null })
-    assert.deepEqual(openData(keys, swept, NOW).reveal(), rest)
+    assert.deepEqual(openData(keys, swept, NOW, GRANT).reveal(), rest)
   })
 
   test('leave a member named cvc alone in data of other types', async () => {
@@ -88,7 +91,7 @@ describe('sealData() and openData()', () => {
     const data = { cvc: '123' }
     const token = tokenOf(keys, { type: 'token', data })
     assert.equal(token.cvc, null)
-    assert.deepEqual(openData(keys, token, NOW + CVC_LIFETIME_MS).reveal(), data)
+    assert.deepEqual(openData(keys, token, NOW + CVC_LIFETIME_MS, GRANT).reveal(), data)
   })
 
   const moves: [name: string, change: Partial<StoredToken>][] = [
@@ -101,7 +104,7 @@ describe('sealData() and openData()', () => {
     test(`refuse an envelope that was moved ${name}`, async () => {
       const keys = await openKeys()
       const token = tokenOf(keys, { type: 'card', data: CARD }, change)
-      assert.throws(() => openData(keys, token, NOW))
+      assert.throws(() => openData(keys, token, NOW, GRANT))
     })
   }
 
@@ -110,14 +113,26 @@ describe('sealData() and openData()', () => {
     const draft = parseDraft({ type: 'card', data: CARD }, NOW, (member) => member)
     const token = tokenOf(keys, { type: 'card', data: CARD })
     const { cvc } = sealData(keys, draft, 'id-2', NOW)
-    assert.throws(() => openData(keys, { ...token, cvc }, NOW))
-    assert.throws(() => openData(keys, { ...token, data: token.cvc!.envelope }, NOW))
+    assert.throws(() => openData(keys, { ...token, cvc }, NOW, GRANT))
+    assert.throws(() => openData(keys, { ...token, data: token.cvc!.envelope }, NOW, GRANT))
   })
+
+  const elsewhere: [name: string, serial: string | undefined][] = [
+    ['of another token', 'serial-2'],
+    ['that is about no token', undefined],
+  ]
+  for (const [name, serial] of elsewhere) {
+    test(`open nothing with a grant ${name}`, async () => {
+      const keys = await openKeys()
+      const token = tokenOf(keys, { type: 'card', data: CARD })
+      assert.throws(() => openData(keys, token, NOW, { ...GRANT, serial }), /nobody was asked/)
+    })
+  }
 
   test('hand back what reads as nothing until it is asked for', async () => {
     const keys = await stillWorld().keyring.open('tenant-a')
     const token = tokenOf(keys, { type: 'card', data: CARD })
-    const data = openData(keys, token, NOW)
+    const data = openData(keys, token, NOW, GRANT)
     assert.equal(String(data) + JSON.stringify({ data }), '[sensitive]{"data":"[sensitive]"}')
   })
 })

@@ -4,6 +4,7 @@
  * A short-lived member of the data (a card's security code) has an envelope of its own, so that it can
  * be destroyed alone when its hour is over.
  */
+import type { Grant } from '../access/authorize.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -43,8 +44,22 @@ export function withoutShortLived(draft: Draft): Draft {
   return { ...draft, data: new Sensitive<Json>(rest) }
 }
 
-/** Opens a token; a short-lived member that is past its hour is absent. Throws if it was tampered with. */
-export function openData(keys: TenantKeys, token: StoredToken, now: number): Sensitive<Json> {
+/**
+ * Opens a token that `grant` was given for; a short-lived member that is past its hour is absent.
+ *
+ * A grant for this very token has its decision with it, and no decision stays out of the record: whatever is
+ * opened here is recorded before anybody sees it. Throws if the token was tampered with, or the grant is for
+ * something else.
+ */
+export function openData(
+  keys: TenantKeys,
+  token: StoredToken,
+  now: number,
+  grant: Grant,
+): Sensitive<Json> {
+  if (grant.serial !== token.serial) {
+    throw new Error('Cannot open a token: nobody was asked about it; hand it to authorize()')
+  }
   const place = placeOf(token.id, 'data', token.type, token.containers)
   const data = JSON.parse(keys.open(place, token.data).reveal()) as Json
   const member = findTokenType(token.type)?.shortLived

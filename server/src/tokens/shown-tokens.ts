@@ -2,7 +2,7 @@
  * Tokens on their way to a reader: opened, and shown as far as each may be seen.
  */
 import { authorize } from '../access/authorize.ts'
-import type { Caller, Permission, Transform } from '../base/access.ts'
+import type { Caller, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
   EXPRESSION_WORK_CHARS_MAX,
@@ -28,8 +28,7 @@ export interface ShownToken {
 }
 
 /**
- * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is,
- * once for each distinct list of containers.
+ * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is.
  *
  * Throws `permission_missing`, and `answer_too_large` before anything is opened.
  */
@@ -49,7 +48,7 @@ export async function showTokens(
     readonly privacyShown: boolean
   },
 ): Promise<ShownToken[]> {
-  const transforms = transformsOf(caller, permission, tokens)
+  const grants = tokens.map((it) => authorize(caller, permission, it))
   let bytes = 0
   for (const it of tokens) bytes += it.data.length
   if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')
@@ -57,7 +56,8 @@ export async function showTokens(
   const shown: ShownToken[] = []
   await inSlices(world.clock, tokens.length, (index) => {
     const token = tokens[index]!
-    const data = shownData(token, openData(keys, token, now), transforms[index]!, means)
+    const grant = grants[index]!
+    const data = shownData(token, openData(keys, token, now, grant), grant.transform, means)
     const wire = renderToken(token, {
       tenantId: caller.tenantId,
       data,
@@ -74,18 +74,4 @@ export async function showTokens(
 export function readingMeans(random: Random, tokens: number): Means {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
-}
-
-function transformsOf(
-  caller: Caller,
-  permission: Permission,
-  tokens: readonly StoredToken[],
-): Transform[] {
-  const known = new Map<string, Transform>()
-  return tokens.map(({ containers }) => {
-    const name = containers.join(' ')
-    const transform = known.get(name) ?? authorize(caller, permission, containers).transform
-    known.set(name, transform)
-    return transform
-  })
 }

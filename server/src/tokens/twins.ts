@@ -96,9 +96,9 @@ function viewTwin(
   token: StoredToken,
   { now, means }: { readonly now: number; readonly means: Means },
 ): TwinView | null {
-  const grant = ask(caller, 'token:read', token.containers)
+  const grant = ask(caller, 'token:read', token)
   if (grant === null) return null
-  const data = openData(keys, token, now)
+  const data = openData(keys, token, now, grant)
   const { transform } = grant
   return {
     data: shownData(token, data, transform, means),

@@ -57,14 +57,14 @@ async function updateOnce(
 ): Promise<Answer | null> {
   const now = world.clock.now()
   const before = await findLive(world, caller, id, now)
-  authorize(caller, 'token:update', before.containers)
+  const grant = authorize(caller, 'token:update', before)
   const patch = parsePatch(body)
   const keys = await world.keyring.open(caller.tenantId)
-  const request = patchedRequest(before, openData(keys, before, now), patch)
+  const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
   // Where it was and where it is going: being moved never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
-  const { transform } = authorize(caller, 'token:update', containers)
+  const { transform } = authorize(caller, 'token:update', { serial: before.serial, containers })
 
   const means = meansFor(world.random, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })

@@ -16,7 +16,12 @@ export async function endTransaction(
 ): Promise<Answer> {
   const now = world.clock.now()
   const answer: Answer = { status: 200 }
-  const conflict = await commit(world, caller, [{ kind: 'end-transaction', id, as, now }], answer)
+  const changes = [
+    { kind: 'end-transaction', id, as, now },
+    // What was done in it was not done before, and is not done at all when it is rolled back.
+    { kind: as === 'committed' ? 'append-parked-record' : 'drop-parked-record', transactionId: id },
+  ] as const
+  const conflict = await commit(world, caller, changes, answer)
   if (conflict === null) return answer
   throw (
     (await transactionRefusal(world, caller, id)) ??

@@ -260,6 +260,34 @@ export function keyringContract(
       assert.throws(() => keys.index(new Sensitive('\ud800')))
     })
 
+    test('attest() is a proof of its statement, for whoever has the keys later', async () => {
+      const { keys, later, foreign } = await setUp()
+      await fc.assert(
+        fc.asyncProperty(fc.array(text), fc.array(text), async (said, other) => {
+          const proof = keys.attest(said)
+          assert.ok(later.attests(said, proof))
+          assert.equal(keys.attests(other, proof), JSON.stringify(said) === JSON.stringify(other))
+          assert.ok(!foreign.attests(said, proof))
+          assert.ok(!foreign.attests(said, foreign.attest([...said, ''])))
+        }),
+      )
+    })
+
+    test('attests() takes no proof with a bit altered, cut short or added to', async () => {
+      const { keys } = await setUp()
+      const proof = keys.attest(['record', 'a', 'bc'])
+      assert.ok(!keys.attests(['record', 'ab', 'c'], proof))
+      for (let bit = 0; bit < proof.length * 8; bit++) {
+        const altered = Uint8Array.from(proof)
+        altered[bit >> 3]! ^= 1 << (bit & 7)
+        assert.ok(!keys.attests(['record', 'a', 'bc'], altered), `bit ${bit}`)
+      }
+      for (const it of [proof.slice(1), proof.slice(0, -1), new Uint8Array()]) {
+        assert.ok(!keys.attests(['record', 'a', 'bc'], it))
+      }
+      assert.ok(!keys.attests(['record', 'a', 'bc'], Buffer.concat([proof, Uint8Array.of(0)])))
+    })
+
     /** Two tenants' keys, and those of the first as a process that starts later has them. */
     async function setUp() {
       const store = new Map<string, WrappedTenantKey[]>()

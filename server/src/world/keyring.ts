@@ -30,6 +30,16 @@ export interface TenantKeys {
 
   /** Returns 32 bytes, equal for equal values, by which a token can be found again. */
   index(value: Sensitive<string>): Uint8Array
+
+  /**
+   * Returns a proof that the tenant's keys said `statement`, a list of texts that are no secret.
+   *
+   * Nobody without the keys can make one, nor make one of another.
+   */
+  attest(statement: readonly string[]): Uint8Array
+
+  /** Whether `proof` is one of exactly this statement, under whatever version of the keys. */
+  attests(statement: readonly string[], proof: Uint8Array): boolean
 }
 
 /** Where an envelope belongs. Moved anywhere else it does not open. */

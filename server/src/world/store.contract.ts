@@ -4,6 +4,7 @@ import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
+import { recordContract } from './store-record.contract.ts'
 import { sweepContract } from './store-sweep.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
 import { tokenChangeContract } from './store-token-changes.contract.ts'
@@ -22,4 +23,5 @@ export function storeContract(name: string, open: Open): void {
   tokenChangeContract(name, open)
   transactionContract(name, open)
   sweepContract(name, open)
+  recordContract(name, open)
 }

@@ -7,6 +7,7 @@ import type {
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { WrappedTenantKey } from './keyring.ts'
+import type { RecordEntry, RecordPoint, RecordSeal, StoredRecordRow } from './record.ts'
 import type { TokenQuery, TokenStretch } from './token-query.ts'
 
 /**
@@ -23,14 +24,16 @@ export interface Store {
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
+  readonly record: RecordReader
 
   /**
    * Makes all of `changes`, in order, or none of them.
    *
    * When it resolves with `null` they are on disk: they survive a kill and a power cut, and every read
    * that begins afterwards sees them. A conflict means nothing was changed. Rejection means *unknown*:
-   * whole or absent, nobody can say which. Writes in flight share commits, so a commit costs little in
-   * a crowd; a long list of tokens never holds up other commits for long.
+   * whole or absent, nobody can say which; whoever waits is told so when the disk has not answered for
+   * COMMIT_WAIT_MS_MAX. Writes in flight share commits, so a commit costs little in a crowd; a long list of
+   * tokens never holds up other commits for long.
    */
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null>
 
@@ -53,6 +56,8 @@ export interface TenantReader {
   find(tenantId: string): Promise<StoredTenant | null>
   /** Names are unique over all tenants; used on set-up only. */
   findByName(name: string): Promise<StoredTenant | null>
+  /** Of every tenant; for commands that the operator runs. */
+  ids(): Promise<string[]>
   /** How many tenants there are; used on set-up only. */
   count(): Promise<number>
   /** The root key this store was set up with; null before the first tenant. */
@@ -110,6 +115,28 @@ export interface AnswerReader {
   find(tenantId: string, id: string, now: number): Promise<StoredAnswer | null>
 }
 
+/**
+ * The record of who did what: entries in the order in which their commits were made, numbered without gaps
+ * and chained by their hashes, in each tenant for itself.
+ */
+export interface RecordReader {
+  /** Where the tenant's record begins and ends; null when the tenant has none. */
+  state(tenantId: string): Promise<RecordState | null>
+  /** Up to `limit` entries numbered above `after`, lowest first. */
+  rowsAfter(tenantId: string, after: number, limit: number): Promise<StoredRecordRow[]>
+  /** Up to `limit` entries numbered below `before`, highest first. */
+  rowsBefore(tenantId: string, before: number, limit: number): Promise<StoredRecordRow[]>
+  /** Every tenant with a record; with `unsealed`, those with entries after their seal. For housekeeping. */
+  tenantIds(which: 'all' | 'unsealed'): Promise<string[]>
+}
+
+export interface RecordState {
+  /** The last entry that was removed for its age. */
+  readonly removed: RecordPoint
+  readonly last: RecordPoint
+  readonly seal: RecordSeal | null
+}
+
 /** One thing to change. The order of a commit's changes is kept. */
 export type Change =
   | { readonly kind: 'install'; readonly rootKey: RootKeyCheck }
@@ -161,6 +188,21 @@ export type Change =
       readonly as: Exclude<TransactionState, 'open'>
       readonly now: number
     }
+  /** Numbered, chained and durable with the rest of the commit, or not there at all. */
+  | { readonly kind: 'append-record'; readonly entries: readonly RecordEntry[] }
+  /** Keeps entries for a transaction, outside the record, after those it has. */
+  | {
+      readonly kind: 'park-record'
+      readonly transactionId: string
+      readonly entries: readonly RecordEntry[]
+    }
+  /** Appends what is kept for a transaction, in order, and keeps it no more; there may be nothing. */
+  | { readonly kind: 'append-parked-record'; readonly transactionId: string }
+  /** Forgets what is kept for a transaction; there may be nothing. */
+  | { readonly kind: 'drop-parked-record'; readonly transactionId: string }
+  /** Removes entries from the oldest to `removed`, which is one of them. */
+  | { readonly kind: 'trim-record'; readonly removed: RecordPoint }
+  | { readonly kind: 'seal-record'; readonly seal: RecordSeal }
 
 /** Why a commit changed nothing. */
 export type Conflict =

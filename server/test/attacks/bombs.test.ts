@@ -61,7 +61,9 @@ describe('a public key cannot', () => {
     const ids = Array.from({ length: 12 }, (_, n) => `taken ${n}`)
     const taken = await post(ids.map((id) => ({ type: 'token', data: id, id })))
     assert.equal(taken.status, 200)
-    const before = vault.world.committed.length
+    const tried = (): number =>
+      vault.world.committed.filter((it) => it.kind === 'insert-tokens').length
+    const before = tried()
     const aliases = ids.map((id) => ({ type: 'token', data: id, id: '{{ data }}' }))
     const fresh = Array.from({ length: 200 }, (_, n) => ({
       type: 'token',
@@ -72,7 +74,7 @@ describe('a public key cannot', () => {
     assert.equal(reply.status, 200, reply.text)
     const given = (JSON.parse(reply.text) as JsonObject[]).map((it) => it['id'] as string)
     assert.equal(new Set([...ids, ...given]).size, ids.length + given.length, 'no id is used twice')
-    const attempts = vault.world.committed.length - before
+    const attempts = tried() - before
     assert.ok(attempts <= 11, `${attempts} attempts`)
   })
 

@@ -201,6 +201,7 @@ describe('data cannot be read from', () => {
           answers: world.store.answers,
           transactions: world.store.transactions,
           sweep: (now) => world.store.sweep(now),
+          record: world.store.record,
           check: () => world.store.check(),
           close: () => world.store.close(),
           commit: async (tenantId, changes) =>

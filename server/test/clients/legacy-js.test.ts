@@ -101,6 +101,35 @@ for (const [name, open] of [
       assert.deepEqual(await management.applications.retrieve(id), updated)
     })
 
+    test('logs.list() shows what happened, page after page', async () => {
+      const made = await masked.tokens.create({ type: 'token', data: 'for the record' })
+      await revealing.tokens.retrieve(made.id)
+      const query = { entityType: 'token', entityId: made.id, startDate: '2020-01-01T00:00:00Z' }
+      const { data, pagination } = await management.logs.list(query)
+      assert.equal(pagination.totalItems, 2)
+      assert.deepEqual(
+        data.map(({ operation, message, entityType, entityId, actorType, tenantId }) => {
+          return { operation, message, entityType, entityId, actorType, tenantId }
+        }),
+        ['read', 'create'].map((operation) => ({
+          operation,
+          message: operation === 'read' ? 'Token read: data shown' : 'Token created',
+          entityType: 'token',
+          entityId: made.id,
+          actorType: 'application',
+          tenantId: made.tenantId,
+        })),
+      )
+      assert.equal(data[1]!.actorId, made.createdBy)
+      let pages = 0
+      for (let page = 1; ; page++, pages++) {
+        const turned = await management.logs.list({ page, size: 1, ...query })
+        if (turned.data.length === 0) break
+        assert.deepEqual(turned.data[0], data[page - 1])
+      }
+      assert.equal(pages, 2)
+    })
+
     test('applications.list() turns pages and filters by id', async () => {
       const made: string[] = []
       for (const name of ['one', 'two', 'three']) {

@@ -153,6 +153,8 @@ function sealing(world: World, look: (plaintext: string) => void): World {
     open: (place, envelope) => keys.open(place, envelope),
     fingerprint: (scope, value) => keys.fingerprint(scope, value),
     index: (value) => keys.index(value),
+    attest: (statement) => keys.attest(statement),
+    attests: (statement, proof) => keys.attests(statement, proof),
   }))
 }
 
@@ -163,6 +165,8 @@ function opening(world: World, change: (plaintext: string) => string): World {
     open: (place, envelope) => new Sensitive(change(keys.open(place, envelope).reveal())),
     fingerprint: (scope, value) => keys.fingerprint(scope, value),
     index: (value) => keys.index(value),
+    attest: (statement) => keys.attest(statement),
+    attests: (statement, proof) => keys.attests(statement, proof),
   }))
 }
 

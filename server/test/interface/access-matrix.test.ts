@@ -128,6 +128,9 @@ const ROWS: Record<string, Row> = {
   },
   'GET /permissions': { permission: 'any-key', success: 200 },
 
+  'GET /logs': { permission: 'log:read', success: 200 },
+  'GET /logs/entity-types': { permission: 'log:read', success: 200 },
+
   'GET /health/live': { permission: 'public', success: 200 },
   'GET /health/ready': { permission: 'public', success: 200 },
   'GET /openapi.json': { permission: 'public', success: 200 },

@@ -1,7 +1,7 @@
 /**
  * A probe for tests, told by its own address what to do: `?point=staged&at=3&do=kill` kills the process
- * when the write path comes to that point for the third time; a number fails there instead, as SQLite
- * does with that result code.
+ * when the write path comes to that point for the third time; `stall` holds it up there for half a second;
+ * a number fails there, as SQLite does with that result code.
  */
 import type { ProbePoint } from '../../src/adapters/sqlite/run-batch.ts'
 
@@ -12,5 +12,9 @@ let left = Number(searchParams.get('at'))
 export default function probe(point: ProbePoint): void {
   if (point !== searchParams.get('point') || --left !== 0) return
   if (action === 'kill') process.kill(process.pid, 'SIGKILL')
+  if (action === 'stall') {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    return
+  }
   throw Object.assign(new Error('injected'), { errcode: Number(action) })
 }

@@ -24,8 +24,8 @@ export async function openStore(t: TestContext, options: SqliteOptions): Promise
   return store
 }
 
-/** Returns the address of a probe that kills or fails at a point; see sqlite-fault.probe.ts. */
-export function faultAt(point: ProbePoint, at: number, action: 'kill' | number): URL {
+/** Returns the address of a probe that kills, stalls or fails at a point; see sqlite-fault.probe.ts. */
+export function faultAt(point: ProbePoint, at: number, action: 'kill' | 'stall' | number): URL {
   return new URL(`./sqlite-fault.probe.ts?point=${point}&at=${at}&do=${action}`, import.meta.url)
 }
 

@@ -131,6 +131,7 @@ function settled(store: Store, settings: Partial<TenantSettings> = {}): Store {
     answers: store.answers,
     transactions: store.transactions,
     sweep: (now) => store.sweep(now),
+    record: store.record,
     applications: {
       ...store.applications,
       findByKeyHash: async (hash) => {

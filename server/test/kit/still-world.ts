@@ -53,6 +53,7 @@ export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>
     rules: [],
     traceId: 'trace',
     decisions: [],
+    recorded: 0,
     replay: null,
     ...principal,
   }
@@ -77,6 +78,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     answers: store.answers,
     transactions: store.transactions,
     sweep: (now) => store.sweep(now),
+    record: store.record,
     check: () => store.check(),
     close: () => store.close(),
     async commit(tenantId, changes) {
@@ -139,7 +141,13 @@ function thinKeys(tenantId: string): TenantKeys {
     open: (place, envelope) => new Sensitive(thinOpen(label(place), envelope).toString()),
     fingerprint: (scope, value) => hash('sha256', `${tenantId} ${scope} ${value.reveal()}`, 'hex'),
     index: (value) => hash('sha256', `${tenantId} ${value.reveal()}`, 'buffer'),
+    attest: (statement) => thinProof(tenantId, statement),
+    attests: (statement, proof) => thinProof(tenantId, statement).equals(proof),
   }
+}
+
+function thinProof(tenantId: string, statement: readonly string[]): Buffer {
+  return hash('sha256', JSON.stringify(['attest', tenantId, ...statement]), 'buffer')
 }
 
 function thinSeal(label: string, plaintext: Uint8Array): Buffer {

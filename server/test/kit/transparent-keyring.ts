@@ -101,6 +101,17 @@ class TransparentTenantKeys implements TenantKeys {
     return sha256(JSON.stringify(['idx', this.#tenantId, told(value)]))
   }
 
+  attest(statement: readonly string[]): Uint8Array {
+    if (!statement.every((it) => it.isWellFormed())) {
+      throw new Error('Cannot attest: a text of the statement is ill-formed')
+    }
+    return sha256(JSON.stringify(['attest', this.#tenantId, ...statement]))
+  }
+
+  attests(statement: readonly string[], proof: Uint8Array): boolean {
+    return sha256(JSON.stringify(['attest', this.#tenantId, ...statement])).equals(proof)
+  }
+
   #written({ id, part, type, containers }: Place): readonly unknown[] {
     if (!id.isWellFormed()) throw new Error('Cannot write a place: its id is ill-formed')
     return [this.#tenantId, id, part, type, containers]

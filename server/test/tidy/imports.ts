@@ -12,6 +12,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   expressions: ['base', 'world'],
   http: ['base', 'world'],
   access: ['base', 'world', 'http'],
+  record: ['base', 'world', 'http', 'access'],
   tokens: ['base', 'world', 'http', 'expressions', 'access'],
   transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
@@ -27,7 +28,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/system': ['base', 'world'],
 
   config: ['base', 'world'],
-  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'],
+  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
+    'record',
+  ),
   app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     'routes',
     'config',

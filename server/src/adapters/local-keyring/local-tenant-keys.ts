@@ -1,10 +1,10 @@
-import { createHmac, type KeyObject } from 'node:crypto'
+import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
 import type { Place, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
 import type { Random } from '../../world/random.ts'
 import { base58Of } from './base58.ts'
 import { DataKey, keyVersionOf } from './data-key.ts'
-import { assertWellFormed, frame } from './frame.ts'
+import { assertWellFormed, frame, NUMBER_BYTES } from './frame.ts'
 
 /** An unwrapped tenant key; its bytes are out of reach of JavaScript. */
 export interface TenantKey {
@@ -25,6 +25,8 @@ export class LocalTenantKeys implements TenantKeys {
   readonly #newest: DataKey
   readonly #fingerprintKey: KeyObject
   readonly #indexKey: KeyObject
+  /** Every version of the `idx` key. */
+  readonly #indexKeys: readonly TenantKey[]
   readonly #onVersionUnknown: (keys: LocalTenantKeys) => void
   readonly #scopes = new Map<string, Buffer>()
 
@@ -43,6 +45,7 @@ export class LocalTenantKeys implements TenantKeys {
     this.#newest = this.#dataKeys.get(newestOf(keys, 'enc').version)!
     this.#fingerprintKey = newestOf(keys, 'fp').key
     this.#indexKey = newestOf(keys, 'idx').key
+    this.#indexKeys = keys.filter((it) => it.purpose === 'idx')
     this.#onVersionUnknown = onVersionUnknown
   }
 
@@ -65,6 +68,19 @@ export class LocalTenantKeys implements TenantKeys {
 
   index(value: Sensitive<string>): Uint8Array {
     return digest(this.#indexKey, INDEX_FRAME, value)
+  }
+
+  /** The form: version of the `idx` key (4 bytes, big-endian), HMAC-SHA-256 over the frame. Decision 0020. */
+  attest(statement: readonly string[]): Uint8Array {
+    const { key, version } = newestOf(this.#indexKeys, 'idx')
+    return proofOf(key, version, statement)
+  }
+
+  attests(statement: readonly string[], proof: Uint8Array): boolean {
+    if (proof.length !== PROOF_BYTES) return false
+    const version = Buffer.from(proof).readUInt32BE(0)
+    const made = this.#indexKeys.find((it) => it.version === version)
+    return made !== undefined && timingSafeEqual(proofOf(made.key, version, statement), proof)
   }
 
   #scopeFrame(scope: string): Buffer {
@@ -94,5 +110,13 @@ function digest(key: KeyObject, before: Uint8Array, value: Sensitive<string>): B
   return createHmac('sha256', key).update(before).update(text, 'utf8').digest()
 }
 
+function proofOf(key: KeyObject, version: number, statement: readonly string[]): Buffer {
+  const head = Buffer.alloc(NUMBER_BYTES)
+  head.writeUInt32BE(version)
+  const framed = frame(['symbolon statement', '1', ...statement])
+  return Buffer.concat([head, createHmac('sha256', key).update(framed).digest()])
+}
+
+const PROOF_BYTES = NUMBER_BYTES + 32
 const INDEX_FRAME = frame(['symbolon index', '1'])
 const SCOPES_MAX = 64

@@ -5,6 +5,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  RecordReader,
   RootKeyCheck,
   Store,
   StoredAnswer,
@@ -15,6 +16,7 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
@@ -32,12 +34,14 @@ export class MemoryStore implements Store {
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
+  readonly #record = new MemoryRecord(this.#undo)
   #rootKey: RootKeyCheck | null = null
   #closed = false
 
   readonly tenants: TenantReader = {
     find: async (tenantId) => copyOf(this.#tenants.find(tenantId, tenantId)),
     findByName: async (name) => copyOf(this.#tenantNamed(name)),
+    ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#rootKey),
     keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
@@ -85,6 +89,8 @@ export class MemoryStore implements Store {
     },
   }
 
+  readonly record: RecordReader = this.#record.reader
+
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
     this.#undo.length = 0
@@ -105,6 +111,9 @@ export class MemoryStore implements Store {
 
   async sweep(now: number): Promise<boolean> {
     this.#tokens.sweep(now)
+    this.#record.keepParked(
+      (tenantId, id) => this.#tokens.findTransaction(tenantId, id)?.state === 'open',
+    )
     this.#undo.length = 0
     return false
   }
@@ -210,6 +219,29 @@ export class MemoryStore implements Store {
 
       case 'end-transaction':
         return this.#tokens.end(tenantId, change)
+      case 'append-record':
+        this.#record.append(tenantId, change.entries)
+        return null
+
+      case 'park-record':
+        this.#record.park(tenantId, change.transactionId, change.entries)
+        return null
+
+      case 'append-parked-record':
+        this.#record.appendParked(tenantId, change.transactionId)
+        return null
+
+      case 'drop-parked-record':
+        this.#record.dropParked(tenantId, change.transactionId)
+        return null
+
+      case 'trim-record':
+        this.#record.trim(tenantId, change.removed)
+        return null
+
+      case 'seal-record':
+        this.#record.seal(tenantId, change.seal)
+        return null
 
       default:
         throw new TypeError('Cannot commit: a change is of no known kind', {

@@ -1,4 +1,4 @@
-import { writeUuid } from './ids.ts'
+import { writeUuid } from '../../base/uuid-bytes.ts'
 import { STATEMENTS } from './statements.ts'
 
 /**

@@ -1,8 +1,10 @@
 import { isUuid } from '../../base/id.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
+import { encodeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
+import { packSeal } from './record-reader.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -134,6 +136,42 @@ export function packChange(
     case 'end-transaction':
       packEnd(packer, tenantId, change)
       return
+    case 'append-record':
+      for (const entry of change.entries) {
+        packer.step(STATEMENT.appendRecord, [tenantId, eventsOf(entry), encodeEntry(entry)])
+      }
+      return
+
+    case 'park-record': {
+      const { transactionId, entries } = change
+      for (const entry of entries) {
+        const values = [tenantId, transactionId, eventsOf(entry), encodeEntry(entry)]
+        packer.step(STATEMENT.parkRecord, values)
+      }
+      return
+    }
+
+    case 'append-parked-record':
+      packer.step(STATEMENT.takeParkedRecord, [tenantId, change.transactionId])
+      packer.step(STATEMENT.dropParkedRecord, [tenantId, change.transactionId])
+      return
+
+    case 'drop-parked-record':
+      packer.step(STATEMENT.dropParkedRecord, [tenantId, change.transactionId])
+      return
+
+    case 'trim-record': {
+      const { number, listed, hash } = change.removed
+      packer.step(STATEMENT.trimRecord, [tenantId, number])
+      packer.step(STATEMENT.moveRecordBegin, [tenantId, number, listed, hash])
+      return
+    }
+
+    case 'seal-record': {
+      const { seal } = change
+      packer.step(STATEMENT.sealRecord, [tenantId, seal.last.number, packSeal(seal)])
+      return
+    }
 
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {

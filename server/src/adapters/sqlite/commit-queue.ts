@@ -16,6 +16,8 @@ export interface QueueOptions extends WriterData {
   readonly uuidNames: boolean
   /** Whether there has ever been a transaction. */
   readonly transactions: boolean
+  /** How long the writer may take for a batch before nobody waits for it any more. */
+  readonly commitWaitMs: number
   /** Called once, when writing has stopped for good. */
   readonly onFault: (reason: Error) => void
 }
@@ -67,6 +69,7 @@ export class CommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
+  readonly #commitWaitMs: number
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
@@ -79,6 +82,9 @@ export class CommitQueue {
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
   #crowd = 0
   #patience: NodeJS.Timeout | null = null
+  #deadline: NodeJS.Timeout | null = null
+  /** Whether the batch under way is so late that nobody waits for it any more, nor for anything after it. */
+  #late = false
   #fault: Error | null = null
   #gone = false
   #closing: PromiseWithResolvers<void> | null = null
@@ -97,6 +103,7 @@ export class CommitQueue {
 
   private constructor(worker: Worker, options: QueueOptions) {
     this.#worker = worker
+    this.#commitWaitMs = options.commitWaitMs
     this.#onFault = options.onFault
     this.#nextUnit = options.firstUnit
     this.#uuidNames = options.uuidNames
@@ -178,6 +185,7 @@ export class CommitQueue {
     const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
     try {
       if (this.#fault !== null) throw this.#fault
+      if (this.#late) throw new Error('Cannot commit: the disk does not answer')
       if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
       submit({ tokens: [], resolve, reject })
       if (this.#patience !== null && this.#gathered()) this.#flushNow()
@@ -245,6 +253,22 @@ export class CommitQueue {
     this.#sent = { commits, list }
     const buffer = packer.finish()
     this.#post(buffer, [buffer])
+    this.#deadline = setTimeout(() => this.#tooLate(), this.#commitWaitMs)
+  }
+
+  /**
+   * Tells everybody who waits that the disk does not answer.
+   *
+   * What has not left yet never will. The batch under way may still be written, and a long list that was begun
+   * goes on to its end: for those who asked, the outcome is unknown.
+   */
+  #tooLate(): void {
+    this.#late = true
+    const reason = new Error(`The disk has not answered for ${this.#commitWaitMs} ms`)
+    const lists = [...optional(this.#sent?.list ?? null), ...this.#lists]
+    for (const it of [...(this.#sent?.commits ?? []), ...lists]) it.reject(reason)
+    for (const { commits } of this.#batches) for (const it of commits) it.reject(reason)
+    this.#batches = [this.#emptyBatch()]
   }
 
   #post(request: WriterRequest, transfer: ArrayBuffer[]): void {
@@ -255,6 +279,8 @@ export class CommitQueue {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null
+    this.#late = false
+    if (this.#deadline !== null) clearTimeout(this.#deadline)
     this.#crowd = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
@@ -287,6 +313,7 @@ export class CommitQueue {
   #stop(reason: Error): void {
     if (this.#fault !== null) return
     this.#fault = reason
+    if (this.#deadline !== null) clearTimeout(this.#deadline)
     const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
     if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))
     for (const it of waiting) it.reject(reason)

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Change } from '../../world/store.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import {
   TENANT,
@@ -118,12 +122,70 @@ test('short commits overtake a long list', async (t) => {
   assert.deepEqual(order, [...Array<string>(10).fill('short'), 'long'])
 })
 
+test('a disk that does not answer keeps nobody waiting, and is used again when it does', async (t) => {
+  const probe = faultAt('committing', 1, 'stall')
+  const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs: 100 })
+  const begun = performance.now()
+  const first = store.commit(TENANT, [insertNumbered(0, 1)])
+  const list = store.commit(TENANT, [insertNumbered(1000, 1300)])
+  await nextTurn()
+  const queued = store.commit(TENANT, [insertNumbered(1, 2)])
+  const outcomes = await Promise.allSettled([first, list, queued])
+  assert.deepEqual(
+    outcomes.map((it) => it.status),
+    ['rejected', 'rejected', 'rejected'],
+  )
+  await assert.rejects(store.commit(TENANT, [insertNumbered(2, 3)]), /does not answer/)
+  const waitedMs = performance.now() - begun
+  assert.ok(waitedMs < 400, `it took ${waitedMs} ms`)
+  while ((await Promise.allSettled([store.check()]))[0].status === 'rejected') await nextTurn()
+  await store.commit(TENANT, [insertNumbered(3, 4)])
+  const ids = (await store.tokens.find(TENANT, idsNumbered(0, 4))).map((it) => it.id)
+  // The one that had left was written after all: nobody could know.
+  assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(3, 4)])
+})
+
+test('when the record cannot be written nothing of the batch is, and later the store goes on', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await store.commit(TENANT, [insertNumbered(0, 1), recorded()])
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { timeout: 5_000 })
+  db.exec("CREATE TRIGGER shut BEFORE INSERT ON record BEGIN SELECT raise(ABORT, 'shut'); END")
+  await assert.rejects(store.commit(TENANT, [insertNumbered(1, 2), recorded()]), /record cannot/)
+  await assert.rejects(store.commit(TENANT, [recorded()]), /record cannot/)
+  db.exec('DROP TRIGGER shut')
+  db.close()
+  await store.commit(TENANT, [insertNumbered(2, 3), recorded()])
+  const ids = (await store.tokens.find(TENANT, idsNumbered(0, 3))).map((it) => it.id)
+  assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(2, 3)])
+  const numbers = (await store.record.rowsAfter(TENANT, 0, 9)).map((it) => it.number)
+  assert.deepEqual(numbers, [1, 2])
+})
+
 test('open() rejects and lets go of the folder when the writer cannot start', async (t) => {
   const folder = freshFolder(t)
   const probe = new URL('./no-such-probe.ts', import.meta.url)
   await assert.rejects(SqliteStore.open({ folder, probe }))
   await openStore(t, { folder })
 })
+
+function recorded(): Change {
+  const entry = {
+    at: 1,
+    applicationId: TENANT,
+    keyId: TENANT,
+    traceId: 'trace',
+    entityType: 'token',
+    operation: 'create',
+    allowed: true,
+    changed: true,
+    permission: 'token:create',
+    shown: null,
+    replayed: false,
+    entityIds: [],
+  }
+  return { kind: 'append-record', entries: [entry] }
+}
 
 function insertedBy(change: ReturnType<typeof insertNumbered>) {
   return change.kind === 'insert-tokens' ? change.tokens : []

@@ -3,21 +3,7 @@
  *
  * Only lower case is packed, so that every id comes back as it was.
  */
-
-/** Writes the 16 bytes of a uuid and returns true, or returns false: it is not one. */
-export function writeUuid(text: string, target: Uint8Array, at: number): boolean {
-  if (text.length !== 36) return false
-  let from = 0
-  for (let n = 0; n < 16; n++) {
-    if (from === 8 || from === 13 || from === 18 || from === 23) {
-      if (text.charCodeAt(from++) !== DASH) return false
-    }
-    const byte = (nibble(text.charCodeAt(from++)) << 4) | nibble(text.charCodeAt(from++))
-    if (byte < 0) return false
-    target[at + n] = byte
-  }
-  return true
-}
+import { readUuid, writeUuid } from '../../base/uuid-bytes.ts'
 
 /** Returns the id as a parameter of a statement. */
 export function packId(id: string): Uint8Array | string {
@@ -29,15 +15,5 @@ export function packId(id: string): Uint8Array | string {
 export function unpackId(value: unknown): string {
   if (typeof value === 'string') return value
   if (!(value instanceof Uint8Array)) throw new TypeError('An id is 16 bytes or text')
-  const hex = Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
-
-const DASH = 0x2d
-
-/** Returns the value of a lower-case hexadecimal digit; negative when it is none, even shifted. */
-function nibble(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30
-  if (code >= 0x61 && code <= 0x66) return code - 0x57
-  return -1
+  return readUuid(value, 0)
 }

@@ -38,10 +38,10 @@ test('open() refuses a database that is newer than the program, and lets go of i
   const store = await openStore(t, { folder })
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  const { user_version: version } = db.prepare('PRAGMA user_version').get()!
   db.exec('PRAGMA user_version = 1000')
   await assert.rejects(SqliteStore.open({ folder }), /version 1000, this program knows/)
-  db.exec(`PRAGMA user_version = ${version}`)
+  db.exec(`PRAGMA user_version = ${Number(version)}`)
   db.close()
   await openStore(t, { folder })
 })

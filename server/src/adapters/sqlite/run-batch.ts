@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
+import { RecordUnwritable, RecordWriter } from './record-writer.ts'
 import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
 
@@ -41,6 +42,7 @@ export class BatchRunner {
   >
   readonly #values: Value[][]
   readonly #blocks: TokenBlocks
+  readonly #record: RecordWriter
   readonly #rows: { statement: number; count: number; values: Value[] } = {
     statement: -1,
     count: 0,
@@ -50,6 +52,7 @@ export class BatchRunner {
   constructor(db: DatabaseSync, probe: Probe) {
     this.#db = db
     this.#probe = probe
+    this.#record = new RecordWriter(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
       it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
@@ -75,6 +78,7 @@ export class BatchRunner {
     try {
       return this.#attempt(batch, false) ?? this.#again(batch)
     } catch (error) {
+      this.#record.end(false)
       return { refused: [], failed: [], unknown: this.#unknownAfter(error) }
     }
   }
@@ -94,6 +98,7 @@ export class BatchRunner {
     let staged = false
     this.#rows.count = 0
     this.#blocks.back(0)
+    this.#record.begin()
     this.#transaction.begin.run()
     this.#probe('begun')
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
@@ -110,8 +115,10 @@ export class BatchRunner {
     }
     if (this.#flushRows() !== null) return null
     this.#blocks.flush()
+    this.#record.write()
     this.#probe('committing')
     this.#transaction.commit.run()
+    this.#record.end(true)
     this.#probe('committed')
     if (staged) this.#probe('staged')
     return { refused, failed }
@@ -148,6 +155,7 @@ export class BatchRunner {
     const counted = this.#blocks.length
     let tokens = 0
     let over = false
+    const mark = this.#record.mark()
     save.run()
     // After a refusal the rest is read to get past it, and not run.
     for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
@@ -170,6 +178,7 @@ export class BatchRunner {
     if (over) {
       back.run()
       this.#blocks.back(counted)
+      this.#record.back(mark)
     }
     release.run()
   }
@@ -185,6 +194,7 @@ export class BatchRunner {
   }
 
   #refuses(statement: number, values: Value[]): boolean {
+    if (this.#record.takes(statement, values)) return false
     const single = this.#single[statement]!
     const { refuses } = STATEMENTS[statement]!
     if (refuses === 'if-found') return single.get(...values) !== undefined
@@ -229,7 +239,10 @@ export class BatchRunner {
    * else, a failed flush above all, leaves the file in a state that only opening it anew can tell.
    */
   #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
-    let mayGoOn = primaryCodeOf(error) === SQLITE.full
+    const reason = error instanceof RecordUnwritable ? error.cause : error
+    let mayGoOn = primaryCodeOf(reason) === SQLITE.full
+    // Somebody forbade it; what does not get into the record is not done.
+    mayGoOn ||= error instanceof RecordUnwritable && isOwnFault(error.cause)
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     } catch {

@@ -1,4 +1,4 @@
--- Version 3
+-- Version 4
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -208,3 +208,34 @@ CREATE TRIGGER unit_closed AFTER DELETE ON units BEGIN
       x''
     )));
 END;
+
+CREATE TABLE record (
+  tenant ANY NOT NULL,
+  number INTEGER NOT NULL,
+  -- Events so far, as lists count them.
+  listed INTEGER NOT NULL,
+  entry BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  PRIMARY KEY (tenant, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record_heads (
+  tenant ANY PRIMARY KEY,
+  removed_number INTEGER NOT NULL,
+  removed_listed INTEGER NOT NULL,
+  removed_hash BLOB NOT NULL,
+  number INTEGER NOT NULL,
+  listed INTEGER NOT NULL,
+  hash BLOB NOT NULL,
+  sealed_number INTEGER NOT NULL,
+  seal TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record_parked (
+  tenant ANY NOT NULL,
+  transaction_id ANY NOT NULL,
+  position INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  entry BLOB NOT NULL,
+  PRIMARY KEY (tenant, transaction_id, position)
+) STRICT, WITHOUT ROWID;

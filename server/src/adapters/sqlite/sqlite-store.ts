@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type {
   AnswerReader,
   ApplicationReader,
   Change,
   Conflict,
+  RecordReader,
   Store,
   TenantReader,
   TokenReader,
@@ -16,6 +17,7 @@ import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
+import { recordReader } from './record-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { SweepLook } from './sweep-look.ts'
 import { tokenReader } from './token-reader.ts'
@@ -32,6 +34,8 @@ export interface SqliteOptions {
   readonly onFault?: (reason: Error) => void
   /** Module whose default export is called at the named points of the write path. For tests of crashes. */
   readonly probe?: URL
+  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  readonly commitWaitMs?: number
 }
 
 /** The page cache of the connection that reads. */
@@ -48,6 +52,7 @@ export class SqliteStore implements Store {
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
+  readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #queue: CommitQueue
@@ -61,7 +66,12 @@ export class SqliteStore implements Store {
    * Rejects when another process has the folder, when the database is newer than the program, and when
    * the database cannot be made to keep what it is told.
    */
-  static async open({ folder, onFault, probe }: SqliteOptions): Promise<SqliteStore> {
+  static async open({
+    folder,
+    onFault,
+    probe,
+    commitWaitMs = COMMIT_WAIT_MS_MAX,
+  }: SqliteOptions): Promise<SqliteStore> {
     const held = holdDataFolder(folder)
     try {
       const { databasePath } = held
@@ -70,6 +80,7 @@ export class SqliteStore implements Store {
         ...start,
         databasePath,
         probe: probe?.href ?? null,
+        commitWaitMs,
         onFault: onFault ?? (() => {}),
       })
       const reader = openConnection(databasePath, { readOnly: true, cacheKiB: CACHE_KIB })
@@ -90,6 +101,7 @@ export class SqliteStore implements Store {
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
     this.#sweepLook = new SweepLook(reader)
+    this.record = recordReader(reader)
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {

@@ -16,6 +16,11 @@ const DEAD_UNIT = `(SELECT units.id FROM units CROSS JOIN transactions ON number
 const DEAD_PENDING = `SELECT tenant, serial FROM pending
   WHERE holder = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
 
+const DEAD_PARKED = `SELECT record_parked.tenant, transaction_id, position
+  FROM transactions JOIN record_parked
+    ON record_parked.tenant = transactions.tenant AND transaction_id = transactions.id
+  WHERE number = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
+
 const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
 
 const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?1', '?2')})`
@@ -48,10 +53,16 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
+  /** Of a transaction that came to nothing, nothing is to be recorded. */
+  sweepParked: {
+    sql: `DELETE FROM record_parked WHERE (tenant, transaction_id, position) IN (${DEAD_PARKED})`,
+    params: [],
+    refuses: 'never',
+  },
   sweepUnit: {
     sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
       AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})
-      AND NOT EXISTS (${DEAD_PENDING})`,
+      AND NOT EXISTS (${DEAD_PENDING}) AND NOT EXISTS (${DEAD_PARKED})`,
     params: [],
     refuses: 'never',
   },

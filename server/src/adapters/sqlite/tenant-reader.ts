@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../world/store.ts'
-import { packId } from './ids.ts'
+import { packId, unpackId } from './ids.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
 
 export function tenantReader(db: DatabaseSync): TenantReader {
   const byId = db.prepare('SELECT * FROM tenants WHERE id = ?')
   const byName = db.prepare('SELECT * FROM tenants WHERE name = ?')
+  const ids = db.prepare('SELECT id FROM tenants')
   const count = db.prepare('SELECT count(*) AS count FROM tenants')
   const installation = db.prepare('SELECT root_key_id, root_key_check FROM installation')
   const keys = db.prepare('SELECT * FROM tenant_keys WHERE tenant = ? ORDER BY purpose, version')
@@ -20,6 +21,8 @@ export function tenantReader(db: DatabaseSync): TenantReader {
       const row = byName.get(name)
       return row === undefined ? null : tenantOf(row)
     },
+
+    ids: async () => ids.all().map((row) => unpackId(row.id)),
 
     count: async () => Number(count.get()!.count),
 

@@ -116,6 +116,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepListIndexes, [])
   packer.step(STATEMENT.sweepList, [])
   packer.step(STATEMENT.sweepPending, [])
+  packer.step(STATEMENT.sweepParked, [])
   packer.step(STATEMENT.sweepUnit, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }

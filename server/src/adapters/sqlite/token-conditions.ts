@@ -18,7 +18,10 @@ export interface Hidden {
 }
 
 /** Says of a row of `tokens` that `query` is about it. Only placeholders go into the text. */
-export function sqlOf({ where, within, now }: TokenQuery, { transactions, newest, hidden }: Hidden): Sql {
+export function sqlOf(
+  { where, within, now }: TokenQuery,
+  { transactions, newest, hidden }: Hidden,
+): Sql {
   return joined('AND', [
     { text: '(expires_at IS NULL OR expires_at > ?)', values: [now] },
     { text: WAS_VISIBLE, values: [transactions, newest, hidden] },

@@ -1,0 +1,154 @@
+/**
+ * What goes into the record: from decisions that were made and changes about to be committed, to entries.
+ *
+ * Nobody writes entries by hand. A change says by its kind what it means for the record, and a decision by
+ * its permission, so a new verb is recorded before anybody thinks of it. Decision 0020.
+ */
+import type { Caller, Decision } from '../base/access.ts'
+import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
+import type { RecordEntry } from '../world/record.ts'
+import type { Change } from '../world/store.ts'
+
+/** Who does something: the part of a caller that the record names. */
+export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
+
+/**
+ * Returns the entries for what `changes` do and for those `decisions` that are not about it.
+ *
+ * A yes that is about no single thing, in a request that changes something, is what allowed the change:
+ * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ */
+export function recordOf(
+  actor: Actor,
+  at: number,
+  decisions: readonly Decision[],
+  changes: readonly Change[],
+): RecordEntry[] {
+  const parts = changes.flatMap(partOfChange)
+  const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
+  const entries: RecordEntry[] = []
+  for (const { ids, ...part } of parts) {
+    append({ ...part, ...PLAIN, permission: allowing?.permission ?? '' }, ids)
+  }
+  for (const { ids, ...part } of partsOfDecisions(decisions, parts)) append(part, ids)
+  return entries
+
+  function append(part: Omit<Part, 'ids'>, ids: readonly string[]): void {
+    const { applicationId, keyId, traceId } = actor
+    for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
+      const entityIds =
+        ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX)
+      entries.push({ at, applicationId, keyId, traceId, ...part, entityIds })
+    }
+  }
+}
+
+const PLAIN = { allowed: true, changed: true, shown: null, replayed: false } as const
+
+/** What entries of one request differ in. */
+type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
+
+interface PartOfChange {
+  readonly entityType: string
+  readonly operation: string
+  readonly ids: string[]
+}
+
+/** Complete, so that a new kind of change has to say what the record says about it. */
+function partOfChange(change: Change): PartOfChange[] {
+  switch (change.kind) {
+    case 'insert-tenant':
+      return [part('tenant', 'create', change.tenant.id)]
+    case 'insert-application':
+      return [part('application', 'create', change.application.id)]
+    case 'update-application':
+      return [part('application', 'update', change.application.id)]
+    case 'delete-application':
+      return [part('application', 'delete', change.id)]
+    case 'insert-application-key':
+      return [part('application_key', 'create', change.key.id)]
+    case 'delete-application-key':
+      return [part('application_key', 'delete', change.id)]
+    case 'insert-tokens':
+      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.serial) }]
+
+    case 'update-token':
+      return [part('token', 'update', change.token.serial)]
+    case 'delete-token':
+      return [part('token', 'delete', change.token.serial)]
+    case 'open-transaction':
+      return [part('transaction', 'create', change.transaction.id)]
+    case 'end-transaction':
+      return [part('transaction', OPERATION_OF_END[change.as], change.id)]
+
+    // Of no concern to the tenant, or the record itself.
+    case 'enlist':
+    case 'install':
+    case 'remember-answer':
+    case 'append-record':
+    case 'park-record':
+    case 'append-parked-record':
+    case 'drop-parked-record':
+    case 'trim-record':
+    case 'seal-record':
+      return []
+
+    default:
+      throw new TypeError('Cannot record: a change is of no known kind', {
+        cause: change satisfies never,
+      })
+  }
+}
+
+const OPERATION_OF_END = {
+  committed: 'commit',
+  rolled_back: 'roll_back',
+  expired: 'expire',
+} as const
+
+function part(entityType: string, operation: string, ...ids: string[]): PartOfChange {
+  return { entityType, operation, ids }
+}
+
+function partsOfDecisions(
+  decisions: readonly Decision[],
+  changed: readonly PartOfChange[],
+): Iterable<Part> {
+  const parts = new Map<string, Part & { readonly seen: Set<string> }>()
+  for (const decision of decisions) {
+    if (isAboutChange(decision, changed)) continue
+    const { permission, allowed, serial, transform = null, replayed = false } = decision
+    const name = `${permission} ${allowed} ${transform} ${replayed} ${serial === undefined}`
+    let found = parts.get(name)
+    if (found === undefined) {
+      const what = whatIsAsked(permission)
+      const rest = { allowed, changed: false, permission, shown: transform, replayed }
+      found = { ...what, ...rest, ids: [], seen: new Set() }
+      parts.set(name, found)
+    }
+    if (serial === undefined || found.seen.has(serial)) continue
+    found.seen.add(serial)
+    found.ids.push(serial)
+  }
+  return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
+}
+
+/** Whether the decision is what allowed one of the changes, which says more than it does. */
+function isAboutChange(
+  { allowed, serial, permission }: Decision,
+  changed: readonly PartOfChange[],
+): boolean {
+  if (!allowed || changed.length === 0) return false
+  if (serial === undefined) return true
+  const { entityType, operation } = whatIsAsked(permission)
+  return changed.some(
+    (it) => it.operation === operation && it.entityType === entityType && it.ids.includes(serial),
+  )
+}
+
+/** `tenant:member:read` is to read a `tenant_member`. */
+function whatIsAsked(permission: string): { entityType: string; operation: string } {
+  const words = permission.split(':')
+  const operation = words.pop()!
+  return { entityType: words.join('_'), operation }
+}

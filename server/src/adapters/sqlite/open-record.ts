@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RecordReader, TenantReader } from '../../world/store.ts'
+import { openConnection } from './connection.ts'
+import { recordReader } from './record-reader.ts'
+import { tenantReader } from './tenant-reader.ts'
+
+/** What is there to be checked, as it was at one moment. */
+export interface OpenRecord {
+  readonly tenants: TenantReader
+  readonly record: RecordReader
+  readonly close: () => void
+}
+
+const CACHE_KIB = 8 * 1024
+
+/**
+ * Opens the record in `folder` for reading, beside a service that may be running on it.
+ *
+ * All reads see the same moment, whatever is written meanwhile. Throws when there is no database, or one of a
+ * program that kept no record yet.
+ */
+export function openRecord(folder: string): OpenRecord {
+  const path = join(folder, 'symbolon.db')
+  if (!existsSync(path)) throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
+  const db = openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
+  try {
+    const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
+    if (table === undefined) {
+      throw new Error(
+        `Cannot read ${folder}: its database is of a program that kept no record; ` +
+          'start this program on it once',
+      )
+    }
+    db.exec('BEGIN')
+    return {
+      tenants: tenantReader(db),
+      record: recordReader(db),
+      close: () => db.close(),
+    }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}

@@ -1,0 +1,143 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { RECORD_BEGIN, chainHash, type RecordPoint } from '../../world/record.ts'
+import type { Value } from './batch.ts'
+import { STATEMENT } from './statements.ts'
+
+/** Rows that go to the database in one call; beyond this the gain is gone. */
+const ROWS_AT_ONCE = 8
+
+/** Tenants whose last entry is remembered. */
+const HEADS_MAX = 10_000
+
+/**
+ * Writes what a batch adds to the record: last, when it is known which of its commits are made.
+ *
+ * Here the order of commits is decided, so here entries get their numbers and hashes: without gaps, and in
+ * the same transaction as what they are about.
+ */
+export class RecordWriter {
+  readonly #one: StatementSync
+  readonly #several: StatementSync
+  readonly #findHead: StatementSync
+  readonly #moveHead: StatementSync
+  readonly #findParked: StatementSync
+  /** By tenant, as Latin-1; what the database has when no batch is under way. */
+  #heads = new Map<string, RecordPoint>()
+  #pending: Pending[] = []
+
+  constructor(db: DatabaseSync) {
+    const insert = 'INSERT INTO record (tenant, number, listed, entry, hash) VALUES'
+    const row = '(?, ?, ?, ?, ?)'
+    this.#one = db.prepare(`${insert} ${row}`)
+    this.#several = db.prepare(`${insert} ${Array(ROWS_AT_ONCE).fill(row).join(', ')}`)
+    this.#findHead = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
+    this.#moveHead = db.prepare(
+      `INSERT INTO record_heads
+        (tenant, removed_number, removed_listed, removed_hash, number, listed, hash, sealed_number)
+        VALUES (?1, 0, 0, zeroblob(32), ?2, ?3, ?4, 0)
+        ON CONFLICT (tenant) DO UPDATE
+        SET number = excluded.number, listed = excluded.listed, hash = excluded.hash`,
+    )
+    this.#findParked = db.prepare(
+      `SELECT events, entry FROM record_parked WHERE tenant = ? AND transaction_id = ?
+        ORDER BY position`,
+    )
+  }
+
+  /** Takes note of a step if it is about the record; returns whether it was. */
+  takes(statement: number, values: readonly Value[]): boolean {
+    if (statement === STATEMENT.appendRecord) {
+      const [tenant, events, entry] = values
+      this.#pending.push({ tenant, events, entry } as Pending)
+      return true
+    }
+    if (statement !== STATEMENT.takeParkedRecord) return false
+    const [tenant, transaction] = values
+    for (const { events, entry } of this.#findParked.all(tenant!, transaction!)) {
+      this.#pending.push({ tenant, events, entry } as Pending)
+    }
+    return true
+  }
+
+  /** Returns where to go back to when the commit that begins here is not made. */
+  mark(): number {
+    return this.#pending.length
+  }
+
+  back(mark: number): void {
+    this.#pending.length = mark
+  }
+
+  begin(): void {
+    this.#pending = []
+  }
+
+  /** Forgets the batch; `made` says that the database has it. */
+  end(made: boolean): void {
+    this.#pending = []
+    if (!made || this.#heads.size > HEADS_MAX) this.#heads = new Map()
+  }
+
+  /** Writes what was taken, or throws RecordUnwritable. */
+  write(): void {
+    if (this.#pending.length === 0) return
+    try {
+      this.#write(this.#pending)
+    } catch (cause) {
+      throw new RecordUnwritable(cause)
+    }
+  }
+
+  #write(pending: readonly Pending[]): void {
+    const moved = new Map<string, Pending['tenant']>()
+    let rows: Value[] = []
+    let lastTenant: Pending['tenant'] | null = null
+    let name = ''
+    for (const { tenant, events, entry } of pending) {
+      if (tenant !== lastTenant) {
+        name = nameOf(tenant)
+        lastTenant = tenant
+        moved.set(name, tenant)
+      }
+      const before = this.#heads.get(name) ?? this.#headOf(tenant)
+      const point = { number: before.number + 1, listed: before.listed + events }
+      const hash = chainHash(before.hash, point, entry)
+      this.#heads.set(name, { ...point, hash })
+      rows.push(tenant, point.number, point.listed, entry, hash)
+      if (rows.length < ROWS_AT_ONCE * COLUMNS) continue
+      this.#several.run(...rows)
+      rows = []
+    }
+    for (let at = 0; at < rows.length; at += COLUMNS) this.#one.run(...rows.slice(at, at + COLUMNS))
+    for (const [moving, tenant] of moved) {
+      const { number, listed, hash } = this.#heads.get(moving)!
+      this.#moveHead.run(tenant, number, listed, hash)
+    }
+  }
+
+  #headOf(tenant: Pending['tenant']): RecordPoint {
+    const row = this.#findHead.get(tenant)
+    if (row === undefined) return RECORD_BEGIN
+    return { number: Number(row.number), listed: Number(row.listed), hash: row.hash as Uint8Array }
+  }
+}
+
+/** The record cannot be written, and so nothing of the batch was. */
+export class RecordUnwritable extends Error {
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`the record cannot be written: ${reason}`, { cause })
+  }
+}
+
+interface Pending {
+  readonly tenant: Uint8Array | string
+  readonly events: number
+  readonly entry: Uint8Array
+}
+
+const COLUMNS = 5
+
+function nameOf(tenant: Pending['tenant']): string {
+  return typeof tenant === 'string' ? tenant : Buffer.from(tenant).toString('latin1')
+}

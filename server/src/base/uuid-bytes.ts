@@ -1,0 +1,33 @@
+/**
+ * A uuid as 16 bytes and back. Only lower case is packed, so that every id comes back as it was.
+ */
+
+/** Writes the 16 bytes of a uuid and returns true, or returns false: it is not one. */
+export function writeUuid(text: string, target: Uint8Array, at: number): boolean {
+  if (text.length !== 36) return false
+  let from = 0
+  for (let n = 0; n < 16; n++) {
+    if (from === 8 || from === 13 || from === 18 || from === 23) {
+      if (text.charCodeAt(from++) !== DASH) return false
+    }
+    const byte = (nibble(text.charCodeAt(from++)) << 4) | nibble(text.charCodeAt(from++))
+    if (byte < 0) return false
+    target[at + n] = byte
+  }
+  return true
+}
+
+/** Returns the uuid whose 16 bytes lie in `bytes` from `at` on. */
+export function readUuid(bytes: Uint8Array, at: number): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + at, 16).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+const DASH = 0x2d
+
+/** Returns the value of a lower-case hexadecimal digit; negative when it is none, even shifted. */
+function nibble(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30
+  if (code >= 0x61 && code <= 0x66) return code - 0x57
+  return -1
+}

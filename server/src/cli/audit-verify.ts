@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { openRecord, type OpenRecord } from '../adapters/sqlite/open-record.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { isUuid } from '../base/id.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import { verifyRecord, type Verdict } from '../record/verify.ts'
+import type { Command } from './command.ts'
+
+/**
+ * `symbolon audit verify`: reads the record and says whether it is what was written.
+ *
+ * Reads only, and may run beside the service. Ends with 0 when every record is intact, with 1 when one is
+ * not or cannot be read.
+ */
+export const auditVerify: Command = {
+  name: 'audit verify',
+  about: 'Check that nobody changed the record of who did what (--tenant ID, --json)',
+  flags: { json: 'boolean', tenant: 'string' },
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    const tenant = flags['tenant']
+    if (tenant !== undefined && !isUuid(tenant)) {
+      throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
+    }
+    const opened = openRecord(config.dataDir)
+    try {
+      const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
+      const provider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+      const keyring = new LocalKeyring(provider, new SystemRandom(), (id) =>
+        opened.tenants.keys(id),
+      )
+      const world = { clock: new SystemClock(), keyring, store: opened }
+      let intact = true
+      for (const id of tenant === undefined ? await tenantIds(opened) : [tenant]) {
+        if (tenant !== undefined && (await opened.tenants.find(id)) === null) {
+          throw new Error(`There is no tenant ${id}`)
+        }
+        const verdict = await verifyRecord(world, id)
+        intact &&= verdict.flaw === null
+        out(flags['json'] === undefined ? sentenceOf(verdict) : jsonOf(verdict))
+      }
+      return intact ? 0 : 1
+    } finally {
+      opened.close()
+    }
+  },
+}
+
+/** Also of those whose record is gone. */
+async function tenantIds({ tenants, record }: OpenRecord): Promise<string[]> {
+  return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
+}
+
+function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: Verdict): string {
+  if (flaw !== null) return `tenant ${tenantId}: BROKEN: entry ${flaw.number} ${flaw.what}`
+  return (
+    `tenant ${tenantId}: intact, entries ${first} to ${last}, sealed up to ${sealed}, ` +
+    `ends with ${hash}`
+  )
+}
+
+/** One line for each tenant. */
+function jsonOf({ tenantId, flaw, ...rest }: Verdict): string {
+  return JSON.stringify({
+    tenant: tenantId,
+    intact: flaw === null,
+    ...rest,
+    broken: flaw === null ? null : { entry: flaw.number, what: flaw.what },
+  })
+}

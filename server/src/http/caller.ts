@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify'
+import { hash } from 'node:crypto'
+import type { Caller, Principal, ReplayScope } from '../base/access.ts'
+import { idempotencyKeyOf } from './request-headers.ts'
+
+/** Returns who calls; `path` is the endpoint's, or null where nothing is ever replayed. */
+export function callerOf(request: FastifyRequest, path: string | null): Caller {
+  const principal = request.principal!
+  return {
+    tenantId: principal.tenantId,
+    plan: principal.plan,
+    settings: principal.settings,
+    applicationId: principal.applicationId,
+    keyId: principal.keyId,
+    type: principal.type,
+    permissions: principal.permissions,
+    rules: principal.rules,
+    traceId: request.traceId,
+    decisions: [],
+    recorded: 0,
+    replay: path === null ? null : replayScopeOf(request, path, principal),
+  }
+}
+
+function replayScopeOf(
+  request: FastifyRequest,
+  path: string,
+  principal: Principal,
+): ReplayScope | null {
+  const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
+  if (key === undefined) return null
+  // By what the path means: written with another percent-encoding, it is the same operation.
+  const scope = [principal.applicationId, request.method, path, request.params, key]
+  return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
+}
+
+/** Who calls a public endpoint: belongs to no tenant, may do nothing. */
+export const NOBODY: Caller = Object.freeze({
+  tenantId: '',
+  plan: 'standard',
+  settings: { fingerprintTokens: false, deduplicateTokens: false },
+  applicationId: '',
+  keyId: '',
+  type: 'public',
+  permissions: [],
+  rules: [],
+  traceId: '',
+  decisions: [],
+  recorded: 0,
+  replay: null,
+})

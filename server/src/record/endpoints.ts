@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { authorize } from '../access/authorize.ts'
+import { endpoint, ok } from '../http/endpoint.ts'
+import { parsePage, renderPage } from '../http/pagination.ts'
+import { ENTITY_TYPES } from './kinds.ts'
+import { listEvents } from './list-events.ts'
+import {
+  entityTypeSchema,
+  eventPageSchema,
+  listEventsQuery,
+  parseEventFilter,
+  renderEntityType,
+  renderEvent,
+} from './wire.ts'
+
+export const getLogs = endpoint({
+  method: 'GET',
+  path: '/logs',
+  summary: 'List what happened',
+  permission: 'log:read',
+  query: listEventsQuery,
+  answers: { 200: { description: 'One page, newest first.', schema: eventPageSchema } },
+  handle: async ({ world, caller, query }) => {
+    const [page, filter] = [parsePage(query), parseEventFilter(query)]
+    const found = await listEvents(world, caller, { filter, page })
+    return ok(renderPage(found, page, (it) => renderEvent(caller.tenantId, it)))
+  },
+})
+
+export const getLogEntityTypes = endpoint({
+  method: 'GET',
+  path: '/logs/entity-types',
+  summary: 'List the kinds of things in the record',
+  permission: 'log:read',
+  answers: { 200: { description: 'All there are.', schema: z.array(entityTypeSchema) } },
+  handle: async ({ caller }) => {
+    authorize(caller, 'log:read')
+    return ok(ENTITY_TYPES.map(renderEntityType))
+  },
+})

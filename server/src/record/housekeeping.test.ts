@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setUp } from '../access/set-up.ts'
+import { RECORD_ROWS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { MemoryStore } from '../adapters/memory/memory-store.ts'
+import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
+import type { RecordEntry, RecordSeal } from '../world/record.ts'
+import { recordSealer } from './seal.ts'
+import { sweepRecords } from './sweep.ts'
+import { verifyRecord } from './verify.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+describe('recordSealer()', () => {
+  test('seals what is new, on top of what was sealed', async () => {
+    const { world, tenantId, append } = await stage()
+    const seal = recordSealer(world)
+    for (const last of [3, 4, 4, 6]) {
+      await append(last - (await lastOf(world, tenantId)))
+      await seal()
+      const state = await world.store.record.state(tenantId)
+      assert.equal(state?.seal?.last.number, last)
+      assert.equal((await verifyRecord(world, tenantId)).sealed, last)
+    }
+    assert.equal(world.committed.filter((it) => it.kind === 'seal-record').length, 3)
+    assert.deepEqual(world.logged, [])
+  })
+
+  const forged: [name: string, forge: (seal: RecordSeal) => RecordSeal][] = [
+    ['whose proof is not the tenant’s', (seal) => ({ ...seal, proof: Uint8Array.of(1) })],
+    ['that says another end', (seal) => ({ ...seal, last: { ...seal.last, number: 2 } })],
+    ['that says another beginning', (seal) => ({ ...seal, removed: seal.last })],
+    ['that says another time', (seal) => ({ ...seal, at: seal.at + 1 })],
+  ]
+  for (const [name, forge] of forged) {
+    test(`does not build on a seal ${name}, and says so once`, async () => {
+      const { world, tenantId, append } = await stage()
+      const seal = recordSealer(world)
+      await seal()
+      const genuine = (await world.store.record.state(tenantId))!.seal!
+      const change = { kind: 'seal-record', seal: forge(genuine) } as const
+      await world.store.commit(tenantId, [change])
+      await append(1)
+      await seal()
+      await seal()
+      assert.equal(world.logged.length, 1)
+      assert.deepEqual((await world.store.record.state(tenantId))?.seal, change.seal)
+      assert.notEqual((await verifyRecord(world, tenantId)).flaw, null)
+    })
+  }
+
+  test('seals a first time only what begins with its tenant', async () => {
+    const store = new MemoryStore()
+    const world = stillWorld(store)
+    const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
+    const { last } = (await store.record.state(tenantId))!
+    // As if all had been thrown away and begun anew, a while later.
+    await store.commit(tenantId, [{ kind: 'trim-record', removed: { ...last, number: 3 } }])
+    world.clock.pass(RECORD_UNSEALED_MS_MAX + 1)
+    await recordSealer(world)()
+    assert.equal((await store.record.state(tenantId))?.seal, null)
+    assert.equal(world.logged.length, 1)
+  })
+
+  test('goes on with others when one cannot be sealed', async () => {
+    const { world, tenantId, append } = await stage()
+    const { tenantId: other } = await setUp(world, thinKeyProvider(), {
+      name: 'other',
+      plan: 'enterprise',
+    })
+    const seal = recordSealer(world)
+    await seal()
+    const genuine = (await world.store.record.state(tenantId))!.seal!
+    const bad = { ...genuine, proof: new Uint8Array() }
+    await world.store.commit(tenantId, [{ kind: 'seal-record', seal: bad }])
+    await append(1)
+    await world.store.commit(other, [{ kind: 'append-record', entries: [entry(world)] }])
+    await seal()
+    assert.equal((await world.store.record.state(other))?.seal?.last.number, 4)
+  })
+})
+
+describe('sweepRecords()', () => {
+  test('removes what is older than the days, in slices, and leaves a record that is intact', async () => {
+    const { world, tenantId, append } = await stage()
+    await append(RECORD_ROWS_AT_ONCE * 2)
+    await recordSealer(world)()
+    world.clock.pass(DAY_MS)
+    await append(5)
+    await recordSealer(world)()
+    await sweepRecords(world, 1)
+    assert.equal((await world.store.record.state(tenantId))?.removed.number, 0, 'none is older')
+    world.clock.pass(1)
+    await append(1)
+    await sweepRecords(world, 1)
+    const old = RECORD_ROWS_AT_ONCE * 2 + 3
+    const verdict = await verifyRecord(world, tenantId)
+    assert.deepEqual([verdict.flaw, verdict.first, verdict.last], [null, old + 1, old + 6])
+    assert.equal(world.committed.filter((it) => it.kind === 'trim-record').length, 3)
+    await append(1)
+    await recordSealer(world)()
+    assert.equal((await verifyRecord(world, tenantId)).sealed, old + 7)
+
+    world.clock.pass(DAY_MS + 1)
+    await sweepRecords(world, 1)
+    const empty = await verifyRecord(world, tenantId)
+    assert.deepEqual([empty.flaw, empty.first, empty.sealed], [null, 0, old + 7])
+    await append(1)
+    await recordSealer(world)()
+    assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+    assert.deepEqual(world.logged, [])
+  })
+
+  test('keeps what does not follow from what was before, for it is evidence', async () => {
+    const { world, tenantId, append } = await stage()
+    await recordSealer(world)()
+    const { removed, last, seal } = (await world.store.record.state(tenantId))!
+    const tampered = { ...removed, listed: 7 }
+    await world.store.commit(tenantId, [{ kind: 'trim-record', removed: tampered }])
+    await append(1)
+    world.clock.pass(2 * DAY_MS)
+    await sweepRecords(world, 1)
+    const state = await world.store.record.state(tenantId)
+    assert.deepEqual([state?.removed, state?.seal], [tampered, seal])
+    assert.equal(state?.last.number, last.number + 1)
+    assert.equal(world.logged.length, 1)
+  })
+})
+
+async function stage() {
+  const world = stillWorld()
+  const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
+  const append = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) {
+      await world.store.commit(tenantId, [{ kind: 'append-record', entries: [entry(world)] }])
+    }
+  }
+  return { world, tenantId, append }
+}
+
+async function lastOf(world: StillWorld, tenantId: string): Promise<number> {
+  return (await world.store.record.state(tenantId))!.last.number
+}
+
+function entry({ clock }: StillWorld): RecordEntry {
+  return {
+    at: clock.now(),
+    applicationId: 'application',
+    keyId: 'key',
+    traceId: 'trace',
+    entityType: 'token',
+    operation: 'read',
+    allowed: true,
+    changed: false,
+    permission: 'token:read',
+    shown: 'mask',
+    replayed: false,
+    entityIds: ['thing'],
+  }
+}

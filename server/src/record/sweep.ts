@@ -1,0 +1,48 @@
+import { RECORD_ROWS_AT_ONCE } from '../base/limits.ts'
+import { timeOfEntry } from '../world/record.ts'
+import type { World } from '../world/world.ts'
+import { nextSeal } from './seal.ts'
+import { firstFlaw } from './verify.ts'
+
+type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
+
+/**
+ * Removes entries that are older than `days`, in every tenant, oldest first, a slice at a time.
+ *
+ * What is left begins where the last removed entry ended; that point is sealed in the same commit. Entries
+ * that do not follow from each other are evidence and stay, with everything after them; that is logged.
+ */
+export async function sweepRecords(world: Reach, days: number): Promise<void> {
+  const before = world.clock.now() - days * DAY_MS
+  for (const tenantId of await world.store.record.tenantIds('all')) {
+    try {
+      while (await sweepSlice(world, tenantId, before)) await world.clock.yield()
+    } catch (error) {
+      world.log.error('record_not_swept', error, { tenant: tenantId })
+    }
+  }
+}
+
+/** Returns whether there may be more. */
+async function sweepSlice(world: Reach, tenantId: string, before: number): Promise<boolean> {
+  const { record } = world.store
+  const state = await record.state(tenantId)
+  if (state === null) return false
+  const rows = await record.rowsAfter(tenantId, state.removed.number, RECORD_ROWS_AT_ONCE)
+  const young = rows.findIndex((it) => timeOfEntry(it.entry) >= before)
+  const old = young < 0 ? rows : rows.slice(0, young)
+  const last = old.at(-1)
+  if (last === undefined) return false
+  const flaw = firstFlaw(state.removed, old)
+  if (flaw !== null) throw new Error(`Cannot remove entry ${flaw.number}: it ${flaw.what}`)
+  const { number, listed, hash } = last
+  const removed = { number, listed, hash }
+  const seal = await nextSeal(world, tenantId, state, removed)
+  await world.store.commit(tenantId, [
+    { kind: 'trim-record', removed },
+    { kind: 'seal-record', seal },
+  ])
+  return young < 0
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000

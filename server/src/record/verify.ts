@@ -1,0 +1,166 @@
+/**
+ * Whether a tenant's record is what was written, and if not, from where on.
+ */
+import { RECORD_ROWS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import {
+  chainHash,
+  decodeHead,
+  timeOfEntry,
+  type RecordPoint,
+  type RecordSeal,
+  type StoredRecordRow,
+} from '../world/record.ts'
+import type { RecordState } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { isBeginning, isSame, statementOf } from './seal.ts'
+
+export interface Verdict {
+  readonly tenantId: string
+  /** What is there, as far as it was read: entry numbers, both included; 0 for none. */
+  readonly first: number
+  readonly last: number
+  /** In hex, of the last entry that was read: kept elsewhere, it shows later that nothing was cut off. */
+  readonly hash: string
+  /** Up to which number the tenant's keys vouch for the record. */
+  readonly sealed: number
+  /** Null for a record that is intact. */
+  readonly flaw: Flaw | null
+}
+
+export interface Flaw {
+  /** Of the first entry that is not right. */
+  readonly number: number
+  /** Completes "entry 7 ...". */
+  readonly what: string
+}
+
+/** Reads the whole record of one tenant and checks each entry against the one before, then the seal. */
+export async function verifyRecord(
+  world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'record'> },
+  tenantId: string,
+): Promise<Verdict> {
+  const { record } = world.store
+  const state = await record.state(tenantId)
+  if (state === null) {
+    const flaw = { number: 1, what: 'is missing: the record has no beginning' }
+    return { tenantId, first: 0, last: 0, hash: '', sealed: 0, flaw }
+  }
+  const keys = await world.keyring.open(tenantId)
+  const genuine =
+    state.seal !== null && keys.attests(statementOf(tenantId, state.seal), state.seal.proof)
+  const tail = new Tail(state.seal)
+  let point: RecordPoint = state.removed
+  let flaw: Flaw | null = flawOfSeal(state, genuine)
+  for (;;) {
+    if (flaw !== null) break
+    const rows = await record.rowsAfter(tenantId, point.number, RECORD_ROWS_AT_ONCE)
+    if (rows.length === 0) break
+    flaw = firstFlaw(point, rows) ?? tail.flawOf(rows)
+    if (state.seal === null && point.number === 0 && !isBeginning(tenantId, rows[0])) {
+      flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no seal' }
+    }
+    const good = rows.filter((it) => flaw === null || it.number < flaw.number)
+    point = good.at(-1) ?? point
+    await world.clock.yield()
+  }
+  flaw ??= flawOfEnd(state.last, point)
+  flaw ??= tail.flawOfEnd(point)
+  return {
+    tenantId,
+    first: point.number > state.removed.number ? state.removed.number + 1 : 0,
+    last: point.number,
+    hash: Buffer.from(point.hash).toString('hex'),
+    sealed: genuine ? state.seal.last.number : 0,
+    flaw,
+  }
+}
+
+/** Returns the first of `rows`, which are those after `point`, that does not follow from what was before. */
+export function firstFlaw(point: RecordPoint, rows: readonly StoredRecordRow[]): Flaw | null {
+  let before = point
+  for (const row of rows) {
+    const expected = before.number + 1
+    if (row.number !== expected) return { number: expected, what: 'is missing' }
+    const number = expected
+    const events = eventsOfRow(row)
+    if (events === null) return { number, what: 'was changed: it cannot be read' }
+    if (row.listed !== before.listed + events)
+      return { number, what: 'was changed: its count is off' }
+    const hash = chainHash(before.hash, row, row.entry)
+    if (!hash.equals(row.hash)) {
+      return { number, what: 'was changed, or does not follow from the one before' }
+    }
+    before = row
+  }
+  return null
+}
+
+/** Returns how many events the row is to be counted as; null when it is unreadable. */
+function eventsOfRow({ entry }: StoredRecordRow): number | null {
+  try {
+    return decodeHead(entry).events
+  } catch {
+    return null
+  }
+}
+
+function flawOfSeal({ seal, removed, last }: RecordState, genuine: boolean): Flaw | null {
+  if (seal === null) {
+    // Whoever sets up a tenant is in its record, so none is empty.
+    if (last.number === 0) return { number: 1, what: 'is missing: the record is empty' }
+    if (removed.number === 0) return null
+    return { number: removed.number + 1, what: 'cannot be vouched for: the seal is gone' }
+  }
+  if (!genuine) {
+    return { number: removed.number + 1, what: 'cannot be vouched for: the seal is not genuine' }
+  }
+  if (!isSame(removed, seal.removed)) {
+    const number = Math.min(removed.number, seal.removed.number) + 1
+    return { number, what: 'is not where the sealed record begins' }
+  }
+  // Cut off behind the seal's back; the entries themselves are looked at one by one.
+  return last.number < seal.last.number ? flawOfEnd(seal.last, last) : null
+}
+
+/** Compares where the record should end with where it does. */
+function flawOfEnd(expected: RecordPoint, actual: RecordPoint): Flaw | null {
+  if (actual.number < expected.number) return { number: actual.number + 1, what: 'is missing' }
+  if (actual.number > expected.number) {
+    return { number: expected.number + 1, what: 'is more than there should be' }
+  }
+  if (isSame(actual, expected)) return null
+  return { number: actual.number, what: 'is not what the record should end with' }
+}
+
+/** Looks at what lies at the seal and after it. */
+class Tail {
+  readonly #seal: RecordSeal | null
+  #oldest: number | null = null
+
+  constructor(seal: RecordSeal | null) {
+    this.#seal = seal
+  }
+
+  flawOf(rows: readonly StoredRecordRow[]): Flaw | null {
+    const sealed = this.#seal?.last.number ?? 0
+    for (const row of rows) {
+      if (row.number === sealed && !isSame(row, this.#seal!.last)) {
+        return {
+          number: sealed,
+          what: 'is not the one that was sealed: it or one before was rewritten',
+        }
+      }
+      if (row.number <= sealed) continue
+      const at = timeOfEntry(row.entry)
+      this.#oldest ??= at
+      if (at - this.#oldest <= RECORD_UNSEALED_MS_MAX) continue
+      return { number: row.number, what: 'should have been sealed long ago' }
+    }
+    return null
+  }
+
+  flawOfEnd(point: RecordPoint): Flaw | null {
+    if (this.#seal === null || point.number >= this.#seal.last.number) return null
+    return { number: point.number + 1, what: 'is missing, and was sealed' }
+  }
+}

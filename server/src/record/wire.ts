@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { renderInstant } from '../base/instant.ts'
+import type { JsonObject } from '../base/json.ts'
+import { TOKEN_ID_CHARS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { QueryParameters } from '../http/endpoint.ts'
+import { pageQuery, pageSchema } from '../http/pagination.ts'
+import { titleOf, type ENTITY_TYPES } from './kinds.ts'
+import type { EventFilter, RecordEvent } from './list-events.ts'
+
+/**
+ * The record as it goes over the wire: events, each about one thing.
+ *
+ * Source: interface.md, Logs.
+ */
+
+const entityTypeName = z.string().meta({
+  description: 'One of GET /logs/entity-types.',
+  examples: ['token'],
+})
+
+export const eventSchema = z
+  .object({
+    id: z.string().meta({ description: 'Number of the entry, and of the thing in it.' }),
+    tenant_id: z.uuid(),
+    actor_id: z.uuid().meta({ description: 'The application that asked.' }),
+    actor_type: z.literal('application'),
+    key_id: z.uuid().meta({ description: 'The key that it asked with.' }),
+    trace_id: z.string(),
+    entity_type: entityTypeName,
+    entity_id: z
+      .string()
+      .optional()
+      .meta({ description: 'Absent where it was about no one thing.' }),
+    operation: z.string().meta({ examples: ['create', 'read', 'update', 'delete'] }),
+    result: z.enum(['allowed', 'refused']),
+    message: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+  })
+  .meta({ id: 'Log', description: 'Something that was done, or refused.' })
+
+export const eventPageSchema = pageSchema(eventSchema)
+
+export const entityTypeSchema = z
+  .object({ display_name: z.string(), value: z.string() })
+  .meta({ id: 'LogEntityType', description: 'A kind of thing that the record is about.' })
+
+const instant = z.iso.datetime({ offset: true }).optional()
+
+export const listEventsQuery = pageQuery.extend({
+  entity_type: entityTypeName.optional(),
+  entity_id: z.string().max(TOKEN_ID_CHARS_MAX).optional(),
+  start_date: instant.meta({ description: 'From then on.' }),
+  end_date: instant.meta({ description: 'Before then.' }),
+})
+
+/** Throws `query_invalid`. A parameter that is empty counts as absent. */
+export function parseEventFilter(query: QueryParameters): EventFilter {
+  const entityType = only(query, 'entity_type')
+  const entityId = only(query, 'entity_id')
+  const from = parseDate(query, 'start_date')
+  const to = parseDate(query, 'end_date')
+  return {
+    ...(entityType === undefined ? {} : { entityType }),
+    ...(entityId === undefined ? {} : { entityId }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+  }
+}
+
+export function renderEvent(tenantId: string, event: RecordEvent): JsonObject {
+  return {
+    id: event.id,
+    tenant_id: tenantId,
+    actor_id: event.applicationId,
+    actor_type: 'application',
+    key_id: event.keyId,
+    trace_id: event.traceId,
+    entity_type: event.entityType,
+    ...(event.entityId === null ? {} : { entity_id: event.entityId }),
+    operation: event.operation,
+    result: event.allowed ? 'allowed' : 'refused',
+    message: messageOf(event),
+    created_at: renderInstant(event.at),
+  }
+}
+
+export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number]): JsonObject {
+  return { display_name: title, value: name }
+}
+
+/** Says in a line what the members say: fixed words, no data. */
+function messageOf(event: RecordEvent): string {
+  const { allowed, operation, permission, shown, replayed } = event
+  const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
+  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}`
+  if (replayed) return `${what} before: the answer was repeated`
+  if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
+  return shown === null ? what : `${what}: ${SHOWN[shown]}`
+}
+
+const PAST: Readonly<Record<string, string>> = {
+  create: 'created',
+  read: 'read',
+  update: 'updated',
+  delete: 'deleted',
+  search: 'found',
+  use: 'used',
+  invoke: 'invoked',
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
+
+const SHOWN = { redact: 'no data shown', mask: 'mask shown', reveal: 'data shown' } as const
+
+function only(query: QueryParameters, name: string): string | undefined {
+  const values = query.get(name) ?? []
+  if (values.length > 1) throw new ServiceError('query_invalid', { [name]: ['Give it once.'] })
+  return values[0] === '' ? undefined : values[0]
+}
+
+/** A date without a time is its beginning, in UTC. */
+function parseDate(query: QueryParameters, name: string): number | undefined {
+  const text = only(query, name)
+  if (text === undefined) return undefined
+  const at = DATE.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(at)) return at
+  throw new ServiceError('query_invalid', {
+    [name]: ['Must be a date and time such as 2026-03-01T12:00:00Z, or a date.'],
+  })
+}
+
+const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/

@@ -1,0 +1,235 @@
+import { hash } from 'node:crypto'
+import type { Transform } from '../base/access.ts'
+import { readUuid, writeUuid } from '../base/uuid-bytes.ts'
+
+/**
+ * The record of who did what: its entries, how they are written down, and what chains them.
+ *
+ * An entry is about one operation of one request on one kind of thing, whatever the number of things: a
+ * bulk of ten thousand tokens is some ten entries. It names who, what and when, and never holds data. The
+ * form in bytes is for ever, since hashes and seals are made over it. Decision 0020.
+ */
+export interface RecordEntry {
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly applicationId: string
+  readonly keyId: string
+  readonly traceId: string
+  /** Such as `token`, `application_key`. */
+  readonly entityType: string
+  /** Such as `create`, `read`, `use`. */
+  readonly operation: string
+  readonly allowed: boolean
+  /** Whether it was done and something is different now; what was read, or only allowed, changes nothing. */
+  readonly changed: boolean
+  /** The permission that was asked for; empty where none was. */
+  readonly permission: string
+  /** How much of the data of a token was to be shown; null where it is not about data. */
+  readonly shown: Transform | null
+  /** Whether an earlier answer was given again. */
+  readonly replayed: boolean
+  /** At most RECORD_ENTITIES_MAX; none where the operation was about no single thing. */
+  readonly entityIds: readonly string[]
+}
+
+/** A place in a tenant's chain of entries. */
+export interface RecordPoint {
+  /** Of the entry, from 1, without gaps; 0 is before the first. */
+  readonly number: number
+  /** Events up to here, this entry's included: what lists are numbered by. */
+  readonly listed: number
+  /** Over everything up to here; 32 bytes, all zero before the first. */
+  readonly hash: Uint8Array
+}
+
+export interface StoredRecordRow extends RecordPoint {
+  /** encodeEntry(). */
+  readonly entry: Uint8Array
+}
+
+/** Says which part of the chain is whole, in a way that only the tenant's keys can say it. */
+export interface RecordSeal {
+  /** The last entry that was removed for its age. */
+  readonly removed: RecordPoint
+  /** The last entry at the time. */
+  readonly last: RecordPoint
+  readonly at: number
+  /** TenantKeys.attest() over all of it. */
+  readonly proof: Uint8Array
+}
+
+export const RECORD_BEGIN: RecordPoint = { number: 0, listed: 0, hash: new Uint8Array(32) }
+
+/**
+ * Returns how many events of a list the entry is: one for each thing, or one where there is none.
+ *
+ * Reading the record is part of the record but of no list that does not ask for it: otherwise each page
+ * would push what is on the next one further away, and whoever turns pages until one is empty would never
+ * come to an end.
+ */
+export function eventsOf({
+  entityType,
+  entityIds,
+}: Pick<RecordEntry, 'entityType' | 'entityIds'>): number {
+  return countOf(entityType, entityIds.length)
+}
+
+function countOf(entityType: string, things: number): number {
+  return entityType === READING_OF_RECORD ? 0 : Math.max(1, things)
+}
+
+export const READING_OF_RECORD = 'log'
+
+/**
+ * Returns the hash of an entry that follows `previous`: SHA-256 over the hash before, the entry's number
+ * and its count of events so far (8 bytes each, big-endian), and its bytes.
+ */
+export function chainHash(
+  previous: Uint8Array,
+  { number, listed }: Pick<RecordPoint, 'number' | 'listed'>,
+  entry: Uint8Array,
+): Buffer {
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + entry.length)
+  bytes.set(previous, 0)
+  writeWhole(bytes, number, 32)
+  writeWhole(bytes, listed, 40)
+  bytes.set(entry, HEAD_BYTES)
+  return hash('sha256', bytes, 'buffer')
+}
+
+const HEAD_BYTES = 48
+
+function writeWhole(bytes: Buffer, value: number, at: number): void {
+  bytes.writeUInt16BE(0, at)
+  bytes.writeUIntBE(value, at + 2, 6)
+}
+
+/**
+ * Writes an entry as bytes: form (1), time (6), flags (1), transform (1), application, key, trace id, kind
+ * of thing, operation, permission, the number of ids (4), ids. A text is its length (2) and UTF-8; a uuid is
+ * `ffff` and 16 bytes. Numbers are big-endian.
+ */
+export function encodeEntry(entry: RecordEntry): Buffer {
+  const { entityIds } = entry
+  const most = lengthMax(entry)
+  if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(most)
+  const bytes = scratch
+  bytes[0] = FORM
+  bytes.writeUIntBE(entry.at, 1, 6)
+  bytes[7] = (entry.allowed ? 0 : REFUSED) | (entry.replayed ? REPLAYED : 0)
+  if (entry.changed) bytes[7] |= CHANGED
+  bytes[8] = SHOWN.indexOf(entry.shown)
+  let at = 9
+  at = writeText(bytes, at, entry.applicationId)
+  at = writeText(bytes, at, entry.keyId)
+  at = writeText(bytes, at, entry.traceId)
+  at = writeText(bytes, at, entry.entityType)
+  at = writeText(bytes, at, entry.operation)
+  at = writeText(bytes, at, entry.permission)
+  at = bytes.writeUInt32BE(entityIds.length, at)
+  for (const id of entityIds) at = writeText(bytes, at, id)
+  return Buffer.from(bytes.subarray(0, at))
+}
+
+/** Entries are far shorter than they might be, so each is written here and copied. */
+let scratch = Buffer.allocUnsafeSlow(1024)
+
+/** Throws when the bytes are no entry. */
+export function decodeEntry(entry: Uint8Array): RecordEntry {
+  const [{ things, events: _events, ...head }, reader] = read(entry)
+  return { ...head, entityIds: Array.from({ length: things }, () => reader.text()) }
+}
+
+/** What an entry says but for the ids of the things, of which there may be many. */
+export interface RecordEntryHead extends Omit<RecordEntry, 'entityIds'> {
+  readonly things: number
+  /** eventsOf() the entry. */
+  readonly events: number
+}
+
+/** Throws when the bytes are no entry. */
+export function decodeHead(entry: Uint8Array): RecordEntryHead {
+  return read(entry)[0]
+}
+
+function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
+  const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.length)
+  if (bytes[0] !== FORM)
+    throw new Error('Cannot read an entry of the record: its form is not known')
+  const flags = bytes[7]!
+  const reader = new TextReader(bytes, 9)
+  const head = {
+    at: bytes.readUIntBE(1, 6),
+    allowed: (flags & REFUSED) === 0,
+    replayed: (flags & REPLAYED) !== 0,
+    changed: (flags & CHANGED) !== 0,
+    shown: SHOWN[bytes[8]!] ?? null,
+    applicationId: reader.text(),
+    keyId: reader.text(),
+    traceId: reader.text(),
+    entityType: reader.text(),
+    operation: reader.text(),
+    permission: reader.text(),
+  }
+  const things = reader.count()
+  return [{ ...head, things, events: countOf(head.entityType, things) }, reader]
+}
+
+/** Returns when the entry was made, without reading the rest. */
+export function timeOfEntry(entry: Uint8Array): number {
+  return Buffer.from(entry.buffer, entry.byteOffset, entry.length).readUIntBE(1, 6)
+}
+
+class TextReader {
+  readonly #bytes: Buffer
+  #at: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    this.#at = at
+  }
+
+  text(): string {
+    const length = this.#bytes.readUInt16BE(this.#at)
+    const from = this.#at + 2
+    this.#at = from + (length === UUID ? 16 : length)
+    if (this.#at > this.#bytes.length) throw new RangeError('An entry of the record is cut short')
+    return length === UUID
+      ? readUuid(this.#bytes, from)
+      : this.#bytes.toString('utf8', from, this.#at)
+  }
+
+  count(): number {
+    this.#at += 4
+    const count = this.#bytes.readUInt32BE(this.#at - 4)
+    if (count * 2 > this.#bytes.length) throw new RangeError('An entry of the record is cut short')
+    return count
+  }
+}
+
+function lengthMax({ entityIds, ...entry }: RecordEntry): number {
+  const { applicationId, keyId, traceId, entityType, operation, permission } = entry
+  let chars = applicationId.length + keyId.length + traceId.length
+  chars += entityType.length + operation.length + permission.length
+  for (const id of entityIds) chars += id.length
+  // A UTF-16 unit takes three bytes at most.
+  return 13 + (6 + entityIds.length) * 2 + chars * 3
+}
+
+function writeText(bytes: Buffer, at: number, text: string): number {
+  if (writeUuid(text, bytes, at + 2)) {
+    bytes.writeUInt16BE(UUID, at)
+    return at + 18
+  }
+  const length = bytes.write(text, at + 2, 'utf8')
+  if (length >= UUID) throw new RangeError('Cannot record a text that long')
+  bytes.writeUInt16BE(length, at)
+  return at + 2 + length
+}
+
+const FORM = 1
+const REFUSED = 1
+const REPLAYED = 2
+const CHANGED = 4
+const UUID = 0xffff
+const SHOWN: readonly (Transform | null)[] = [null, 'redact', 'mask', 'reveal']

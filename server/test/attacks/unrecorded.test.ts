@@ -1,0 +1,147 @@
+/**
+ * A vault whose record cannot be written: whatever is asked of it, nothing gets out.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { inspect } from 'node:util'
+import { permissionsOf } from '../../src/access/permissions.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { routes } from '../../src/routes.ts'
+import type { Change, Store } from '../../src/world/store.ts'
+import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
+import { withLuhnDigit } from '../kit/check-digits.ts'
+import { STILL_SETTINGS, stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
+import { REVEAL_ALL } from '../kit/token-stage.ts'
+
+const CANARY = canaryOf(7)
+const TRACES = tracesOf(CANARY)
+/** Found in the answers to bodies below, or in the token that is there. */
+const CARD = {
+  type: 'card',
+  data: { number: withLuhnDigit(`${CANARY.digits}000`), name: CANARY.text },
+}
+
+const ROUTES = routes(STILL_SETTINGS)
+
+describe('a vault that cannot write its record answers 503, and with no data, to', () => {
+  for (const { method, path, permission } of ROUTES) {
+    if (permission === 'public' || permission === 'any-key') continue
+    test(`${method} ${path}`, async () => {
+      const { vault, id, shut, keys } = await stage()
+      const url = path.replaceAll(/:\w+/g, path.startsWith('/tokens') ? id : keys.applicationId)
+      shut()
+      let answers = 0
+      for (const key of [keys.management, keys.revealing]) {
+        for (const body of bodies(method)) {
+          const reply = await vault.call(method, url, { key, ...(body && { body }) })
+          const trace = findTrace(TRACES, Buffer.from(reply.text + inspect(reply.headers)))
+          assert.equal(trace, null, `${reply.status}: ${reply.text}`)
+          assert.ok(![200, 201, 202, 204].includes(reply.status), `it answered ${reply.status}`)
+          if (reply.status === 503) answers++
+        }
+      }
+      assert.ok(answers > 0, 'nobody came as far as the record')
+    })
+  }
+})
+
+test('what is refused is 503 as well while the refusal cannot be recorded', async () => {
+  const { vault, id, shut } = await stage()
+  const key = await vault.keyFor({ permissions: ['token:create'] })
+  assert.equal((await vault.call('GET', `/tokens/${id}`, { key })).status, 403)
+  shut()
+  assert.equal((await vault.call('GET', `/tokens/${id}`, { key })).status, 503)
+})
+
+test('a repeated answer, a twin, and a token leave only after their record is durable', async () => {
+  const { vault, id, keys, durable } = await stage()
+  const rules = [{ ...REVEAL_ALL, permissions: ['token:create', 'token:read'] }]
+  const key = await vault.keyFor({ rules })
+  const headers = { 'bt-idempotency-key': 'again' }
+  const body = { ...CARD, deduplicate_token: true }
+  const asked: (() => Promise<{ status: number; text: string }>)[] = [
+    () => vault.call('GET', `/tokens/${id}`, { key: keys.revealing }),
+    () => vault.call('POST', '/tokens', { key, body, headers }),
+    () => vault.call('POST', '/tokens', { key, body, headers }),
+    () => vault.call('POST', '/tokens', { key, body }),
+  ]
+  for (const ask of asked) {
+    const before = durable().length
+    const reply = await ask()
+    assert.ok(reply.status < 300, reply.text)
+    assert.ok(reply.text.includes(CANARY.digits))
+    assert.ok(durable().length > before, 'nothing was recorded')
+  }
+})
+
+test('openData() and every other road to plaintext count for the record of 500 readers at once', async () => {
+  const { vault, id, keys } = await stage()
+  const before = await entries(vault)
+  const replies = await Promise.all(
+    Array.from({ length: 500 }, () => vault.call('GET', `/tokens/${id}`, { key: keys.revealing })),
+  )
+  assert.ok(replies.every((it) => it.status === 200))
+  assert.equal(await entries(vault), before + 500)
+})
+
+async function stage() {
+  let open = true
+  const recorded: Change[] = []
+  const vault = await stillVault({
+    settings: { deduplicateTokens: false },
+    change: (world) => ({
+      ...world,
+      store: failing(world.store, (changes) => {
+        const records = changes.filter((it) => it.kind === 'append-record')
+        if (!open && records.length > 0) throw new Error('the record is shut')
+        recorded.push(...records)
+      }),
+    }),
+  })
+  const revealing = await vault.keyFor({
+    rules: [{ ...REVEAL_ALL, permissions: permissionsOf('private') }],
+  })
+  const made = await vault.call('POST', '/tokens', { key: revealing, body: CARD })
+  assert.equal(made.status, 201, made.text)
+  const own = await vault.call('GET', '/applications/key', { key: revealing })
+  return {
+    vault,
+    id: made.json()['id'] as string,
+    keys: {
+      management: vault.managementKey,
+      revealing,
+      applicationId: own.json()['id'] as string,
+    },
+    shut: () => void (open = false),
+    durable: () => recorded,
+  }
+}
+
+/** A store that looks at what is about to be committed, after everything else was asked of it. */
+function failing(store: Store, look: (changes: readonly Change[]) => void): Store {
+  return {
+    tenants: store.tenants,
+    applications: store.applications,
+    tokens: store.tokens,
+    answers: store.answers,
+    transactions: store.transactions,
+    record: store.record,
+    sweep: (now) => store.sweep(now),
+    check: () => store.check(),
+    close: () => store.close(),
+    commit: async (tenantId, changes) => {
+      look(changes)
+      return await store.commit(tenantId, changes)
+    },
+  }
+}
+
+/** What operations take: whatever fits, somebody gets as far as it is possible to get. */
+function bodies(method: Method): (Json | undefined)[] {
+  if (method === 'GET' || method === 'DELETE') return [undefined]
+  return [CARD, [CARD], { name: 'a', type: 'private', permissions: ['token:read'] } as JsonObject]
+}
+
+async function entries({ world, tenantId }: StillVault): Promise<number> {
+  return (await world.store.record.state(tenantId))!.last.number
+}

@@ -1,0 +1,278 @@
+/**
+ * The record against somebody who may write to the database: every change they make is named.
+ *
+ * `node test/flows/audit.ts --edits 1000 --seed 1`.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { parseArgs } from 'node:util'
+import { setUp } from '../../src/access/set-up.ts'
+import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import { recordReader } from '../../src/adapters/sqlite/record-reader.ts'
+import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import { SystemRandom } from '../../src/adapters/system/system-random.ts'
+import { recordSealer } from '../../src/record/seal.ts'
+import { sweepRecords } from '../../src/record/sweep.ts'
+import { verifyRecord, type Verdict } from '../../src/record/verify.ts'
+import { chainHash, type RecordEntry } from '../../src/world/record.ts'
+import type { Keyring } from '../../src/world/keyring.ts'
+import { diceOf, type Dice } from '../../crash/dice.ts'
+import { stillWorld, type StillWorld } from '../kit/still-world.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Entries of the record that is edited; the first ten are removed for their age before. */
+const ENTRIES = 300
+const REMOVED = 10
+/** The rest rests on its hashes alone. */
+const SEALED = ENTRIES - 3
+
+export interface AuditOptions {
+  readonly edits: number
+  readonly seed: number
+}
+
+/** Returns how many edits there were of each kind; rejects when one was not named. */
+export async function runAudit({ edits, seed }: AuditOptions): Promise<Record<string, number>> {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-audit-'))
+  const roll = diceOf(seed, 0)
+  const counts: Record<string, number> = {}
+  try {
+    const vault = await makeRecord(folder, roll)
+    const db = new DatabaseSync(join(folder, 'symbolon.db'))
+    const check = (): Promise<Verdict> =>
+      verifyRecord(
+        { clock: vault.world.clock, keyring: vault.keyring, store: { record: recordReader(db) } },
+        vault.tenantId,
+      )
+    assert.equal((await check()).flaw, null, 'what nobody touched is intact')
+    for (let n = 0; n < edits; n++) {
+      const kinds = Object.keys(EDITS)
+      const kind = kinds[Math.floor(roll() * kinds.length)]!
+      db.exec('BEGIN')
+      const expected = EDITS[kind]!(db, roll)
+      const { flaw } = await check()
+      db.exec('ROLLBACK')
+      const told = `edit ${n} of seed ${seed} (${kind}), at ${expected ?? 'any entry'}`
+      assert.ok(flaw !== null, `${told}: not noticed`)
+      if (expected !== null) assert.equal(flaw.number, expected, `${told}: ${flaw.what}`)
+      counts[kind] = (counts[kind] ?? 0) + 1
+    }
+    assert.equal((await check()).flaw, null, 'the edits were taken back')
+    db.close()
+    return counts
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Makes one edit; returns the number of the entry to be named, or null where it may be another. */
+type Edit = (db: DatabaseSync, roll: Dice) => number | null
+
+const EDITS: Readonly<Record<string, Edit>> = {
+  'a byte of an entry': (db, roll) => flip(db, roll, 'entry'),
+  'a byte of a hash': (db, roll) => flip(db, roll, 'hash'),
+  'the count of events': (db, roll) => {
+    const number = anyNumber(roll)
+    db.prepare('UPDATE record SET listed = listed + ? WHERE number = ?').run(
+      roll() < 0.5 ? 1 : -1,
+      number,
+    )
+    return number
+  },
+  'an entry removed': (db, roll) => {
+    const number = anyNumber(roll)
+    db.prepare('DELETE FROM record WHERE number = ?').run(number)
+    return number
+  },
+  'several entries removed': (db, roll) => {
+    const number = anyNumber(roll)
+    db.prepare('DELETE FROM record WHERE number BETWEEN ? AND ?').run(number, number + 20)
+    return number
+  },
+  'an entry removed, and the others moved up': (db, roll) => {
+    const number = anyNumber(roll)
+    db.prepare('DELETE FROM record WHERE number = ?').run(number)
+    db.prepare('UPDATE record SET number = -number WHERE number > ?').run(number)
+    db.prepare('UPDATE record SET number = -number - 1 WHERE number < 0').run()
+    return number
+  },
+  'two entries swapped': (db, roll) => swap(db, roll, ['listed', 'entry', 'hash']),
+  'what two entries say swapped': (db, roll) => swap(db, roll, ['entry']),
+  'an entry put in again at another place': (db, roll) => {
+    const [from, to] = [anyNumber(roll), anyNumber(roll)]
+    if (from === to) return flip(db, roll, 'entry')
+    db.prepare(
+      `UPDATE record SET (entry, hash) = (SELECT entry, hash FROM record WHERE number = ?1)
+       WHERE number = ?2`,
+    ).run(from, to)
+    return to
+  },
+  'the end cut off': (db, roll) => {
+    const number = anyNumber(roll)
+    db.prepare('DELETE FROM record WHERE number >= ?').run(number)
+    return number
+  },
+  'the end cut off, and the head set to that': (db, roll) => {
+    const number = Math.min(SEALED, Math.max(REMOVED + 2, anyNumber(roll)))
+    db.prepare('DELETE FROM record WHERE number >= ?').run(number)
+    db.prepare(
+      `UPDATE record_heads SET (number, listed, hash) =
+       (SELECT number, listed, hash FROM record ORDER BY number DESC LIMIT 1)`,
+    ).run()
+    return number
+  },
+  'the beginning cut off, as if it had been too old': (db, roll) => {
+    const number = Math.min(ENTRIES - 1, anyNumber(roll))
+    db.prepare(
+      `UPDATE record_heads SET (removed_number, removed_listed, removed_hash) =
+       (SELECT number, listed, hash FROM record WHERE number = ?)`,
+    ).run(number)
+    db.prepare('DELETE FROM record WHERE number <= ?').run(number)
+    return REMOVED + 1
+  },
+  'an entry changed, and every hash after it made anew': (db, roll) => {
+    flip(db, roll, 'entry', [1, 6])
+    rehash(db)
+    return null
+  },
+  'all made anew, and the seal thrown away': (db, roll) => {
+    flip(db, roll, 'entry', [2, 3])
+    rehash(db)
+    db.prepare('UPDATE record_heads SET seal = NULL, sealed_number = 0').run()
+    return null
+  },
+  'a byte of the seal': (db, roll) => {
+    const seal = String(db.prepare('SELECT seal FROM record_heads').get()!['seal'])
+    const at = Math.floor(roll() * seal.length)
+    const other = String.fromCharCode(seal.charCodeAt(at) === 48 ? 49 : 48)
+    const forged = seal.slice(0, at) + other + seal.slice(at + 1)
+    db.prepare('UPDATE record_heads SET seal = ?').run(forged)
+    return null
+  },
+  'all of it removed': (db) => {
+    db.exec('DELETE FROM record')
+    return REMOVED + 1
+  },
+  'all of it removed, and the head': (db) => {
+    db.exec('DELETE FROM record; DELETE FROM record_heads')
+    return 1
+  },
+}
+
+/** Flips a bit of a column of some entry; of a sealed one, in the bytes `within`, where these are given. */
+function flip(
+  db: DatabaseSync,
+  roll: Dice,
+  column: 'entry' | 'hash',
+  within?: readonly [from: number, to: number],
+): number {
+  const any = anyNumber(roll)
+  const number = within === undefined ? any : Math.min(SEALED, any)
+  const row = db.prepare(`SELECT ${column} AS bytes FROM record WHERE number = ?`).get(number)!
+  const bytes = Uint8Array.from(row['bytes'] as Uint8Array)
+  const [from, to] = within ?? [0, bytes.length - 1]
+  bytes[from + Math.floor(roll() * (to - from + 1))]! ^= 1 << Math.floor(roll() * 8)
+  db.prepare(`UPDATE record SET ${column} = ? WHERE number = ?`).run(bytes, number)
+  return number
+}
+
+function swap(db: DatabaseSync, roll: Dice, columns: readonly string[]): number {
+  const [a, b] = [anyNumber(roll), anyNumber(roll)]
+  if (a === b) return flip(db, roll, 'entry')
+  const list = columns.join(', ')
+  const find = db.prepare(`SELECT ${list} FROM record WHERE number = ?`)
+  const put = db.prepare(
+    `UPDATE record SET ${columns.map((it) => `${it} = ?`).join(', ')} WHERE number = ?`,
+  )
+  const [ofA, ofB] = [find.get(a)!, find.get(b)!]
+  put.run(...columns.map((it) => ofB[it]!), a)
+  put.run(...columns.map((it) => ofA[it]!), b)
+  return Math.min(a, b)
+}
+
+/** Does what somebody without the keys can do: works out every hash after what they changed. */
+function rehash(db: DatabaseSync): void {
+  const head = db.prepare('SELECT removed_hash AS hash FROM record_heads').get()!
+  let before = head['hash'] as Uint8Array
+  const put = db.prepare('UPDATE record SET hash = ? WHERE number = ?')
+  for (const row of db.prepare('SELECT * FROM record ORDER BY number').all()) {
+    const { number, listed, entry } = row as { number: number; listed: number; entry: Uint8Array }
+    before = chainHash(before, { number, listed }, entry)
+    put.run(before, number)
+  }
+  db.prepare('UPDATE record_heads SET hash = ?').run(before)
+}
+
+function anyNumber(roll: Dice): number {
+  return REMOVED + 1 + Math.floor(roll() * (ENTRIES - REMOVED))
+}
+
+/** Makes a vault of one tenant, with a record of some days, the oldest of it swept, the last of it unsealed. */
+async function makeRecord(
+  folder: string,
+  roll: Dice,
+): Promise<{ world: StillWorld; keyring: Keyring; tenantId: string }> {
+  const store = await SqliteStore.open({ folder })
+  const provider = await FileKeyProvider.open(join(folder, 'root.key'), { createIfMissing: true })
+  const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => store.tenants.keys(id))
+  const world = { ...stillWorld(store), keyring }
+  const { tenantId } = await setUp(world, provider, { name: 'audit', plan: 'enterprise' })
+  const seal = recordSealer(world)
+  let firstKept = 0
+  await seal()
+  for (let number = 4; number <= ENTRIES; number++) {
+    const recent = number > SEALED
+    world.clock.pass(recent ? 100 : 1 + Math.floor(roll() * 600_000))
+    if (number === REMOVED + 1) {
+      world.clock.pass(2 * DAY_MS)
+      firstKept = world.clock.now()
+    }
+    const entries = [entryOf(world.clock.now(), number, roll)]
+    await store.commit(tenantId, [{ kind: 'append-record', entries }])
+    if (!recent) await seal()
+  }
+  await sweepRecords(world, (world.clock.now() - firstKept) / DAY_MS + 1)
+  const state = await store.record.state(tenantId)
+  assert.deepEqual([state?.removed.number, state?.last.number], [REMOVED, ENTRIES])
+  const keys = await store.tenants.keys(tenantId)
+  await store.close()
+  return {
+    world,
+    tenantId,
+    keyring: new LocalKeyring(provider, new SystemRandom(), async () => keys),
+  }
+}
+
+function entryOf(at: number, number: number, roll: Dice): RecordEntry {
+  const things = Math.floor(roll() * 4)
+  return {
+    at,
+    applicationId: '01945d00-0000-4000-8000-00000000000b',
+    keyId: '01945d00-0000-4000-8000-00000000000c',
+    traceId: `trace ${number}`,
+    entityType: roll() < 0.1 ? 'log' : 'token',
+    operation: 'read',
+    allowed: roll() < 0.9,
+    changed: false,
+    permission: 'token:read',
+    shown: 'mask',
+    replayed: false,
+    entityIds: Array.from({ length: things }, (_, at) => `thing ${number} ${at}`),
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      edits: { type: 'string', default: '1000' },
+      seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    },
+  })
+  process.stdout.write(`${values.edits} edits, seed ${values.seed}\n`)
+  const counts = await runAudit({ edits: Number(values.edits), seed: Number(values.seed) })
+  process.stdout.write(`Each was named. ${JSON.stringify(counts)}\n`)
+}
