@@ -78,10 +78,11 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, tokens, answers } = store
+  const { tenants, applications, sessions, tokens, answers } = store
   return {
     tenants,
     applications,
+    sessions,
     tokens,
     answers,
     commit,

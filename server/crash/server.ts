@@ -88,6 +88,7 @@ function dying(store: Store, killAt: KillAt | null): Store {
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     check: () => store.check(),

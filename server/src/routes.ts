@@ -5,6 +5,7 @@ import * as access from './access/endpoints.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
+import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
 import type { TokenSettings } from './tokens/token-settings.ts'
 
@@ -33,6 +34,16 @@ export function routes({ tokens, version }: RouteSettings): Endpoint[] {
     access.getApplicationKeyById,
     access.deleteApplicationKeyById,
     access.getPermissions,
+    access.getApplicationTemplates,
+    access.getApplicationTemplateById,
+
+    access.postSessions,
+    access.postSessionsAuthorize,
+
+    tenants.getTenantSelf,
+    tenants.putTenantSelf,
+    tenants.deleteTenantSelf,
+    tenants.getUsageReport,
 
     getLive,
     getReady,

@@ -1,4 +1,14 @@
-import type { Caller, Decision, Permission, Principal, Transform } from '../base/access.ts'
+import {
+  TRANSFORMS,
+  type Caller,
+  type Condition,
+  type Decision,
+  type Permission,
+  type Principal,
+  type Rights,
+  type Rule,
+  type Transform,
+} from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { covers } from './container.ts'
 import { mayHold } from './permissions.ts'
@@ -18,6 +28,9 @@ import { mayHold } from './permissions.ts'
  *
  * For none: the question is not about containers, and holding the permission anywhere answers it.
  *
+ * A session is asked twice: what it was given, and what the application that gave it may do now. Both have
+ * to say yes, and the less generous transform counts. Decision 0016.
+ *
  * Source: interface.md, Authentication, and its Access section.
  */
 export interface Grant {
@@ -28,6 +41,8 @@ export interface Grant {
 /**
  * Decides whether `caller` may use `permission` in `containers`, and records the decision.
  *
+ * `id` is the token's, where there is one: a rule that asks for an id grants nothing without.
+ *
  * Throws `permission_missing`. Cheap, but not free: callers with thousands of tokens ask once for each
  * distinct list of containers.
  */
@@ -35,8 +50,9 @@ export function authorize(
   caller: Caller,
   permission: Permission,
   containers: readonly string[] = NO_CONTAINERS,
+  id: string | null = null,
 ): Grant {
-  const grant = ask(caller, permission, containers)
+  const grant = ask(caller, permission, containers, id)
   if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
   return grant
 }
@@ -46,8 +62,9 @@ export function ask(
   caller: Caller,
   permission: Permission,
   containers: readonly string[] = NO_CONTAINERS,
+  id: string | null = null,
 ): Grant | null {
-  const { transform, by } = decide(caller, permission, containers)
+  const { transform, by } = decide(caller, permission, containers, id)
   const decision: Decision = { permission, containers, allowed: transform !== null, by }
   caller.decisions.push(decision)
   return transform === null ? null : { transform }
@@ -58,8 +75,30 @@ export function ask(
  * before anybody asks what is in a body.
  */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
-  return decideAnywhere(principal, permission).transform !== null
+  return decide(principal, permission, NO_CONTAINERS, null).transform !== null
 }
+
+/**
+ * What `rights` come to for one container and a token of no known id, without a decision; null for no.
+ * For those who think about rights and let nobody do anything.
+ */
+export function transformIn(
+  rights: Rights,
+  permission: Permission,
+  container: string,
+): Transform | null {
+  return decideOne(rights, permission, container, null).transform
+}
+
+/** Whether a rule covers the container, whatever the token's id if `id` is `any`. */
+export function ruleCovers(rule: Rule, container: string, id: string | null | AnyId): boolean {
+  if (!('conditions' in rule)) return covers(rule.container, container)
+  return rule.conditions.every((it) => isMet(it, container, id))
+}
+
+/** Stands for an id that is not known yet and may be any. */
+export const ANY_ID = Symbol('any id')
+type AnyId = typeof ANY_ID
 
 interface Verdict {
   /** Null: no. */
@@ -71,14 +110,28 @@ function decide(
   principal: Principal,
   permission: Permission,
   containers: readonly string[],
+  id: string | null,
+): Verdict {
+  const own = decideAlone(principal, permission, containers, id)
+  if (principal.within === null || own.transform === null) return own
+  const { transform } = decideAlone(principal.within, permission, containers, id)
+  if (transform === null) return REFUSED
+  return { transform: leastGenerous([own.transform, transform]), by: own.by }
+}
+
+function decideAlone(
+  rights: Rights,
+  permission: Permission,
+  containers: readonly string[],
+  id: string | null,
 ): Verdict {
   // Not "on every container of none", which would be a yes to everybody.
-  if (containers.length === 0) return decideAnywhere(principal, permission)
-  const first = decideOne(principal, permission, containers[0]!)
+  if (containers.length === 0) return decideAnywhere(rights, permission)
+  const first = decideOne(rights, permission, containers[0]!, id)
   if (containers.length === 1) return first
   const verdicts = [first]
   for (let at = 1; at < containers.length; at++) {
-    verdicts.push(decideOne(principal, permission, containers[at]!))
+    verdicts.push(decideOne(rights, permission, containers[at]!, id))
   }
   const granted = verdicts.filter((it) => it.transform !== null)
   const enough = NEEDED_ON_EVERY.has(permission)
@@ -86,46 +139,61 @@ function decide(
     : granted.length > 0
   if (!enough) return REFUSED
   return {
-    transform: LEAST_GENEROUS_FIRST.find((it) =>
-      granted.some(({ transform }) => transform === it),
-    )!,
+    transform: leastGenerous(granted.map((it) => it.transform)),
     by: [...new Set(granted.flatMap((it) => it.by))],
   }
 }
 
 /** There is no data in question, so a yes shows none. */
-function decideAnywhere(principal: Principal, permission: Permission): Verdict {
-  if (holds(principal, principal.permissions, permission)) {
+function decideAnywhere(rights: Rights, permission: Permission): Verdict {
+  if (holds(rights, rights.permissions, permission)) {
     return { transform: 'redact', by: OWN_PERMISSIONS }
   }
-  const rule = principal.rules.find((it) => holds(principal, it.permissions, permission))
+  const rule = rights.rules.find((it) => holds(rights, it.permissions, permission))
   return rule === undefined ? REFUSED : { transform: 'redact', by: [rule.priority] }
 }
 
-function decideOne(principal: Principal, permission: Permission, container: string): Verdict {
-  for (const rule of principal.rules) {
-    if (covers(rule.container, container) && holds(principal, rule.permissions, permission)) {
+function decideOne(
+  rights: Rights,
+  permission: Permission,
+  container: string,
+  id: string | null,
+): Verdict {
+  for (const rule of rights.rules) {
+    if (ruleCovers(rule, container, id) && holds(rights, rule.permissions, permission)) {
       return { transform: rule.transform, by: [rule.priority] }
     }
   }
-  if (!holds(principal, principal.permissions, permission)) return REFUSED
+  if (!holds(rights, rights.permissions, permission)) return REFUSED
   return { transform: impliedTransform(permission), by: OWN_PERMISSIONS }
 }
 
-/** Whether one of `granted` amounts to `permission` and is of a kind the principal may hold. */
-function holds(
-  principal: Principal,
+function isMet(
+  { attribute, operator, value }: Condition,
+  container: string,
+  id: string | null | AnyId,
+): boolean {
+  if (attribute === 'id' && id === ANY_ID) return true
+  const actual = attribute === 'id' ? id : container
+  if (typeof actual !== 'string') return false
+  return operator === 'equals' ? actual === value : actual.startsWith(value)
+}
+
+/** Whether one of `granted` amounts to `permission` and is of a kind the holder may hold. */
+export function holds(
+  { type }: Pick<Rights, 'type'>,
   granted: readonly Permission[],
   permission: Permission,
 ): boolean {
-  if (granted.includes(permission) && mayHold(principal.type, permission)) return true
+  if (granted.includes(permission) && mayHold(type, permission)) return true
   // To use tokens is to use them anywhere, so the newer, narrower permissions are implied by it. The
   // reverse does not hold: what asks for `token:use` itself is neither proxy nor reactor.
   if (permission !== 'proxy:invoke' && permission !== 'reactor:invoke') return false
-  return granted.includes('token:use') && mayHold(principal.type, 'token:use')
+  return granted.includes('token:use') && mayHold(type, 'token:use')
 }
 
-function impliedTransform(permission: Permission): Transform {
+/** What a plain permission shows. */
+export function impliedTransform(permission: Permission): Transform {
   switch (permission) {
     case 'token:create':
     case 'token:update':
@@ -141,10 +209,14 @@ function impliedTransform(permission: Permission): Transform {
   }
 }
 
+/** Returns the transform that shows the least. There is at least one, and null stands for none. */
+function leastGenerous(transforms: readonly (Transform | null)[]): Transform {
+  return TRANSFORMS.find((it) => transforms.includes(it))!
+}
+
 const NO_CONTAINERS: readonly string[] = []
 const OWN_PERMISSIONS: readonly number[] = [0]
 const REFUSED: Verdict = { transform: null, by: [] }
-const LEAST_GENEROUS_FIRST: readonly Transform[] = ['redact', 'mask', 'reveal']
 const NEEDED_ON_EVERY: ReadonlySet<Permission> = new Set<Permission>([
   'token:create',
   'token:update',

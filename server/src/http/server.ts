@@ -155,7 +155,7 @@ function addRoute(
 ): void {
   const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
-  const replayable = method !== 'GET' && method !== 'DELETE'
+  const replayable = method !== 'GET' && method !== 'DELETE' && endpoint.replayed !== false
 
   server.route({
     method,
@@ -190,6 +190,12 @@ function addRoute(
       if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
         caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
         throw new ServiceError('permission_missing', { permission: [permission] })
+      }
+      const { applicationType } = endpoint
+      if (applicationType !== undefined && caller.type !== applicationType) {
+        throw new ServiceError('key_type_unfit', {
+          'BT-API-KEY': [`Must be the key of a ${applicationType} application.`],
+        })
       }
       if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
         throw new ServiceError('plan_insufficient')
@@ -237,6 +243,7 @@ const NOBODY: Caller = Object.freeze({
   type: 'public',
   permissions: [],
   rules: [],
+  within: null,
   traceId: '',
   decisions: [],
   replay: null,
@@ -278,6 +285,7 @@ function callerOf(request: FastifyRequest, path: string | null): Caller {
     type: principal.type,
     permissions: principal.permissions,
     rules: principal.rules,
+    within: principal.within,
     traceId: request.traceId,
     decisions: [],
     replay: path === null ? null : replayScopeOf(request, path, principal),
@@ -292,7 +300,9 @@ function replayScopeOf(
   const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
   if (key === undefined) return null
   // By what the path means: written with another percent-encoding, it is the same operation.
-  const scope = [principal.applicationId, request.method, path, request.params, key]
+  // A session's answers show what its rights let them: they are for nobody else of its application.
+  const asker = principal.type === 'session' ? principal.keyId : principal.applicationId
+  const scope = [asker, request.method, path, request.params, key]
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 

@@ -25,7 +25,7 @@ export async function getToken(
   if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) {
     throw new ServiceError('token_not_found')
   }
-  const { transform } = authorize(caller, 'token:read', token.containers)
+  const { transform } = authorize(caller, 'token:read', token.containers, token.id)
   const keys = await world.keyring.open(caller.tenantId)
   const data = openData(keys, token, now)
   return ok(

@@ -91,7 +91,7 @@ function viewTwin(
   token: StoredToken,
   { now, means }: { readonly now: number; readonly means: Means },
 ): TwinView | null {
-  const grant = ask(caller, 'token:read', token.containers)
+  const grant = ask(caller, 'token:read', token.containers, token.id)
   if (grant === null) return null
   const data = openData(keys, token, now)
   const { transform } = grant

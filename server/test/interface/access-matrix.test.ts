@@ -15,16 +15,19 @@ import { STILL_SETTINGS, stillVault, type Reply, type StillVault } from '../kit/
 interface Row {
   readonly permission: Permission | 'any-key' | 'public'
   readonly plan?: 'enterprise'
+  /** The only type of application that may. */
+  readonly applicationType?: ApplicationType
   /** What whoever may gets. */
   readonly success: number
-  readonly body?: Json
+  /** A text `$nonce` in it stands for the nonce of an open session. */
+  readonly body?: JsonObject
   /** Which of a tenant's things each path parameter names. */
   readonly params?: Readonly<Record<string, Thing>>
   /** Where the token in question lives, if it is about one. */
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token'
+type Thing = 'application' | 'key' | 'token' | 'nonce'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
@@ -95,6 +98,25 @@ const ROWS: Record<string, Row> = {
     params: KEY,
   },
   'GET /permissions': { permission: 'any-key', success: 200 },
+  'GET /application-templates': { permission: 'any-key', success: 200 },
+  'GET /application-templates/:id': {
+    permission: 'any-key',
+    success: 404,
+    params: { id: 'application' },
+  },
+
+  'POST /sessions': { permission: 'any-key', applicationType: 'public', success: 201 },
+  'POST /sessions/authorize': {
+    permission: 'any-key',
+    applicationType: 'private',
+    success: 200,
+    body: { nonce: '$nonce', permissions: ['token:read'] },
+  },
+
+  'GET /tenants/self': { permission: 'tenant:read', success: 200 },
+  'PUT /tenants/self': { permission: 'tenant:update', success: 200, body: { name: 'renamed' } },
+  'DELETE /tenants/self': { permission: 'tenant:delete', success: 204 },
+  'GET /tenants/self/reports/usage': { permission: 'report:read', success: 200 },
 
   'GET /health/live': { permission: 'public', success: 200 },
   'GET /health/ready': { permission: 'public', success: 200 },
@@ -133,7 +155,7 @@ test('every route has a row in the access matrix, and every row a route', () => 
   )
 })
 
-for (const { method, path, permission, plan } of ROUTES) {
+for (const { method, path, permission, plan, applicationType } of ROUTES) {
   const row = ROWS[`${method} ${path}`]
   if (row === undefined) continue
 
@@ -141,6 +163,7 @@ for (const { method, path, permission, plan } of ROUTES) {
     test(`asks for ${row.permission}`, () => {
       assert.equal(permission, row.permission)
       assert.equal(plan, row.plan)
+      assert.equal(applicationType, row.applicationType)
     })
 
     for (const [name, key] of Object.entries(WORTHLESS_KEYS)) {
@@ -154,10 +177,12 @@ for (const { method, path, permission, plan } of ROUTES) {
     for (const type of APPLICATION_TYPES) {
       const open = row.permission === 'any-key' || row.permission === 'public'
       const others = permissionsOf(type).filter((it) => it !== row.permission)
-      test(`a ${type} application with every other permission: ${open ? row.success : 403}`, async () => {
+      const fits = row.applicationType === undefined || row.applicationType === type
+      const status = open && fits ? row.success : 403
+      test(`a ${type} application with every other permission: ${status}`, async () => {
         const { vault, ours } = await twoTenants()
         const key = await vault.keyFor({ type, permissions: others })
-        await check(vault, key, { status: open ? row.success : 403, things: ours })
+        await check(vault, key, { status, things: ours })
       })
       if (open) continue
 
@@ -178,6 +203,14 @@ for (const { method, path, permission, plan } of ROUTES) {
         })
       }
     }
+
+    const unrestricted = row.permission === 'any-key' && row.applicationType === undefined
+    const withoutRights = row.permission === 'public' || unrestricted ? row.success : 403
+    test(`a session that nobody has authorised: ${withoutRights}`, async () => {
+      const { vault, ours } = await twoTenants()
+      const { sessionKey } = await openSession(vault, vault.managementKey)
+      await check(vault, sessionKey, { status: withoutRights, things: ours })
+    })
 
     for (const [parameter, thing] of Object.entries(row.params ?? {})) {
       test(`${parameter} of another tenant, of nobody and of no form: the same 404, and nothing happens`, async () => {
@@ -214,7 +247,7 @@ for (const { method, path, permission, plan } of ROUTES) {
       const url = path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!])
       const reply = await vault.call(method, url, {
         ...(key === undefined ? {} : { key }),
-        ...(row!.body === undefined ? {} : { body: row!.body }),
+        ...(row!.body === undefined ? {} : { body: withNonce(row!.body, things.nonce) }),
         headers: { 'bt-trace-id': 'same' },
       })
       assert.equal(reply.status, status, reply.text)
@@ -274,7 +307,25 @@ async function furnish(
   const path = `/applications/${application}/keys`
   const keys = await vault.call('GET', path, { key: managementKey })
   const [first] = JSON.parse(keys.text) as [{ id: string }]
-  return { key, things: { application, key: first.id, token: token.json()['id'] as string } }
+  const { nonce } = await openSession(vault, managementKey)
+  const things = { application, key: first.id, token: token.json()['id'] as string, nonce }
+  return { key, things }
+}
+
+async function openSession(
+  vault: StillVault,
+  managementKey: string,
+): Promise<{ sessionKey: string; nonce: string }> {
+  const body = { type: 'public', permissions: ['token:create'] }
+  const key = await keyIn(vault, managementKey, body)
+  const reply = await vault.call('POST', '/sessions', { key })
+  assert.equal(reply.status, 201, reply.text)
+  const { session_key: sessionKey, nonce } = reply.json()
+  return { sessionKey: sessionKey as string, nonce: nonce as string }
+}
+
+function withNonce(body: JsonObject, nonce: string): JsonObject {
+  return body['nonce'] === '$nonce' ? { ...body, nonce } : body
 }
 
 async function keyIn(vault: StillVault, managementKey: string, body: JsonObject): Promise<string> {
@@ -287,7 +338,7 @@ async function keyIn(vault: StillVault, managementKey: string, body: JsonObject)
 /** The application that a row's permission is for. */
 function grantedTo({ permission }: Row): JsonObject {
   const type: ApplicationType = permission.startsWith('token:') ? 'private' : 'management'
-  return { type, permissions: [permission] }
+  return { type, permissions: [permission === 'any-key' ? 'application:read' : permission] }
 }
 
 /** Containers of a rule, and what it gets for a token in `container`. */

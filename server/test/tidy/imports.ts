@@ -13,6 +13,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['base', 'world'],
   access: ['base', 'world', 'http'],
   tokens: ['base', 'world', 'http', 'expressions', 'access'],
+  tenants: ['base', 'world', 'http', 'access'],
   transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   reactors: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
@@ -27,7 +28,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/system': ['base', 'world'],
 
   config: ['base', 'world'],
-  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'],
+  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
+    'tenants',
+  ),
   app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     'routes',
     'config',

@@ -6,14 +6,17 @@ import type {
   Change,
   Conflict,
   RootKeyCheck,
+  SessionReader,
   Store,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredSession,
   StoredTenant,
   StoredToken,
   TenantReader,
   TokenReader,
+  TokenUsage,
 } from '../../world/store.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
@@ -29,6 +32,8 @@ export class MemoryStore implements Store {
   readonly #tenantKeys = new Shelf<readonly WrappedTenantKey[]>(this.#undo)
   readonly #applications = new Shelf<StoredApplication>(this.#undo)
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
+  readonly #sessions = new Shelf<StoredSession>(this.#undo)
+  readonly #deletedTenants = new Shelf<number>(this.#undo)
   /** By id and by serial, which are one namespace. */
   readonly #tokens = new Shelf<StoredToken>(this.#undo)
   readonly #twins = new Shelf<readonly StoredToken[]>(this.#undo)
@@ -42,6 +47,10 @@ export class MemoryStore implements Store {
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#rootKey),
     keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
+    deleted: async () =>
+      [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
+        return { id, deletedAt, empty: this.#belongings().every((it) => it.keys(id).length === 0) }
+      }),
   }
 
   readonly applications: ApplicationReader = {
@@ -73,6 +82,32 @@ export class MemoryStore implements Store {
     },
   }
 
+  readonly sessions: SessionReader = {
+    findByKeyHash: async (hash) => {
+      for (const [tenantId, session] of this.#sessions.everywhere()) {
+        if (Buffer.compare(session.hash, hash) !== 0) continue
+        const tenant = this.#tenants.find(tenantId, tenantId)
+        const application = this.#withKey(tenantId, session)
+        if (tenant === null || application === null) return null
+        const { authorization } = session
+        if (authorization === null) {
+          return copyOf({ tenant, application, session, authorizer: null })
+        }
+        const authorizer = this.#withKey(tenantId, authorization)
+        return authorizer === null ? null : copyOf({ tenant, application, session, authorizer })
+      }
+      return null
+    },
+
+    findByNonce: async (tenantId, nonceHash, now) => {
+      const session = this.#sessions
+        .all(tenantId)
+        .find((it) => Buffer.compare(it.nonceHash, nonceHash) === 0)
+      if (session === undefined || session.expiresAt <= now) return null
+      return this.#withKey(tenantId, session) === null ? null : copyOf(session)
+    },
+  }
+
   readonly tokens: TokenReader = {
     find: async (tenantId, ids) => {
       const found = [...new Set(ids)].map((id) => [id, this.#tokens.find(tenantId, id)] as const)
@@ -82,6 +117,22 @@ export class MemoryStore implements Store {
 
     findByFingerprint: async (tenantId, type, fingerprint, now) =>
       copyOf(this.#oldestTwin(tenantId, type, fingerprint, now)),
+
+    usage: async (tenantId, { now, since }) => {
+      const live = [...new Set(this.#tokens.all(tenantId))].filter(
+        (it) => it.expiresAt === null || it.expiresAt > now,
+      )
+      const types = [...new Set(live.map((it) => it.type))].sort()
+      return types.map((type): TokenUsage => {
+        const own = live.filter((it) => it.type === type)
+        return {
+          type,
+          count: own.length,
+          active: own.filter((it) => Math.max(it.createdAt, it.modifiedAt ?? 0) >= since).length,
+          lastCreatedAt: own.reduce((last, it) => Math.max(last, it.createdAt), 0),
+        }
+      })
+    },
   }
 
   readonly answers: AnswerReader = {
@@ -192,11 +243,66 @@ export class MemoryStore implements Store {
         return null
       }
 
+      case 'update-tenant': {
+        const { tenant } = change
+        const before = this.#tenants.find(tenantId, tenantId)
+        const named = this.#tenantNamed(tenant.name)
+        if (named !== null && named.id !== tenantId) return { kind: 'tenant-taken' }
+        if (before === null) return { kind: 'absent' }
+        const { name, settings, modifiedBy, modifiedAt } = tenant
+        const after = { ...before, name, settings, modifiedBy, modifiedAt }
+        this.#tenants.put(tenantId, tenantId, after)
+        return null
+      }
+
+      case 'delete-tenant':
+        if (this.#tenants.find(tenantId, tenantId) === null) return { kind: 'absent' }
+        this.#tenants.delete(tenantId, tenantId)
+        this.#tenantKeys.delete(tenantId, tenantId)
+        this.#deletedTenants.put(tenantId, tenantId, change.at)
+        return null
+
+      case 'clear-tenant': {
+        const deletedAt = this.#deletedTenants.find(tenantId, tenantId)
+        if (deletedAt === null) return null
+        for (const shelf of this.#belongings()) {
+          for (const key of shelf.keys(tenantId)) shelf.delete(tenantId, key)
+        }
+        if (deletedAt < change.deletedBefore) this.#deletedTenants.delete(tenantId, tenantId)
+        return null
+      }
+
+      case 'insert-session': {
+        const { session } = change
+        if (this.#withKey(tenantId, session) === null) return { kind: 'absent' }
+        for (const { id, expiresAt } of this.#sessions.all(tenantId)) {
+          if (expiresAt <= session.createdAt) this.#sessions.delete(tenantId, id)
+        }
+        this.#sessions.put(tenantId, session.id, session)
+        return null
+      }
+
+      case 'authorize-session': {
+        const { id, authorization, expiresAt, now } = change
+        const session = this.#sessions.find(tenantId, id)
+        if (session === null || session.authorization !== null || session.expiresAt <= now) {
+          return { kind: 'absent' }
+        }
+        this.#sessions.put(tenantId, id, { ...session, authorization, expiresAt })
+        return null
+      }
+
       default:
         throw new TypeError('Cannot commit: a change is of no known kind', {
           cause: change satisfies never,
         })
     }
+  }
+
+  /** What a deleted tenant leaves behind. */
+  #belongings(): Shelf<unknown>[] {
+    const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
+    return [...entities, this.#tokens, this.#twins]
   }
 
   #insertToken(tenantId: string, token: StoredToken): Conflict | null {
@@ -237,6 +343,16 @@ export class MemoryStore implements Store {
 
   #keysOf(tenantId: string, applicationId: string): StoredApplicationKey[] {
     return this.#applicationKeys.all(tenantId).filter((it) => it.applicationId === applicationId)
+  }
+
+  /** The application, if it still has the key. */
+  #withKey(
+    tenantId: string,
+    { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
+  ): StoredApplication | null {
+    const key = this.#applicationKeys.find(tenantId, keyId)
+    if (key?.applicationId !== applicationId) return null
+    return this.#applications.find(tenantId, applicationId)
   }
 
   #keyHashed(hash: Uint8Array): [tenantId: string, key: StoredApplicationKey] | null {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
 import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
+import { TokenTally } from './token-tally.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
 export interface BatchResult {
@@ -33,6 +34,7 @@ const ROWS_AT_ONCE = 8
 export class BatchRunner {
   readonly #db: DatabaseSync
   readonly #probe: Probe
+  readonly #tally: TokenTally
   readonly #single: readonly StatementSync[]
   readonly #several: readonly (StatementSync | null)[]
   readonly #transaction: Readonly<
@@ -48,6 +50,7 @@ export class BatchRunner {
   constructor(db: DatabaseSync, probe: Probe) {
     this.#db = db
     this.#probe = probe
+    this.#tally = new TokenTally(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
       it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
@@ -90,6 +93,7 @@ export class BatchRunner {
     const failed: { commit: number; message: string }[] = []
     let staged = false
     this.#rows.count = 0
+    this.#tally.clear()
     this.#transaction.begin.run()
     this.#probe('begun')
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
@@ -105,6 +109,7 @@ export class BatchRunner {
       opening = reader.open()
     }
     if (this.#flushRows() !== null) return null
+    this.#tally.write()
     this.#probe('committing')
     this.#transaction.commit.run()
     this.#probe('committed')
@@ -122,6 +127,7 @@ export class BatchRunner {
         } else {
           reader.values(statement, this.#values[statement]!, 0)
           if (this.#refuses(statement, this.#values[statement]!)) return statement
+          this.#tally.add(statement, this.#values[statement]!, 0)
         }
       }
       return null
@@ -151,6 +157,7 @@ export class BatchRunner {
           refused.push({ commit, statement, tokens })
           over = true
         } else if (INSERTS_TOKEN.has(statement)) {
+          this.#tally.hold(statement, values)
           tokens++
         }
       } catch (error) {
@@ -161,6 +168,7 @@ export class BatchRunner {
     }
     if (over) back.run()
     release.run()
+    this.#tally.settle(!over)
   }
 
   #refuses(statement: number, values: Value[]): boolean {
@@ -176,6 +184,8 @@ export class BatchRunner {
     const width = STATEMENTS[statement]!.params.length
     rows.statement = statement
     reader.values(statement, rows.values, rows.count * width)
+    // If one of them is refused all are run again, and counted anew.
+    this.#tally.add(statement, rows.values, rows.count * width)
     if (++rows.count < ROWS_AT_ONCE) return null
     rows.count = 0
     const { changes } = this.#several[statement]!.run(...rows.values)

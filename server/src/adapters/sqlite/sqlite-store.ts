@@ -4,6 +4,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  SessionReader,
   Store,
   TenantReader,
   TokenReader,
@@ -14,9 +15,11 @@ import { CommitQueue } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
+import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { tokenReader } from './token-reader.ts'
 import { firstUnitOf, removeLeftovers } from './units.ts'
+import { UsageReader } from './usage-reader.ts'
 
 export interface SqliteOptions {
   /** Made if need be; holds `symbolon.db`, its companions and the lock. */
@@ -41,10 +44,12 @@ const CACHE_KIB = 2 * 1024
 export class SqliteStore implements Store {
   readonly tenants: TenantReader
   readonly applications: ApplicationReader
+  readonly sessions: SessionReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
+  readonly #usage: UsageReader
   readonly #queue: CommitQueue
   #closed: Promise<void> | null = null
 
@@ -79,7 +84,9 @@ export class SqliteStore implements Store {
     this.#queue = queue
     this.tenants = tenantReader(reader)
     this.applications = applicationReader(reader)
-    this.tokens = tokenReader(reader)
+    this.sessions = sessionReader(reader)
+    this.#usage = new UsageReader(folder.databasePath)
+    this.tokens = { ...tokenReader(reader), usage: this.#usage.usage }
     this.answers = answerReader(reader)
   }
 
@@ -97,6 +104,7 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await this.#usage.close()
     // The writer goes last, for the last one to go tidies the write-ahead log away.
     await this.#queue.close(() => this.#reader.close())
     this.#folder.release()

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../world/store.ts'
-import { packId } from './ids.ts'
+import { packId, unpackId } from './ids.ts'
+import { isCleared } from './statements.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
 
 export function tenantReader(db: DatabaseSync): TenantReader {
@@ -8,6 +9,9 @@ export function tenantReader(db: DatabaseSync): TenantReader {
   const byName = db.prepare('SELECT * FROM tenants WHERE name = ?')
   const count = db.prepare('SELECT count(*) AS count FROM tenants')
   const installation = db.prepare('SELECT root_key_id, root_key_check FROM installation')
+  const deleted = db.prepare(
+    `SELECT id, deleted_at, ${isCleared('deleted_tenants.id')} AS empty FROM deleted_tenants`,
+  )
   const keys = db.prepare('SELECT * FROM tenant_keys WHERE tenant = ? ORDER BY purpose, version')
 
   return {
@@ -30,5 +34,12 @@ export function tenantReader(db: DatabaseSync): TenantReader {
     },
 
     keys: async (tenantId) => keys.all(packId(tenantId)).map(tenantKeyOf),
+
+    deleted: async () =>
+      deleted.all().map((row) => ({
+        id: unpackId(row.id),
+        deletedAt: Number(row.deleted_at),
+        empty: row.empty === 1,
+      })),
   }
 }

@@ -6,7 +6,7 @@ import { tokenOf } from './rows.ts'
 /** A token of a unit that is still open is nobody's to see. */
 const VISIBLE = '(unit IS NULL OR NOT EXISTS (SELECT 1 FROM units WHERE units.id = tokens.unit))'
 
-export function tokenReader(db: DatabaseSync): TokenReader {
+export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const bySerial = db.prepare(
     `SELECT * FROM tokens WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
   )
