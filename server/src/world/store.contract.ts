@@ -3,8 +3,10 @@ import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
+import { sessionContract } from './store-sessions.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
+import { usageContract } from './store-usage.contract.ts'
 
 /** What every Store promises. `open` returns a store with nothing in it; the suite closes it. */
 export function storeContract(name: string, open: Open): void {
@@ -14,4 +16,6 @@ export function storeContract(name: string, open: Open): void {
   tokenContract(name, open)
   longListContract(name, open)
   answerContract(name, open)
+  sessionContract(name, open)
+  usageContract(name, open)
 }
