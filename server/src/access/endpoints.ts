@@ -8,15 +8,15 @@ import {
   listApplicationKeys,
   readApplicationKey,
 } from './application-keys.ts'
-import { authorizeSession } from './authorize-session.ts'
+import { authorizeSession } from './sessions/authorize-session.ts'
 import { createApplication } from './create-application.ts'
 import { deleteApplication } from './delete-application.ts'
 import { readApplication, readOwnApplication } from './get-application.ts'
 import { listApplications } from './list-applications.ts'
-import { openSession } from './open-session.ts'
+import { openSession } from './sessions/open-session.ts'
 import { PERMISSIONS } from './permissions.ts'
 import { regenerateKey } from './regenerate-key.ts'
-import { authorizeSessionBody, sessionSchema } from './session-wire.ts'
+import { authorizeSessionBody, sessionSchema } from './sessions/wire.ts'
 import { updateApplication } from './update-application.ts'
 import {
   applicationKeySchema,

@@ -193,9 +193,7 @@ function addRoute(
       }
       const { applicationType } = endpoint
       if (applicationType !== undefined && caller.type !== applicationType) {
-        throw new ServiceError('key_type_unfit', {
-          'BT-API-KEY': [`Must be the key of a ${applicationType} application.`],
-        })
+        throw new ServiceError('key_type_unfit')
       }
       if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
         throw new ServiceError('plan_insufficient')

@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { CONDITION_ATTRIBUTES, CONDITION_OPERATORS, type Rights } from '../base/access.ts'
-import { renderInstant } from '../base/instant.ts'
-import type { Json, JsonObject } from '../base/json.ts'
+import { CONDITION_ATTRIBUTES, CONDITION_OPERATORS, type Rights } from '../../base/access.ts'
+import { renderInstant } from '../../base/instant.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import {
   NONCE_CHARS_MAX,
   SESSION_CONDITIONS_MAX,
   SESSION_LIFETIME_MS_MAX,
   SESSION_RULES_MAX,
   TOKEN_ID_CHARS_MAX,
-} from '../base/limits.ts'
-import { parseBody } from '../http/parse.ts'
-import { PERMISSIONS } from './permissions.ts'
+} from '../../base/limits.ts'
+import { parseBody } from '../../http/parse.ts'
+import { PERMISSIONS } from '../permissions.ts'
 import { parseSessionGrants } from './session-grants.ts'
-import { permissionName, refuseIfAny, ruleMembers } from './wire.ts'
+import { permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
 
 /**
  * Sessions as they go over the wire.

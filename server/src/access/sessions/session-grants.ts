@@ -1,6 +1,6 @@
-import type { Condition, Permission, Rights, Rule, Transform } from '../base/access.ts'
-import { CONTAINER_FORM, parseContainer } from './container.ts'
-import { parsePermissions } from './grants.ts'
+import type { Condition, Permission, Rights, Rule, Transform } from '../../base/access.ts'
+import { CONTAINER_FORM, parseContainer } from '../container.ts'
+import { parsePermissions } from '../grants.ts'
 
 /** What a session is to be allowed, each member of the right type and nothing more. */
 export interface SessionGrantsDraft {

@@ -1,12 +1,12 @@
-import type { Caller } from '../base/access.ts'
-import { idOf } from '../base/id.ts'
-import { SESSION_LIFETIME_MS } from '../base/limits.ts'
-import { ServiceError } from '../base/service-error.ts'
-import type { Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
-import { hashApiKey, makeApiKey, makeSecret } from './api-key.ts'
-import { commit } from './commit.ts'
-import { renderSession } from './session-wire.ts'
+import type { Caller } from '../../base/access.ts'
+import { idOf } from '../../base/id.ts'
+import { SESSION_LIFETIME_MS } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { hashApiKey, makeApiKey, makeSecret } from '../api-key.ts'
+import { commit } from '../commit.ts'
+import { renderSession } from './wire.ts'
 
 /**
  * Opens a session of the caller's application: a key without rights, and a nonce for whoever may give it
