@@ -403,7 +403,7 @@ for (const [name, open] of [
         permissions: ['token:create'],
       })
       const page = await clientWith(key!)
-      const { id } = await masked.tokens.create({ type: 'card', data: CARD } as NewToken)
+      const { id } = await masked.tokens.create({ type: 'card', data: CARD })
       const { sessionKey, nonce, expiresAt } = await page.sessions.create()
       assert.ok(Date.parse(expiresAt) > 0)
       const browser = await clientWith(sessionKey)
@@ -428,7 +428,7 @@ for (const [name, open] of [
       assert.ok(isUuid(tenant.id) && isUuid(tenant.ownerId))
       const { settings } = tenant
       assert.deepEqual(settings, { fingerprintTokens: 'false', deduplicateTokens: 'false' })
-      const renamed = await management.tenants.update({ name: 'renamed', settings: settings! })
+      const renamed = await management.tenants.update({ name: 'renamed', settings })
       const { modifiedAt, modifiedBy, ...rest } = renamed
       assert.deepEqual(rest, { ...tenant, name: 'renamed' })
       assert.ok(modifiedAt && modifiedBy)

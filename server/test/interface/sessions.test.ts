@@ -219,7 +219,11 @@ describe('POST /sessions/authorize', () => {
     },
     'two rules of one priority': { rules: [rule('/a/', 'mask'), rule('/b/', 'mask')] },
     'more conditions than may be': {
-      rules: [when(Array(6).fill({ attribute: 'id', operator: 'equals', value: 'x' }))],
+      rules: [
+        when(
+          Array.from({ length: 6 }, () => ({ attribute: 'id', operator: 'equals', value: 'x' })),
+        ),
+      ],
     },
   }
   for (const [name, grants] of Object.entries(malformed)) {

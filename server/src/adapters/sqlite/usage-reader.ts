@@ -71,9 +71,9 @@ export class UsageReader {
           counted.count--
           if (Number(activeAt) >= since) counted.active--
         }
-        const end = rows.at(-1)
-        if (end === undefined || rows.length < ROWS_AT_ONCE) break
-        after = [Number(end.expires_at), packId(unpackId(end.serial))]
+        const last = rows.at(-1)
+        if (last === undefined || rows.length < ROWS_AT_ONCE) break
+        after = [Number(last.expires_at), packId(unpackId(last.serial))]
         await setImmediate()
       }
       return [...usage.values()].filter((it) => it.count > 0)
