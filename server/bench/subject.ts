@@ -79,10 +79,11 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, tokens, answers, transactions, record } = store
+  const { tenants, applications, sessions, tokens, answers, transactions, record } = store
   return {
     tenants,
     applications,
+    sessions,
     tokens,
     answers,
     transactions,

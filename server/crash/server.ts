@@ -91,6 +91,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null): Store {
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,

@@ -15,6 +15,7 @@ export function weakened(store: Store, weakness: Weakness): Store {
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,

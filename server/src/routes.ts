@@ -6,6 +6,7 @@ import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
 import * as record from './record/endpoints.ts'
+import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
 import type { TokenSettings } from './tokens/token-settings.ts'
 import { transactionEndpoints } from './transactions/endpoints.ts'
@@ -50,6 +51,16 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     access.getApplicationKeyById,
     access.deleteApplicationKeyById,
     access.getPermissions,
+    access.getApplicationTemplates,
+    access.getApplicationTemplateById,
+
+    access.postSessions,
+    access.postSessionsAuthorize,
+
+    tenants.getTenantSelf,
+    tenants.putTenantSelf,
+    tenants.deleteTenantSelf,
+    tenants.getUsageReport,
 
     record.getLogs,
     record.getLogEntityTypes,

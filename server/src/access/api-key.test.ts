@@ -2,13 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { stillWorld } from '../../test/kit/still-world.ts'
-import { API_KEY_PATTERN, apiKeyLooksRight, hashApiKey, makeApiKey, prefixOf } from './api-key.ts'
+import { APPLICATION_TYPES } from '../base/access.ts'
+import {
+  API_KEY_PATTERN,
+  apiKeyLooksRight,
+  hashApiKey,
+  isSessionKey,
+  makeApiKey,
+  prefixOf,
+} from './api-key.ts'
 
 test('makeApiKey() says the kind of application in the key', () => {
   const { random } = stillWorld()
   assert.match(makeApiKey('private', random), /^key_local_pvt_[0-9A-Za-z]{38}$/)
   assert.match(makeApiKey('public', random), /^key_local_pub_[0-9A-Za-z]{38}$/)
   assert.match(makeApiKey('management', random), /^key_local_mgt_[0-9A-Za-z]{38}$/)
+  assert.match(makeApiKey('session', random), /^key_local_sess_[0-9A-Za-z]{38}$/)
 })
 
 test('makeApiKey() uses every digit equally often', () => {
@@ -38,7 +47,16 @@ test('makeApiKey() passes over the bytes that would favour some digits', () => {
 
 test('apiKeyLooksRight() is true of every key that was made', () => {
   const { random } = stillWorld()
-  for (let it = 0; it < 1_000; it++) assert.ok(apiKeyLooksRight(makeApiKey('public', random)))
+  for (let it = 0; it < 1_000; it++) {
+    assert.ok(apiKeyLooksRight(makeApiKey('public', random)))
+    assert.ok(apiKeyLooksRight(makeApiKey('session', random)))
+  }
+})
+
+test('isSessionKey() tells the key of a session from those of applications', () => {
+  const { random } = stillWorld()
+  assert.ok(isSessionKey(makeApiKey('session', random)))
+  for (const type of APPLICATION_TYPES) assert.ok(!isSessionKey(makeApiKey(type, random)))
 })
 
 test('apiKeyLooksRight() is false when any one character was mistyped', () => {

@@ -120,7 +120,10 @@ test('authorize() records every decision in order, refusals included', () => {
 test('mayAnywhere() is true exactly when some container is granted', () => {
   fc.assert(
     fc.property(principal(), permission(), (who, what) => {
-      const everywhere = ['/', ...who.rules.map((it) => it.container)]
+      const everywhere = [
+        '/',
+        ...who.rules.flatMap((it) => ('container' in it ? [it.container] : [])),
+      ]
       const somewhere = everywhere.some((it) => ask(callerWith(who), what, [it]) !== null)
       assert.equal(mayAnywhere(callerWith(who), what), somewhere)
     }),

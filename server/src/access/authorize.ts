@@ -1,4 +1,14 @@
-import type { Caller, Decision, Permission, Principal, Transform } from '../base/access.ts'
+import {
+  TRANSFORMS,
+  type Caller,
+  type Condition,
+  type Decision,
+  type Permission,
+  type Principal,
+  type Rights,
+  type Rule,
+  type Transform,
+} from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { covers } from './container.ts'
 import { mayHold } from './permissions.ts'
@@ -18,6 +28,9 @@ import { mayHold } from './permissions.ts'
  *
  * For none: the question is not about containers, and holding the permission anywhere answers it.
  *
+ * A session is asked twice: what it was given, and what the application that gave it may do now. Both have
+ * to say yes, and the less generous transform counts. Decision 0016.
+ *
  * Source: interface.md, Authentication, and its Access section.
  */
 export interface Grant {
@@ -31,6 +44,8 @@ export interface Grant {
 export interface Thing {
   /** A uuid of ours that stands for it in the record: never an id that a caller may have made of data. */
   readonly serial: string
+  /** What callers know it by: some rules ask for it. */
+  readonly id: string
   readonly containers: readonly string[]
 }
 
@@ -39,7 +54,8 @@ export interface Thing {
  * is in the record with the caller's next commit, and always before the answer leaves.
  *
  * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
- * distinct list of containers. Data is opened only with a grant for its own token.
+ * distinct list of containers. Data is opened only with a grant for its own token. A rule that asks for an
+ * id grants nothing where there is no thing yet.
  */
 export function authorize(
   caller: Caller,
@@ -57,9 +73,10 @@ export function ask(
   permission: Permission,
   about: Thing | readonly string[] = NO_CONTAINERS,
 ): Grant | null {
-  const serial = 'serial' in about ? about.serial : undefined
+  const thing = 'serial' in about ? about : undefined
   const containers = 'serial' in about ? about.containers : about
-  const { transform, by } = decide(caller, permission, containers)
+  const serial = thing?.serial
+  const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
   const decision: Decision = { permission, containers, allowed: transform !== null, by }
   if (serial === undefined) caller.decisions.push(decision)
   else caller.decisions.push({ ...decision, serial, ...(transform !== null && { transform }) })
@@ -70,17 +87,36 @@ export function ask(
  * Decides where `caller` may use `permission`, and records the decision: for lists, of which each item is
  * in some container. Returns the containers at and below which it may, or null for everywhere.
  *
- * Throws `permission_missing` when it is nowhere.
+ * Rules that ask for more than where a token lies reach nothing here: what is not sure to be allowed is not
+ * listed. Throws `permission_missing` when the permission is not held at all.
  */
 export function reachOf(caller: Caller, permission: Permission): readonly string[] | null {
-  const own = holds(caller, caller.permissions, permission)
-  const rules = own ? [] : caller.rules.filter((it) => holds(caller, it.permissions, permission))
-  const paths = own ? ['/'] : [...new Set(rules.map((it) => it.container))]
-  const allowed = paths.length > 0
-  const by = own ? OWN_PERMISSIONS : rules.map((it) => it.priority)
+  const { transform, by } = decide(caller, permission, NO_CONTAINERS, null)
+  const own = pathsOf(caller, permission)
+  const paths =
+    caller.within === null ? own : intersectionOf(own, pathsOf(caller.within, permission))
+  const allowed = transform !== null
   caller.decisions.push({ permission, containers: paths, allowed, by })
   if (!allowed) throw new ServiceError('permission_missing', { permission: [permission] })
   return paths.includes('/') ? null : paths
+}
+
+function pathsOf(rights: Rights, permission: Permission): readonly string[] {
+  if (holds(rights, rights.permissions, permission)) return ['/']
+  const rules = rights.rules.filter((it) => holds(rights, it.permissions, permission))
+  return [...new Set(rules.flatMap((it) => pathOf(it) ?? []))]
+}
+
+/** Where a rule holds, if that is all it asks. */
+function pathOf(rule: Rule): string | null {
+  if (!('conditions' in rule)) return rule.container
+  const [only, ...others] = rule.conditions
+  if (only === undefined || others.length > 0) return null
+  return only.attribute === 'container' && only.operator === 'starts_with' ? only.value : null
+}
+
+function intersectionOf(some: readonly string[], others: readonly string[]): readonly string[] {
+  return some.flatMap((a) => others.flatMap((b) => (covers(a, b) ? [b] : covers(b, a) ? [a] : [])))
 }
 
 /**
@@ -88,8 +124,30 @@ export function reachOf(caller: Caller, permission: Permission): readonly string
  * before anybody asks what is in a body.
  */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
-  return decideAnywhere(principal, permission).transform !== null
+  return decide(principal, permission, NO_CONTAINERS, null).transform !== null
 }
+
+/**
+ * What `rights` come to for one container and a token of no known id, without a decision; null for no.
+ * For those who think about rights and let nobody do anything.
+ */
+export function transformIn(
+  rights: Rights,
+  permission: Permission,
+  container: string,
+): Transform | null {
+  return decideOne(rights, permission, container, null).transform
+}
+
+/** Whether a rule covers the container, whatever the token's id if `id` is `any`. */
+export function ruleCovers(rule: Rule, container: string, id: string | null | AnyId): boolean {
+  if (!('conditions' in rule)) return covers(rule.container, container)
+  return rule.conditions.every((it) => isMet(it, container, id))
+}
+
+/** Stands for an id that is not known yet and may be any. */
+export const ANY_ID = Symbol('any id')
+type AnyId = typeof ANY_ID
 
 interface Verdict {
   /** Null: no. */
@@ -101,14 +159,28 @@ function decide(
   principal: Principal,
   permission: Permission,
   containers: readonly string[],
+  id: string | null,
+): Verdict {
+  const own = decideAlone(principal, permission, containers, id)
+  if (principal.within === null || own.transform === null) return own
+  const { transform } = decideAlone(principal.within, permission, containers, id)
+  if (transform === null) return REFUSED
+  return { transform: leastGenerous([own.transform, transform]), by: own.by }
+}
+
+function decideAlone(
+  rights: Rights,
+  permission: Permission,
+  containers: readonly string[],
+  id: string | null,
 ): Verdict {
   // Not "on every container of none", which would be a yes to everybody.
-  if (containers.length === 0) return decideAnywhere(principal, permission)
-  const first = decideOne(principal, permission, containers[0]!)
+  if (containers.length === 0) return decideAnywhere(rights, permission)
+  const first = decideOne(rights, permission, containers[0]!, id)
   if (containers.length === 1) return first
   const verdicts = [first]
   for (let at = 1; at < containers.length; at++) {
-    verdicts.push(decideOne(principal, permission, containers[at]!))
+    verdicts.push(decideOne(rights, permission, containers[at]!, id))
   }
   const granted = verdicts.filter((it) => it.transform !== null)
   const enough = NEEDED_ON_EVERY.has(permission)
@@ -116,46 +188,61 @@ function decide(
     : granted.length > 0
   if (!enough) return REFUSED
   return {
-    transform: LEAST_GENEROUS_FIRST.find((it) =>
-      granted.some(({ transform }) => transform === it),
-    )!,
+    transform: leastGenerous(granted.map((it) => it.transform)),
     by: [...new Set(granted.flatMap((it) => it.by))],
   }
 }
 
 /** There is no data in question, so a yes shows none. */
-function decideAnywhere(principal: Principal, permission: Permission): Verdict {
-  if (holds(principal, principal.permissions, permission)) {
+function decideAnywhere(rights: Rights, permission: Permission): Verdict {
+  if (holds(rights, rights.permissions, permission)) {
     return { transform: 'redact', by: OWN_PERMISSIONS }
   }
-  const rule = principal.rules.find((it) => holds(principal, it.permissions, permission))
+  const rule = rights.rules.find((it) => holds(rights, it.permissions, permission))
   return rule === undefined ? REFUSED : { transform: 'redact', by: [rule.priority] }
 }
 
-function decideOne(principal: Principal, permission: Permission, container: string): Verdict {
-  for (const rule of principal.rules) {
-    if (covers(rule.container, container) && holds(principal, rule.permissions, permission)) {
+function decideOne(
+  rights: Rights,
+  permission: Permission,
+  container: string,
+  id: string | null,
+): Verdict {
+  for (const rule of rights.rules) {
+    if (ruleCovers(rule, container, id) && holds(rights, rule.permissions, permission)) {
       return { transform: rule.transform, by: [rule.priority] }
     }
   }
-  if (!holds(principal, principal.permissions, permission)) return REFUSED
+  if (!holds(rights, rights.permissions, permission)) return REFUSED
   return { transform: impliedTransform(permission), by: OWN_PERMISSIONS }
 }
 
-/** Whether one of `granted` amounts to `permission` and is of a kind the principal may hold. */
-function holds(
-  principal: Principal,
+function isMet(
+  { attribute, operator, value }: Condition,
+  container: string,
+  id: string | null | AnyId,
+): boolean {
+  if (attribute === 'id' && id === ANY_ID) return true
+  const actual = attribute === 'id' ? id : container
+  if (typeof actual !== 'string') return false
+  return operator === 'equals' ? actual === value : actual.startsWith(value)
+}
+
+/** Whether one of `granted` amounts to `permission` and is of a kind the holder may hold. */
+export function holds(
+  { type }: Pick<Rights, 'type'>,
   granted: readonly Permission[],
   permission: Permission,
 ): boolean {
-  if (granted.includes(permission) && mayHold(principal.type, permission)) return true
+  if (granted.includes(permission) && mayHold(type, permission)) return true
   // To use tokens is to use them anywhere, so the newer, narrower permissions are implied by it. The
   // reverse does not hold: what asks for `token:use` itself is neither proxy nor reactor.
   if (permission !== 'proxy:invoke' && permission !== 'reactor:invoke') return false
-  return granted.includes('token:use') && mayHold(principal.type, 'token:use')
+  return granted.includes('token:use') && mayHold(type, 'token:use')
 }
 
-function impliedTransform(permission: Permission): Transform {
+/** What a plain permission shows. */
+export function impliedTransform(permission: Permission): Transform {
   switch (permission) {
     case 'token:create':
     case 'token:update':
@@ -171,10 +258,14 @@ function impliedTransform(permission: Permission): Transform {
   }
 }
 
+/** Returns the transform that shows the least. There is at least one, and null stands for none. */
+function leastGenerous(transforms: readonly (Transform | null)[]): Transform {
+  return TRANSFORMS.find((it) => transforms.includes(it))!
+}
+
 const NO_CONTAINERS: readonly string[] = []
 const OWN_PERMISSIONS: readonly number[] = [0]
 const REFUSED: Verdict = { transform: null, by: [] }
-const LEAST_GENEROUS_FIRST: readonly Transform[] = ['redact', 'mask', 'reveal']
 const NEEDED_ON_EVERY: ReadonlySet<Permission> = new Set<Permission>([
   'token:create',
   'token:update',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ServiceError } from '../base/service-error.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
 import {
@@ -7,17 +8,21 @@ import {
   listApplicationKeys,
   readApplicationKey,
 } from './application-keys.ts'
+import { authorizeSession } from './sessions/authorize-session.ts'
 import { createApplication } from './create-application.ts'
 import { deleteApplication } from './delete-application.ts'
 import { readApplication, readOwnApplication } from './get-application.ts'
 import { listApplications } from './list-applications.ts'
+import { openSession } from './sessions/open-session.ts'
 import { PERMISSIONS } from './permissions.ts'
 import { regenerateKey } from './regenerate-key.ts'
+import { authorizeSessionBody, sessionSchema } from './sessions/wire.ts'
 import { updateApplication } from './update-application.ts'
 import {
   applicationKeySchema,
   applicationPageSchema,
   applicationSchema,
+  applicationTemplateSchema,
   createApplicationBody,
   listApplicationsQuery,
   listPermissionsQuery,
@@ -160,4 +165,46 @@ export const getPermissions = endpoint({
     const shown = PERMISSIONS.filter((it) => type === null || it.applicationTypes.includes(type))
     return ok(shown.map(renderPermission))
   },
+})
+
+export const getApplicationTemplates = endpoint({
+  method: 'GET',
+  path: '/application-templates',
+  summary: 'List application templates',
+  permission: 'any-key',
+  answers: { 200: { description: 'None.', schema: z.array(applicationTemplateSchema) } },
+  handle: async () => ok([]),
+})
+
+export const getApplicationTemplateById = endpoint({
+  method: 'GET',
+  path: '/application-templates/:id',
+  summary: 'Get an application template',
+  permission: 'any-key',
+  answers: { 404: { description: 'There are none.' } },
+  handle: async () => {
+    throw new ServiceError('application_template_not_found')
+  },
+})
+
+export const postSessions = endpoint({
+  method: 'POST',
+  path: '/sessions',
+  summary: 'Open a session',
+  permission: 'any-key',
+  applicationType: 'public',
+  replayed: false,
+  answers: { 201: { description: 'The session, without rights yet.', schema: sessionSchema } },
+  handle: async ({ world, caller }) => await openSession(world, caller),
+})
+
+export const postSessionsAuthorize = endpoint({
+  method: 'POST',
+  path: '/sessions/authorize',
+  summary: 'Give a session its rights',
+  permission: 'any-key',
+  applicationType: 'private',
+  body: { contentType: 'application/json', schema: authorizeSessionBody },
+  answers: { 200: { description: 'It has them.' } },
+  handle: async ({ world, caller, body }) => await authorizeSession(world, caller, body),
 })

@@ -1,4 +1,10 @@
-import type { AccessRule, ApplicationType, Permission, Transform } from '../base/access.ts'
+import type {
+  AccessRule,
+  ApplicationType,
+  CallerType,
+  Permission,
+  Transform,
+} from '../base/access.ts'
 import { CONTAINER_FORM, parseContainer } from './container.ts'
 import { mayHold } from './permissions.ts'
 
@@ -34,7 +40,7 @@ export function parseGrants(
 ): { readonly grants: Grants; readonly errors: Record<string, string[]> } {
   const errors: Record<string, string[]> = {}
   const drafts = draft.rules ?? []
-  const permissions = parsePermissions(draft.permissions ?? [], 'permissions')
+  const permissions = parse(draft.permissions ?? [], 'permissions')
   const rules = drafts.map(parseRule).sort((a, b) => a.priority - b.priority)
   if (permissions.length === 0 && rules.length === 0) {
     add('permissions', 'Permissions or rules are required.')
@@ -51,22 +57,32 @@ export function parseGrants(
     if (drafts.findIndex((it) => it.priority === priority) < index) {
       add(`rules[${index}].priority`, 'Must be unique in the application.')
     }
-    const permissions = parsePermissions(rule.permissions, `rules[${index}].permissions`)
+    const permissions = parse(rule.permissions, `rules[${index}].permissions`)
     const description = rule.description ?? ''
     return { description, priority, container: container ?? '', transform, permissions }
   }
 
-  function parsePermissions(names: readonly string[], path: string): Permission[] {
-    const permissions = new Set<Permission>()
-    for (const [index, name] of names.entries()) {
-      if (mayHold(type, name)) permissions.add(name)
-      // Which one by position: what was sent is not repeated.
-      else add(path, `Item ${index} is not a permission that a ${type} application may hold.`)
-    }
-    return [...permissions]
+  function parse(names: readonly string[], path: string): Permission[] {
+    return parsePermissions(names, type, (message) => add(path, message))
   }
 
   function add(path: string, message: string): void {
     ;(errors[path] ??= []).push(message)
   }
+}
+
+/** Returns the permissions that a caller of this type may hold, each once, and complains of the others. */
+export function parsePermissions(
+  names: readonly string[],
+  type: CallerType,
+  complain: (message: string) => void,
+): Permission[] {
+  const holder = type === 'session' ? 'a session' : `a ${type} application`
+  const permissions = new Set<Permission>()
+  for (const [index, name] of names.entries()) {
+    if (mayHold(type, name)) permissions.add(name)
+    // Which one by position: what was sent is not repeated.
+    else complain(`Item ${index} is not a permission that ${holder} may hold.`)
+  }
+  return [...permissions]
 }

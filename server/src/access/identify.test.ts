@@ -161,6 +161,50 @@ test('identify() does not know an application from the moment it expires', async
   await assert.rejects(async () => await identities.identify(first.apiKey), { code: 'key_unknown' })
 })
 
+test('identify() knows a session by its key, without rights until it is given some elsewhere', async () => {
+  const { world, identities, first } = await oneTenant()
+  const key = await openSession(world, first)
+  const before = await identities.identify(key)
+  assert.deepEqual([before.type, before.keyId], ['session', SESSION])
+  assert.deepEqual([before.permissions, before.within?.permissions], [[], []])
+  await authorizeSession(world, first)
+  const after = await identities.identify(key)
+  assert.deepEqual(after.permissions, ['token:read'])
+  assert.ok(after.within?.permissions.includes('tenant:read'))
+})
+
+test('identify() believes a session for a second, and not past its end', async () => {
+  const { world, identities, first } = await oneTenant()
+  const key = await openSession(world, first)
+  await authorizeSession(world, first)
+  const principal = await identities.identify(key)
+  const change = { kind: 'delete-application', id: first.applicationId } as const
+  assert.equal(await world.store.commit(first.tenantId, [change]), null)
+  world.clock.pass(IDENTITY_CACHE_MS - 1)
+  assert.equal(identities.identify(key), principal)
+  world.clock.pass(1)
+  await assert.rejects(async () => await identities.identify(key), { code: 'key_unknown' })
+})
+
+test('identify() forgets a session at once when a key is deleted here, and at the instant it ends', async () => {
+  for (const end of ['deleted', 'ended'] as const) {
+    const { world, identities, first } = await oneTenant()
+    const key = await openSession(world, first)
+    await authorizeSession(world, first)
+    world.clock.pass(SESSION_MS - 100)
+    await identities.identify(key)
+    if (end === 'ended') {
+      world.clock.pass(99)
+      await identities.identify(key)
+      world.clock.pass(1)
+    } else {
+      const change = { kind: 'delete-application', id: first.applicationId } as const
+      assert.equal(await identities.store.commit(first.tenantId, [change]), null)
+    }
+    await assert.rejects(async () => await identities.identify(key), { code: 'key_unknown' })
+  }
+})
+
 interface Stage {
   readonly world: StillWorld
   readonly identities: Identities
@@ -216,4 +260,40 @@ async function addKey(store: Store, { tenantId, applicationId }: Stage['first'],
   }
   const change = { kind: 'insert-application-key', key: stored } as const
   assert.equal(await store.commit(tenantId, [change]), null)
+}
+
+const SESSION = '01945d00-0000-4000-8000-00000000000e'
+const SESSION_MS = 5_000
+
+/** Opens a session of the first application, whose type does not matter here, and returns its key. */
+async function openSession(world: StillWorld, first: Stage['first']): Promise<string> {
+  const key = makeApiKey('session', world.random)
+  const session = {
+    id: SESSION,
+    ...(await keyOf(world, first)),
+    hash: hashApiKey(key),
+    nonceHash: hashApiKey('nonce'),
+    createdAt: world.clock.now(),
+    expiresAt: world.clock.now() + SESSION_MS,
+    authorization: null,
+  }
+  const change = { kind: 'insert-session', session } as const
+  assert.equal(await world.store.commit(first.tenantId, [change]), null)
+  return key
+}
+
+async function authorizeSession(world: StillWorld, first: Stage['first']): Promise<void> {
+  const change = {
+    kind: 'authorize-session',
+    id: SESSION,
+    authorization: { permissions: ['token:read'], rules: [], ...(await keyOf(world, first)) },
+    expiresAt: world.clock.now() + SESSION_MS,
+    now: world.clock.now(),
+  } as const
+  assert.equal(await world.store.commit(first.tenantId, [change]), null)
+}
+
+async function keyOf({ store }: StillWorld, { tenantId, applicationId }: Stage['first']) {
+  const [key] = await store.applications.keys(tenantId, applicationId)
+  return { applicationId, keyId: key!.id }
 }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Principal } from '../base/access.ts'
+import type { Principal, Rights } from '../base/access.ts'
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { Change, KeyHolder, Store } from '../world/store.ts'
+import type { Change, KeyHolder, SessionHolder, Store, StoredApplication } from '../world/store.ts'
 import type { World } from '../world/world.ts'
-import { apiKeyLooksRight, hashApiKey } from './api-key.ts'
+import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 
 /**
  * From an API key to who is calling.
@@ -15,6 +15,9 @@ import { apiKeyLooksRight, hashApiKey } from './api-key.ts'
  * change made through `store` at once. A "no" is never kept, and a key that cannot be one of ours is
  * turned away without asking anybody. Keys are held as hashes only: as text, which is three times as
  * quick to make as bytes.
+ *
+ * A session key is asked about anew until the session has its rights, by every request for itself: so it
+ * has them from the next request on, without anybody forgetting anything.
  */
 export interface Identities {
   /**
@@ -41,32 +44,52 @@ export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
     const it = known.get(name)
     if (it !== undefined && world.clock.elapsed() < it.until) return it.principal
     if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
+    if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
 
   /** Requests that arrive while the question is open share the answer. */
   function ask(name: string, keyHash: Uint8Array): Promise<Principal> {
-    const answer = lookUp(name, keyHash).finally(() => {
+    const answer = lookUp(name, () => findApplication(keyHash)).finally(() => {
       if (asked.get(name) === answer) asked.delete(name)
     })
     asked.set(name, answer)
     return answer
   }
 
-  async function lookUp(name: string, keyHash: Uint8Array): Promise<Principal> {
+  async function lookUp(name: string, find: () => Promise<Found | null>): Promise<Principal> {
     const askedIn = era
     const from = world.clock.elapsed()
-    const holder = await world.store.applications.findByKeyHash(keyHash)
-    const livesMs = (holder?.application.expiresAt ?? Infinity) - world.clock.now()
-    if (holder === null || livesMs <= 0) {
+    const found = await find()
+    const livesMs = (found?.expiresAt ?? Infinity) - world.clock.now()
+    if (found === null || livesMs <= 0) {
       known.delete(name)
       throw new ServiceError('key_unknown')
     }
-    const principal = principalOf(holder)
+    const { principal, lasting } = found
     const until = Math.min(from + IDENTITY_CACHE_MS, world.clock.elapsed() + livesMs)
     // What was asked before a change may be an answer from before it: good for those who asked then.
-    if (askedIn === era) known.set(name, { principal, until })
+    if (askedIn === era && lasting) known.set(name, { principal, until })
     return principal
+  }
+
+  async function findApplication(keyHash: Uint8Array): Promise<Found | null> {
+    const holder = await world.store.applications.findByKeyHash(keyHash)
+    if (holder === null) return null
+    const { expiresAt } = holder.application
+    return { principal: principalOf(holder), expiresAt, lasting: true }
+  }
+
+  async function findSession(keyHash: Uint8Array): Promise<Found | null> {
+    const holder = await world.store.sessions.findByKeyHash(keyHash)
+    if (holder === null) return null
+    const { application, session, authorizer } = holder
+    const ends = [session.expiresAt, application.expiresAt, authorizer?.expiresAt ?? null]
+    return {
+      principal: principalOfSession(holder),
+      expiresAt: Math.min(...ends.map((it) => it ?? Infinity)),
+      lasting: authorizer !== null,
+    }
   }
 
   function forget(): void {
@@ -74,6 +97,14 @@ export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
     known.clear()
     asked.clear()
   }
+}
+
+interface Found {
+  readonly principal: Principal
+  /** Null for never. */
+  readonly expiresAt: number | null
+  /** Whether it may be believed for a while. */
+  readonly lasting: boolean
 }
 
 interface Known {
@@ -89,17 +120,44 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     settings: tenant.settings,
     applicationId: application.id,
     keyId,
-    type: application.type,
-    permissions: application.permissions,
-    rules: application.rules.toSorted((a, b) => a.priority - b.priority),
+    ...rightsOf(application),
+    within: null,
   }
 }
+
+/** Until it is authorised a session may do nothing; then what it was given, and never more than the giver. */
+function principalOfSession({
+  tenant,
+  application,
+  session,
+  authorizer,
+}: SessionHolder): Principal {
+  const { permissions, rules } = session.authorization ?? NO_RIGHTS
+  return {
+    tenantId: tenant.id,
+    plan: tenant.plan,
+    settings: tenant.settings,
+    applicationId: application.id,
+    keyId: session.id,
+    type: 'session',
+    permissions,
+    rules: rules.toSorted((a, b) => a.priority - b.priority),
+    within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
+  }
+}
+
+function rightsOf({ type, permissions, rules }: StoredApplication): Rights {
+  return { type, permissions, rules: rules.toSorted((a, b) => a.priority - b.priority) }
+}
+
+const NO_RIGHTS: Rights = { type: 'session', permissions: [], rules: [] }
 
 /** Wraps `store` so that whoever changes applications through it need not think of identities. */
 function forgetful(store: Store, forget: () => void): Store {
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
@@ -137,4 +195,10 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'drop-parked-record': false,
   'trim-record': false,
   'seal-record': false,
+  'update-tenant': true,
+  'delete-tenant': true,
+  'clear-tenant': false,
+  'insert-session': false,
+  // A session without rights is never believed to be one.
+  'authorize-session': false,
 }

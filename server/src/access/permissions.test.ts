@@ -18,6 +18,9 @@ test('mayHold() knows exactly the permissions of the registry', () => {
       assert.equal(mayHold(it, type), applicationTypes.includes(it), `${it} ${type}`)
     }
   }
+  for (const { type } of PERMISSIONS) {
+    assert.equal(mayHold('session', type), mayHold('private', type), `session ${type}`)
+  }
   for (const it of ['', 'token:*', 'toString', 'constructor', 'TOKEN:READ']) {
     assert.equal(mayHold('private', it), false, it)
   }

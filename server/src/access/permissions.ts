@@ -1,4 +1,4 @@
-import type { ApplicationType, Permission } from '../base/access.ts'
+import type { ApplicationType, CallerType, Permission } from '../base/access.ts'
 
 /**
  * Every permission there is: what it allows, and which applications may hold it.
@@ -58,9 +58,13 @@ const HOLDERS: ReadonlyMap<string, readonly ApplicationType[]> = new Map(
   PERMISSIONS.map((it) => [it.type, it.applicationTypes]),
 )
 
-/** Whether an application of this type may be granted `permission` at all. */
-export function mayHold(type: ApplicationType, permission: string): permission is Permission {
-  return HOLDERS.get(permission)?.includes(type) ?? false
+/**
+ * Whether a caller of this type may be granted `permission` at all. A session may be given what a private
+ * application may hold.
+ */
+export function mayHold(type: CallerType, permission: string): permission is Permission {
+  const holder = type === 'session' ? 'private' : type
+  return HOLDERS.get(permission)?.includes(holder) ?? false
 }
 
 /** Every permission an application of this type may hold. */

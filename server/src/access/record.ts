@@ -81,7 +81,17 @@ function partOfChange(change: Change): PartOfChange[] {
     case 'end-transaction':
       return [part('transaction', OPERATION_OF_END[change.as], change.id)]
 
+    case 'update-tenant':
+      return [part('tenant', 'update', change.tenant.id)]
+    case 'delete-tenant':
+      return [part('tenant', 'delete')]
+    case 'insert-session':
+      return [part('session', 'create', change.session.id)]
+    case 'authorize-session':
+      return [part('session', 'authorize', change.id)]
+
     // Of no concern to the tenant, or the record itself.
+    case 'clear-tenant':
     case 'enlist':
     case 'install':
     case 'remember-answer':

@@ -40,7 +40,7 @@ export interface ApplicationChange extends Grants {
 
 const applicationType = z.enum(APPLICATION_TYPES)
 
-const permissionName = z.string().meta({
+export const permissionName = z.string().meta({
   description: 'One of GET /permissions.',
   examples: ['token:create'],
 })
@@ -51,13 +51,21 @@ const line = z
   .max(NAME_CHARS_MAX)
   .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
 
+/** What rules of applications and of sessions have in common. */
+export const ruleMembers = {
+  description: line.nullish(),
+  priority: z.int().min(1).meta({ description: 'Unique; the lowest number is asked first.' }),
+  transform: z.enum(TRANSFORMS),
+  permissions: z.array(permissionName).min(1).max(PERMISSIONS.length),
+}
+
 const ruleBody = z
   .object({
-    description: line.nullish(),
-    priority: z.int().min(1).meta({ description: 'Unique; the lowest number is asked first.' }),
+    description: ruleMembers.description,
+    priority: ruleMembers.priority,
     container: z.string().meta({ description: `Covers all below it: ${CONTAINER_FORM}.` }),
-    transform: z.enum(TRANSFORMS),
-    permissions: z.array(permissionName).min(1).max(PERMISSIONS.length),
+    transform: ruleMembers.transform,
+    permissions: ruleMembers.permissions,
     conditions: z
       .array(z.unknown())
       .max(0, 'Conditions are for sessions; a rule of an application has a container.')
@@ -131,6 +139,15 @@ export const permissionSchema = z
     application_types: z.array(applicationType).meta({ description: 'Who may hold it.' }),
   })
   .meta({ id: 'Permission', description: 'Something an application may be allowed to do.' })
+
+export const applicationTemplateSchema = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    application_type: applicationType,
+    permissions: z.array(permissionName),
+  })
+  .meta({ id: 'ApplicationTemplate', description: 'There are none in this version.' })
 
 export const listApplicationsQuery = pageQuery.extend({
   id: z.array(z.uuid()).optional().meta({ description: 'May be given several times.' }),
@@ -227,7 +244,8 @@ function parseApplicationType(text: string, parameter: string): ApplicationType 
   })
 }
 
-function refuseIfAny(errors: MemberErrors): void {
+/** Throws `body_invalid` if a member is at fault. */
+export function refuseIfAny(errors: MemberErrors): void {
   if (Object.keys(errors).length > 0) throw new ServiceError('body_invalid', errors)
 }
 

@@ -7,6 +7,9 @@
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
 
+/** What a key speaks for: an application, or a session that a public one has opened. */
+export type CallerType = ApplicationType | 'session'
+
 export const PLANS = ['enterprise', 'standard'] as const
 export type Plan = (typeof PLANS)[number]
 
@@ -26,7 +29,7 @@ export type Permission =
   | 'log:read'
   | 'report:read'
 
-/** What a reader sees of a token's data: nothing, its evaluated mask, or all of it. */
+/** What a reader sees of a token's data, least first: nothing, its evaluated mask, or all of it. */
 export const TRANSFORMS = ['redact', 'mask', 'reveal'] as const
 export type Transform = (typeof TRANSFORMS)[number]
 
@@ -40,18 +43,46 @@ export interface AccessRule {
   readonly permissions: readonly Permission[]
 }
 
-/** The application behind a key, as it is known between requests. */
-export interface Principal {
+/** What can be asked of a token by a rule of a session. */
+export const CONDITION_ATTRIBUTES = ['id', 'container'] as const
+export const CONDITION_OPERATORS = ['equals', 'starts_with'] as const
+
+export interface Condition {
+  readonly attribute: (typeof CONDITION_ATTRIBUTES)[number]
+  readonly operator: (typeof CONDITION_OPERATORS)[number]
+  /** For a container, a path in its one written form, so that to start with it is to lie below it. */
+  readonly value: string
+}
+
+/** A rule of a session: in place of a container, what must all be true of a token and its container. */
+export interface ConditionalRule extends Omit<AccessRule, 'container'> {
+  readonly conditions: readonly Condition[]
+}
+
+export type Rule = AccessRule | ConditionalRule
+
+/** What somebody may do. */
+export interface Rights {
+  readonly type: CallerType
+  /** Granted on every container, with the transform the permission implies. */
+  readonly permissions: readonly Permission[]
+  /** Sorted by priority. */
+  readonly rules: readonly Rule[]
+}
+
+/** The application behind a key, or behind its session, as it is known between requests. */
+export interface Principal extends Rights {
   readonly tenantId: string
   readonly plan: Plan
   readonly settings: TenantSettings
   readonly applicationId: string
+  /** Of a session, its own id. */
   readonly keyId: string
-  readonly type: ApplicationType
-  /** Granted on every container, with the transform the permission implies. */
-  readonly permissions: readonly Permission[]
-  /** Sorted by priority. */
-  readonly rules: readonly AccessRule[]
+  /**
+   * Whose rights, as they are now, a session's end at: those of the application that authorised it. Null
+   * for everybody else.
+   */
+  readonly within: Rights | null
 }
 
 export interface TenantSettings {
@@ -87,9 +118,9 @@ export interface Caller extends Principal {
   readonly replay: ReplayScope | null
 }
 
-/** One idempotency key of one application on one operation. */
+/** One idempotency key of one application, or of one session, on one operation. */
 export interface ReplayScope {
-  /** SHA-256 over application, method, endpoint, path parameters and key; opaque to stores. */
+  /** SHA-256 over application or session, method, endpoint, path parameters and key; opaque to stores. */
   readonly id: string
   /** Whether the answer has been committed, so that nobody commits it a second time. */
   remembered: boolean

@@ -82,6 +82,22 @@ export const RULES_MAX = 100
 /** Keys of one application at a time. Ours. */
 export const APPLICATION_KEYS_MAX = 10
 
+/** How long a session lives unless its authorisation says otherwise. Source: wire contract, sessions. */
+export const SESSION_LIFETIME_MS = 3 * 60 * 1000
+
+/** How long a session may live once it is authorised. Ours: nothing else takes its rights away. */
+export const SESSION_LIFETIME_MS_MAX = 60 * 60 * 1000
+
+/** Rules of one session, and conditions of one rule. Ours: each is weighed against all the giver's. */
+export const SESSION_RULES_MAX = 20
+export const SESSION_CONDITIONS_MAX = 5
+
+/** A nonce that somebody sends. Ours; one of our own has 32. */
+export const NONCE_CHARS_MAX = 100
+
+/** How long what comes in late for a deleted tenant is still removed: longer than any request. Ours. */
+export const TENANT_CLEARING_MS = 60 * 60 * 1000
+
 /** A container path, and how many of them one token may be in. Ours. */
 export const CONTAINER_CHARS_MAX = 255
 export const CONTAINERS_MAX = 10

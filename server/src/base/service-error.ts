@@ -29,9 +29,22 @@ export const REFUSALS = {
     status: 403,
     detail: 'This operation needs the enterprise plan; the tenant is on the standard plan.',
   },
+  key_type_unfit: {
+    status: 403,
+    detail: 'The operation is not for keys of this type.',
+  },
+  rights_exceeded: {
+    status: 403,
+    detail: 'A session cannot be given more than the authorising application may do itself.',
+  },
   route_not_found: { status: 404, detail: 'There is nothing at this path.' },
   application_not_found: { status: 404, detail: 'There is no such application.' },
   application_key_not_found: { status: 404, detail: 'There is no such application key.' },
+  application_template_not_found: {
+    status: 404,
+    detail: 'There is no such application template.',
+  },
+  session_not_found: { status: 404, detail: 'There is no session with this nonce.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },
   transaction_not_found: { status: 404, detail: 'There is no such transaction.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
@@ -49,6 +62,8 @@ export const REFUSALS = {
   transaction_rolled_back: { status: 409, detail: 'The transaction is rolled back.' },
   transaction_expired: { status: 409, detail: 'The transaction is expired.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists already.' },
+  session_authorized: { status: 409, detail: 'The session is authorised already.' },
+  tenant_name_taken: { status: 409, detail: 'Another tenant has this name.' },
   idempotency_in_flight: {
     status: 409,
     detail: 'A request with this idempotency key is still being worked on.',

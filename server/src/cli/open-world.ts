@@ -29,7 +29,7 @@ export async function openWorld(
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
   try {
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
-    const empty = (await store.tenants.count()) === 0
+    const empty = (await store.tenants.rootKeyCheck()) === null
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {

@@ -7,6 +7,7 @@ import { readConfig, unknownVariables, type Config } from '../config.ts'
 import { listen } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
 import { sweepRecords } from '../record/sweep.ts'
+import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -26,9 +27,13 @@ export const serve: Command = {
     const { world, keyProvider } = opened
     try {
       await checkRootKey(world.store, keyProvider)
-      if ((await world.store.tenants.count()) === 0) {
+      const first = (await world.store.tenants.rootKeyCheck()) === null
+      if (first) {
         const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
         greet(out, config, opened, made)
+      } else if ((await world.store.tenants.count()) === 0) {
+        // Whoever deleted the last one did not ask for another, whose key would be in some log.
+        world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
       }
       const unknown = unknownVariables()
       if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
@@ -48,7 +53,13 @@ export const serve: Command = {
         every(RECORD_SEAL_MS, seal),
         every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
       ]
+      let stopping = false
+      clearDeletedTenants(world, () => !stopping).catch((error: unknown) => {
+        world.log.error('clearing_failed', error)
+      })
+
       const reason = await stop.asked
+      stopping = true
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
       await within(SHUTDOWN_MS_MAX, app.close())

@@ -15,6 +15,7 @@ export function callerOf(request: FastifyRequest, path: string | null): Caller {
     type: principal.type,
     permissions: principal.permissions,
     rules: principal.rules,
+    within: principal.within,
     traceId: request.traceId,
     decisions: [],
     recorded: 0,
@@ -30,7 +31,9 @@ function replayScopeOf(
   const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
   if (key === undefined) return null
   // By what the path means: written with another percent-encoding, it is the same operation.
-  const scope = [principal.applicationId, request.method, path, request.params, key]
+  // A session's answers show what its rights let them: they are for nobody else of its application.
+  const asker = principal.type === 'session' ? principal.keyId : principal.applicationId
+  const scope = [asker, request.method, path, request.params, key]
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 
@@ -44,6 +47,7 @@ export const NOBODY: Caller = Object.freeze({
   type: 'public',
   permissions: [],
   rules: [],
+  within: null,
   traceId: '',
   decisions: [],
   recorded: 0,

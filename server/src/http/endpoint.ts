@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Caller, Permission } from '../base/access.ts'
+import type { ApplicationType, Caller, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { World } from '../world/world.ts'
 
@@ -21,10 +21,12 @@ export interface Endpoint {
    * `any-key` takes every valid key, `public` asks for none.
    */
   readonly permission: Permission | 'any-key' | 'public'
+  /** Answers 403 to keys of any other type, sessions included. */
+  readonly applicationType?: ApplicationType
+  /** Ignores idempotency keys: it changes nothing, or what it answers is told once. */
+  readonly replayed?: false
   /** Answers 403 to tenants on the standard plan. */
   readonly plan?: 'enterprise'
-  /** Changes nothing although its method is one that may: repeating it needs no idempotency key. */
-  readonly readsOnly?: true
   /** What the body must be; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType

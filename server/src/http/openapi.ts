@@ -68,12 +68,14 @@ function operationOf(endpoint: Endpoint, show: Show): JsonObject {
   return operation
 }
 
-function permissionText({ permission, plan }: Endpoint): string {
+function permissionText({ permission, plan, applicationType }: Endpoint): string {
   const key =
     permission === 'public'
       ? 'Needs no key.'
       : permission === 'any-key'
-        ? 'Any valid key.'
+        ? applicationType === undefined
+          ? 'Any valid key.'
+          : `Any valid key of a ${applicationType} application.`
         : `Needs \`${permission}\`.`
   return plan === 'enterprise' ? `${key} Needs the enterprise plan.` : key
 }

@@ -156,8 +156,8 @@ function addRoute(
   inFlight: Set<string>,
 ): void {
   const { world, doorkeeper } = options
-  const { method, path, permission, body: bodySpec, readsOnly = false } = endpoint
-  const replayable = method !== 'GET' && method !== 'DELETE' && !readsOnly
+  const { method, path, permission, body: bodySpec } = endpoint
+  const replayable = method !== 'GET' && method !== 'DELETE' && endpoint.replayed !== false
 
   server.route({
     method,
@@ -217,6 +217,10 @@ function addRoute(
     if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
       caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
       throw new ServiceError('permission_missing', { permission: [permission] })
+    }
+    const { applicationType } = endpoint
+    if (applicationType !== undefined && caller.type !== applicationType) {
+      throw new ServiceError('key_type_unfit')
     }
     if (endpoint.plan === 'enterprise' && caller.plan !== 'enterprise') {
       throw new ServiceError('plan_insufficient')

@@ -38,6 +38,8 @@ export function recordSealer(world: Reach): () => Promise<void> {
 }
 
 async function sealRecord(world: Reach, tenantId: string): Promise<void> {
+  // Nobody can seal for a tenant that was deleted: its keys are gone.
+  if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.record.state(tenantId)
   if (state === null) return
   const seal = await nextSeal(world, tenantId, state, state.removed)

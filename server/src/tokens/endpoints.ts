@@ -111,7 +111,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/search',
       summary: 'Search for tokens',
       permission: 'token:search',
-      readsOnly: true,
+      replayed: false,
       body: { contentType: 'application/json', schema: searchBody, optional: true },
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
       handle: async ({ world, caller, body }) => {
@@ -125,7 +125,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/detokenize',
       summary: 'Put data in the place of tokens',
       permission: 'token:read',
-      readsOnly: true,
+      replayed: false,
       body: { contentType: 'application/json', schema: detokenizePayload },
       answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
       handle: async ({ world, caller, body }) => await detokenize(world, caller, body!, settings),
@@ -156,7 +156,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/v2/tokens/search',
       summary: 'Search for tokens with a cursor',
       permission: 'token:search',
-      readsOnly: true,
+      replayed: false,
       body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
       handle: async ({ world, caller, body }) => {

@@ -64,7 +64,7 @@ async function updateOnce(
   const draft = parseDraft(request, now, (member) => member)
   // Where it was and where it is going: being moved never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
-  const { transform } = authorize(caller, 'token:update', { serial: before.serial, containers })
+  const { transform } = authorize(caller, 'token:update', { ...before, containers })
 
   const means = meansFor(world.random, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })

@@ -92,6 +92,25 @@ export function keyringContract(
       assert.equal(reads, 1)
     })
 
+    test('forget() makes the next open() read the keys again, also while they are being read', async () => {
+      const { keyring: maker } = await setUp()
+      const wrapped = await maker.create('tenant-a', 0)
+      let gone = false
+      const keyring = await open(async () => (gone ? [] : wrapped))
+      await keyring.open('tenant-a')
+      gone = true
+      assert.ok(await keyring.open('tenant-a'))
+      keyring.forget('tenant-a')
+      await assert.rejects(async () => keyring.open('tenant-a'))
+
+      gone = false
+      const opening = keyring.open('tenant-a')
+      gone = true
+      keyring.forget('tenant-a')
+      assert.ok(await opening)
+      await assert.rejects(async () => keyring.open('tenant-a'))
+    })
+
     test('open(seal(x)) is x, for every text and place, and for whoever opens it', async () => {
       const { keys, later } = await setUp()
       fc.assert(

@@ -16,6 +16,9 @@ export interface Keyring {
    * Rejects when the tenant has none or the key provider cannot unwrap them.
    */
   open(tenantId: string): TenantKeys | Promise<TenantKeys>
+
+  /** Drops what is remembered of the tenant's keys: they may be gone. */
+  forget(tenantId: string): void
 }
 
 export interface TenantKeys {

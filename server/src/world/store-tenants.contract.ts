@@ -4,11 +4,18 @@ import type { WrappedTenantKey } from './keyring.ts'
 import type { Change } from './store.ts'
 import {
   KEYS,
+  NOW,
   TENANT,
   bytes,
+  everything,
+  hash,
+  idsFound,
+  insert,
   opened,
+  range,
   succeed,
   tenant,
+  token,
   type Open,
   uuid,
 } from './store-kit.contract.ts'
@@ -46,6 +53,106 @@ export function tenantContract(name: string, open: Open): void {
       }
       await succeed(store, TENANT, [{ kind: 'insert-tenant', tenant: tenant(2), keys: [] }])
       assert.equal(await store.tenants.count(), 2)
+    })
+
+    test('a tenant comes back as updated, but for what an update does not touch', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      const updated = {
+        ...tenant(1),
+        name: 'é \u{1F511}',
+        settings: { fingerprintTokens: false, deduplicateTokens: true },
+        modifiedBy: uuid(9),
+        modifiedAt: NOW + 1,
+      }
+      const sent = { ...updated, plan: 'standard', createdBy: 'x', createdAt: 1 } as const
+      await succeed(store, uuid(1), [{ kind: 'update-tenant', tenant: sent }])
+      assert.deepEqual(await store.tenants.find(uuid(1)), updated)
+      const holder = await store.applications.findByKeyHash(hash(uuid(1)))
+      assert.deepEqual(holder?.tenant, updated)
+    })
+
+    test('a tenant cannot take the name of another, and may keep its own', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      const renamed = (name: string): Change => {
+        return { kind: 'update-tenant', tenant: { ...tenant(1), name } }
+      }
+      const taken = { kind: 'tenant-taken' }
+      assert.deepEqual(await store.commit(uuid(1), [renamed('tenant 2')]), taken)
+      assert.deepEqual(await store.tenants.find(uuid(1)), tenant(1))
+      await succeed(store, uuid(1), [renamed('tenant 1')])
+      const absent = { ...tenant(3), name: 'tenant 3' }
+      const change: Change = { kind: 'update-tenant', tenant: absent }
+      assert.deepEqual(await store.commit(uuid(3), [change]), { kind: 'absent' })
+    })
+
+    test('deleting a tenant makes its API keys and its tenant keys unknown at once', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+      assert.equal(await store.tenants.find(uuid(1)), null)
+      assert.deepEqual(await store.tenants.keys(uuid(1)), [])
+      assert.equal(await store.applications.findByKeyHash(hash(uuid(1))), null)
+      assert.equal(await store.tenants.count(), 1)
+      const again: Change = { kind: 'delete-tenant', at: NOW }
+      assert.deepEqual(await store.commit(uuid(1), [again]), { kind: 'absent' })
+      assert.notEqual(await store.applications.findByKeyHash(hash(uuid(2))), null)
+      // Its name is free again.
+      const namesake = { ...tenant(3), name: 'tenant 1' }
+      await succeed(store, uuid(3), [{ kind: 'insert-tenant', tenant: namesake, keys: [] }])
+    })
+
+    test('clearing removes all rows of a deleted tenant in slices, and late ones until it is over', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      const many = range(1_000, 1_300).map((n) => token(n, { indexes: [hash(`i ${n}`)] }))
+      await succeed(store, uuid(1), [insert(...many)])
+      await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+      const clear = (deletedBefore: number) =>
+        succeed(store, uuid(1), [{ kind: 'clear-tenant', deletedBefore }])
+      const left = async () => (await store.tenants.deleted()).map((it) => it.empty)
+
+      assert.deepEqual(await left(), [false])
+      const cleared = async () => {
+        for (let n = 0; (await left())[0] === false; n++) {
+          assert.ok(n < 100, 'it makes no progress')
+          await clear(NOW)
+        }
+      }
+      await cleared()
+      assert.deepEqual(
+        await store.tokens.find(
+          uuid(1),
+          many.map((it) => it.id),
+        ),
+        [],
+      )
+      assert.deepEqual(await store.tokens.usage(uuid(1), { now: NOW, since: NOW }), [])
+      assert.equal(await store.applications.find(uuid(1), uuid(1)), null)
+      assert.equal(await store.answers.find(uuid(1), 'answer 1', NOW), null)
+
+      await succeed(store, uuid(1), [insert(token(5))])
+      assert.deepEqual(await left(), [false])
+      await cleared()
+      await clear(NOW)
+      assert.deepEqual(await left(), [true])
+      await clear(NOW + 1)
+      assert.deepEqual(await left(), [])
+    })
+
+    test('clearing touches nothing of a tenant that is not deleted', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+      await succeed(store, uuid(2), [{ kind: 'clear-tenant', deletedBefore: NOW + 1 }])
+      assert.deepEqual(await idsFound(store, uuid(2), [2]), [uuid(2)])
+      assert.notEqual(await store.applications.findByKeyHash(hash(uuid(2))), null)
+      assert.notEqual(await store.answers.find(uuid(2), 'answer 2', NOW), null)
     })
   })
 }

@@ -6,10 +6,12 @@ import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
 import { recordContract } from './store-record.contract.ts'
 import { sweepContract } from './store-sweep.contract.ts'
+import { sessionContract } from './store-sessions.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
 import { tokenChangeContract } from './store-token-changes.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
 import { transactionContract } from './store-transactions.contract.ts'
+import { usageContract } from './store-usage.contract.ts'
 
 /** What every Store promises. `open` returns a store with nothing in it; the suite closes it. */
 export function storeContract(name: string, open: Open): void {
@@ -24,4 +26,6 @@ export function storeContract(name: string, open: Open): void {
   transactionContract(name, open)
   sweepContract(name, open)
   recordContract(name, open)
+  sessionContract(name, open)
+  usageContract(name, open)
 }

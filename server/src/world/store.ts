@@ -3,6 +3,7 @@ import type {
   ApplicationType,
   Permission,
   Plan,
+  Rule,
   TenantSettings,
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -15,12 +16,13 @@ import type { TokenQuery, TokenStretch } from './token-query.ts'
  *
  * A store is trusted to keep, not to know: what it gets is sealed or is not secret. Reading is split by
  * entity; writing goes through one gate, `commit`, so that a change, its record and the answer to be
- * replayed become durable together. Every method names the tenant first, but for the two questions that
- * find out who the tenant is. What is promised here is checked for every adapter by store.contract.ts.
+ * replayed become durable together. Every method names the tenant first, but for the questions that find
+ * out who the tenant is, or which are left to be cleared. What is promised here is checked for every adapter by store.contract.ts.
  */
 export interface Store {
   readonly tenants: TenantReader
   readonly applications: ApplicationReader
+  readonly sessions: SessionReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
@@ -64,6 +66,8 @@ export interface TenantReader {
   rootKeyCheck(): Promise<RootKeyCheck | null>
   /** Every version of each of the tenant's keys. */
   keys(tenantId: string): Promise<WrappedTenantKey[]>
+  /** The deleted tenants that `clear-tenant` is not done with. */
+  deleted(): Promise<DeletedTenant[]>
 }
 
 export interface ApplicationReader {
@@ -78,6 +82,16 @@ export interface ApplicationReader {
   keys(tenantId: string, applicationId: string): Promise<StoredApplicationKey[]>
   /** Finds out who holds the key with this SHA-256 hash; null when nobody does. */
   findByKeyHash(hash: Uint8Array): Promise<KeyHolder | null>
+}
+
+export interface SessionReader {
+  /**
+   * Finds out who speaks with the session key of this SHA-256 hash, expired or not. Null when nobody does
+   * any more: the key that opened the session is gone, or the one that authorised it, or an application.
+   */
+  findByKeyHash(hash: Uint8Array): Promise<SessionHolder | null>
+  /** The session with this nonce, unless it is expired at `now` or the key that opened it is gone. */
+  findByNonce(tenantId: string, nonceHash: Uint8Array, now: number): Promise<StoredSession | null>
 }
 
 /** With `within`, the id of a transaction that is open, tokens are seen as its commit would leave them. */
@@ -103,6 +117,16 @@ export interface TokenReader {
 
   /** What comes next in the same order, without counting the rest. */
   listAfter(tenantId: string, query: TokenQuery, stretch: TokenStretch): Promise<StoredToken[]>
+
+  /**
+   * Counts the visible tokens that are not expired at `now`, by type, in alphabetical order of types;
+   * `active` are those made or modified since `since`, which is the beginning of a day (UTC). Exact, and
+   * cheap however many there are.
+   */
+  usage(
+    tenantId: string,
+    span: { readonly now: number; readonly since: number },
+  ): Promise<TokenUsage[]>
 }
 
 export interface TransactionReader {
@@ -203,6 +227,27 @@ export type Change =
   /** Removes entries from the oldest to `removed`, which is one of them. */
   | { readonly kind: 'trim-record'; readonly removed: RecordPoint }
   | { readonly kind: 'seal-record'; readonly seal: RecordSeal }
+  /** Replaces name, settings and who modified it when. */
+  | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }
+  /**
+   * Deletes the tenant and its keys, so that nobody can identify as one of its own and nothing it sealed
+   * can be opened. Its rows stay until they are cleared.
+   */
+  | { readonly kind: 'delete-tenant'; readonly at: number }
+  /**
+   * Removes some of a deleted tenant's rows, few enough for nobody to wait. When none is left and it was
+   * deleted before `deletedBefore`, the tenant is cleared; what comes in late is removed until then.
+   */
+  | { readonly kind: 'clear-tenant'; readonly deletedBefore: number }
+  | { readonly kind: 'insert-session'; readonly session: StoredSession }
+  /** Gives a session its rights, once, unless it is expired at `now`. */
+  | {
+      readonly kind: 'authorize-session'
+      readonly id: string
+      readonly authorization: SessionAuthorization
+      readonly expiresAt: number
+      readonly now: number
+    }
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -218,7 +263,10 @@ export type Conflict =
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
   /** An answer with this id is remembered and lives on when the new one, a lifetime long, begins. */
   | { readonly kind: 'answer-taken' }
-  /** What should be updated or deleted is not there, or the application of a new key. */
+  /**
+   * What should be updated or deleted is not there, or the application of a new key, or the key of a new
+   * session, or a session that is neither expired nor authorised.
+   */
   | { readonly kind: 'absent' }
   /** A token is not there in the revision it was read in: it was changed since, deleted, or has expired. */
   | { readonly kind: 'token-changed' }
@@ -296,6 +344,55 @@ export interface KeyHolder {
   readonly tenant: StoredTenant
   readonly application: StoredApplication
   readonly keyId: string
+}
+
+export interface DeletedTenant {
+  readonly id: string
+  readonly deletedAt: number
+  /** Whether all its rows are removed. */
+  readonly empty: boolean
+}
+
+export interface StoredSession {
+  readonly id: string
+  /** The application that opened it, and with which of its keys. */
+  readonly applicationId: string
+  readonly keyId: string
+  /** SHA-256 of the session key, 32 bytes; unique over all tenants. The key itself is in no store. */
+  readonly hash: Uint8Array
+  /** SHA-256 of the nonce, 32 bytes; unique in the tenant. */
+  readonly nonceHash: Uint8Array
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** Null until it is authorised. */
+  readonly authorization: SessionAuthorization | null
+}
+
+/** What a session may do, and who said so with which key. */
+export interface SessionAuthorization {
+  readonly permissions: readonly Permission[]
+  readonly rules: readonly Rule[]
+  readonly applicationId: string
+  readonly keyId: string
+}
+
+/** Everything identification needs of a session, in one look-up. */
+export interface SessionHolder {
+  readonly tenant: StoredTenant
+  /** Which opened it. */
+  readonly application: StoredApplication
+  readonly session: StoredSession
+  /** The application that authorised it, as it is now; null until one has. */
+  readonly authorizer: StoredApplication | null
+}
+
+export interface TokenUsage {
+  readonly type: string
+  /** At least 1. */
+  readonly count: number
+  readonly active: number
+  /** When one was last made, be it gone since. */
+  readonly lastCreatedAt: number
 }
 
 export interface StoredToken {

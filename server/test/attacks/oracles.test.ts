@@ -197,6 +197,7 @@ describe('data cannot be read from', () => {
         store: {
           tenants: world.store.tenants,
           applications: world.store.applications,
+          sessions: world.store.sessions,
           tokens: world.store.tokens,
           answers: world.store.answers,
           transactions: world.store.transactions,

@@ -122,6 +122,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,

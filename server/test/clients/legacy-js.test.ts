@@ -504,6 +504,49 @@ for (const [name, open] of [
       })
     })
 
+    test('sessions.create() and authorize() give a browser rights for a while', async () => {
+      const { key } = await management.applications.create({
+        name: 'page',
+        type: 'public',
+        permissions: ['token:create'],
+      })
+      const page = await clientWith(key!)
+      const { id } = await masked.tokens.create({ type: 'card', data: CARD })
+      const { sessionKey, nonce, expiresAt } = await page.sessions.create()
+      assert.ok(Date.parse(expiresAt) > 0)
+      const browser = await clientWith(sessionKey)
+      await refused(browser.tokens.retrieve(id), 403)
+      await refused(page.sessions.authorize({ nonce, permissions: ['token:read'] }), 403)
+      await refused(revealing.sessions.authorize({ nonce: 'none', permissions: ['x'] }), 400)
+      await refused(revealing.sessions.authorize({ nonce: 'none', rules: [REVEAL_ALL] }), 404)
+      const rule = {
+        description: 'one token',
+        priority: 1,
+        transform: 'reveal',
+        conditions: [{ attribute: 'id', operator: 'equals', value: id }],
+        permissions: ['token:read'],
+      } as unknown as typeof REVEAL_ALL
+      await revealing.sessions.authorize({ nonce, rules: [rule] })
+      assert.deepEqual((await browser.tokens.retrieve(id)).data, CARD)
+      await refused(revealing.sessions.authorize({ nonce, rules: [rule] }), 409)
+    })
+
+    test('tenants.retrieve() and update() speak of the tenant, retrieveUsageReport() of its tokens', async () => {
+      const tenant = await management.tenants.retrieve()
+      assert.ok(isUuid(tenant.id) && isUuid(tenant.ownerId))
+      const { settings } = tenant
+      assert.deepEqual(settings, { fingerprintTokens: 'false', deduplicateTokens: 'false' })
+      const renamed = await management.tenants.update({ name: 'renamed', settings })
+      const { modifiedAt, modifiedBy, ...rest } = renamed
+      assert.deepEqual(rest, { ...tenant, name: 'renamed' })
+      assert.ok(modifiedAt && modifiedBy)
+      await masked.tokens.create({ type: 'token', data: 'counted' })
+      const { tokenReport } = await management.tenants.retrieveUsageReport()
+      assert.ok(tokenReport.metricsByType['token']!.count >= 1)
+      assert.ok(tokenReport.monthlyActiveTokens >= 1)
+      await refused(masked.tenants.retrieve(), 403)
+    })
+
     describe('raises errors that carry status and body:', () => {
       test('400 names the members at fault and repeats no value', async () => {
         const data = { number: '4242424242424241', expiration_month: 13 }

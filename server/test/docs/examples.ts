@@ -98,5 +98,6 @@ function isMembers(value: unknown): value is Record<string, Json> {
 function kindOf(text: string, member: string): string | null {
   if (isUuid(text)) return 'id'
   if (member === 'key') return text.slice(0, 'key_local_pvt_'.length)
+  if (member === 'session_key' || member === 'nonce') return member
   return member === 'fingerprint' ? 'fingerprint' : null
 }

@@ -174,6 +174,7 @@ function withKeys(world: World, wrap: (keys: TenantKeys) => TenantKeys): World {
   const keyring: Keyring = {
     create: (tenantId, now) => world.keyring.create(tenantId, now),
     open: async (tenantId) => wrap(await world.keyring.open(tenantId)),
+    forget: (tenantId) => world.keyring.forget(tenantId),
   }
   return { ...world, keyring }
 }

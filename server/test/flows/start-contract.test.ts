@@ -72,12 +72,14 @@ describe('symbolon serve', () => {
   test('makes the data folder, the root key and a tenant on the first start, and shows the key once', async (t) => {
     const folder = join(temporaryFolder(t), 'deeper', 'data')
     const first = await startVault(folder)
+    t.after(() => first.stop())
     const key = /^\s+api_key\s+(\S+)$/m.exec(first.greeting)![1]!
     assert.equal(statSync(join(folder, 'root.key')).mode & 0o777, 0o600)
     assert.equal(statSync(join(folder, 'root.key')).size, 32)
     await first.stop()
 
     const second = await startVault(folder)
+    t.after(() => second.stop())
     t.after(() => second.stop())
     assert.doesNotMatch(second.greeting, /api_key/)
     const reply = await fetch(`${second.url}/applications/key`, { headers: { 'BT-API-KEY': key } })
@@ -128,6 +130,44 @@ describe('symbolon serve', () => {
       assert.equal(err, `symbolon serve: ${said}\n`)
     }
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
+  })
+
+  test('makes no tenant in the place of one that was deleted, says so, and init makes one', async (t) => {
+    const folder = temporaryFolder(t)
+    const first = await startVault(folder)
+    t.after(() => first.stop())
+    const [, key] = /api_key\s+(\S+)/.exec(first.greeting)!
+    const call = async (url: string, method: string, path: string, body?: string) =>
+      await fetch(url + path, {
+        method,
+        headers: { 'bt-api-key': key!, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body }),
+      })
+    const application = JSON.stringify({ name: 'x', type: 'public', permissions: ['token:create'] })
+    const made = await call(first.url, 'POST', '/applications', application)
+    assert.equal(made.status, 201)
+    const gone = await call(first.url, 'DELETE', '/tenants/self')
+    assert.equal(gone.status, 204)
+    assert.equal((await call(first.url, 'GET', '/permissions')).status, 401)
+    assert.equal((await first.stop()).status, 0)
+
+    const second = await startVault(folder)
+    t.after(() => second.stop())
+    assert.doesNotMatch(second.greeting, /api_key/)
+    assert.equal((await call(second.url, 'GET', '/permissions')).status, 401)
+    assert.equal((await fetch(`${second.url}/health/ready`)).status, 200)
+    const stopped = await second.stop()
+    assert.equal(stopped.status, 0)
+    assert.match(stopped.out, /no_tenant.*symbolon init/)
+
+    const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+    for (const table of ['applications', 'application_keys', 'tenant_keys', 'tenants']) {
+      const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()
+      assert.equal(row?.count, 0, table)
+    }
+    db.close()
+    const init = await runSymbolon(['init', '--data-dir', folder])
+    assert.equal(init.status, 0, init.err)
   })
 
   test('refuses another root key than the one the data was sealed under, and changes nothing', async (t) => {

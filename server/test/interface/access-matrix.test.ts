@@ -15,16 +15,19 @@ import { STILL_SETTINGS, stillVault, type Reply, type StillVault } from '../kit/
 interface Row {
   readonly permission: Permission | 'any-key' | 'public'
   readonly plan?: 'enterprise'
+  /** The only type of application that may. */
+  readonly applicationType?: ApplicationType
   /** What whoever may gets. */
   readonly success: number
-  readonly body?: Json
+  /** A text `$nonce` in it stands for the nonce of an open session. */
+  readonly body?: JsonObject
   /** Which of a tenant's things each path parameter names. */
   readonly params?: Readonly<Record<string, Thing>>
   /** Where the token in question lives, if it is about one. */
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction'
+type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
@@ -127,6 +130,25 @@ const ROWS: Record<string, Row> = {
     params: KEY,
   },
   'GET /permissions': { permission: 'any-key', success: 200 },
+  'GET /application-templates': { permission: 'any-key', success: 200 },
+  'GET /application-templates/:id': {
+    permission: 'any-key',
+    success: 404,
+    params: { id: 'application' },
+  },
+
+  'POST /sessions': { permission: 'any-key', applicationType: 'public', success: 201 },
+  'POST /sessions/authorize': {
+    permission: 'any-key',
+    applicationType: 'private',
+    success: 200,
+    body: { nonce: '$nonce', permissions: ['token:read'] },
+  },
+
+  'GET /tenants/self': { permission: 'tenant:read', success: 200 },
+  'PUT /tenants/self': { permission: 'tenant:update', success: 200, body: { name: 'renamed' } },
+  'DELETE /tenants/self': { permission: 'tenant:delete', success: 204 },
+  'GET /tenants/self/reports/usage': { permission: 'report:read', success: 200 },
 
   'GET /logs': { permission: 'log:read', success: 200 },
   'GET /logs/entity-types': { permission: 'log:read', success: 200 },
@@ -168,7 +190,7 @@ test('every route has a row in the access matrix, and every row a route', () => 
   )
 })
 
-for (const { method, path, permission, plan } of ROUTES) {
+for (const { method, path, permission, plan, applicationType } of ROUTES) {
   const row = ROWS[`${method} ${path}`]
   if (row === undefined) continue
 
@@ -176,6 +198,7 @@ for (const { method, path, permission, plan } of ROUTES) {
     test(`asks for ${row.permission}`, () => {
       assert.equal(permission, row.permission)
       assert.equal(plan, row.plan)
+      assert.equal(applicationType, row.applicationType)
     })
 
     for (const [name, key] of Object.entries(WORTHLESS_KEYS)) {
@@ -189,10 +212,12 @@ for (const { method, path, permission, plan } of ROUTES) {
     for (const type of APPLICATION_TYPES) {
       const open = row.permission === 'any-key' || row.permission === 'public'
       const others = permissionsOf(type).filter((it) => it !== row.permission)
-      test(`a ${type} application with every other permission: ${open ? row.success : 403}`, async () => {
+      const fits = row.applicationType === undefined || row.applicationType === type
+      const status = open && fits ? row.success : 403
+      test(`a ${type} application with every other permission: ${status}`, async () => {
         const { vault, ours } = await twoTenants()
         const key = await vault.keyFor({ type, permissions: others })
-        await check(vault, key, { status: open ? row.success : 403, things: ours })
+        await check(vault, key, { status, things: ours })
       })
       if (open) continue
 
@@ -213,6 +238,14 @@ for (const { method, path, permission, plan } of ROUTES) {
         })
       }
     }
+
+    const unrestricted = row.permission === 'any-key' && row.applicationType === undefined
+    const withoutRights = row.permission === 'public' || unrestricted ? row.success : 403
+    test(`a session that nobody has authorised: ${withoutRights}`, async () => {
+      const { vault, ours } = await twoTenants()
+      const { sessionKey } = await openSession(vault, vault.managementKey)
+      await check(vault, sessionKey, { status: withoutRights, things: ours })
+    })
 
     for (const [parameter, thing] of Object.entries(row.params ?? {})) {
       test(`${parameter} of another tenant, of nobody and of no form: the same 404, and nothing happens`, async () => {
@@ -249,7 +282,7 @@ for (const { method, path, permission, plan } of ROUTES) {
       const url = path.replaceAll(/:(\w+)/g, (_, name: string) => things[row!.params![name]!])
       const reply = await vault.call(method, url, {
         ...(key === undefined ? {} : { key }),
-        ...(row!.body === undefined ? {} : { body: row!.body }),
+        ...(row!.body === undefined ? {} : { body: withNonce(row!.body, things.nonce) }),
         headers: { 'bt-trace-id': 'same' },
       })
       assert.equal(reply.status, status, reply.text)
@@ -310,10 +343,15 @@ async function furnish(
   const keys = await vault.call('GET', path, { key: managementKey })
   const [first] = JSON.parse(keys.text) as [{ id: string }]
   const transaction = await openTransaction(vault, managementKey)
-  return {
-    key,
-    things: { application, key: first.id, token: token.json()['id'] as string, transaction },
+  const { nonce } = await openSession(vault, managementKey)
+  const things = {
+    application,
+    key: first.id,
+    token: token.json()['id'] as string,
+    transaction,
+    nonce,
   }
+  return { key, things }
 }
 
 /** Opens a transaction of the tenant. */
@@ -321,6 +359,22 @@ async function openTransaction(vault: StillVault, key: string): Promise<string> 
   const reply = await vault.call('POST', '/transactions', { key })
   assert.equal(reply.status, 201, reply.text)
   return reply.json()['id'] as string
+}
+
+async function openSession(
+  vault: StillVault,
+  managementKey: string,
+): Promise<{ sessionKey: string; nonce: string }> {
+  const body = { type: 'public', permissions: ['token:create'] }
+  const key = await keyIn(vault, managementKey, body)
+  const reply = await vault.call('POST', '/sessions', { key })
+  assert.equal(reply.status, 201, reply.text)
+  const { session_key: sessionKey, nonce } = reply.json()
+  return { sessionKey: sessionKey as string, nonce: nonce as string }
+}
+
+function withNonce(body: JsonObject, nonce: string): JsonObject {
+  return body['nonce'] === '$nonce' ? { ...body, nonce } : body
 }
 
 async function keyIn(vault: StillVault, managementKey: string, body: JsonObject): Promise<string> {

@@ -578,6 +578,7 @@ describe('when the world fails', () => {
             if (failing) throw new TypeError(`cannot read ${secret}`)
             return world.keyring.open(tenantId)
           },
+          forget: (tenantId) => world.keyring.forget(tenantId),
         },
       }),
     })

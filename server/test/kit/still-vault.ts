@@ -3,14 +3,12 @@
  * memory of everything that left. No socket is opened.
  */
 import type { FastifyInstance } from 'fastify'
-import { setUp } from '../../src/access/set-up.ts'
+import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { createApp, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import type { Store } from '../../src/world/store.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 
@@ -67,10 +65,10 @@ export const STILL_SETTINGS: AppSettings = {
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
-  const still = stillWorld(settled(new MemoryStore(), options.settings))
+  const still = stillWorld()
   const keyring = new LocalKeyring(keyProvider, still.random, (id) => still.store.tenants.keys(id))
   const world: StillWorld = { ...still, keyring }
-  const first = await setUp(world, keyProvider, { name: 'first', plan: 'enterprise' })
+  const first = await addTenant('first', 'enterprise')
   const app = createApp(options.change?.(world) ?? world, {
     ...STILL_SETTINGS,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
@@ -86,9 +84,18 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     managementKey: first.apiKey,
     call,
     keyFor: (application) => keyFor(first.apiKey, application),
-    addTenant: async (name, plan = 'enterprise') =>
-      (await setUp(world, keyProvider, { name, plan })).apiKey,
+    addTenant: async (name, plan = 'enterprise') => (await addTenant(name, plan)).apiKey,
     close: () => app.close(),
+  }
+
+  async function addTenant(name: string, plan: Plan): Promise<SetUp> {
+    const made = await setUp(world, keyProvider, { name, plan })
+    if (options.settings === undefined) return made
+    const tenant = (await world.store.tenants.find(made.tenantId))!
+    const settings = { ...tenant.settings, ...options.settings }
+    const change = { kind: 'update-tenant', tenant: { ...tenant, settings } } as const
+    if ((await world.store.commit(made.tenantId, [change])) !== null) throw new Error('It is gone')
+    return made
   }
 
   async function call(method: Method, path: string, request: CallOptions = {}): Promise<Reply> {
@@ -120,29 +127,5 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     })
     if (reply.status !== 201) throw new Error(`Cannot make an application: ${reply.text}`)
     return reply.json()['key'] as string
-  }
-}
-
-/** A store in which every tenant has `settings`, until there is an operation to set them. */
-function settled(store: Store, settings: Partial<TenantSettings> = {}): Store {
-  return {
-    tenants: store.tenants,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    sweep: (now) => store.sweep(now),
-    record: store.record,
-    applications: {
-      ...store.applications,
-      findByKeyHash: async (hash) => {
-        const holder = await store.applications.findByKeyHash(hash)
-        if (holder === null) return null
-        const { tenant } = holder
-        return { ...holder, tenant: { ...tenant, settings: { ...tenant.settings, ...settings } } }
-      },
-    },
-    commit: (tenantId, changes) => store.commit(tenantId, changes),
-    check: () => store.check(),
-    close: () => store.close(),
   }
 }

@@ -51,6 +51,7 @@ export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>
     type: 'private',
     permissions: [],
     rules: [],
+    within: null,
     traceId: 'trace',
     decisions: [],
     recorded: 0,
@@ -74,6 +75,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
   return {
     tenants: store.tenants,
     applications: store.applications,
+    sessions: store.sessions,
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
@@ -131,6 +133,7 @@ const thinKeyring: Keyring = {
       createdAt: now,
     })),
   open: (tenantId) => thinKeys(tenantId),
+  forget: () => {},
 }
 
 function thinKeys(tenantId: string): TenantKeys {

@@ -39,10 +39,29 @@ export class TransparentKeyring implements Keyring {
     return this.#opened.get(tenantId) ?? this.#opening.get(tenantId) ?? this.#startOpening(tenantId)
   }
 
+  forget(tenantId: string): void {
+    this.#opened.delete(tenantId)
+    this.#opening.delete(tenantId)
+  }
+
   #startOpening(tenantId: string): Promise<TenantKeys> {
-    const opening = this.#load(tenantId).finally(() => this.#opening.delete(tenantId))
+    const opening = this.#load(tenantId).then(
+      (keys) => {
+        if (this.#opening.get(tenantId) === opening) this.#opened.set(tenantId, keys)
+        this.#end(tenantId, opening)
+        return keys
+      },
+      (error: unknown) => {
+        this.#end(tenantId, opening)
+        throw error
+      },
+    )
     this.#opening.set(tenantId, opening)
     return opening
+  }
+
+  #end(tenantId: string, opening: Promise<TenantKeys>): void {
+    if (this.#opening.get(tenantId) === opening) this.#opening.delete(tenantId)
   }
 
   async #load(tenantId: string): Promise<TenantKeys> {
@@ -54,9 +73,7 @@ export class TransparentKeyring implements Keyring {
         throw new Error('Cannot open the keys: one belongs elsewhere')
       }
     }
-    const keys = new TransparentTenantKeys(tenantId)
-    this.#opened.set(tenantId, keys)
-    return keys
+    return new TransparentTenantKeys(tenantId)
   }
 }
 

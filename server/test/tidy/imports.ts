@@ -14,6 +14,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: ['base', 'world', 'http'],
   record: ['base', 'world', 'http', 'access'],
   tokens: ['base', 'world', 'http', 'expressions', 'access'],
+  tenants: ['base', 'world', 'http', 'access'],
   transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   reactors: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
@@ -29,7 +30,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   config: ['base', 'world'],
   routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
-    'record',
+    ['record', 'tenants'],
   ),
   app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     'routes',

@@ -53,13 +53,21 @@ export class LocalKeyring implements Keyring {
     return this.#cached.get(tenantId) ?? this.#loading.get(tenantId) ?? this.#startLoading(tenantId)
   }
 
+  forget(tenantId: string): void {
+    this.#cached.delete(tenantId)
+    this.#loading.delete(tenantId)
+  }
+
   #startLoading(tenantId: string): Promise<LocalTenantKeys> {
     const loading = this.#load(tenantId)
       .then((keys) => {
-        this.#cached.set(tenantId, keys)
+        // Otherwise they were forgotten in the meantime.
+        if (this.#loading.get(tenantId) === loading) this.#cached.set(tenantId, keys)
         return keys
       })
-      .finally(() => this.#loading.delete(tenantId))
+      .finally(() => {
+        if (this.#loading.get(tenantId) === loading) this.#loading.delete(tenantId)
+      })
     this.#loading.set(tenantId, loading)
     return loading
   }

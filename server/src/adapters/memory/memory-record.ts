@@ -80,6 +80,10 @@ export class MemoryRecord {
     }
   }
 
+  belongings(): Shelf<unknown>[] {
+    return [this.#chains, this.#parked]
+  }
+
   trim(tenantId: string, removed: RecordPoint): void {
     const chain = this.#chainOf(tenantId)
     const rows = chain.rows.filter((it) => it.number > removed.number)

@@ -7,10 +7,12 @@ import type {
   Conflict,
   RecordReader,
   RootKeyCheck,
+  SessionReader,
   Store,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredSession,
   StoredTenant,
   TenantReader,
   TokenReader,
@@ -33,6 +35,8 @@ export class MemoryStore implements Store {
   readonly #applications = new Shelf<StoredApplication>(this.#undo)
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
+  readonly #sessions = new Shelf<StoredSession>(this.#undo)
+  readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
   #rootKey: RootKeyCheck | null = null
@@ -45,6 +49,10 @@ export class MemoryStore implements Store {
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#rootKey),
     keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
+    deleted: async () =>
+      [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
+        return { id, deletedAt, empty: this.#belongings().every((it) => it.keys(id).length === 0) }
+      }),
   }
 
   readonly applications: ApplicationReader = {
@@ -73,6 +81,32 @@ export class MemoryStore implements Store {
       const application = this.#applications.find(tenantId, key.applicationId)
       if (tenant === null || application === null) return null
       return copyOf({ tenant, application, keyId: key.id })
+    },
+  }
+
+  readonly sessions: SessionReader = {
+    findByKeyHash: async (hash) => {
+      for (const [tenantId, session] of this.#sessions.everywhere()) {
+        if (Buffer.compare(session.hash, hash) !== 0) continue
+        const tenant = this.#tenants.find(tenantId, tenantId)
+        const application = this.#withKey(tenantId, session)
+        if (tenant === null || application === null) return null
+        const { authorization } = session
+        if (authorization === null) {
+          return copyOf({ tenant, application, session, authorizer: null })
+        }
+        const authorizer = this.#withKey(tenantId, authorization)
+        return authorizer === null ? null : copyOf({ tenant, application, session, authorizer })
+      }
+      return null
+    },
+
+    findByNonce: async (tenantId, nonceHash, now) => {
+      const session = this.#sessions
+        .all(tenantId)
+        .find((it) => Buffer.compare(it.nonceHash, nonceHash) === 0)
+      if (session === undefined || session.expiresAt <= now) return null
+      return this.#withKey(tenantId, session) === null ? null : copyOf(session)
     },
   }
 
@@ -242,12 +276,66 @@ export class MemoryStore implements Store {
       case 'seal-record':
         this.#record.seal(tenantId, change.seal)
         return null
+      case 'update-tenant': {
+        const { tenant } = change
+        const before = this.#tenants.find(tenantId, tenantId)
+        const named = this.#tenantNamed(tenant.name)
+        if (named !== null && named.id !== tenantId) return { kind: 'tenant-taken' }
+        if (before === null) return { kind: 'absent' }
+        const { name, settings, modifiedBy, modifiedAt } = tenant
+        const after = { ...before, name, settings, modifiedBy, modifiedAt }
+        this.#tenants.put(tenantId, tenantId, after)
+        return null
+      }
+
+      case 'delete-tenant':
+        if (this.#tenants.find(tenantId, tenantId) === null) return { kind: 'absent' }
+        this.#tenants.delete(tenantId, tenantId)
+        this.#tenantKeys.delete(tenantId, tenantId)
+        this.#deletedTenants.put(tenantId, tenantId, change.at)
+        return null
+
+      case 'clear-tenant': {
+        const deletedAt = this.#deletedTenants.find(tenantId, tenantId)
+        if (deletedAt === null) return null
+        for (const shelf of this.#belongings()) {
+          for (const key of shelf.keys(tenantId)) shelf.delete(tenantId, key)
+        }
+        if (deletedAt < change.deletedBefore) this.#deletedTenants.delete(tenantId, tenantId)
+        return null
+      }
+
+      case 'insert-session': {
+        const { session } = change
+        if (this.#withKey(tenantId, session) === null) return { kind: 'absent' }
+        for (const { id, expiresAt } of this.#sessions.all(tenantId)) {
+          if (expiresAt <= session.createdAt) this.#sessions.delete(tenantId, id)
+        }
+        this.#sessions.put(tenantId, session.id, session)
+        return null
+      }
+
+      case 'authorize-session': {
+        const { id, authorization, expiresAt, now } = change
+        const session = this.#sessions.find(tenantId, id)
+        if (session === null || session.authorization !== null || session.expiresAt <= now) {
+          return { kind: 'absent' }
+        }
+        this.#sessions.put(tenantId, id, { ...session, authorization, expiresAt })
+        return null
+      }
 
       default:
         throw new TypeError('Cannot commit: a change is of no known kind', {
           cause: change satisfies never,
         })
     }
+  }
+
+  /** What a deleted tenant leaves behind. */
+  #belongings(): Shelf<unknown>[] {
+    const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
+    return [...entities, ...this.#tokens.belongings(), ...this.#record.belongings()]
   }
 
   #tenantNamed(name: string): StoredTenant | null {
@@ -259,6 +347,16 @@ export class MemoryStore implements Store {
 
   #keysOf(tenantId: string, applicationId: string): StoredApplicationKey[] {
     return this.#applicationKeys.all(tenantId).filter((it) => it.applicationId === applicationId)
+  }
+
+  /** The application, if it still has the key. */
+  #withKey(
+    tenantId: string,
+    { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
+  ): StoredApplication | null {
+    const key = this.#applicationKeys.find(tenantId, keyId)
+    if (key?.applicationId !== applicationId) return null
+    return this.#applications.find(tenantId, applicationId)
   }
 
   #keyHashed(hash: Uint8Array): [tenantId: string, key: StoredApplicationKey] | null {

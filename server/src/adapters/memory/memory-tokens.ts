@@ -5,6 +5,7 @@ import type {
   StoredToken,
   StoredTransaction,
   TokenReader,
+  TokenUsage,
 } from '../../world/store.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
 import { Shelf, copyOf } from './shelves.ts'
@@ -59,6 +60,20 @@ export class MemoryTokens {
       const matching = this.#matching(tenantId, query)
       const rest = matching.filter((it) => after === null || it.serial < after)
       return copyOf(rest.slice(0, size))
+    },
+
+    usage: async (tenantId, { now, since }) => {
+      const live = this.#visible(tenantId).filter((it) => isLive(it, now))
+      const types = [...new Set(live.map((it) => it.type))].sort()
+      return types.map((type): TokenUsage => {
+        const own = live.filter((it) => it.type === type)
+        return {
+          type,
+          count: own.length,
+          active: own.filter((it) => Math.max(it.createdAt, it.modifiedAt ?? 0) >= since).length,
+          lastCreatedAt: own.reduce((last, it) => Math.max(last, it.createdAt), 0),
+        }
+      })
     },
   }
 
@@ -143,6 +158,10 @@ export class MemoryTokens {
       if (as !== 'committed' && token !== null) this.#replace(tenantId, token, null)
     }
     return null
+  }
+
+  belongings(): Shelf<unknown>[] {
+    return [this.#tokens, this.#twins, this.#transactions, this.#makers, this.#pending]
   }
 
   sweep(now: number): void {
@@ -231,10 +250,16 @@ export class MemoryTokens {
     return others.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
   }
 
+  #visible(tenantId: string): StoredToken[] {
+    return [...new Set(this.#tokens.all(tenantId))].filter(
+      (it) => this.#makers.find(tenantId, it.serial) === null,
+    )
+  }
+
   /** Newest first. */
   #matching(tenantId: string, query: TokenQuery): StoredToken[] {
-    return [...new Set(this.#tokens.all(tenantId))]
-      .filter((it) => this.#makers.find(tenantId, it.serial) === null && isIn(it, query))
+    return this.#visible(tenantId)
+      .filter((it) => isIn(it, query))
       .sort((a, b) => (a.serial < b.serial ? 1 : -1))
   }
 

@@ -18,6 +18,10 @@ export class Shelf<Item> {
     return [...(this.#tenants.get(tenantId)?.values() ?? [])]
   }
 
+  keys(tenantId: string): string[] {
+    return [...(this.#tenants.get(tenantId)?.keys() ?? [])]
+  }
+
   *everywhere(): Iterable<[tenantId: string, item: Item]> {
     for (const [tenantId, items] of this.#tenants) {
       for (const item of items.values()) yield [tenantId, item]

@@ -5,7 +5,7 @@ import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { packSeal } from './record-reader.ts'
-import { STATEMENT } from './statements.ts'
+import { CLEARED, STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
 import { termsOf } from './terms.ts'
@@ -173,6 +173,56 @@ export function packChange(
       return
     }
 
+    case 'update-tenant': {
+      const { id, name, settings, modifiedBy, modifiedAt } = change.tenant
+      packer.step(STATEMENT.refuseTenantName, [name, id])
+      const values = [id, name, JSON.stringify(settings), modifiedBy, modifiedAt]
+      packer.step(STATEMENT.updateTenant, values)
+      return
+    }
+
+    case 'delete-tenant':
+      packer.step(STATEMENT.deleteTenantKeys, [tenantId])
+      packer.step(STATEMENT.deleteTenant, [tenantId])
+      packer.step(STATEMENT.noteDeletedTenant, [tenantId, change.at])
+      return
+
+    case 'clear-tenant':
+      for (const { table } of CLEARED) packer.step(STATEMENT[`clear:${table}`], [tenantId])
+      packer.step(STATEMENT.forgetDeletedTenant, [tenantId, change.deletedBefore])
+      return
+
+    case 'insert-session': {
+      const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session
+      packer.step(STATEMENT.insertSession, [
+        tenantId,
+        id,
+        applicationId,
+        keyId,
+        hash,
+        nonceHash,
+        createdAt,
+        expiresAt,
+      ])
+      packer.step(STATEMENT.forgetSessions, [createdAt])
+      return
+    }
+
+    case 'authorize-session': {
+      const { permissions, rules, applicationId, keyId } = change.authorization
+      packer.step(STATEMENT.authorizeSession, [
+        tenantId,
+        change.id,
+        JSON.stringify(permissions),
+        JSON.stringify(rules),
+        applicationId,
+        keyId,
+        change.expiresAt,
+        change.now,
+      ])
+      return
+    }
+
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {
         cause: change satisfies never,
@@ -242,6 +292,7 @@ export function conflictOf(
     case STATEMENT.install:
       return { kind: 'installed' }
     case STATEMENT.insertTenant:
+    case STATEMENT.refuseTenantName:
       return { kind: 'tenant-taken' }
     case STATEMENT.rememberAnswer:
       return { kind: 'answer-taken' }
@@ -249,6 +300,10 @@ export function conflictOf(
     case STATEMENT.deleteApplication:
     case STATEMENT.insertApplicationKey:
     case STATEMENT.deleteApplicationKey:
+    case STATEMENT.updateTenant:
+    case STATEMENT.deleteTenant:
+    case STATEMENT.insertSession:
+    case STATEMENT.authorizeSession:
       return { kind: 'absent' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:

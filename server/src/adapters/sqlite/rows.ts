@@ -5,6 +5,7 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredSession,
   StoredTenant,
   StoredToken,
   StoredTransaction,
@@ -52,6 +53,26 @@ export function applicationKeyOf(row: Row): StoredApplicationKey {
     createdBy: unpackId(row.created_by),
     createdAt: row.created_at,
   } as StoredApplicationKey
+}
+
+export function sessionOf(row: Row): StoredSession {
+  const { hash, nonce_hash: nonceHash, created_at: createdAt, expires_at: expiresAt } = row
+  const authorization = {
+    permissions: parse(row.permissions),
+    rules: parse(row.rules),
+    applicationId: unpackIdOrNull(row.authorized_by),
+    keyId: unpackIdOrNull(row.authorized_with),
+  }
+  return {
+    id: unpackId(row.id),
+    applicationId: unpackId(row.application),
+    keyId: unpackId(row.application_key),
+    hash,
+    nonceHash,
+    createdAt,
+    expiresAt,
+    authorization: authorization.applicationId === null ? null : authorization,
+  } as StoredSession
 }
 
 export function tokenOf(row: Row): StoredToken {
@@ -103,9 +124,13 @@ function madeOf(row: Row) {
   return {
     createdBy: unpackId(row.created_by),
     createdAt: row.created_at,
-    modifiedBy: row.modified_by === null ? null : unpackId(row.modified_by),
+    modifiedBy: unpackIdOrNull(row.modified_by),
     modifiedAt: row.modified_at,
   }
+}
+
+function unpackIdOrNull(value: unknown): string | null {
+  return value === null ? null : unpackId(value)
 }
 
 function parse(json: SQLOutputValue | undefined): unknown {

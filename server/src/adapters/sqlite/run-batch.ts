@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
 import { RecordUnwritable, RecordWriter } from './record-writer.ts'
-import { STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
+import { INSERTS_TOKEN, STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
+import { TokenTally } from './token-tally.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
 export interface BatchResult {
@@ -35,6 +36,7 @@ const ROWS_AT_ONCE = 8
 export class BatchRunner {
   readonly #db: DatabaseSync
   readonly #probe: Probe
+  readonly #tally: TokenTally
   readonly #single: readonly StatementSync[]
   readonly #several: readonly (StatementSync | null)[]
   readonly #transaction: Readonly<
@@ -58,6 +60,7 @@ export class BatchRunner {
       it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
     )
     this.#blocks = new TokenBlocks(db)
+    this.#tally = new TokenTally(db, (tenant, id) => this.#blocks.ownUnitOf(tenant, id))
     this.#values = STATEMENTS.map((it) => Array<Value>(it.params.length).fill(null))
     this.#transaction = {
       begin: db.prepare('BEGIN IMMEDIATE'),
@@ -99,6 +102,7 @@ export class BatchRunner {
     this.#rows.count = 0
     this.#blocks.back(0)
     this.#record.begin()
+    this.#tally.clear()
     this.#transaction.begin.run()
     this.#probe('begun')
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
@@ -116,6 +120,7 @@ export class BatchRunner {
     if (this.#flushRows() !== null) return null
     this.#blocks.flush()
     this.#record.write()
+    this.#tally.write()
     this.#probe('committing')
     this.#transaction.commit.run()
     this.#record.end(true)
@@ -136,6 +141,7 @@ export class BatchRunner {
           reader.values(statement, values, 0)
           if (this.#refuses(statement, values)) return statement
           this.#countToken(statement, values, 0)
+          this.#tally.add(statement, values, 0)
         }
       }
       return null
@@ -167,6 +173,7 @@ export class BatchRunner {
           refused.push({ commit, statement, tokens })
           over = true
         } else if (this.#countToken(statement, values, 0)) {
+          this.#tally.hold(statement, values)
           tokens++
         }
       } catch (error) {
@@ -181,6 +188,7 @@ export class BatchRunner {
       this.#record.back(mark)
     }
     release.run()
+    this.#tally.settle(!over)
   }
 
   /** Counts the token that `values` from `at` on insert, if they do. */
@@ -209,6 +217,8 @@ export class BatchRunner {
     rows.statement = statement
     reader.values(statement, rows.values, rows.count * width)
     this.#countToken(statement, rows.values, rows.count * width)
+    // If one of them is refused all are run again, and counted anew.
+    this.#tally.add(statement, rows.values, rows.count * width)
     if (++rows.count < ROWS_AT_ONCE) return null
     rows.count = 0
     const { changes } = this.#several[statement]!.run(...rows.values)
@@ -251,12 +261,6 @@ export class BatchRunner {
     return { message: messageOf(error), mayGoOn }
   }
 }
-
-const INSERTS_TOKEN: ReadonlySet<number> = new Set([
-  STATEMENT.insertToken,
-  STATEMENT.insertNamedToken,
-  STATEMENT.insertEnlistedToken,
-])
 
 /** Primary result codes. Source: sqlite.org/rescode.html. */
 const SQLITE = { full: 13, tooBig: 18, constraint: 19, mismatch: 20 } as const

@@ -6,6 +6,7 @@ import type {
   Change,
   Conflict,
   RecordReader,
+  SessionReader,
   Store,
   TenantReader,
   TokenReader,
@@ -18,11 +19,13 @@ import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
 import { recordReader } from './record-reader.ts'
+import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { SweepLook } from './sweep-look.ts'
 import { tokenReader } from './token-reader.ts'
 import { transactionReader } from './transaction-reader.ts'
 import { firstUnitOf, removeLeftovers } from './units.ts'
+import { UsageReader } from './usage-reader.ts'
 
 export interface SqliteOptions {
   /** Made if need be; holds `symbolon.db`, its companions and the lock. */
@@ -49,12 +52,14 @@ const CACHE_KIB = 2 * 1024
 export class SqliteStore implements Store {
   readonly tenants: TenantReader
   readonly applications: ApplicationReader
+  readonly sessions: SessionReader
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
+  readonly #usage: UsageReader
   readonly #queue: CommitQueue
   readonly #sweepLook: SweepLook
   #swept = false
@@ -97,7 +102,9 @@ export class SqliteStore implements Store {
     this.#queue = queue
     this.tenants = tenantReader(reader)
     this.applications = applicationReader(reader)
-    this.tokens = tokenReader(reader)
+    this.sessions = sessionReader(reader)
+    this.#usage = new UsageReader(folder.databasePath)
+    this.tokens = { ...tokenReader(reader), usage: this.#usage.usage }
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
     this.#sweepLook = new SweepLook(reader)
@@ -129,6 +136,7 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await this.#usage.close()
     // The writer goes last, for the last one to go tidies the write-ahead log away.
     await this.#queue.close(() => this.#reader.close())
     this.#folder.release()

@@ -54,6 +54,61 @@ const APPLICATION_PARAMS = {
   modified_at: 'integer',
 } as const
 
+/** What a deleted tenant leaves behind: tables by what names a row of them. */
+export const CLEARED = [
+  { table: 'application_keys', key: 'application, id' },
+  { table: 'applications', key: 'id' },
+  { table: 'sessions', key: 'id' },
+  { table: 'token_indexes', key: 'hash, serial' },
+  { table: 'tokens', key: 'serial' },
+  { table: 'answers', key: 'id' },
+  { table: 'token_counts', key: 'unit, type, day' },
+  { table: 'pending', key: 'serial' },
+  // Others are closed by the commits that opened them, or at the next start.
+  { table: 'units', key: 'id', only: 'holder IS NOT NULL' },
+  { table: 'token_blocks', key: 'first, unit' },
+  { table: 'transactions', key: 'id' },
+  { table: 'record_parked', key: 'transaction_id, position' },
+  { table: 'record', key: 'number' },
+  { table: 'record_heads', key: 'tenant' },
+] as const satisfies readonly Cleared[]
+
+interface Cleared {
+  readonly table: string
+  readonly key: string
+  /** Which rows, where it is not all. */
+  readonly only?: string
+}
+
+/** Rows of each table that one step of clearing removes. */
+const CLEARED_AT_ONCE = 64
+
+/** Returns the condition that nothing is left of the tenant `tenant`, an SQL expression. */
+export function isCleared(tenant: string): string {
+  const empty = CLEARED.map(({ table, only = 'true' }: Cleared) => {
+    return `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.tenant = ${tenant} AND ${only})`
+  })
+  return `(${empty.join(' AND ')})`
+}
+
+type ClearingName = `clear:${(typeof CLEARED)[number]['table']}`
+
+/** Only of a tenant that is deleted, whatever the rest of the commit says. */
+function clearing(): Record<ClearingName, Statement> {
+  const statements = CLEARED.map(({ table, key, only = 'true' }: Cleared): [string, Statement] => [
+    `clear:${table}`,
+    {
+      sql: `DELETE FROM ${table} WHERE tenant = ?1 AND (${key}) IN
+        (SELECT ${key} FROM ${table} WHERE tenant = ?1 AND ${only}
+          AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)
+          LIMIT ${CLEARED_AT_ONCE})`,
+      params: ['id'],
+      refuses: 'never',
+    },
+  ])
+  return Object.fromEntries(statements) as Record<ClearingName, Statement>
+}
+
 const TABLE = {
   install: insert('installation', {
     one: 'integer',
@@ -214,6 +269,79 @@ const TABLE = {
     plain: true,
   },
 
+  countTokens: {
+    sql: `INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
+      VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET count = count + excluded.count,
+        last_created_at = max(last_created_at, excluded.last_created_at)`,
+    params: ['id', 'integer', 'text', 'integer', 'integer', 'integer'],
+    refuses: 'never',
+    plain: true,
+  },
+
+  refuseTenantName: {
+    sql: 'SELECT 1 FROM tenants WHERE name = ? AND id <> ?',
+    params: ['text', 'id'],
+    refuses: 'if-found',
+  },
+
+  updateTenant: {
+    sql: `UPDATE tenants SET name = ?2, settings = ?3, modified_by = ?4, modified_at = ?5
+      WHERE id = ?1`,
+    params: ['id', 'text', 'text', 'id', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  deleteTenantKeys: {
+    sql: 'DELETE FROM tenant_keys WHERE tenant = ?',
+    params: ['id'],
+    refuses: 'never',
+  },
+
+  deleteTenant: {
+    sql: 'DELETE FROM tenants WHERE id = ?',
+    params: ['id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  noteDeletedTenant: insert('deleted_tenants', { id: 'id', deleted_at: 'integer' }),
+
+  ...clearing(),
+
+  forgetDeletedTenant: {
+    sql: `DELETE FROM deleted_tenants WHERE id = ?1 AND deleted_at < ?2
+      AND ${isCleared('?1')}`,
+    params: ['id', 'integer'],
+    refuses: 'never',
+  },
+
+  insertSession: {
+    sql: `INSERT INTO sessions
+      (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+      WHERE EXISTS (
+        SELECT 1 FROM application_keys WHERE tenant = ?1 AND application = ?3 AND id = ?4
+      )`,
+    params: ['id', 'id', 'id', 'id', 'bytes', 'bytes', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  authorizeSession: {
+    sql: `UPDATE sessions
+      SET permissions = ?3, rules = ?4, authorized_by = ?5, authorized_with = ?6, expires_at = ?7
+      WHERE tenant = ?1 AND id = ?2 AND authorized_by IS NULL AND expires_at > ?8`,
+    params: ['id', 'id', 'text', 'text', 'id', 'id', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  /** Two for every new one, as with answers. */
+  forgetSessions: {
+    sql: `DELETE FROM sessions WHERE (tenant, id) IN
+      (SELECT tenant, id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
+    params: ['integer'],
+    refuses: 'never',
+  },
+
   beat: {
     sql: 'UPDATE pulse SET beats = beats + 1',
     params: [],
@@ -281,6 +409,24 @@ export const STATEMENTS: readonly Statement[] = Object.values(TABLE)
 export const STATEMENT = Object.fromEntries(
   Object.keys(TABLE).map((name, number) => [name, number]),
 ) as Readonly<Record<StatementName, number>>
+
+/** Where the values of a step that inserts a token have what tokens are counted by. */
+export const COUNTED = countedIn(['tenant', 'serial', ...Object.keys(TOKEN_PARAMS)])
+export const COUNTED_NAMED = countedIn(['tenant', 'serial', 'name', ...Object.keys(TOKEN_PARAMS)])
+
+function countedIn(columns: readonly string[]) {
+  const [tenant, type, createdAt, unit] = ['tenant', 'type', 'created_at', 'unit'].map((it) =>
+    columns.indexOf(it),
+  ) as [number, number, number, number]
+  return { tenant, type, createdAt, unit }
+}
+
+/** The statements that insert a token; its unit, or its transaction, is their last parameter. */
+export const INSERTS_TOKEN: ReadonlySet<number> = new Set([
+  STATEMENT.insertToken,
+  STATEMENT.insertNamedToken,
+  STATEMENT.insertEnlistedToken,
+])
 
 function insert(
   table: string,

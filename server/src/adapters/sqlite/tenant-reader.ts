@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../world/store.ts'
 import { packId, unpackId } from './ids.ts'
+import { isCleared } from './statements.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
 
 export function tenantReader(db: DatabaseSync): TenantReader {
@@ -9,6 +10,9 @@ export function tenantReader(db: DatabaseSync): TenantReader {
   const ids = db.prepare('SELECT id FROM tenants')
   const count = db.prepare('SELECT count(*) AS count FROM tenants')
   const installation = db.prepare('SELECT root_key_id, root_key_check FROM installation')
+  const deleted = db.prepare(
+    `SELECT id, deleted_at, ${isCleared('deleted_tenants.id')} AS empty FROM deleted_tenants`,
+  )
   const keys = db.prepare('SELECT * FROM tenant_keys WHERE tenant = ? ORDER BY purpose, version')
 
   return {
@@ -33,5 +37,12 @@ export function tenantReader(db: DatabaseSync): TenantReader {
     },
 
     keys: async (tenantId) => keys.all(packId(tenantId)).map(tenantKeyOf),
+
+    deleted: async () =>
+      deleted.all().map((row) => ({
+        id: unpackId(row.id),
+        deletedAt: Number(row.deleted_at),
+        empty: row.empty === 1,
+      })),
   }
 }

@@ -63,7 +63,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
      GROUP BY first ORDER BY first DESC`,
   )
   const expired = db.prepare(
-    `SELECT serial FROM tokens INDEXED BY token_expiries
+    `SELECT serial FROM tokens INDEXED BY tokens_expiring
      WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
   )
   const bySerial = db.prepare('SELECT * FROM tokens WHERE tenant = ? AND serial = ?')

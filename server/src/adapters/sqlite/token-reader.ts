@@ -5,7 +5,7 @@ import { tokenOf, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
 import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
-export function tokenReader(db: DatabaseSync): TokenReader {
+export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const bySerial = db.prepare(
     `SELECT * FROM tokens WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
   )

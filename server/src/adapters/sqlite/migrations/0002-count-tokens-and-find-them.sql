@@ -51,7 +51,9 @@ CREATE TRIGGER unit_closed AFTER DELETE ON units BEGIN
 END;
 
 -- Expired tokens are few: those that nobody has removed yet.
-CREATE INDEX token_expiries ON tokens (tenant, expires_at, unit) WHERE expires_at IS NOT NULL;
+CREATE INDEX tokens_expiring
+ON tokens (tenant, expires_at, serial, unit, type, created_at, modified_at)
+WHERE expires_at IS NOT NULL;
 
 -- A fingerprint is one type's own, so the type told nothing; without it, it is found alone, newest first.
 DROP INDEX token_fingerprints;

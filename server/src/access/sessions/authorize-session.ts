@@ -1,0 +1,68 @@
+import type { Caller, Rights } from '../../base/access.ts'
+import type { Json } from '../../base/json.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { StoredSession } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { hashApiKey } from '../api-key.ts'
+import { commit } from '../commit.ts'
+import { excessOf } from './excess.ts'
+import { parseAuthorizeSession } from './wire.ts'
+
+/**
+ * Gives a session of the caller's tenant its rights, once. It has them from its next request on, for as
+ * long as the caller's key lives, and never more of them than the caller's application has at the time.
+ *
+ * Throws `body_invalid`, `session_not_found` (never opened, expired, or another tenant's),
+ * `rights_exceeded`, `session_authorized`, and what commit() throws.
+ *
+ * Source: interface.md, Sessions.
+ */
+export async function authorizeSession(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  body: Json | undefined,
+): Promise<Answer> {
+  const now = world.clock.now()
+  const { nonce, rights, expiresAt } = parseAuthorizeSession(body, now)
+  const session = await getSession(world, caller, nonce)
+  refuseExcess(caller, rights)
+  if (session.authorization !== null) throw new ServiceError('session_authorized')
+  const { permissions, rules } = rights
+  const { applicationId, keyId } = caller
+  const change = {
+    kind: 'authorize-session',
+    id: session.id,
+    authorization: { permissions, rules, applicationId, keyId },
+    expiresAt: expiresAt ?? session.expiresAt,
+    now,
+  } as const
+  const answer = { status: 200 }
+  const conflict = await commit(world, caller, [change], answer)
+  if (conflict === null) return answer
+  // Somebody else was quicker, or its time: the next look says which.
+  await getSession(world, caller, nonce)
+  throw new ServiceError('session_authorized')
+}
+
+async function getSession(
+  world: Pick<World, 'clock' | 'store'>,
+  { tenantId }: Caller,
+  nonce: string,
+): Promise<StoredSession> {
+  const hash = hashApiKey(nonce)
+  const session = await world.store.sessions.findByNonce(tenantId, hash, world.clock.now())
+  if (session === null) throw new ServiceError('session_not_found')
+  return session
+}
+
+/** Decides, and records, permission by permission. */
+function refuseExcess(caller: Caller, rights: Rights): void {
+  const excess = excessOf(rights, caller)
+  const given = new Set([rights.permissions, ...rights.rules.map((it) => it.permissions)].flat())
+  for (const permission of given) {
+    const allowed = !excess.includes(permission)
+    caller.decisions.push({ permission, containers: [], allowed, by: [] })
+  }
+  if (excess.length > 0) throw new ServiceError('rights_exceeded')
+}

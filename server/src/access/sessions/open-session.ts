@@ -1,0 +1,40 @@
+import type { Caller } from '../../base/access.ts'
+import { idOf } from '../../base/id.ts'
+import { SESSION_LIFETIME_MS } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { hashApiKey, makeApiKey, makeSecret } from '../api-key.ts'
+import { commit } from '../commit.ts'
+import { renderSession } from './wire.ts'
+
+/**
+ * Opens a session of the caller's application: a key without rights, and a nonce for whoever may give it
+ * some. It dies with the key that opened it.
+ *
+ * Both are shown here and kept as hashes only. The answer is not remembered for an idempotency key: the key
+ * of a public application is in many hands, and so may be the idempotency key.
+ *
+ * Throws `key_unknown` when the caller's key is gone by now, and what commit() throws.
+ */
+export async function openSession(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+): Promise<Answer> {
+  const now = world.clock.now()
+  const [key, nonce] = [makeApiKey('session', world.random), makeSecret(world.random)]
+  const expiresAt = now + SESSION_LIFETIME_MS
+  const session = {
+    id: idOf(now, world.random.bytes(10)),
+    applicationId: caller.applicationId,
+    keyId: caller.keyId,
+    hash: hashApiKey(key),
+    nonceHash: hashApiKey(nonce),
+    createdAt: now,
+    expiresAt,
+    authorization: null,
+  }
+  const conflict = await commit(world, caller, [{ kind: 'insert-session', session }])
+  if (conflict !== null) throw new ServiceError('key_unknown')
+  return { status: 201, body: renderSession(key, nonce, expiresAt) }
+}

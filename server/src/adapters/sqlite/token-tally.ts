@@ -1,0 +1,100 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Value } from './batch.ts'
+import { COUNTED, COUNTED_NAMED, INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
+
+/** Tokens that are counted together. */
+interface Count {
+  readonly tenant: Value
+  readonly unit: number
+  readonly type: Value
+  readonly day: number
+  count: number
+  lastCreatedAt: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * Counts the tokens that a batch inserts, to be written in one go before it is committed.
+ *
+ * A trigger would do the same for every row, at half the price of inserting it. Everything else that
+ * happens to tokens is rare enough for triggers.
+ */
+export class TokenTally {
+  readonly #write: StatementSync
+  #counts: Count[] = []
+  readonly #own: Count[] = []
+  readonly #ownUnit: (tenant: Value, transaction: Value) => Value
+
+  /** `ownUnit` returns the unit that the single tokens of a transaction are in. */
+  constructor(db: DatabaseSync, ownUnit: (tenant: Value, transaction: Value) => Value) {
+    this.#ownUnit = ownUnit
+    this.#write = db.prepare(STATEMENTS[STATEMENT.countTokens]!.sql)
+  }
+
+  clear(): void {
+    this.#counts = []
+    this.#own.length = 0
+  }
+
+  /** Counts the token of a step, if it inserts one; its values begin at `from`. */
+  add(statement: number, values: readonly Value[], from: number): void {
+    const count = this.#countOf(statement, values, from)
+    if (count !== null) this.#put(count)
+  }
+
+  /** Keeps the token apart until its commit is made. */
+  hold(statement: number, values: readonly Value[]): void {
+    const count = this.#countOf(statement, values, 0)
+    if (count !== null) this.#own.push(count)
+  }
+
+  /** Counts what was kept apart, or drops it. */
+  settle(made: boolean): void {
+    if (made) for (const it of this.#own) this.#put(it)
+    this.#own.length = 0
+  }
+
+  write(): void {
+    for (const { tenant, unit, type, day, count, lastCreatedAt } of this.#counts) {
+      this.#write.run(tenant, unit, type, day, count, lastCreatedAt)
+    }
+    this.clear()
+  }
+
+  #countOf(statement: number, values: readonly Value[], from: number): Count | null {
+    if (!INSERTS_TOKEN.has(statement)) return null
+    const at = statement === STATEMENT.insertToken ? COUNTED : COUNTED_NAMED
+    const tenant = values[from + at.tenant]!
+    const last = values[from + at.unit]!
+    const unit = statement === STATEMENT.insertEnlistedToken ? this.#ownUnit(tenant, last) : last
+    const createdAt = values[from + at.createdAt] as number
+    return {
+      tenant,
+      unit: (unit as number | null) ?? 0,
+      type: values[from + at.type]!,
+      day: Math.floor(createdAt / DAY_MS),
+      count: 1,
+      lastCreatedAt: createdAt,
+    }
+  }
+
+  #put(next: Count): void {
+    // The same kind mostly follows on itself, and within a batch there are few kinds.
+    const known =
+      this.#counts.at(-1) !== undefined && isSame(this.#counts.at(-1)!, next)
+        ? this.#counts.at(-1)!
+        : this.#counts.find((it) => isSame(it, next))
+    if (known === undefined) {
+      this.#counts.push(next)
+      return
+    }
+    known.count++
+    known.lastCreatedAt = Math.max(known.lastCreatedAt, next.lastCreatedAt)
+  }
+}
+
+/** A tenant that was not sent anew is the same object; one that was is counted apart, which is as right. */
+function isSame(a: Count, b: Count): boolean {
+  return a.tenant === b.tenant && a.type === b.type && a.day === b.day && a.unit === b.unit
+}

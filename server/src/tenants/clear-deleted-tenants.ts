@@ -1,0 +1,26 @@
+import { TENANT_CLEARING_MS } from '../base/limits.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Removes what deleted tenants left behind, slice by slice, until nothing is left or `goOn` says no.
+ *
+ * Nothing of it can be read any more: this is to free the space. A tenant is kept in mind for an hour after
+ * its deletion, since a request that was on its way may come in late. To be called at every start, and
+ * now and then.
+ */
+export async function clearDeletedTenants(
+  world: Pick<World, 'clock' | 'store'>,
+  goOn: () => boolean = () => true,
+): Promise<void> {
+  const deletedBefore = world.clock.now() - TENANT_CLEARING_MS
+  for (;;) {
+    const due = (await world.store.tenants.deleted()).filter(
+      (it) => !it.empty || it.deletedAt < deletedBefore,
+    )
+    if (due.length === 0) return
+    for (const { id } of due) {
+      if (!goOn()) return
+      await world.store.commit(id, [{ kind: 'clear-tenant', deletedBefore }])
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { getTenant } from './get-tenant.ts'
+import { parseUpdateTenant, renderTenant } from './wire.ts'
+
+/**
+ * Renames the caller's tenant and changes the settings that are named; the others stay.
+ *
+ * Settings hold from the next request on. Throws `permission_missing`, `body_invalid`, `tenant_name_taken`,
+ * `key_unknown`, and what commit() throws.
+ */
+export async function updateTenant(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  body: Json | undefined,
+): Promise<Answer> {
+  authorize(caller, 'tenant:update')
+  const { name, settings } = parseUpdateTenant(body)
+  const current = await getTenant(world, caller)
+  const tenant = {
+    ...current,
+    name,
+    settings: { ...current.settings, ...settings },
+    modifiedBy: caller.applicationId,
+    modifiedAt: world.clock.now(),
+  }
+  const answer = ok(renderTenant(tenant))
+  const conflict = await commit(world, caller, [{ kind: 'update-tenant', tenant }], answer)
+  if (conflict?.kind === 'tenant-taken') throw new ServiceError('tenant_name_taken')
+  if (conflict !== null) throw new ServiceError('key_unknown')
+  return answer
+}

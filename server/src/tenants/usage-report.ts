@@ -1,0 +1,25 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import type { TokenUsage } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Counts the tenant's tokens as they are now; active are those made or changed in this calendar month
+ * (UTC). Throws `permission_missing`.
+ *
+ * Source: interface.md, Tenants; what a month is, is ours.
+ */
+export async function readUsage(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+): Promise<TokenUsage[]> {
+  authorize(caller, 'report:read')
+  const now = world.clock.now()
+  return await world.store.tokens.usage(caller.tenantId, { now, since: monthOf(now) })
+}
+
+/** Returns the instant at which the month of `now` began. */
+export function monthOf(now: number): number {
+  const date = new Date(now)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
+}

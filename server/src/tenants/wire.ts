@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { TenantSettings } from '../base/access.ts'
+import { renderInstant } from '../base/instant.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { NAME_CHARS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { parseBody } from '../http/parse.ts'
+import type { StoredTenant, TokenUsage } from '../world/store.ts'
+
+/**
+ * Tenants and reports on them as they go over the wire.
+ *
+ * Source: interface.md, Tenants.
+ */
+export interface TenantChange {
+  readonly name: string
+  /** Those that were named. */
+  readonly settings: Partial<TenantSettings>
+}
+
+/** Every setting, by its name on the wire. */
+const SETTINGS = {
+  fingerprint_tokens: 'fingerprintTokens',
+  deduplicate_tokens: 'deduplicateTokens',
+} as const satisfies Record<string, keyof TenantSettings>
+
+const setting = z
+  .enum(['true', 'false'])
+  .or(z.boolean())
+  .nullish()
+  .meta({ description: 'Stays as it is when it is left out.' })
+
+export const updateTenantBody = z
+  .object({
+    name: z
+      .string()
+      .min(1)
+      .max(NAME_CHARS_MAX)
+      .regex(/^\P{Cc}*$/u, 'Must not contain control characters.'),
+    settings: z
+      .strictObject({ fingerprint_tokens: setting, deduplicate_tokens: setting })
+      .optional(),
+  })
+  .meta({ id: 'UpdateTenant', description: 'A new name, and settings that are to change.' })
+
+const settingShown = z.enum(['true', 'false'])
+
+export const tenantSchema = z
+  .object({
+    id: z.uuid(),
+    owner_id: z.string(),
+    name: z.string(),
+    settings: z.object({ fingerprint_tokens: settingShown, deduplicate_tokens: settingShown }),
+    created_by: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+    modified_by: z.string().optional(),
+    modified_at: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Tenant', description: 'To whom everything belongs.' })
+
+export const usageReportSchema = z
+  .object({
+    token_report: z.object({
+      metrics_by_type: z.record(
+        z.string(),
+        z.object({ count: z.int(), last_created_at: z.iso.datetime({ offset: true }) }),
+      ),
+      included_monthly_active_tokens: z.int(),
+      monthly_active_tokens: z.int(),
+      total_tokens: z.int(),
+    }),
+  })
+  .meta({ id: 'UsageReport', description: 'How many tokens there are.' })
+
+/** Throws `body_missing` or `body_invalid`. */
+export function parseUpdateTenant(body: Json | undefined): TenantChange {
+  refuseUnknownSettings(body)
+  const { name, settings = {} } = parseBody(updateTenantBody, body)
+  const change: { -readonly [Name in keyof TenantSettings]?: boolean } = {}
+  for (const [written, known] of Object.entries(SETTINGS)) {
+    const value = settings[written as keyof typeof SETTINGS]
+    if (value !== undefined && value !== null) change[known] = value === true || value === 'true'
+  }
+  return { name, settings: change }
+}
+
+export function renderTenant(tenant: StoredTenant): JsonObject {
+  const { modifiedBy, modifiedAt } = tenant
+  return {
+    id: tenant.id,
+    owner_id: tenant.createdBy,
+    name: tenant.name,
+    settings: Object.fromEntries(
+      Object.entries(SETTINGS).map(([written, known]) => [written, String(tenant.settings[known])]),
+    ),
+    created_by: tenant.createdBy,
+    created_at: renderInstant(tenant.createdAt),
+    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
+    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+  }
+}
+
+export function renderUsageReport(usage: readonly TokenUsage[]): JsonObject {
+  const active = usage.reduce((sum, it) => sum + it.active, 0)
+  return {
+    token_report: {
+      metrics_by_type: Object.fromEntries(
+        usage.map(({ type, count, lastCreatedAt }) => [
+          type,
+          { count, last_created_at: renderInstant(lastCreatedAt) },
+        ]),
+      ),
+      // Nothing is metered here, so all of them are included.
+      included_monthly_active_tokens: active,
+      monthly_active_tokens: active,
+      total_tokens: usage.reduce((sum, it) => sum + it.count, 0),
+    },
+  }
+}
+
+/** Taken and ignored, a setting would be believed to be in force. Says so without repeating its name. */
+function refuseUnknownSettings(body: Json | undefined): void {
+  const settings = isJsonObject(body) ? body['settings'] : undefined
+  if (!isJsonObject(settings)) return
+  if (Object.keys(settings).every((it) => Object.hasOwn(SETTINGS, it))) return
+  const known = Object.keys(SETTINGS).join(' and ')
+  throw new ServiceError('body_invalid', {
+    settings: [`Holds a setting that there is not; there are ${known}.`],
+  })
+}
