@@ -98,6 +98,8 @@ function partsOfDecisions(
   decisions: readonly Decision[],
   changed: readonly PartOfChange[],
 ): Iterable<Part> {
+  // As good as always: a request makes something, and one decision allowed it.
+  if (decisions.every((it) => isAboutChange(it, changed))) return []
   const parts = new Map<string, Part & { readonly seen: Set<string> }>()
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue

@@ -120,16 +120,39 @@ export function encodeEntry(entry: RecordEntry): Buffer {
   if (entry.changed) bytes[7] |= CHANGED
   bytes[8] = SHOWN.indexOf(entry.shown)
   let at = 9
-  at = writeText(bytes, at, entry.applicationId)
-  at = writeText(bytes, at, entry.keyId)
+  at = lastActor.write(bytes, at, entry.applicationId, entry.keyId, null)
   at = writeText(bytes, at, entry.traceId)
-  at = writeText(bytes, at, entry.entityType)
-  at = writeText(bytes, at, entry.operation)
-  at = writeText(bytes, at, entry.permission)
+  at = lastKind.write(bytes, at, entry.entityType, entry.operation, entry.permission)
   at = bytes.writeUInt32BE(entityIds.length, at)
   for (const id of entityIds) at = writeText(bytes, at, id)
   return Buffer.from(bytes.subarray(0, at))
 }
+
+/** Two or three texts as they were written last: most entries in a row have them in common. */
+class LastTexts {
+  #first: string | null = null
+  #second = ''
+  #third: string | null = null
+  #bytes: Uint8Array = new Uint8Array()
+
+  /** Returns where the texts end. */
+  write(bytes: Buffer, at: number, first: string, second: string, third: string | null): number {
+    if (first === this.#first && second === this.#second && third === this.#third) {
+      bytes.set(this.#bytes, at)
+      return at + this.#bytes.length
+    }
+    let end = writeText(bytes, writeText(bytes, at, first), second)
+    if (third !== null) end = writeText(bytes, end, third)
+    this.#first = first
+    this.#second = second
+    this.#third = third
+    this.#bytes = Uint8Array.from(bytes.subarray(at, end))
+    return end
+  }
+}
+
+const lastActor = new LastTexts()
+const lastKind = new LastTexts()
 
 /** Entries are far shorter than they might be, so each is written here and copied. */
 let scratch = Buffer.allocUnsafeSlow(1024)
