@@ -17,6 +17,9 @@ export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
  *
  * A yes that is about no single thing, in a request that changes something, is what allowed the change:
  * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ *
+ * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
+ * once, and what the changes do is parked until they are made.
  */
 export function recordOf(
   actor: Actor,
