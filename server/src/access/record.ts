@@ -7,7 +7,7 @@
 import type { Caller, Decision } from '../base/access.ts'
 import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
 import type { RecordEntry } from '../world/record.ts'
-import type { Change } from '../world/store.ts'
+import type { Change, StoredToken } from '../world/store.ts'
 
 /** Who does something: the part of a caller that the record names. */
 export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
@@ -27,7 +27,11 @@ export function recordOf(
   decisions: readonly Decision[],
   changes: readonly Change[],
 ): RecordEntry[] {
-  const parts = changes.flatMap(partOfChange)
+  const parts: PartOfChange[] = []
+  for (const change of changes) {
+    const made = partOfChange(change)
+    if (made !== null) parts.push(made)
+  }
   const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
   const entries: RecordEntry[] = []
   for (const { ids, ...part } of parts) {
@@ -58,22 +62,22 @@ interface PartOfChange {
 }
 
 /** Complete, so that a new kind of change has to say what the record says about it. */
-function partOfChange(change: Change): PartOfChange[] {
+function partOfChange(change: Change): PartOfChange | null {
   switch (change.kind) {
     case 'insert-tenant':
-      return [part('tenant', 'create', change.tenant.id)]
+      return part('tenant', 'create', change.tenant.id)
     case 'insert-application':
-      return [part('application', 'create', change.application.id)]
+      return part('application', 'create', change.application.id)
     case 'update-application':
-      return [part('application', 'update', change.application.id)]
+      return part('application', 'update', change.application.id)
     case 'delete-application':
-      return [part('application', 'delete', change.id)]
+      return part('application', 'delete', change.id)
     case 'insert-application-key':
-      return [part('application_key', 'create', change.key.id)]
+      return part('application_key', 'create', change.key.id)
     case 'delete-application-key':
-      return [part('application_key', 'delete', change.id)]
+      return part('application_key', 'delete', change.id)
     case 'insert-tokens':
-      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.serial) }]
+      return { entityType: 'token', operation: 'create', ids: serialsOf(change.tokens) }
 
     // Of no concern to the tenant, or the record itself.
     case 'install':
@@ -84,13 +88,17 @@ function partOfChange(change: Change): PartOfChange[] {
     case 'drop-parked-record':
     case 'trim-record':
     case 'seal-record':
-      return []
+      return null
 
     default:
       throw new TypeError('Cannot record: a change is of no known kind', {
         cause: change satisfies never,
       })
   }
+}
+
+function serialsOf(tokens: readonly StoredToken[]): string[] {
+  return tokens.length === 1 ? [tokens[0]!.serial] : tokens.map((it) => it.serial)
 }
 
 function part(entityType: string, operation: string, ...ids: string[]): PartOfChange {
