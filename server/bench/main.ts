@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|sync|memory|fairness`. Exits with 1 when a gate is
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|memory|fairness`. Exits with 1 when a gate is
  * missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
@@ -30,6 +30,7 @@ const goals: Goal[] = []
 print(renderMachine())
 if (wanted('cards')) await cards()
 if (wanted('arrays')) await arrays()
+if (wanted('audit')) await audit()
 if (wanted('sync')) await sync()
 if (wanted('fairness')) await fairness()
 if (wanted('memory')) await memory()
@@ -84,6 +85,31 @@ async function arrays(): Promise<void> {
   const [array] = pick(measured, 'array of 100')
   goals.push(
     atLeast('array, tokens over raw rows', ((array.perSecond * 100) / raw) * 100, '%', 33, 60),
+  )
+}
+
+async function audit(): Promise<void> {
+  const measured = await measure(
+    [
+      { name: 'card, recorded', kind: 'durable', body: CARD, connections: 64 },
+      { name: 'card, unrecorded', kind: 'unrecorded', body: CARD, connections: 64 },
+      { name: 'array, recorded', kind: 'durable', body: ARRAY_OF_100, connections: 16 },
+      { name: 'array, unrecorded', kind: 'unrecorded', body: ARRAY_OF_100, connections: 16 },
+    ],
+    rounds,
+  )
+  printMeasured(measured, 'requests/s')
+  const [card, cardWithout, array, arrayWithout] = pick(
+    measured,
+    'card, recorded',
+    'card, unrecorded',
+    'array, recorded',
+    'array, unrecorded',
+  )
+  const share = (on: Measured, off: Measured): number => (on.perSecond / off.perSecond) * 100
+  goals.push(
+    atLeast('card, recorded over unrecorded', share(card, cardWithout), '%', 85, 92),
+    atLeast('array, recorded over unrecorded', share(array, arrayWithout), '%', 85, 95),
   )
 }
 

@@ -5,6 +5,7 @@
  * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
  * - `durable`: the service as it ships.
  * - `unstored`: the service with commits that keep nothing. What storage costs is the difference.
+ * - `unrecorded`: the service with commits that leave out the record. What that costs is the difference.
  * - `slow-sync`: as shipped, with a millisecond added to every sync.
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
@@ -69,6 +70,12 @@ async function serveVault(): Promise<void> {
 
 function storeOf(store: Store): Store {
   if (kind === 'unstored') return withCommit(store, async () => null)
+  if (kind === 'unrecorded') {
+    return withCommit(store, async (tenantId, changes) => {
+      const rest = changes.filter((it) => it.kind !== 'append-record')
+      return rest.length === 0 ? null : await store.commit(tenantId, rest)
+    })
+  }
   if (kind !== 'slow-sync-single') return store
   let last: Promise<unknown> = Promise.resolve()
   return withCommit(store, (tenantId, changes) => {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-export type SubjectKind = 'echo' | 'durable' | 'unstored' | 'slow-sync' | 'slow-sync-single'
+export type SubjectKind =
+  'echo' | 'durable' | 'unstored' | 'unrecorded' | 'slow-sync' | 'slow-sync-single'
 
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {

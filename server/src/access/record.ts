@@ -7,7 +7,7 @@
 import type { Caller, Decision } from '../base/access.ts'
 import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
 import type { RecordEntry } from '../world/record.ts'
-import type { Change } from '../world/store.ts'
+import type { Change, StoredToken } from '../world/store.ts'
 
 /** Who does something: the part of a caller that the record names. */
 export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
@@ -17,6 +17,9 @@ export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
  *
  * A yes that is about no single thing, in a request that changes something, is what allowed the change:
  * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ *
+ * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
+ * once, and what the changes do is parked until they are made.
  */
 export function recordOf(
   actor: Actor,
@@ -24,7 +27,11 @@ export function recordOf(
   decisions: readonly Decision[],
   changes: readonly Change[],
 ): RecordEntry[] {
-  const parts = changes.flatMap(partOfChange)
+  const parts: PartOfChange[] = []
+  for (const change of changes) {
+    const made = partOfChange(change)
+    if (made !== null) parts.push(made)
+  }
   const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
   const entries: RecordEntry[] = []
   for (const { ids, ...part } of parts) {
@@ -55,40 +62,40 @@ interface PartOfChange {
 }
 
 /** Complete, so that a new kind of change has to say what the record says about it. */
-function partOfChange(change: Change): PartOfChange[] {
+function partOfChange(change: Change): PartOfChange | null {
   switch (change.kind) {
     case 'insert-tenant':
-      return [part('tenant', 'create', change.tenant.id)]
+      return part('tenant', 'create', change.tenant.id)
     case 'insert-application':
-      return [part('application', 'create', change.application.id)]
+      return part('application', 'create', change.application.id)
     case 'update-application':
-      return [part('application', 'update', change.application.id)]
+      return part('application', 'update', change.application.id)
     case 'delete-application':
-      return [part('application', 'delete', change.id)]
+      return part('application', 'delete', change.id)
     case 'insert-application-key':
-      return [part('application_key', 'create', change.key.id)]
+      return part('application_key', 'create', change.key.id)
     case 'delete-application-key':
-      return [part('application_key', 'delete', change.id)]
+      return part('application_key', 'delete', change.id)
     case 'insert-tokens':
-      return [{ ...part('token', 'create'), ids: change.tokens.map((it) => it.serial) }]
+      return { entityType: 'token', operation: 'create', ids: serialsOf(change.tokens) }
 
     case 'update-token':
-      return [part('token', 'update', change.token.serial)]
+      return part('token', 'update', change.token.serial)
     case 'delete-token':
-      return [part('token', 'delete', change.token.serial)]
+      return part('token', 'delete', change.token.serial)
     case 'open-transaction':
-      return [part('transaction', 'create', change.transaction.id)]
+      return part('transaction', 'create', change.transaction.id)
     case 'end-transaction':
-      return [part('transaction', OPERATION_OF_END[change.as], change.id)]
+      return part('transaction', OPERATION_OF_END[change.as], change.id)
 
     case 'update-tenant':
-      return [part('tenant', 'update', change.tenant.id)]
+      return part('tenant', 'update', change.tenant.id)
     case 'delete-tenant':
-      return [part('tenant', 'delete')]
+      return part('tenant', 'delete')
     case 'insert-session':
-      return [part('session', 'create', change.session.id)]
+      return part('session', 'create', change.session.id)
     case 'authorize-session':
-      return [part('session', 'authorize', change.id)]
+      return part('session', 'authorize', change.id)
 
     // Of no concern to the tenant, or the record itself.
     case 'clear-tenant':
@@ -101,7 +108,7 @@ function partOfChange(change: Change): PartOfChange[] {
     case 'drop-parked-record':
     case 'trim-record':
     case 'seal-record':
-      return []
+      return null
 
     default:
       throw new TypeError('Cannot record: a change is of no known kind', {
@@ -116,6 +123,10 @@ const OPERATION_OF_END = {
   expired: 'expire',
 } as const
 
+function serialsOf(tokens: readonly StoredToken[]): string[] {
+  return tokens.length === 1 ? [tokens[0]!.serial] : tokens.map((it) => it.serial)
+}
+
 function part(entityType: string, operation: string, ...ids: string[]): PartOfChange {
   return { entityType, operation, ids }
 }
@@ -124,6 +135,8 @@ function partsOfDecisions(
   decisions: readonly Decision[],
   changed: readonly PartOfChange[],
 ): Iterable<Part> {
+  // As good as always: a request makes something, and one decision allowed it.
+  if (decisions.every((it) => isAboutChange(it, changed))) return []
   const parts = new Map<string, Part & { readonly seen: Set<string> }>()
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue

@@ -27,7 +27,9 @@ const DASH = 0x2d
 
 /** Returns the value of a lower-case hexadecimal digit; negative when it is none, even shifted. */
 function nibble(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30
-  if (code >= 0x61 && code <= 0x66) return code - 0x57
-  return -1
+  return code < 128 ? VALUES[code]! : -1
 }
+
+const VALUES = Int8Array.from({ length: 128 }, (_, code) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(code)),
+)

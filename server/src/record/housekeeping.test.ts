@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { inspect } from 'node:util'
 import { setUp } from '../access/set-up.ts'
 import { RECORD_ROWS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
 import type { RecordEntry, RecordSeal } from '../world/record.ts'
+import type { RecordReader } from '../world/store.ts'
 import { recordSealer } from './seal.ts'
 import { sweepRecords } from './sweep.ts'
 import { verifyRecord } from './verify.ts'
@@ -113,16 +115,36 @@ describe('sweepRecords()', () => {
 
   test('keeps what does not follow from what was before, for it is evidence', async () => {
     const { world, tenantId, append } = await stage()
+    await append(3)
     await recordSealer(world)()
-    const { removed, last, seal } = (await world.store.record.state(tenantId))!
-    const tampered = { ...removed, listed: 7 }
+    const before = await world.store.record.state(tenantId)
+    world.clock.pass(2 * DAY_MS)
+    const { record } = world.store
+    const edited: RecordReader = {
+      ...record,
+      rowsAfter: async (...asked) => {
+        const rows = await record.rowsAfter(...asked)
+        return rows.map((it) => (it.number === 2 ? { ...it, hash: new Uint8Array(32) } : it))
+      },
+    }
+    await sweepRecords({ ...world, store: { ...world.store, record: edited } }, 1)
+    assert.deepEqual(await record.state(tenantId), before)
+    assert.match(inspect(world.logged), /record_not_swept.*Cannot remove entry 2/s)
+    await sweepRecords(world, 1)
+    assert.equal((await record.state(tenantId))?.removed.number, 6)
+  })
+
+  test('keeps what begins elsewhere than it was sealed', async () => {
+    const { world, tenantId, append } = await stage()
+    await recordSealer(world)()
+    const { removed, seal } = (await world.store.record.state(tenantId))!
+    const tampered = { ...removed, hash: new Uint8Array(32).fill(1) }
     await world.store.commit(tenantId, [{ kind: 'trim-record', removed: tampered }])
     await append(1)
     world.clock.pass(2 * DAY_MS)
     await sweepRecords(world, 1)
     const state = await world.store.record.state(tenantId)
     assert.deepEqual([state?.removed, state?.seal], [tampered, seal])
-    assert.equal(state?.last.number, last.number + 1)
     assert.equal(world.logged.length, 1)
   })
 })

@@ -89,13 +89,17 @@ export function chainHash(
   { number, listed }: Pick<RecordPoint, 'number' | 'listed'>,
   entry: Uint8Array,
 ): Buffer {
-  const bytes = Buffer.allocUnsafe(HEAD_BYTES + entry.length)
-  bytes.set(previous, 0)
-  writeWhole(bytes, number, 32)
-  writeWhole(bytes, listed, 40)
-  bytes.set(entry, HEAD_BYTES)
-  return hash('sha256', bytes, 'buffer')
+  const length = HEAD_BYTES + entry.length
+  if (hashed.length < length) hashed = Buffer.allocUnsafeSlow(length)
+  hashed.set(previous, 0)
+  writeWhole(hashed, number, 32)
+  writeWhole(hashed, listed, 40)
+  hashed.set(entry, HEAD_BYTES)
+  return hash('sha256', hashed.subarray(0, length), 'buffer')
 }
+
+/** What is hashed is put together here, one after the other. */
+let hashed = Buffer.allocUnsafeSlow(1024)
 
 const HEAD_BYTES = 48
 
@@ -110,6 +114,11 @@ function writeWhole(bytes: Buffer, value: number, at: number): void {
  * `ffff` and 16 bytes. Numbers are big-endian.
  */
 export function encodeEntry(entry: RecordEntry): Buffer {
+  return Buffer.from(writeEntry(entry))
+}
+
+/** The same, in bytes that are good until the next call: for who copies them anyway. */
+export function writeEntry(entry: RecordEntry): Buffer {
   const { entityIds } = entry
   const most = lengthMax(entry)
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(most)
@@ -120,18 +129,41 @@ export function encodeEntry(entry: RecordEntry): Buffer {
   if (entry.changed) bytes[7] |= CHANGED
   bytes[8] = SHOWN.indexOf(entry.shown)
   let at = 9
-  at = writeText(bytes, at, entry.applicationId)
-  at = writeText(bytes, at, entry.keyId)
+  at = lastActor.write(bytes, at, entry.applicationId, entry.keyId, null)
   at = writeText(bytes, at, entry.traceId)
-  at = writeText(bytes, at, entry.entityType)
-  at = writeText(bytes, at, entry.operation)
-  at = writeText(bytes, at, entry.permission)
+  at = lastKind.write(bytes, at, entry.entityType, entry.operation, entry.permission)
   at = bytes.writeUInt32BE(entityIds.length, at)
   for (const id of entityIds) at = writeText(bytes, at, id)
-  return Buffer.from(bytes.subarray(0, at))
+  return bytes.subarray(0, at)
 }
 
-/** Entries are far shorter than they might be, so each is written here and copied. */
+/** Two or three texts as they were written last: most entries in a row have them in common. */
+class LastTexts {
+  #first: string | null = null
+  #second = ''
+  #third: string | null = null
+  #bytes: Uint8Array = new Uint8Array()
+
+  /** Returns where the texts end. */
+  write(bytes: Buffer, at: number, first: string, second: string, third: string | null): number {
+    if (first === this.#first && second === this.#second && third === this.#third) {
+      bytes.set(this.#bytes, at)
+      return at + this.#bytes.length
+    }
+    let end = writeText(bytes, writeText(bytes, at, first), second)
+    if (third !== null) end = writeText(bytes, end, third)
+    this.#first = first
+    this.#second = second
+    this.#third = third
+    this.#bytes = Uint8Array.from(bytes.subarray(at, end))
+    return end
+  }
+}
+
+const lastActor = new LastTexts()
+const lastKind = new LastTexts()
+
+/** Entries are far shorter than they might be, so each is written here. */
 let scratch = Buffer.allocUnsafeSlow(1024)
 
 /** Throws when the bytes are no entry. */

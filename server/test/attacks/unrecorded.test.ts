@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { permissionsOf } from '../../src/access/permissions.ts'
-import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { Json } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
 import type { Change, Store } from '../../src/world/store.ts'
 import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
@@ -140,7 +140,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
 /** What operations take: whatever fits, somebody gets as far as it is possible to get. */
 function bodies(method: Method): (Json | undefined)[] {
   if (method === 'GET' || method === 'DELETE') return [undefined]
-  return [CARD, [CARD], { name: 'a', type: 'private', permissions: ['token:read'] } as JsonObject]
+  return [CARD, [CARD], { name: 'a', type: 'private', permissions: ['token:read'] }]
 }
 
 async function entries({ world, tenantId }: StillVault): Promise<number> {

@@ -97,6 +97,8 @@ function isMembers(value: unknown): value is Record<string, Json> {
 
 function kindOf(text: string, member: string): string | null {
   if (isUuid(text)) return 'id'
+  // How far the record has come depends on every example before.
+  if (member === 'id' && /^\d+-\d+$/.test(text)) return 'event'
   if (member === 'key') return text.slice(0, 'key_local_pvt_'.length)
   if (member === 'session_key' || member === 'nonce') return member
   return member === 'fingerprint' ? 'fingerprint' : null

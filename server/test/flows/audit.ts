@@ -125,6 +125,16 @@ const EDITS: Readonly<Record<string, Edit>> = {
     ).run()
     return number
   },
+  'the unsealed end cut off': (db, roll) => {
+    const number = SEALED + 1 + Math.floor(roll() * (ENTRIES - SEALED))
+    db.prepare('DELETE FROM record WHERE number >= ?').run(number)
+    return number
+  },
+  'the head set back': (db, roll) => {
+    const number = anyNumber(roll) - 1
+    db.prepare('UPDATE record_heads SET number = ?').run(number)
+    return number + 1
+  },
   'the beginning cut off, as if it had been too old': (db, roll) => {
     const number = Math.min(ENTRIES - 1, anyNumber(roll))
     db.prepare(
@@ -234,10 +244,12 @@ async function makeRecord(
     const entries = [entryOf(world.clock.now(), number, roll)]
     await store.commit(tenantId, [{ kind: 'append-record', entries }])
     if (!recent) await seal()
+    // Sweeping seals, so what is to be unsealed comes after.
+    if (number === SEALED) await sweepRecords(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   }
-  await sweepRecords(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   const state = await store.record.state(tenantId)
-  assert.deepEqual([state?.removed.number, state?.last.number], [REMOVED, ENTRIES])
+  const reached = [state?.removed.number, state?.seal?.last.number, state?.last.number]
+  assert.deepEqual(reached, [REMOVED, SEALED, ENTRIES])
   const keys = await store.tenants.keys(tenantId)
   await store.close()
   return {

@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
-import { encodeEntry, eventsOf } from '../../world/record.ts'
+import { writeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
@@ -138,14 +138,14 @@ export function packChange(
       return
     case 'append-record':
       for (const entry of change.entries) {
-        packer.step(STATEMENT.appendRecord, [tenantId, eventsOf(entry), encodeEntry(entry)])
+        packer.step(STATEMENT.appendRecord, [tenantId, eventsOf(entry), writeEntry(entry)])
       }
       return
 
     case 'park-record': {
       const { transactionId, entries } = change
       for (const entry of entries) {
-        const values = [tenantId, transactionId, eventsOf(entry), encodeEntry(entry)]
+        const values = [tenantId, transactionId, eventsOf(entry), writeEntry(entry)]
         packer.step(STATEMENT.parkRecord, values)
       }
       return

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import type { RecordReader, TenantReader } from '../../world/store.ts'
 import { openConnection } from './connection.ts'
 import { recordReader } from './record-reader.ts'
@@ -23,7 +24,7 @@ const CACHE_KIB = 8 * 1024
 export function openRecord(folder: string): OpenRecord {
   const path = join(folder, 'symbolon.db')
   if (!existsSync(path)) throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
-  const db = openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
+  const db = connect(path, folder)
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
     if (table === undefined) {
@@ -41,5 +42,19 @@ export function openRecord(folder: string): OpenRecord {
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** Reading beside a writer takes the files beside the database, which only their owner may open. */
+function connect(path: string, folder: string): DatabaseSync {
+  try {
+    return openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
+  } catch (cause) {
+    throw new Error(
+      `Cannot read ${folder}: run this as the user of the service, or stop it first`,
+      {
+        cause,
+      },
+    )
   }
 }
