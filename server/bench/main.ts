@@ -1,7 +1,8 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|memory|fairness`. Exits with 1 when a gate is
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|memory`, `--tokens N` in the vault
+ * for search and memory (1,000,000 by default). Exits with 1 when a gate is
  * missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
@@ -15,6 +16,7 @@ import {
   measureRawInsert,
   type Measured,
 } from './rows.ts'
+import { measureSearching } from './search.ts'
 import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
 
 const { values } = parseArgs({
@@ -33,6 +35,7 @@ if (wanted('arrays')) await arrays()
 if (wanted('audit')) await audit()
 if (wanted('sync')) await sync()
 if (wanted('fairness')) await fairness()
+if (wanted('search')) await search()
 if (wanted('memory')) await memory()
 print(renderGoals(goals))
 if (!goals.every(holds)) process.exitCode = 1
@@ -135,6 +138,25 @@ async function fairness(): Promise<void> {
       `(${bulkPerSecond.toFixed(1)} of them a second)\n`,
   )
   goals.push(atMost('card p99 beside bulk over alone', besideP99Us / quietP99Us, 'x', 3, null))
+}
+
+async function search(): Promise<void> {
+  const count = Number(values.tokens)
+  const it = await measureSearching(count, rounds)
+  const rows: [name: string, us: number][] = [
+    ['point read', it.pointRead],
+    ['lone data term', it.dataTerm],
+    ['lone fingerprint term', it.fingerprintTerm],
+    ['list, page 1', it.firstPage],
+    [`list, page ${it.far}`, it.farPage],
+  ]
+  const cells = rows.map(([name, us]) => [name, us.toFixed(1)])
+  print(`\n${renderTable([`of ${count} tokens`, 'CPU us'], cells)}\n`)
+  goals.push(
+    atMost('data term over point read', it.dataTerm / it.pointRead, 'x', 3, null),
+    atMost('fingerprint term over point read', it.fingerprintTerm / it.pointRead, 'x', 3, null),
+    atMost(`page ${it.far} over page 1`, it.farPage / it.firstPage, 'x', 5, null),
+  )
 }
 
 async function memory(): Promise<void> {

@@ -5,7 +5,7 @@ import { canPin, startSubject, type Subject, type SubjectKind } from './subjects
 import { median } from './table.ts'
 
 /** The server has the first core, the load generator the second. */
-const SERVER_CORE = 0
+export const SERVER_CORE = 0
 
 /** Before the first round: the compiler is at work for some ten thousand requests. */
 const FIRST_WARMUP_MS = 6000

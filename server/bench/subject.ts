@@ -1,12 +1,13 @@
 /**
- * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder>`.
+ * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder> <tokens>`.
  *
- * Prints `{"port":..., "key":...}` when it listens. Kinds:
+ * Prints `{"port":..., "key":..., "samples":...}` when it listens. Kinds:
  * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
  * - `durable`: the service as it ships.
  * - `unstored`: the service with commits that keep nothing. What storage costs is the difference.
  * - `unrecorded`: the service with commits that leave out the record. What that costs is the difference.
  * - `slow-sync`: as shipped, with a millisecond added to every sync.
+ * - `filled`: as shipped, with so many tokens in it, and samples of them.
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
 import fastify from 'fastify'
@@ -25,8 +26,9 @@ import { issueKey } from '../src/access/issue-key.ts'
 import { openSync } from 'node:fs'
 import type { StoredApplication, Store } from '../src/world/store.ts'
 import type { World } from '../src/world/world.ts'
+import { fill, type Samples } from './fill.ts'
 
-const [kind = 'durable', folder = './bench-data'] = process.argv.slice(2)
+const [kind = 'durable', folder = './bench-data', tokens = '0'] = process.argv.slice(2)
 
 if (kind === 'echo') await serveEcho()
 else await serveVault()
@@ -55,7 +57,8 @@ async function serveVault(): Promise<void> {
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
   const world: World = { clock, random, keyring, log, store }
   const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
-  const key = await addApplication(world, tenantId)
+  const { key, id } = await addApplication(world, tenantId)
+  const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(tokens)) : undefined
 
   const served: World = { ...world, store: storeOf(store) }
   const app = createApp(served, {
@@ -65,7 +68,7 @@ async function serveVault(): Promise<void> {
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
-  tell(app.server.address(), key)
+  tell(app.server.address(), key, samples)
 }
 
 function storeOf(store: Store): Store {
@@ -102,7 +105,10 @@ function withCommit(store: Store, commit: Store['commit']): Store {
   }
 }
 
-async function addApplication(world: World, tenantId: string): Promise<string> {
+async function addApplication(
+  world: World,
+  tenantId: string,
+): Promise<{ key: string; id: string }> {
   const now = world.clock.now()
   const id = idOf(now, world.random.bytes(10))
   const application: StoredApplication = {
@@ -122,10 +128,10 @@ async function addApplication(world: World, tenantId: string): Promise<string> {
     { kind: 'insert-application', application },
     { kind: 'insert-application-key', key: issued.stored },
   ])
-  return issued.key
+  return { key: issued.key, id }
 }
 
-function tell(address: unknown, key: string): void {
+function tell(address: unknown, key: string, samples?: Samples): void {
   const { port } = address as { port: number }
-  process.stdout.write(`${JSON.stringify({ port, key })}\n`)
+  process.stdout.write(`${JSON.stringify({ port, key, samples })}\n`)
 }

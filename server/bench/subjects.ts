@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Samples } from './fill.ts'
 
 export type SubjectKind =
-  'echo' | 'durable' | 'unstored' | 'unrecorded' | 'slow-sync' | 'slow-sync-single'
+  'echo' | 'durable' | 'unstored' | 'unrecorded' | 'slow-sync' | 'slow-sync-single' | 'filled'
 
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
@@ -14,6 +15,8 @@ export interface Subject {
   readonly pid: number
   readonly port: number
   readonly key: string
+  /** Of one that was filled. */
+  readonly samples: Samples | undefined
   /** User and system time of the whole process so far, in microseconds; ticks of 10 ms. */
   readonly cpuUs: () => number
   /** Resident memory in bytes. */
@@ -26,21 +29,29 @@ const NODE_FLAGS = JSON.parse(
   readFileSync(new URL('../bin/node-flags.json', import.meta.url), 'utf8'),
 ) as string[]
 
-/** Starts a subject; where the machine can pin processes, it gets `core` for itself. */
-export async function startSubject(kind: SubjectKind, core: number | null): Promise<Subject> {
+/**
+ * Starts a subject; where the machine can pin processes, it gets `core` for itself. `tokens` is how many a
+ * filled one has.
+ */
+export async function startSubject(
+  kind: SubjectKind,
+  core: number | null,
+  tokens = 0,
+): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
   const program = new URL('./subject.ts', import.meta.url).pathname
-  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder]
+  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder, String(tokens)]
   const [file, ...args] =
     core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
   const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
-  const { port, key } = await firstLine(child)
+  const { port, key, samples } = await firstLine(child)
   const pid = child.pid!
   return {
     kind,
     pid,
     port,
     key,
+    samples,
     cpuUs: () => {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * 10_000
@@ -57,9 +68,9 @@ export async function startSubject(kind: SubjectKind, core: number | null): Prom
   }
 }
 
-async function firstLine(child: ChildProcess): Promise<{ port: number; key: string }> {
+async function firstLine(child: ChildProcess): Promise<Pick<Subject, 'port' | 'key' | 'samples'>> {
   for await (const line of createInterface({ input: child.stdout! })) {
-    return JSON.parse(line) as { port: number; key: string }
+    return JSON.parse(line) as Pick<Subject, 'port' | 'key' | 'samples'>
   }
   throw new Error('A subject ended before it listened')
 }

@@ -370,5 +370,8 @@ function methodsByPath(endpoints: readonly Endpoint[]): KnownPath[] {
     entry.methods.push(method)
     known.set(path, entry)
   }
-  return [...known.values()]
+  // A path that is written out comes before one that it would fit as well.
+  return [...known]
+    .sort(([a], [b]) => Number(a.includes(':')) - Number(b.includes(':')))
+    .map(([, it]) => it)
 }

@@ -125,6 +125,17 @@ export function listContract(name: string, open: Open): void {
         [{ kind: 'made-at', how: 'created', from: NOW - 4, to: null }, [4, 3, 1, 0]],
         [{ kind: 'made-at', how: 'modified', from: null, to: null }, [3]],
         [{ kind: 'any', of: [] }, []],
+        ...["x' OR 1=1 --", "x') OR ('a'='a", '"; DROP TABLE tokens; --', '%', '*', '\0'].flatMap(
+          (text): [TokenCondition, number[]][] => [
+            [{ kind: 'id', ids: [text] }, []],
+            [{ kind: 'type', type: text }, []],
+            [{ kind: 'container', path: text, below: true }, []],
+            [{ kind: 'fingerprint', fingerprint: text }, []],
+            [{ kind: 'metadata', key: text, value: text, exact: true }, []],
+            [{ kind: 'metadata', key: 'k', value: text, exact: false }, []],
+            [{ kind: 'made-by', how: 'created', id: text }, []],
+          ],
+        ),
         [
           { kind: 'any', of: [INDEX_A, { kind: 'index', hash: hash('b') }, FINGERPRINT] },
           [3, 1, 0],

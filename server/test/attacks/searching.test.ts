@@ -151,8 +151,14 @@ describe('an application that sees some containers', () => {
       await tokenIn(vault, maker, { data: `mine ${n}`, containers: ['/a/'] })
     const key = await vault.keyFor(within('/a/'))
     const guesses = fc.constantFrom(
-      ...['data:guess', 'metadata.k:v', 'type:card_number', 'container:/b/', 'id:theirs'],
-      ...['type:token', 'data:"mine 1"', 'container:/a/*'],
+      'data:guess',
+      'metadata.k:v',
+      'type:card_number',
+      'container:/b/',
+      'id:theirs',
+      'type:token',
+      'data:"mine 1"',
+      'container:/a/*',
     )
     const { query: questions } = fc.letrec<{ query: string }>((tie) => ({
       query: fc.oneof(

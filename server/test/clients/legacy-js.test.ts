@@ -415,6 +415,89 @@ for (const [name, open] of [
       assert.ok(isUuid(other!.traceId))
     })
 
+    test('tokens.list() turns pages, filters, and keeps the order of ids', async () => {
+      const made: string[] = []
+      for (const [name, snake_case] of [
+        ['one', 'a'],
+        ['two', 'B'],
+        ['three', 'b'],
+      ] as const) {
+        const metadata = { camelCase: `list ${name}`, snake_case }
+        const { id } = await masked.tokens.create({ type: 'token', data: name, metadata })
+        made.push(id)
+        // The next one is newer by a millisecond at least.
+        await masked.permissions.list()
+      }
+      const asked = [made[1]!, made[2]!, made[0]!]
+      for (const page of [1, 2, 3]) {
+        const { data, pagination } = await revealing.tokens.list({ id: asked, page, size: 2 })
+        const size = { totalItems: 3, pageNumber: page, pageSize: 2, totalPages: 2 }
+        assert.deepEqual(pagination, size)
+        assert.deepEqual(
+          data.map((it) => [it.id, it.data]),
+          [
+            [asked[0], 'two'],
+            [asked[1], 'three'],
+            [asked[2], 'one'],
+          ].slice((page - 1) * 2, page * 2),
+        )
+      }
+      const filtered = await masked.tokens.list({ id: made, metadata: { snake_case: 'b' } })
+      assert.deepEqual(
+        filtered.data.map((it) => it.metadata),
+        [
+          { camelCase: 'list two', snake_case: 'B' },
+          { camelCase: 'list three', snake_case: 'b' },
+        ],
+      )
+      const everything = await masked.tokens.list()
+      assert.equal(everything.pagination.pageSize, 20)
+      assert.ok(everything.pagination.totalItems >= 3)
+      const cards = await masked.tokens.list({ type: 'card', size: 1 })
+      assert.deepEqual(
+        cards.data.map((it) => it.type),
+        ['card'],
+      )
+    })
+
+    test('tokens.search() finds by data, metadata and more, and shows masks', async () => {
+      const { key } = await management.applications.create({
+        name: 'searching',
+        type: 'private',
+        permissions: ['token:search'],
+      })
+      const searching = await clientWith(key!)
+      const { id } = await masked.tokens.create({
+        type: 'social_security_number',
+        data: '987-65-4320',
+        metadata: { camelCase: 'to be found' },
+      } as unknown as NewToken)
+      for (const query of [
+        'data:987-65-4320',
+        'data:987654320',
+        'data:4320 AND metadata.camelCase:"TO BE found"',
+        `id:${id} AND created_at:[2026-01-01 TO *]`,
+        'type:social_security_number AND NOT data:1234 AND (data:4320 OR data:4321)',
+      ]) {
+        const { data, pagination } = await searching.tokens.search({ query, page: 1, size: 2 })
+        assert.deepEqual(
+          data.map((it) => [it.id, it.data]),
+          [[id, 'XXX-XX-4320']],
+          query,
+        )
+        assert.equal(pagination.totalItems, 1)
+      }
+      const none = await searching.tokens.search({ query: 'data:000' })
+      assert.deepEqual(none.pagination, {
+        totalItems: 0,
+        pageNumber: 1,
+        pageSize: 20,
+        totalPages: 0,
+      })
+      const body = await refused(searching.tokens.search({ query: 'data' }), 400)
+      assert.equal(body['code'], 'search_invalid')
+    })
+
     test('a per-request key takes the place of the client’s own', async () => {
       await refused(management.tokens.create({ type: 'token', data: 'x' }), 403)
       const { id, data } = await management.tokens.create(

@@ -207,7 +207,10 @@ describe('GET /tokens answers', () => {
   test('400 answer_too_large for more data than memory is for', async () => {
     const stage = await tokenStage()
     const large = 'x'.repeat(4 * 1024 * 1024)
-    const ids = await made(stage, Array(9).fill({ data: large }))
+    const ids = await made(
+      stage,
+      Array.from({ length: 9 }, () => ({ data: large })),
+    )
     const reply = await list(stage, '', stage.revealKey)
     assert.deepEqual([reply.status, reply.json()['code']], [400, 'answer_too_large'])
     assert.deepEqual(idsOf(await list(stage, '?size=2')), [ids[8], ids[7]])

@@ -4,6 +4,9 @@ import type { Value } from './batch.ts'
 /** A block with so many tokens is cut in two. */
 const BLOCK_TOKENS_MAX = 2048
 
+/** The newest block with so many is left as it is, and another begun above it. */
+const NEWEST_TOKENS_MAX = 1024
+
 /** Tokens of one tenant and unit. */
 interface Group {
   readonly tenant: Value
@@ -16,7 +19,7 @@ interface Group {
 /**
  * Keeps count of the tokens of a batch for token_blocks: a row for hundreds of them.
  *
- * A trigger could count each by itself; it cost a quarter of what inserting one costs.
+ * A trigger could count each by itself; it cost a quarter of what inserting one costs. Decision 0016.
  */
 export class TokenBlocks {
   readonly #ownUnit: StatementSync
@@ -24,12 +27,14 @@ export class TokenBlocks {
   readonly #nextBlock: StatementSync
   readonly #add: StatementSync
   readonly #sum: StatementSync
+  readonly #units: StatementSync
+  readonly #newest: StatementSync
   readonly #cut: StatementSync
   readonly #fill: StatementSync
   readonly #take: StatementSync
   #tenants: Value[] = []
   #serials: Uint8Array[] = []
-  #units: Value[] = []
+  #owners: Value[] = []
 
   constructor(db: DatabaseSync) {
     this.#ownUnit = db.prepare(
@@ -48,6 +53,10 @@ export class TokenBlocks {
     this.#sum = db.prepare(
       'SELECT sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND first = ?',
     )
+    this.#units = db.prepare(
+      'SELECT unit FROM token_blocks WHERE tenant = ? AND first = ? AND tokens <> 0',
+    )
+    this.#newest = db.prepare('SELECT max(serial) AS serial FROM tokens WHERE tenant = ?')
     this.#cut = db.prepare(
       'SELECT serial FROM tokens WHERE tenant = ? AND serial >= ? ORDER BY serial LIMIT 1 OFFSET ?',
     )
@@ -78,38 +87,40 @@ export class TokenBlocks {
   add(tenant: Value, serial: Value, unit: Value): void {
     this.#tenants.push(tenant)
     this.#serials.push(serial as Uint8Array)
-    this.#units.push(unit)
+    this.#owners.push(unit)
   }
 
   /** Forgets those that came after `length`: their commit was refused. */
   back(length: number): void {
-    this.#tenants.length = this.#serials.length = this.#units.length = length
+    this.#tenants.length = this.#serials.length = this.#owners.length = length
   }
 
   /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
   flush(): void {
-    const full: [tenant: Value, first: Uint8Array][] = []
+    const grown: [tenant: Value, first: Uint8Array][] = []
     for (const { tenant, unit, serials, lowest, highest } of this.#groups()) {
       const first = this.#firstOf(tenant, lowest)
       const next = this.#next(tenant, first)
       if (next === null || Buffer.compare(highest, next) < 0) {
-        if (this.#count(tenant, first, unit, serials.length)) full.push([tenant, first])
+        this.#add.run(tenant, first, unit, serials.length)
+        grown.push([tenant, first])
         continue
       }
       for (const serial of serials) {
         const own = this.#firstOf(tenant, serial)
-        if (this.#count(tenant, own, unit, 1)) full.push([tenant, own])
+        this.#add.run(tenant, own, unit, 1)
+        grown.push([tenant, own])
       }
     }
     this.back(0)
-    for (const [tenant, first] of full) this.#cutBlock(tenant, first)
+    for (const [tenant, first] of grown) this.#keepSmall(tenant, first)
   }
 
   #groups(): Iterable<Group> {
     const groups = new Map<string, Group>()
     let last: Group | null = null
     for (const [at, serial] of this.#serials.entries()) {
-      const [tenant, unit] = [this.#tenants[at]!, this.#units[at] ?? 0]
+      const [tenant, unit] = [this.#tenants[at]!, this.#owners[at] ?? 0]
       if (last === null || last.unit !== unit || !isSame(last.tenant, tenant)) {
         const name: string = `${String(unit)} ${String(tenant)}`
         last = groups.get(name) ?? { tenant, unit, serials: [], lowest: serial, highest: serial }
@@ -122,26 +133,35 @@ export class TokenBlocks {
     return groups.values()
   }
 
-  /** Counts, and says whether the block is full. */
-  #count(tenant: Value, first: Uint8Array, unit: Value, tokens: number): boolean {
-    this.#add.run(tenant, first, unit, tokens)
-    return Number(this.#sum.get(tenant, first)!.tokens) >= BLOCK_TOKENS_MAX
+  #keepSmall(tenant: Value, first: Uint8Array): void {
+    const tokens = Number(this.#sum.get(tenant, first)!.tokens)
+    if (tokens >= BLOCK_TOKENS_MAX) this.#cutBlock(tenant, first, tokens)
+    else if (tokens >= NEWEST_TOKENS_MAX && this.#next(tenant, first) === null) {
+      const newest = this.#newest.get(tenant)!.serial as Uint8Array | null
+      if (newest === null) return
+      // The least there is above it.
+      this.#add.run(tenant, Buffer.concat([newest, Buffer.alloc(1)]), 0, 0)
+    }
   }
 
-  /** Cuts a block until what is left is half full, each time off its end. */
-  #cutBlock(tenant: Value, first: Uint8Array): void {
+  /** Cuts a block of so many tokens into halves of a full one, and what is left. */
+  #cutBlock(tenant: Value, first: Uint8Array, tokens: number): void {
     const half = BLOCK_TOKENS_MAX / 2
+    const end = this.#next(tenant, first) ?? BEYOND
     let from = first
-    for (;;) {
-      const end = this.#next(tenant, from) ?? BEYOND
+    for (let left = tokens; left >= BLOCK_TOKENS_MAX; left -= half) {
       const cut = this.#cut.get(tenant, from, half)?.serial as Uint8Array | undefined
+      // Not worth a batch: a block that is too large is slow, not wrong.
       if (cut === undefined || Buffer.compare(cut, end) >= 0) return
-      const behind = this.#cut.get(tenant, cut, half - 1)?.serial as Uint8Array | undefined
-      // Less than half would be left behind it.
-      if (behind === undefined || Buffer.compare(behind, end) >= 0) return
+      const owners = this.#units.all(tenant, from)
       this.#add.run(tenant, cut, 0, 0)
-      this.#fill.run(tenant, cut, end)
-      this.#take.run(tenant, from, cut)
+      if (owners.length === 1) {
+        this.#add.run(tenant, cut, owners[0]!.unit!, left - half)
+        this.#add.run(tenant, from, owners[0]!.unit!, half - left)
+      } else {
+        this.#fill.run(tenant, cut, end)
+        this.#take.run(tenant, from, cut)
+      }
       from = cut
     }
   }

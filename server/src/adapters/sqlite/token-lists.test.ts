@@ -128,10 +128,12 @@ test('a database of before there were lists has everything in them', async (t) =
     `INSERT INTO tokens (tenant, serial, type, containers, data, metadata, fingerprint, created_by, created_at)
      VALUES (?, ?, 'token', '/a/', x'00', ?, ?, 'me', 0)`,
   )
+  db.exec('BEGIN')
   for (const [n, id] of idsNumbered(0, 3_000).entries()) {
     const metadata = n % 1_000 === 0 ? JSON.stringify({ 'a "key"': 'ÄRGER' }) : null
     insert.run(packId(TENANT), packId(id), metadata, n % 1_500 === 0 ? 'f' : null)
   }
+  db.exec('COMMIT')
   db.close()
   const store = await openStore(t, { folder })
   for (const [where, total] of [
