@@ -71,5 +71,7 @@ function tokenOf(
     createdAt: at,
     modifiedBy: null,
     modifiedAt: null,
+    revision: 0,
+    uncommitted: false,
   }
 }

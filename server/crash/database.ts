@@ -73,8 +73,12 @@ export class Database {
 }
 
 const NONE_OF = {
-  'open units': 'FROM units',
-  'tokens of open units': 'FROM tokens WHERE unit IN (SELECT id FROM units)',
+  'units that no transaction holds': `FROM units WHERE holder IS NULL OR whole = 0
+    OR holder NOT IN (SELECT number FROM transactions)`,
+  'units of committed transactions': `FROM units JOIN transactions ON number = holder
+    WHERE state = 'committed'`,
+  'changes that wait for no open transaction': `FROM pending WHERE holder NOT IN
+    (SELECT number FROM transactions WHERE state IN ('open', 'expired'))`,
   'search indexes without their token': `FROM token_indexes AS it WHERE NOT EXISTS
     (SELECT 1 FROM tokens WHERE tokens.tenant = it.tenant AND tokens.serial = it.serial)`,
   'tokens without their search indexes': `FROM tokens AS it WHERE indexes IS NOT NULL AND NOT EXISTS

@@ -13,7 +13,7 @@ export interface Sent {
   /** Its number, from 1. */
   readonly op: number
   readonly kind: string
-  /** What the answer has to be: tokens, a refusal, or either. */
+  /** What it has to come to: tokens, none (it is refused, or taken back by its caller), or either. */
   readonly expect: 'tokens' | 'refusal' | 'either'
   readonly idempotencyKey: string | null
   /** Of the plaintext of each token, in order; digestOf() each. */

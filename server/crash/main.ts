@@ -2,7 +2,7 @@
  * `npm run test:crash --workspace server -- --kills 1000`: kills a server that often, and exits with 1
  * if anything that was promised is not so.
  *
- * `--weakened early|torn|forgetful|partial` breaks a promise on purpose: then it has to exit with 1.
+ * `--weakened early|torn|forgetful|partial|leaky` breaks a promise on purpose: then it has to exit with 1.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -16,6 +16,7 @@ import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
 import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
+import { Sweeper } from '../src/cli/sweeper.ts'
 import type { Random } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
 import type { World } from '../src/world/world.ts'
@@ -69,10 +70,17 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   const ready: Ready = { port, managementKey: made?.apiKey ?? null }
   process.stdout.write(`${JSON.stringify(ready)}\n`)
 
+  const sweeper = new Sweeper(world, SWEEP_EVERY_MS)
   process.once('SIGTERM', () => {
-    void app.close().then(() => store.close())
+    void app
+      .close()
+      .then(() => sweeper.stop())
+      .then(() => store.close())
   })
 }
+
+/** Often: most servers here do not live for a second. */
+const SWEEP_EVERY_MS = 20
 
 /** What of the world is not as shipped, by order. */
 function change(world: World, { folder, killAt, weakness }: ServerOptions): World {

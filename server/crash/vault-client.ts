@@ -20,19 +20,29 @@ export class VaultClient {
   }
 
   /** Sends an operation; never rejects: what went wrong is an outcome, too. */
-  async send({ path, body, sent, tokensOf }: Operation): Promise<Outcome> {
-    const headers: Record<string, string> = {}
-    if (sent.idempotencyKey !== null) headers['bt-idempotency-key'] = sent.idempotencyKey
-    let reply: Reply
-    try {
-      reply = await this.#call('POST', path, this.#keys.write, body, headers)
-    } catch (error) {
-      return { outcome: 'unknown', why: (error as NodeJS.ErrnoException).code ?? String(error) }
+  async send({ requests, sent, tokensOf }: Operation): Promise<Outcome> {
+    const answers: Json[] = []
+    for (const [n, { method, path, body, within }] of requests.entries()) {
+      const headers: Record<string, string> = {}
+      // Asked for again, all of them are answered as before, as far as they were done.
+      if (sent.idempotencyKey !== null)
+        headers['bt-idempotency-key'] = `${sent.idempotencyKey}.${n}`
+      if (within !== undefined) {
+        headers['bt-transaction-id'] = (answers[within] as { id: string }).id
+      }
+      let reply: Reply
+      try {
+        reply = await this.#call(method, path(answers), this.#keys.write, body, headers)
+      } catch (error) {
+        return { outcome: 'unknown', why: (error as NodeJS.ErrnoException).code ?? String(error) }
+      }
+      const { status } = reply
+      if (status >= 500) return { outcome: 'unknown', why: 'status', status }
+      if (status >= 400) return { outcome: 'refused', status }
+      answers.push(reply.body)
     }
-    const { status } = reply
-    if (status >= 500) return { outcome: 'unknown', why: 'status', status }
-    if (status >= 400) return { outcome: 'refused', status }
-    return { outcome: 'acked', tokens: tokensOf(reply.body) }
+    const tokens = tokensOf(answers)
+    return tokens === null ? NOTHING : { outcome: 'acked', tokens }
   }
 
   /** The token in the clear, or null when there is none. Rejects when the server is gone. */
@@ -74,7 +84,11 @@ export class VaultClient {
         'bt-api-key': key,
         ...(bytes === null
           ? {}
-          : { 'content-type': 'application/json', 'content-length': bytes.length }),
+          : {
+              'content-type':
+                method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+              'content-length': bytes.length,
+            }),
         ...headers,
       },
     })
@@ -87,7 +101,7 @@ export class VaultClient {
         if (!response.complete) return reject(new Error('half an answer'))
         resolve({
           status: response.statusCode!,
-          body: JSON.parse(Buffer.concat(chunks).toString()) as Json,
+          body: chunks.length === 0 ? null : (JSON.parse(Buffer.concat(chunks).toString()) as Json),
         })
       })
     })
@@ -95,6 +109,9 @@ export class VaultClient {
     return await promise
   }
 }
+
+/** What was made was taken back, or never committed: nobody may ever see it. */
+const NOTHING: Outcome = { outcome: 'refused', status: 200 }
 
 export interface Keys {
   /** May create tokens everywhere. */
@@ -110,7 +127,7 @@ export async function makeKeys(port: number, managementKey: string): Promise<Key
     const write = await client.makeApplication(managementKey, {
       name: 'writer',
       type: 'private',
-      permissions: ['token:create'],
+      permissions: ['token:create', 'token:update'],
     })
     const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
     const read = await client.makeApplication(managementKey, {

@@ -119,6 +119,7 @@ export async function verifyUntold(
 function faultOf(entry: Entry | undefined, data: readonly Json[]): Fault | null {
   if (entry === undefined || entry.outcome.outcome === 'refused') return 'ghost'
   if (entry.outcome.outcome === 'acked') return 'double'
+  if (entry.sent.expect === 'refusal') return 'ghost'
   const { digests } = entry.sent
   const found = data.map(digestOf).sort()
   if (found.length > digests.length) return 'double'

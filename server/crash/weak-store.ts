@@ -3,7 +3,7 @@
  */
 import type { Change, Conflict, Store } from '../src/world/store.ts'
 
-export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial'] as const
+export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial', 'leaky'] as const
 export type Weakness = (typeof WEAKNESSES)[number]
 
 type Commit = Store['commit']
@@ -11,7 +11,7 @@ type Commit = Store['commit']
 /** Returns `store` with the weakness: what it does wrong is said at each function below. */
 export function weakened(store: Store, weakness: Weakness): Store {
   const commit: Commit = (tenantId, changes) => store.commit(tenantId, changes)
-  const weak = { early, torn, forgetful, partial }[weakness]
+  const weak = { early, torn, forgetful, partial, leaky }[weakness]
   return {
     tenants: store.tenants,
     applications: store.applications,
@@ -80,6 +80,18 @@ async function partial(
     if (tokens.length > 0) await commit(tenantId, [{ kind: 'insert-tokens', tokens }])
   }
   return conflict
+}
+
+/** Does at once what should wait for a transaction. */
+async function leaky(
+  commit: Commit,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<Conflict | null> {
+  return await commit(
+    tenantId,
+    changes.filter((it) => it.kind !== 'enlist'),
+  )
 }
 
 function tokensOf(changes: readonly Change[]) {

@@ -10,10 +10,18 @@ import { digestOf, type MadeToken, type Sent } from './ledger.ts'
 
 export interface Operation {
   readonly sent: Sent
-  readonly path: '/tokens' | '/tokenize'
-  readonly body: Json
-  /** Finds the tokens in the answer, in the order of `sent.digests`. */
-  readonly tokensOf: (answer: Json) => MadeToken[]
+  /** In order: each may lean on the answers to those before it. */
+  readonly requests: readonly Request[]
+  /** Finds the tokens in the answers, in the order of `sent.digests`; null when there must not be any. */
+  readonly tokensOf: (answers: readonly Json[]) => MadeToken[] | null
+}
+
+export interface Request {
+  readonly method: 'POST' | 'PATCH'
+  readonly path: (answers: readonly Json[]) => string
+  readonly body?: Json
+  /** The number of the request that opened the transaction this one is part of. */
+  readonly within?: number
 }
 
 /** The start of every plaintext. */
@@ -31,7 +39,12 @@ const CHOSEN_IDS_FOR = 300
 const IDEMPOTENT_SHARE = 0.6
 
 /** Makes an operation: its leaves go through `leaf`, which knows their place. */
-type Make = (leaf: LeafMaker) => Pick<Operation, 'path' | 'body'>
+type Make = (leaf: LeafMaker) => Made
+
+interface Made {
+  readonly path: '/tokens' | '/tokenize'
+  readonly body: Json
+}
 
 interface LeafMaker {
   /** A plain value. */
@@ -50,6 +63,8 @@ interface Kind {
   readonly share: number
   readonly expect: Sent['expect']
   readonly make: Make
+  /** The transaction it is made in, and how that ends; absent for none. */
+  readonly ends?: 'commit' | 'rollback' | 'never'
 }
 
 const KINDS: readonly Kind[] = [
@@ -80,31 +95,75 @@ const KINDS: readonly Kind[] = [
   kind('invalid-last', 60, 'refusal', (leaf) =>
     tokenize([...repeat(ARRAY - 1, leaf.text), spoilt(leaf.card())]),
   ),
+  { ...kind('committed', 60, 'tokens', transacted(ARRAY)), ends: 'commit' },
+  { ...kind('committed-long', 2, 'tokens', transacted(LONG_LIST)), ends: 'commit' },
+  { ...kind('rolled-back', 30, 'refusal', transacted(ARRAY)), ends: 'rollback' },
+  { ...kind('rolled-back-long', 1, 'refusal', transacted(LONG_LIST)), ends: 'rollback' },
+  { ...kind('left-open', 20, 'refusal', transacted(ARRAY)), ends: 'never' },
 ]
 
 /** Returns operation `op` of `seed`. */
 export function operation(seed: number, op: number): Operation {
   const dice = diceOf(seed, op)
-  const { name, expect, make } = draw(dice)
+  const { name, expect, make, ends } = draw(dice)
   const digests: string[] = []
   const marked = (): string => `${op}.${digests.length}:${filler(dice)}`
   const note = <Data extends Json>(data: Data): Data => {
     digests.push(digestOf(data))
     return data
   }
-  const { path, body } = make({
+  const leaf: LeafMaker = {
     chosenId: () => chosenId(op, dice),
     text: () => note(marked()),
     token: (options = {}) => ({ type: 'token', data: note(marked()), ...options }),
     card: (options = {}) => ({ type: 'card', data: note(cardOf(marked(), dice)), ...options }),
-  })
+  }
+  const { path, body } = make(leaf)
   const idempotencyKey = dice() < IDEMPOTENT_SHARE ? `${seed}-${op}` : null
+  const post: Request = { method: 'POST', path: () => path, body }
+  const whole = ends === undefined ? [post] : transaction(post, leaf, ends)
   return {
     sent: { op, kind: name, expect, idempotencyKey, digests },
-    path,
-    body,
-    tokensOf: (answer) => tokensIn(body, answer),
+    requests: whole,
+    tokensOf: (answers) => {
+      if (ends === undefined) return tokensIn(body, answers[0]!)
+      if (ends !== 'commit') return null
+      return [...tokensIn(body, answers[1]!), { id: idIn(answers[2]!) }]
+    },
   }
+}
+
+/** Opens a transaction, makes tokens, makes one more and changes it, and ends the transaction or does not. */
+function transaction(
+  post: Request,
+  leaf: LeafMaker,
+  ends: NonNullable<Kind['ends']>,
+): readonly Request[] {
+  const within = 0
+  const { data } = leaf.token()
+  return [
+    { method: 'POST', path: () => '/transactions' },
+    { ...post, within },
+    { method: 'POST', path: () => '/tokens', body: { data: 'not yet' }, within },
+    {
+      method: 'PATCH',
+      path: (answers) => `/tokens/${idIn(answers[2]!)}`,
+      body: { data: data! },
+      within,
+    },
+    ...(ends === 'never'
+      ? []
+      : [
+          {
+            method: 'POST' as const,
+            path: (answers: readonly Json[]) => `/transactions/${idIn(answers[0]!)}/${ends}`,
+          },
+        ]),
+  ]
+}
+
+function idIn(answer: Json): string {
+  return (answer as { id: string }).id
 }
 
 /** Where a plaintext comes from, or null when it is none of ours. */
@@ -118,11 +177,16 @@ function kind(name: string, share: number, expect: Sent['expect'], make: Make): 
   return { name, share, expect, make }
 }
 
-function tokens(body: Json): Pick<Operation, 'path' | 'body'> {
+/** What of a transaction comes in one request. */
+function transacted(count: number): Make {
+  return (leaf) => tokenize([...repeat(count, leaf.text), leaf.card()])
+}
+
+function tokens(body: Json): Made {
   return { path: '/tokens', body }
 }
 
-function tokenize(body: Json): Pick<Operation, 'path' | 'body'> {
+function tokenize(body: Json): Made {
   return { path: '/tokenize', body }
 }
 

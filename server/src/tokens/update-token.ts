@@ -69,8 +69,8 @@ async function updateOnce(
   const means = meansFor(world.random, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
   const made: Made = { draft, token, transform, twin: undefined, means, later: false }
-  const unlessTwin =
-    token.deduplicate && (!before.deduplicate || token.fingerprint !== before.fingerprint)
+  // Twins that are there already, from two transactions perhaps, can still be changed.
+  const unlessTwin = token.deduplicate && token.fingerprint !== before.fingerprint
   const answer = ok(renderMade(caller, made, settings))
   const conflict = await commit(
     world,
@@ -104,7 +104,7 @@ async function updateOnce(
       now,
       caller.transactionId,
     )
-    if (twin === null || twin.serial === before.serial) return null
+    if (twin === null) return null
     const shown = (at: number): Answer => {
       const view = twinViewer(caller, keys, { now: at, means })(twin)
       return ok(renderMade(caller, { ...made, token: twin, twin: view }, settings))

@@ -213,7 +213,12 @@ export function optionMembers(request: JsonObject): JsonObject | null {
 export const tokenPatch = z
   .object({
     data: anyJson.optional(),
-    ...tokenOptions.omit({ id: true }).shape,
+    ...Object.fromEntries(
+      Object.entries(tokenOptions.omit({ id: true }).shape).map(([name, it]) => [
+        name,
+        it.nullable(),
+      ]),
+    ),
   })
   .meta({ id: 'TokenPatch' })
 

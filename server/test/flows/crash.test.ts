@@ -24,6 +24,11 @@ describe('a server killed under load', { concurrency: true }, () => {
     const { faults } = await killed({ kills: 20, weakness: 'early' })
     assert.ok(faults.lost > 0, `seed ${SEED}`)
   })
+
+  test('is found out when it does not wait for transactions', async () => {
+    const { faults } = await killed({ kills: 10, weakness: 'leaky' })
+    assert.ok(faults.ghost > 0, `seed ${SEED}`)
+  })
 })
 
 /** Another one every day: the machine is not the same twice anyway. */

@@ -257,14 +257,25 @@ describe('PATCH /tokens/{id}: deduplication', () => {
     ])
   })
 
-  test('turned on, it looks for a twin; where twins are already, they can be changed', async () => {
+  test('turned on, it gives a fingerprint, and then there may be a twin', async () => {
+    const { create, patch } = await stage()
+    const one = await create({ data: 'one', deduplicate_token: true })
+    const two = await create({ data: 'one' })
+    assert.equal((await patch(two, { deduplicate_token: true })).json()['id'], one)
+  })
+
+  test('where twins are already, either can be changed', async () => {
     const { create, patch, show } = await stage()
     const expression = { fingerprint_expression: '{{ data }}' }
-    const one = await create({ data: 'one', ...expression })
-    const two = await create({ data: 'one', ...expression })
-    assert.equal((await patch(two, { deduplicate_token: true })).json()['id'], one)
-    assert.equal((await patch(two, { metadata: { a: 'b' } })).json()['id'], two)
-    assert.deepEqual((await show(two))['metadata'], { a: 'b' })
+    const ids = [
+      await create({ data: 'one', ...expression }),
+      await create({ data: 'one', ...expression }),
+    ]
+    for (const id of ids) {
+      assert.equal((await patch(id, { deduplicate_token: true })).json()['id'], id)
+      assert.equal((await patch(id, { metadata: { a: 'b' } })).json()['id'], id)
+      assert.deepEqual((await show(id))['metadata'], { a: 'b' })
+    }
   })
 
   test('null leaves it to the tenant', async () => {

@@ -227,7 +227,11 @@ export class MemoryTokens {
     const maker = this.#makers.find(tenantId, token.serial)
     if (maker !== null) return maker.within === within ? { ...token, uncommitted: true } : null
     const pending = this.#pending.find(tenantId, token.serial)
-    return pending !== null && pending.within === within ? pending.token : token
+    if (pending === null || pending.within !== within) return token
+    if (pending.token === null) return null
+    // Until the commit its end is still the old one, if that is earlier.
+    const end = Math.min(token.expiresAt ?? Infinity, pending.token.expiresAt ?? Infinity)
+    return { ...pending.token, expiresAt: Number.isFinite(end) ? end : null }
   }
 
   #oldestTwin(

@@ -8,7 +8,7 @@ import { conflictOf, enlistedIn, isNamedByUuid, packChange, packToken } from './
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import { STATEMENT } from './statements.ts'
 import { packSweep } from './token-changes.ts'
-import type { WriterData, WriterReply, WriterRequest } from './writer.ts'
+import type { LogReply, WriterData, WriterReply, WriterRequest } from './writer.ts'
 
 export interface QueueOptions extends WriterData {
   /** The first number no unit has had. */
@@ -88,6 +88,7 @@ export class CommitQueue {
   #fault: Error | null = null
   #gone = false
   #closing: PromiseWithResolvers<void> | null = null
+  #truncating: PromiseWithResolvers<boolean> | null = null
 
   /** Starts the writer; resolves when it is ready to write. */
   static async start(options: QueueOptions): Promise<CommitQueue> {
@@ -108,8 +109,9 @@ export class CommitQueue {
     this.#nextUnit = options.firstUnit
     this.#uuidNames = options.uuidNames
     this.#transactions = options.transactions
-    worker.on('message', (reply: WriterReply | 'truncated') => {
-      if (reply !== 'truncated') this.#receive(reply)
+    worker.on('message', (reply: WriterReply | LogReply) => {
+      if ('truncated' in reply) this.#truncating?.resolve(reply.truncated)
+      else this.#receive(reply)
     })
     worker.on('error', (cause) => {
       this.#stop(new Error('The writer failed: the outcome is not known', { cause }))
@@ -159,9 +161,12 @@ export class CommitQueue {
     })
   }
 
-  /** Has the write-ahead log emptied soon, for what was deleted still lies in it. */
-  truncateLog(): void {
-    if (this.#fault === null && this.#closing === null) this.#post('truncate', [])
+  /** Empties the write-ahead log, in which what was deleted still lies; resolves with whether it is empty. */
+  truncateLog(): Promise<boolean> {
+    if (this.#fault !== null || this.#closing !== null) return Promise.resolve(false)
+    this.#truncating = Promise.withResolvers()
+    this.#post('truncate', [])
+    return this.#truncating.promise
   }
 
   /**
@@ -314,6 +319,7 @@ export class CommitQueue {
     if (this.#fault !== null) return
     this.#fault = reason
     if (this.#deadline !== null) clearTimeout(this.#deadline)
+    this.#truncating?.resolve(false)
     const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
     if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))
     for (const it of waiting) it.reject(reason)

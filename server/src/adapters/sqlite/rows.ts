@@ -101,7 +101,7 @@ export function tokenOf(row: Row): StoredToken {
 function indexesOf({ indexes, metadata }: Row): Uint8Array[] {
   if (!(indexes instanceof Uint8Array)) return []
   const terms = unpackIndexes(indexes)
-  const entries = Object.keys((parse(metadata) ?? {}) as object).length
+  const entries = Object.keys(parse(metadata) ?? {}).length
   return terms.slice(0, terms.length - entries)
 }
 

@@ -121,8 +121,7 @@ export class SqliteStore implements Store {
       this.#swept = true
       return true
     }
-    if (this.#swept) this.#queue.truncateLog()
-    this.#swept = false
+    if (this.#swept) this.#swept = !(await this.#queue.truncateLog())
     return false
   }
 

@@ -107,7 +107,10 @@ function tokenReaderWithin(db: DatabaseSync) {
     const over = pending.get(tenant, row['serial']!, holder)
     if (over === undefined) return tokenOf(row)
     const { deleted, ...changed } = over
-    return deleted === 1 ? null : tokenOf({ ...row, ...changed })
+    if (deleted === 1) return null
+    // Until the commit its end is still the old one, if that is earlier.
+    const ends = [row['expires_at'], changed['expires_at']].filter((it) => typeof it === 'number')
+    return tokenOf({ ...row, ...changed, expires_at: ends.length > 0 ? Math.min(...ends) : null })
   }
 
   return {

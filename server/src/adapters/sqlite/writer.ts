@@ -21,6 +21,11 @@ export interface WriterReply extends BatchResult {
   readonly buffer: ArrayBuffer
 }
 
+export interface LogReply {
+  /** Whether the write-ahead log is empty. */
+  readonly truncated: boolean
+}
+
 /** The page cache of the connection that writes. */
 const CACHE_KIB = 4 * 1024
 
@@ -37,9 +42,7 @@ port.on('message', (buffer: WriterRequest) => {
     return
   }
   if (buffer === 'truncate') {
-    // Readers in the way are no fault: it is asked for again.
-    db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
-    port.postMessage('truncated')
+    port.postMessage({ truncated: truncate() } satisfies LogReply)
     return
   }
   const result = runner.run(buffer)
@@ -47,5 +50,14 @@ port.on('message', (buffer: WriterRequest) => {
   port.postMessage({ ...result, buffer } satisfies WriterReply, [buffer])
   probe('replied')
 })
+
+/** What the log holds is safe where it is: readers in the way, or a full disk, are no fault. */
+function truncate(): boolean {
+  try {
+    return db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0
+  } catch {
+    return false
+  }
+}
 
 port.postMessage('ready')

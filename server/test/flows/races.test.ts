@@ -1,0 +1,14 @@
+/** Some races, with every test run; `npm run test:races` has as many as one likes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freshFolder, openStore } from '../kit/sqlite-kit.ts'
+import { races } from '../races/run.ts'
+
+/** Another one every day. */
+const SEED = Math.floor(Date.now() / 86_400_000)
+
+test('of commit, rollback and expiry at the same time one wins, and all who look agree', async (t) => {
+  const store = await openStore(t, { folder: freshFolder(t) })
+  const tally = await races(store, { count: 300, atOnce: 100, seed: SEED })
+  for (const [how, often] of Object.entries(tally)) assert.ok(often > 10, `${how}: ${often}`)
+})

@@ -1,0 +1,123 @@
+/** A vault to hold the model to: the whole service in a still world, over one store or another. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setUp } from '../../src/access/set-up.ts'
+import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import { createApp } from '../../src/app.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { Store } from '../../src/world/store.ts'
+import { STILL_SETTINGS, type Method } from '../kit/still-vault.ts'
+import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
+
+export interface RealReply {
+  readonly status: number
+  readonly body: Json
+}
+
+/** One tenant of the vault, for one sequence of commands. */
+export interface Real {
+  readonly send: (
+    method: Method,
+    at: string,
+    within: string | null,
+    body?: Json,
+  ) => Promise<RealReply>
+  readonly now: () => number
+  readonly pass: (ms: number) => void
+  readonly sweep: () => Promise<void>
+  /** Closes the store and opens it again, where it can be. */
+  readonly restart: () => Promise<void>
+}
+
+export interface RealVault {
+  readonly newTenant: () => Promise<Real>
+  readonly close: () => Promise<void>
+}
+
+export type StoreName = 'memory' | 'sqlite'
+
+export async function realVault(name: StoreName): Promise<RealVault> {
+  const folder = name === 'sqlite' ? mkdtempSync(path.join(tmpdir(), 'symbolon-model-')) : null
+  let store: Store = await openStore()
+  const still = stillWorld(store)
+  const keyProvider = thinKeyProvider()
+  let app = serve()
+  let tenants = 0
+
+  async function openStore(): Promise<Store> {
+    return folder === null ? new MemoryStore() : await SqliteStore.open({ folder })
+  }
+
+  function world() {
+    const keyring = new LocalKeyring(keyProvider, still.random, (id) => store.tenants.keys(id))
+    return { ...still, store, keyring }
+  }
+
+  function serve() {
+    const tokens = { tokensMax: 1_000, privacyShown: false }
+    return createApp(world(), { ...STILL_SETTINGS, tokens })
+  }
+
+  async function call(key: string, ...[method, at, within, body]: Parameters<Real['send']>) {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: at,
+      headers: {
+        'bt-api-key': key,
+        ...(within === null ? {} : { 'bt-transaction-id': within }),
+        ...(body === undefined ? {} : { 'content-type': type }),
+      },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    })
+    const text = reply.payload
+    return { status: reply.statusCode, body: text === '' ? null : (JSON.parse(text) as Json) }
+  }
+
+  return {
+    newTenant: async () => {
+      const options = { name: `tenant ${tenants++}`, plan: 'enterprise' } as const
+      const { apiKey } = await setUp(world(), keyProvider, options)
+      const made = await call(apiKey, 'POST', '/applications', null, EVERYTHING)
+      assert.equal(made.status, 201)
+      const key = (made.body as JsonObject)['key'] as string
+      return {
+        send: (...request) => call(key, ...request),
+        now: () => still.clock.now(),
+        pass: (ms) => still.clock.pass(ms),
+        sweep: async () => {
+          while (await store.sweep(still.clock.now()));
+        },
+        restart: async () => {
+          if (folder === null) return
+          await app.close()
+          await store.close()
+          store = await openStore()
+          app = serve()
+        },
+      }
+    },
+    close: async () => {
+      await app.close()
+      await store.close()
+      if (folder !== null) rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+const EVERYTHING: JsonObject = {
+  name: 'everything',
+  type: 'private',
+  rules: [
+    {
+      priority: 1,
+      container: '/',
+      transform: 'reveal',
+      permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+    },
+  ],
+}
