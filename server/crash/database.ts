@@ -58,7 +58,13 @@ export class Database {
         .filter((it) => it.entityType === 'token' && it.operation === 'create' && it.changed)
         .flatMap((it) => it.entityIds),
     )
-    const serials = this.#db.prepare('SELECT lower(hex(serial)) AS serial FROM tokens').all()
+    // What a transaction made is recorded when it is committed.
+    const serials = this.#db
+      .prepare(
+        `SELECT lower(hex(serial)) AS serial FROM tokens
+         WHERE unit IS NULL OR unit NOT IN (SELECT id FROM units)`,
+      )
+      .all()
     const unrecorded = serials.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
     return [
       ...(flaw === null ? [] : [`entry ${flaw.number} of the record ${flaw.what}`]),

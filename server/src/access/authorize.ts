@@ -29,7 +29,7 @@ import { mayHold } from './permissions.ts'
  * For none: the question is not about containers, and holding the permission anywhere answers it.
  *
  * A session is asked twice: what it was given, and what the application that gave it may do now. Both have
- * to say yes, and the less generous transform counts. Decision 0016.
+ * to say yes, and the less generous transform counts. Decision 0018.
  *
  * Source: interface.md, Authentication, and its Access section.
  */

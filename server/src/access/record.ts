@@ -7,7 +7,7 @@
 import type { Caller, Decision } from '../base/access.ts'
 import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
 import type { RecordEntry } from '../world/record.ts'
-import type { Change, StoredToken } from '../world/store.ts'
+import type { Change, StoredToken, TransactionState } from '../world/store.ts'
 
 /** Who does something: the part of a caller that the record names. */
 export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
@@ -86,7 +86,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'open-transaction':
       return part('transaction', 'create', change.transaction.id)
     case 'end-transaction':
-      return part('transaction', OPERATION_OF_END[change.as], change.id)
+      return part('transaction', operationOfEnd(change.as), change.id)
 
     case 'update-tenant':
       return part('tenant', 'update', change.tenant.id)
@@ -117,11 +117,10 @@ function partOfChange(change: Change): PartOfChange | null {
   }
 }
 
-const OPERATION_OF_END = {
-  committed: 'commit',
-  rolled_back: 'roll_back',
-  expired: 'expire',
-} as const
+function operationOfEnd(as: TransactionState): string {
+  if (as === 'committed') return 'commit'
+  return as === 'expired' ? 'expire' : 'rollback'
+}
 
 function serialsOf(tokens: readonly StoredToken[]): string[] {
   return tokens.length === 1 ? [tokens[0]!.serial] : tokens.map((it) => it.serial)

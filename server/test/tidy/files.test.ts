@@ -4,7 +4,9 @@ import { describe, test } from 'node:test'
 import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
 
 /** Files that say one thing in more lines than that, each with why it is not two; tests may. */
-const LONG: Readonly<Record<string, string>> = {}
+const LONG: Readonly<Record<string, string>> = {
+  'src/world/store.ts': 'what stores promise, on one page: whoever writes one reads all of it',
+}
 
 const LINES_MAX = 400
 

@@ -9,7 +9,7 @@ import { permissionsOf } from '../permissions.ts'
  * What rules say changes at the containers they name and nowhere else. So it is enough to ask about those
  * and, for each, about a place below it that no rule names. A rule with a condition on the id may hold or
  * not; then what comes after it counts as well. Of a token in several containers this says nothing: a
- * session is held to its giver's rights whenever it asks (decision 0016), and this is to tell a giver in
+ * session is held to its giver's rights whenever it asks (decision 0018), and this is to tell a giver in
  * time.
  */
 export function excessOf(session: Rights, giver: Rights): Permission[] {

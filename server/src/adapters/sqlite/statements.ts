@@ -1,4 +1,6 @@
 import { CHANGE_TABLE } from './change-statements.ts'
+import { clearing, isCleared } from './clearing-statements.ts'
+import { RECORD_TABLE } from './record-statements.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
 import { BY_FINGERPRINT, numberOf } from './visibility.ts'
@@ -53,61 +55,6 @@ const APPLICATION_PARAMS = {
   modified_by: 'id',
   modified_at: 'integer',
 } as const
-
-/** What a deleted tenant leaves behind: tables by what names a row of them. */
-export const CLEARED = [
-  { table: 'application_keys', key: 'application, id' },
-  { table: 'applications', key: 'id' },
-  { table: 'sessions', key: 'id' },
-  { table: 'token_indexes', key: 'hash, serial' },
-  { table: 'tokens', key: 'serial' },
-  { table: 'answers', key: 'id' },
-  { table: 'token_counts', key: 'unit, type, day' },
-  { table: 'pending', key: 'serial' },
-  // Others are closed by the commits that opened them, or at the next start.
-  { table: 'units', key: 'id', only: 'holder IS NOT NULL' },
-  { table: 'token_blocks', key: 'first, unit' },
-  { table: 'transactions', key: 'id' },
-  { table: 'record_parked', key: 'transaction_id, position' },
-  { table: 'record', key: 'number' },
-  { table: 'record_heads', key: 'tenant' },
-] as const satisfies readonly Cleared[]
-
-interface Cleared {
-  readonly table: string
-  readonly key: string
-  /** Which rows, where it is not all. */
-  readonly only?: string
-}
-
-/** Rows of each table that one step of clearing removes. */
-const CLEARED_AT_ONCE = 64
-
-/** Returns the condition that nothing is left of the tenant `tenant`, an SQL expression. */
-export function isCleared(tenant: string): string {
-  const empty = CLEARED.map(({ table, only = 'true' }: Cleared) => {
-    return `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.tenant = ${tenant} AND ${only})`
-  })
-  return `(${empty.join(' AND ')})`
-}
-
-type ClearingName = `clear:${(typeof CLEARED)[number]['table']}`
-
-/** Only of a tenant that is deleted, whatever the rest of the commit says. */
-function clearing(): Record<ClearingName, Statement> {
-  const statements = CLEARED.map(({ table, key, only = 'true' }: Cleared): [string, Statement] => [
-    `clear:${table}`,
-    {
-      sql: `DELETE FROM ${table} WHERE tenant = ?1 AND (${key}) IN
-        (SELECT ${key} FROM ${table} WHERE tenant = ?1 AND ${only}
-          AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)
-          LIMIT ${CLEARED_AT_ONCE})`,
-      params: ['id'],
-      refuses: 'never',
-    },
-  ])
-  return Object.fromEntries(statements) as Record<ClearingName, Statement>
-}
 
 const TABLE = {
   install: insert('installation', {
@@ -349,53 +296,7 @@ const TABLE = {
     plain: true,
   },
 
-  /** Gathered by the record's own writer, which numbers and chains what the batch comes to. */
-  appendRecord: {
-    sql: 'SELECT ?, ?, ?',
-    params: ['id', 'integer', 'bytes'],
-    refuses: 'never',
-    plain: true,
-  },
-
-  parkRecord: {
-    sql: `INSERT INTO record_parked (tenant, transaction_id, position, events, entry)
-      SELECT ?1, ?2, coalesce(max(position), 0) + 1, ?3, ?4
-      FROM record_parked WHERE tenant = ?1 AND transaction_id = ?2`,
-    params: ['id', 'id', 'integer', 'bytes'],
-    refuses: 'never',
-  },
-
-  /** Its rows go to the record's writer. */
-  takeParkedRecord: {
-    sql: 'SELECT ?, ?',
-    params: ['id', 'id'],
-    refuses: 'never',
-  },
-
-  dropParkedRecord: {
-    sql: 'DELETE FROM record_parked WHERE tenant = ? AND transaction_id = ?',
-    params: ['id', 'id'],
-    refuses: 'never',
-  },
-
-  trimRecord: {
-    sql: 'DELETE FROM record WHERE tenant = ? AND number <= ?',
-    params: ['id', 'integer'],
-    refuses: 'never',
-  },
-
-  moveRecordBegin: {
-    sql: `UPDATE record_heads SET removed_number = ?2, removed_listed = ?3, removed_hash = ?4
-      WHERE tenant = ?1`,
-    params: ['id', 'integer', 'integer', 'bytes'],
-    refuses: 'never',
-  },
-
-  sealRecord: {
-    sql: 'UPDATE record_heads SET sealed_number = ?2, seal = ?3 WHERE tenant = ?1',
-    params: ['id', 'integer', 'text'],
-    refuses: 'never',
-  },
+  ...RECORD_TABLE,
   ...CHANGE_TABLE,
   ...TRANSACTION_TABLE,
   ...SWEEP_TABLE,

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../world/store.ts'
 import { packId, unpackId } from './ids.ts'
-import { isCleared } from './statements.ts'
+import { isCleared } from './clearing-statements.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
 
 export function tenantReader(db: DatabaseSync): TenantReader {

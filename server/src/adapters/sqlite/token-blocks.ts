@@ -19,7 +19,7 @@ interface Group {
 /**
  * Keeps count of the tokens of a batch for token_blocks: a row for hundreds of them.
  *
- * A trigger could count each by itself; it cost a quarter of what inserting one costs. Decision 0016.
+ * A trigger could count each by itself; it cost a quarter of what inserting one costs. Decision 0022.
  */
 export class TokenBlocks {
   readonly #ownUnit: StatementSync

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { freshFolder, insertNumbered, openStore, TENANT } from '../../../test/kit/sqlite-kit.ts'
 import { migrate } from './migrate.ts'
-import { CLEARED } from './statements.ts'
+import { CLEARED } from './clearing-statements.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 

@@ -1,0 +1,52 @@
+/** The statements that keep the record of who did what. */
+import type { Statement } from './statements.ts'
+
+export const RECORD_TABLE = {
+  /** Gathered by the record's own writer, which numbers and chains what the batch comes to. */
+  appendRecord: {
+    sql: 'SELECT ?, ?, ?',
+    params: ['id', 'integer', 'bytes'],
+    refuses: 'never',
+    plain: true,
+  },
+
+  parkRecord: {
+    sql: `INSERT INTO record_parked (tenant, transaction_id, position, events, entry)
+      SELECT ?1, ?2, coalesce(max(position), 0) + 1, ?3, ?4
+      FROM record_parked WHERE tenant = ?1 AND transaction_id = ?2`,
+    params: ['id', 'id', 'integer', 'bytes'],
+    refuses: 'never',
+  },
+
+  /** Its rows go to the record's writer. */
+  takeParkedRecord: {
+    sql: 'SELECT ?, ?',
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  dropParkedRecord: {
+    sql: 'DELETE FROM record_parked WHERE tenant = ? AND transaction_id = ?',
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
+
+  trimRecord: {
+    sql: 'DELETE FROM record WHERE tenant = ? AND number <= ?',
+    params: ['id', 'integer'],
+    refuses: 'never',
+  },
+
+  moveRecordBegin: {
+    sql: `UPDATE record_heads SET removed_number = ?2, removed_listed = ?3, removed_hash = ?4
+      WHERE tenant = ?1`,
+    params: ['id', 'integer', 'integer', 'bytes'],
+    refuses: 'never',
+  },
+
+  sealRecord: {
+    sql: 'UPDATE record_heads SET sealed_number = ?2, seal = ?3 WHERE tenant = ?1',
+    params: ['id', 'integer', 'text'],
+    refuses: 'never',
+  },
+} as const satisfies Record<string, Statement>
