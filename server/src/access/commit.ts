@@ -53,7 +53,10 @@ export async function commit(
   if (conflict?.kind === 'token-locked') throw new ServiceError('token_locked')
   if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
   if (conflict?.kind === 'transaction-not-open' && enlisted) {
-    throw await transactionRefusal(world, caller, transactionId)
+    throw (
+      (await transactionRefusal(world, caller, transactionId)) ??
+      new Error('Cannot commit: the clock stepped back while the transaction ended')
+    )
   }
   if (conflict === null && remember) replay.remembered = true
   return conflict

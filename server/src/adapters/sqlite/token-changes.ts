@@ -116,6 +116,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepList, [])
   packer.step(STATEMENT.sweepPending, [])
   packer.step(STATEMENT.sweepUnit, [])
+  packer.step(STATEMENT.sweepMarks, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }
 
