@@ -56,7 +56,10 @@ export async function commit(
   if (conflict?.kind === 'token-locked') throw new ServiceError('token_locked')
   if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
   if (conflict?.kind === 'transaction-not-open' && enlisted) {
-    throw await transactionRefusal(world, caller, transactionId)
+    throw (
+      (await transactionRefusal(world, caller, transactionId)) ??
+      new Error('Cannot commit: the clock stepped back while the transaction ended')
+    )
   }
   if (conflict !== null) return conflict
   caller.recorded = decided

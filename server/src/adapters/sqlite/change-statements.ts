@@ -1,7 +1,7 @@
 /** The statements that change and delete tokens, at once and in transactions. */
 import { deleteIndexes, hashesOf } from './packed-indexes.ts'
 import type { Param, Statement } from './statements.ts'
-import { BY_FINGERPRINT, DEAD, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
+import { BY_FINGERPRINT, DEAD, EXPIRE, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
 
 /** What an update replaces, in the order of the parameters. */
 const CHANGING = {
@@ -38,7 +38,7 @@ const UPDATE: readonly Param[] = [...WHICH, ...Object.values(CHANGING)]
 export const CHANGE_TABLE = {
   /** Whoever finds a transaction past its end says so for everybody, before acting on it. */
   expireHolder: {
-    sql: `UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?3
+    sql: `UPDATE transactions SET ${EXPIRE} WHERE state = 'open' AND expires_at <= ?3
       AND number = (SELECT holder FROM pending WHERE tenant = ?1 AND serial = ?2)`,
     params: ['id', 'id', 'integer'],
     refuses: 'never',

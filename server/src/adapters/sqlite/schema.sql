@@ -156,10 +156,14 @@ CREATE TABLE transactions (
   created_by ANY NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
+  -- 1 when it ended without a commit, until what it left behind is gone.
+  unswept INTEGER,
   UNIQUE (tenant, id)
 ) STRICT;
 
 CREATE INDEX transactions_by_expiry ON transactions (state, expires_at);
+
+CREATE INDEX transactions_unswept ON transactions (number) WHERE unswept = 1;
 
 CREATE INDEX units_by_holder ON units (holder) WHERE holder IS NOT NULL;
 

@@ -1,7 +1,7 @@
 /** The statements that remove for good what nobody can reach any more, a little at a time. */
 import { deleteIndexes } from './packed-indexes.ts'
 import type { Statement } from './statements.ts'
-import { DEAD, numberOf } from './visibility.ts'
+import { EXPIRE, numberOf } from './visibility.ts'
 
 /** Rows of each kind that one slice removes at most: what everybody else waits for. */
 const ROWS_MAX = 64
@@ -10,8 +10,11 @@ const EXPIRED = `SELECT tenant, serial, indexes FROM tokens WHERE expires_at <= 
   ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`
 
 /** A unit of a transaction that came to nothing, the transaction's own first. */
-const DEAD_UNIT = `(SELECT units.id FROM units CROSS JOIN transactions ON number = holder
-  WHERE whole = 1 AND state IN ${DEAD} ORDER BY units.id LIMIT 1)`
+const DEAD_UNIT = `(SELECT units.id FROM transactions CROSS JOIN units ON holder = number
+  WHERE unswept = 1 AND whole = 1 ORDER BY number, units.id LIMIT 1)`
+
+const CLEARED = `SELECT number FROM transactions
+  WHERE unswept = 1 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number) LIMIT ${ROWS_MAX}`
 
 const DEAD_PENDING = `SELECT tenant, serial FROM pending
   WHERE holder = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
@@ -27,7 +30,8 @@ const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?
 
 export const SWEEP_TABLE = {
   sweepTransactions: {
-    sql: "UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?1",
+    sql: `UPDATE transactions SET ${EXPIRE} WHERE number IN (
+      SELECT number FROM transactions WHERE state = 'open' AND expires_at <= ?1 LIMIT ${ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
   },
@@ -66,11 +70,16 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
+  sweepMarks: {
+    sql: `UPDATE transactions SET unswept = NULL WHERE number IN (${CLEARED})`,
+    params: [],
+    refuses: 'never',
+  },
   /** Up to ?1 it has been remembered for long enough. */
   sweepEnded: {
     sql: `DELETE FROM transactions WHERE number IN (
       SELECT number FROM transactions WHERE ${ENDED} AND expires_at <= ?1
-        AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number)
+        AND unswept IS NULL
       LIMIT ${ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
@@ -92,8 +101,9 @@ export const ANYTHING_TO_SWEEP = `SELECT
   OR EXISTS (SELECT 1 FROM pending WHERE cvc_expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM transactions WHERE state = 'open' AND expires_at <= ?1)
   OR ${DEAD_UNIT} IS NOT NULL
+  OR EXISTS (${CLEARED})
   OR EXISTS (SELECT 1 FROM transactions WHERE ${ENDED}
-    AND expires_at <= ?2 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number))
+    AND expires_at <= ?2 AND unswept IS NULL)
   AS anything`
 
 function sweepCvcs(table: string): Statement {

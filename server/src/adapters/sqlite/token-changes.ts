@@ -118,6 +118,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepPending, [])
   packer.step(STATEMENT.sweepParked, [])
   packer.step(STATEMENT.sweepUnit, [])
+  packer.step(STATEMENT.sweepMarks, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }
 

@@ -1,6 +1,6 @@
 /** The statements that open, guard and end transactions. */
 import type { Statement } from './statements.ts'
-import { DEAD, numberOf } from './visibility.ts'
+import { DEAD, EXPIRE, numberOf } from './visibility.ts'
 
 export const TRANSACTION_TABLE = {
   openTransaction: {
@@ -25,14 +25,14 @@ export const TRANSACTION_TABLE = {
   },
 
   endTransaction: {
-    sql: `UPDATE transactions SET state = ?4
+    sql: `UPDATE transactions SET state = ?4, unswept = iif(?4 = 'committed', NULL, 1)
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at > ?3`,
     params: ['id', 'id', 'integer', 'text'],
     refuses: 'if-nothing-changed',
   },
 
   expireTransaction: {
-    sql: `UPDATE transactions SET state = 'expired'
+    sql: `UPDATE transactions SET ${EXPIRE}
       WHERE tenant = ?1 AND id = ?2 AND state = 'open' AND expires_at <= ?3`,
     params: ['id', 'id', 'integer'],
     refuses: 'if-nothing-changed',
@@ -61,7 +61,7 @@ export const TRANSACTION_TABLE = {
   },
 
   expireHolderOfName: {
-    sql: `UPDATE transactions SET state = 'expired' WHERE state = 'open' AND expires_at <= ?3
+    sql: `UPDATE transactions SET ${EXPIRE} WHERE state = 'open' AND expires_at <= ?3
       AND number = (SELECT holder FROM tokens JOIN units ON units.id = tokens.unit
         WHERE tokens.tenant = ?1 AND name = ?2)`,
     params: ['id', 'id', 'integer'],

@@ -34,6 +34,9 @@ export function numberOf(tenant: string, id: string): string {
   return `(SELECT number FROM transactions WHERE tenant = ${tenant} AND id = ${id})`
 }
 
+/** What becomes of a transaction that is past its end. */
+export const EXPIRE = "state = 'expired', unswept = 1"
+
 /** States of a transaction whose tokens nobody will ever see. */
 export const DEAD = "('rolled_back', 'expired')"
 

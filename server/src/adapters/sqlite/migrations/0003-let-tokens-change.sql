@@ -15,10 +15,13 @@ CREATE TABLE transactions (
   created_by ANY NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
+  -- 1 when it ended without a commit, until what it left behind is gone.
+  unswept INTEGER,
   UNIQUE (tenant, id)
 ) STRICT;
 
 CREATE INDEX transactions_by_expiry ON transactions (state, expires_at);
+CREATE INDEX transactions_unswept ON transactions (number) WHERE unswept = 1;
 
 -- The transaction that a unit waits for: its number. One that waits for none is being staged.
 ALTER TABLE units ADD COLUMN holder INTEGER;
