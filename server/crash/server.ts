@@ -59,7 +59,10 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
-  const app = createApp(change(world, { folder, killAt, weakness }), {
+  // Not before the load: what is read back before has to be left in peace.
+  let sweeper: Sweeper | null = null
+  const begin = (): void => void (sweeper ??= new Sweeper(world, SWEEP_EVERY_MS))
+  const app = createApp(change(world, { folder, killAt, weakness }, begin), {
     version: '0.0.0',
     corsOrigins: [],
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
@@ -70,11 +73,10 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   const ready: Ready = { port, managementKey: made?.apiKey ?? null }
   process.stdout.write(`${JSON.stringify(ready)}\n`)
 
-  const sweeper = new Sweeper(world, SWEEP_EVERY_MS)
   process.once('SIGTERM', () => {
     void app
       .close()
-      .then(() => sweeper.stop())
+      .then(() => sweeper?.stop())
       .then(() => store.close())
   })
 }
@@ -83,14 +85,18 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
 const SWEEP_EVERY_MS = 20
 
 /** What of the world is not as shipped, by order. */
-function change(world: World, { folder, killAt, weakness }: ServerOptions): World {
+function change(
+  world: World,
+  { folder, killAt, weakness }: ServerOptions,
+  begin: () => void,
+): World {
   const store = weakness === null ? world.store : weakened(world.store, weakness)
   const random = killAt?.point === 'again' ? stuttering(world.random) : world.random
-  return { ...world, random, store: dying(store, folder, killAt) }
+  return { ...world, random, store: dying(store, folder, killAt, begin) }
 }
 
-/** Dies before or after the store is asked to commit. */
-function dying(store: Store, folder: string, killAt: KillAt | null): Store {
+/** Dies before or after the store is asked to commit; calls `begin` when the load has begun. */
+function dying(store: Store, folder: string, killAt: KillAt | null, begin: () => void): Store {
   let left = killAt?.nth ?? 0
   const pass = (point: ServicePoint): void => {
     if (killAt?.point !== point || !isArmed(folder)) return
@@ -108,6 +114,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null): Store {
     check: () => store.check(),
     close: () => store.close(),
     commit: async (tenantId, changes) => {
+      if (isArmed(folder)) begin()
       pass('asked')
       const conflict = await store.commit(tenantId, changes)
       pass('told')

@@ -102,15 +102,19 @@ export async function verifyUntold(
     if (mark === null) return verdict.add('ghost', `${id} is not of our making`)
     byOperation.set(mark.op, [...(byOperation.get(mark.op) ?? []), token])
   })
+  const judged = [...byOperation].map(([op, tokens]) => {
+    const data = tokens.map((it) => it['data']!)
+    return { op, count: tokens.length, fault: faultOf(entries.get(op), data) }
+  })
+  // What takes several requests may have begun before: then all of it has to be looked at.
+  if (since > 0 && judged.some(({ fault }) => fault === 'half')) {
+    return await verifyUntold(client, database, entries, 0, verdict)
+  }
   let rightly = 0
-  for (const [op, tokens] of byOperation) {
-    const fault = faultOf(
-      entries.get(op),
-      tokens.map((it) => it['data']!),
-    )
+  for (const { op, count, fault } of judged) {
     const kind = entries.get(op)?.sent.kind ?? 'never sent'
-    if (fault === null) rightly += tokens.length
-    else verdict.add(fault, `${tokens.length} tokens of operation ${op} (${kind})`)
+    if (fault === null) rightly += count
+    else verdict.add(fault, `${count} tokens of operation ${op} (${kind})`)
   }
   return rightly
 }
