@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|memory`, `--tokens N` in the vault
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|memory`, `--tokens N` in the vault
  * for search and memory (1,000,000 by default). Exits with 1 when a gate is
  * missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
@@ -17,6 +17,7 @@ import {
   type Measured,
 } from './rows.ts'
 import { measureSearching } from './search.ts'
+import { measureCommits } from './transactions.ts'
 import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
 
 const { values } = parseArgs({
@@ -36,6 +37,7 @@ if (wanted('audit')) await audit()
 if (wanted('sync')) await sync()
 if (wanted('fairness')) await fairness()
 if (wanted('search')) await search()
+if (wanted('transactions')) await transactions()
 if (wanted('memory')) await memory()
 print(renderGoals(goals))
 if (!goals.every(holds)) process.exitCode = 1
@@ -156,6 +158,18 @@ async function search(): Promise<void> {
     atMost('data term over point read', it.dataTerm / it.pointRead, 'x', 3, null),
     atMost('fingerprint term over point read', it.fingerprintTerm / it.pointRead, 'x', 3, null),
     atMost(`page ${it.far} over page 1`, it.farPage / it.firstPage, 'x', 5, null),
+  )
+}
+
+async function transactions(): Promise<void> {
+  const { emptyP99Us, largeP99Us, quietP99Us, besideP99Us } = await measureCommits(rounds)
+  print(
+    `commit p99 of nothing ${emptyP99Us} us, of 100000 tokens ${largeP99Us} us; ` +
+      `card p99 alone ${quietP99Us} us, beside such commits ${besideP99Us} us\n`,
+  )
+  goals.push(
+    atMost('commit p99 of 100000 tokens over empty', largeP99Us / emptyP99Us, 'x', 20, null),
+    atMost('card p99 beside commits over alone', besideP99Us / quietP99Us, 'x', 2, null),
   )
 }
 
