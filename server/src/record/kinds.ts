@@ -7,6 +7,8 @@ export const ENTITY_TYPES: readonly { readonly name: string; readonly title: str
   { name: 'token', title: 'Token' },
   { name: 'application', title: 'Application' },
   { name: 'application_key', title: 'Application key' },
+  { name: 'session', title: 'Session' },
+  { name: 'transaction', title: 'Transaction' },
   { name: 'reactor', title: 'Reactor' },
   { name: 'proxy', title: 'Proxy' },
   { name: 'tenant', title: 'Tenant' },
