@@ -107,6 +107,10 @@ const PAST: Readonly<Record<string, string>> = {
   search: 'found',
   use: 'used',
   invoke: 'invoked',
+  authorize: 'authorized',
+  commit: 'committed',
+  rollback: 'rolled back',
+  expire: 'expired',
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
