@@ -1,0 +1,104 @@
+/**
+ * What docs/interface.md says under Access and Sessions, once more and in the plainest way: who may do what
+ * to which token, and what is shown of it. Made from the page and not from the program, to be held against it.
+ */
+
+export type Shown = 'redact' | 'mask' | 'reveal'
+
+/** As requests write them, so that the model reads what the service is sent. */
+export interface GrantedRule {
+  readonly priority: number
+  readonly container?: string
+  readonly conditions?: readonly GrantedCondition[]
+  readonly transform: Shown
+  readonly permissions: readonly string[]
+}
+
+export interface GrantedCondition {
+  readonly attribute: 'id' | 'container'
+  readonly operator: 'equals' | 'starts_with'
+  readonly value: string
+}
+
+export interface Granted {
+  readonly permissions?: readonly string[]
+  readonly rules?: readonly GrantedRule[]
+}
+
+/** What an application or a session may do: all of these have to say yes. A session has a giver besides. */
+export type Holder = readonly Granted[]
+
+/** A token, or where one would be made: then it has no id that a condition could be about. */
+export interface Place {
+  readonly id: string | null
+  readonly containers: readonly string[]
+}
+
+/** What the holder is shown of the token when it uses the permission, or null: it may not. */
+export function shownTo(holder: Holder, permission: string, place: Place): Shown | null {
+  return least(
+    holder.map((granted) => {
+      const each = place.containers.map((it) => inContainer(granted, permission, it, place.id))
+      const some = each.filter((it) => it !== null)
+      const enough = NEEDED_EVERYWHERE.includes(permission) ? each.length : 1
+      return some.length >= enough ? least(some) : null
+    }),
+  )
+}
+
+/** Whether the permission is held in any container whatever: the first thing that is asked. */
+export function heldSomewhere(holder: Holder, permission: string): boolean {
+  return holder.every(({ permissions = [], rules = [] }) =>
+    [{ permissions }, ...rules].some((it) => it.permissions.includes(permission)),
+  )
+}
+
+/**
+ * Whether lists and searches find the token. They go by containers: a rule of a session that asks for
+ * anything but lying in a container or below it finds nothing.
+ */
+export function listedFor(holder: Holder, permission: string, place: Place): boolean {
+  return place.containers.some((container) =>
+    holder.every(({ permissions = [], rules = [] }) => {
+      const byPlace = rules.filter(({ conditions = [] }) =>
+        conditions.length === 0
+          ? true
+          : conditions.length === 1 &&
+            conditions[0]!.attribute === 'container' &&
+            conditions[0]!.operator === 'starts_with',
+      )
+      return inContainer({ permissions, rules: byPlace }, permission, container, null) !== null
+    }),
+  )
+}
+
+const NEEDED_EVERYWHERE = ['token:create', 'token:update', 'token:delete']
+
+function inContainer(
+  { permissions = [], rules = [] }: Granted,
+  permission: string,
+  container: string,
+  id: string | null,
+): Shown | null {
+  const decides = rules
+    .filter((it) => it.permissions.includes(permission) && fits(it, container, id))
+    .toSorted((a, b) => a.priority - b.priority)[0]
+  if (decides !== undefined) return decides.transform
+  return permissions.includes(permission) ? 'mask' : null
+}
+
+function fits(rule: GrantedRule, container: string, id: string | null): boolean {
+  const conditions = rule.conditions ?? [
+    { attribute: 'container', operator: 'starts_with', value: rule.container! } as const,
+  ]
+  return conditions.every(({ attribute, operator, value }) => {
+    const actual = attribute === 'id' ? id : container
+    if (actual === null) return false
+    return operator === 'equals' ? actual === value : actual.indexOf(value) === 0
+  })
+}
+
+function least(shown: readonly (Shown | null)[]): Shown | null {
+  if (shown.includes(null)) return null
+  return (['redact', 'mask', 'reveal'] as const).find((it) => shown.includes(it)) ?? null
+}
