@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { PARKED_MAX } from '../base/limits.ts'
 import { RECORD_BEGIN, chainHash, decodeEntry, type RecordEntry } from './record.ts'
 import type { Change, Store } from './store.ts'
 import {
@@ -150,6 +151,22 @@ export function recordContract(name: string, open: Open): void {
       assert.equal(await store.record.state(OTHER), null)
       await succeed(store, OTHER, [commit])
       assert.deepEqual(await timesOf(store, OTHER), [NOW + 7])
+    })
+
+    test('no more is parked for a transaction than may wait for it, and that can be appended', async (t) => {
+      const store = await opened(t, open)
+      const [most, full] = [range(0, PARKED_MAX), { kind: 'transaction-full' }]
+      await succeed(store, TENANT, [park('a', ...most.slice(1).map((n) => entry(n)))])
+      assert.deepEqual(await store.commit(TENANT, [park('a', entry(1), entry(2))]), full)
+      await succeed(store, TENANT, [park('a', entry(PARKED_MAX))])
+      const refused = [park('a', entry(1)), insert(token(1))]
+      assert.deepEqual(await store.commit(TENANT, refused), full)
+      assert.deepEqual(await store.tokens.find(TENANT, [uuid(1)]), [])
+      await succeed(store, TENANT, [park('b', entry(1))])
+      await succeed(store, OTHER, [park('a', entry(1))])
+      await succeed(store, TENANT, [{ kind: 'append-parked-record', transactionId: 'a' }])
+      assert.equal((await store.record.state(TENANT))?.last.number, PARKED_MAX)
+      await succeed(store, TENANT, [park('a', entry(1))])
     })
 
     test('parked entries stay parked when the commit that would append them is refused', async (t) => {

@@ -214,7 +214,7 @@ export type Change =
     }
   /** Numbered, chained and durable with the rest of the commit, or not there at all. */
   | { readonly kind: 'append-record'; readonly entries: readonly RecordEntry[] }
-  /** Keeps entries for a transaction, outside the record, after those it has. */
+  /** Keeps entries for a transaction, outside the record, after those it has: PARKED_MAX at most. */
   | {
       readonly kind: 'park-record'
       readonly transactionId: string
@@ -274,7 +274,7 @@ export type Conflict =
   | { readonly kind: 'token-locked' }
   /** A transaction is not there, has ended, or is past its end; or is not past it and cannot expire. */
   | { readonly kind: 'transaction-not-open' }
-  /** A transaction has updated and deleted as many tokens as it may. */
+  /** A transaction has updated and deleted as many tokens as it may, or done as much in all. */
   | { readonly kind: 'transaction-full' }
 
 export interface PageRequest {

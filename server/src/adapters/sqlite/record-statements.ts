@@ -18,6 +18,13 @@ export const RECORD_TABLE = {
     refuses: 'never',
   },
 
+  refuseParkedFull: {
+    sql: `SELECT 1 WHERE (SELECT max(position) FROM record_parked
+      WHERE tenant = ?1 AND transaction_id = ?2) > ?3`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-found',
+  },
+
   /** Its rows go to the record's writer. */
   takeParkedRecord: {
     sql: 'SELECT ?, ?',
