@@ -83,6 +83,44 @@ describe('a request that names its transaction and an idempotency key', () => {
   })
 })
 
+describe('a card that is tokenized in a transaction and elsewhere', () => {
+  test('has no twin that may never be there, through any endpoint', async () => {
+    const stage = await transactionStage({ settings: { deduplicateTokens: true } })
+    const body = { ...CARD, deduplicate_token: true }
+    const asked: [path: string, body: Json, idIn: (reply: string) => Json][] = [
+      ['/tokens', body, (it) => (JSON.parse(it) as JsonObject)['id']!],
+      ['/tokenize', body, (it) => (JSON.parse(it) as JsonObject)['id']!],
+      ['/tokenize', { a: [body] }, (it) => (JSON.parse(it) as { a: JsonObject[] }).a[0]!['id']!],
+    ]
+    const idsOf = async (within: string | null): Promise<Json[]> => {
+      const ids: Json[] = []
+      for (const [path, sent, idIn] of asked) {
+        const reply = await stage.send('POST', path, within, sent)
+        assert.ok([200, 201].includes(reply.status), reply.text)
+        ids.push(idIn(reply.text))
+      }
+      return ids
+    }
+    const [first, second] = [await stage.begin(), await stage.begin()]
+    const seen = []
+    for (const within of [first, second, null]) seen.push(new Set(await idsOf(within)))
+    for (const it of seen) assert.equal(it.size, 1)
+    const [inFirst, inSecond, outside] = seen.map((it) => [...it][0] as string)
+    assert.equal(new Set([inFirst, inSecond, outside]).size, 3)
+    // Who is there for everybody is everybody's twin from now on.
+    assert.deepEqual(new Set(await idsOf(await stage.begin())), new Set([outside]))
+    assert.equal((await stage.rollback(first)).status, 200)
+    assert.equal((await stage.commit(second)).status, 200)
+    assert.deepEqual(
+      await Promise.all([inFirst, inSecond, outside].map((it) => stage.seen(it!))),
+      [404, 200, 200],
+    )
+    const { data } = (await stage.send('GET', '/tokens', null)).json()
+    assert.equal((data as Json[]).length, 2)
+    assert.ok(seen[1]!.has((await idsOf(null))[0]!), 'the older one is the twin')
+  })
+})
+
 describe('a tenant that is deleted', () => {
   test('leaves nobody busy, and no false alarm, with a record, a transaction and a long list', async () => {
     const stage = await transactionStage({ tokensMax: 1000 })
