@@ -214,6 +214,20 @@ export function recordContract(name: string, open: Open): void {
       assert.equal((await store.record.tenantIds('unsealed')).length, 2)
     })
 
+    test('a seal that comes after entries were removed which it does not know of is not kept', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [append(...range(1, 4).map((n) => entry(n)))])
+      const { removed, last } = (await store.record.state(TENANT))!
+      const late = { removed, last, at: NOW, proof: Uint8Array.of(1) }
+      const seal = { ...late, removed: last, proof: Uint8Array.of(2) }
+      await succeed(store, TENANT, [
+        { kind: 'trim-record', removed: last },
+        { kind: 'seal-record', seal },
+      ])
+      await succeed(store, TENANT, [{ kind: 'seal-record', seal: late }])
+      assert.deepEqual(await store.record.state(TENANT), { removed: last, last, seal })
+    })
+
     test('ids() names every tenant', async (t) => {
       const store = await opened(t, open)
       assert.deepEqual(await store.tenants.ids(), [])

@@ -226,6 +226,7 @@ export type Change =
   | { readonly kind: 'drop-parked-record'; readonly transactionId: string }
   /** Removes entries from the oldest to `removed`, which is one of them. */
   | { readonly kind: 'trim-record'; readonly removed: RecordPoint }
+  /** Unless entries were removed since the seal was made: it would say another beginning. */
   | { readonly kind: 'seal-record'; readonly seal: RecordSeal }
   /** Replaces name, settings and who modified it when. */
   | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }

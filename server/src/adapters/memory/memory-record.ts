@@ -94,7 +94,9 @@ export class MemoryRecord {
   }
 
   seal(tenantId: string, seal: RecordSeal): void {
-    this.#chains.put(tenantId, CHAIN, { ...this.#chainOf(tenantId), seal })
+    const chain = this.#chainOf(tenantId)
+    if (chain.removed.number !== seal.removed.number) return
+    this.#chains.put(tenantId, CHAIN, { ...chain, seal })
   }
 
   #chainOf(tenantId: string): Chain {

@@ -171,7 +171,8 @@ export function packChange(
 
     case 'seal-record': {
       const { seal } = change
-      packer.step(STATEMENT.sealRecord, [tenantId, seal.last.number, packSeal(seal)])
+      const { last, removed } = seal
+      packer.step(STATEMENT.sealRecord, [tenantId, last.number, packSeal(seal), removed.number])
       return
     }
 

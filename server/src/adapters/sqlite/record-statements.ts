@@ -52,8 +52,9 @@ export const RECORD_TABLE = {
   },
 
   sealRecord: {
-    sql: 'UPDATE record_heads SET sealed_number = ?2, seal = ?3 WHERE tenant = ?1',
-    params: ['id', 'integer', 'text'],
+    sql: `UPDATE record_heads SET sealed_number = ?2, seal = ?3
+      WHERE tenant = ?1 AND removed_number = ?4`,
+    params: ['id', 'integer', 'text', 'integer'],
     refuses: 'never',
   },
 } as const satisfies Record<string, Statement>
