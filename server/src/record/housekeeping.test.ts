@@ -158,18 +158,20 @@ test('a seal that was made while old entries were removed does not spoil the rec
   await append(3)
   world.clock.pass(2 * DAY_MS)
   await append(1)
-  const { promise: removed, resolve } = Promise.withResolvers<void>()
+  const sealed = Promise.withResolvers<void>()
+  const removed = Promise.withResolvers<void>()
   const late = {
     ...world.store,
     commit: async (...asked: Parameters<typeof world.store.commit>) => {
-      await removed
+      sealed.resolve()
+      await removed.promise
       return await world.store.commit(...asked)
     },
   }
   const sealing = recordSealer({ ...world, store: late })()
-  await new Promise((done) => void setTimeout(done, 5))
+  await sealed.promise
   await sweepRecords(world, 1)
-  resolve()
+  removed.resolve()
   await sealing
   assert.equal((await world.store.record.state(tenantId))?.removed.number, 6)
   assert.equal((await verifyRecord(world, tenantId)).flaw, null)
