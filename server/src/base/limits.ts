@@ -144,6 +144,12 @@ export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 /** Tokens that one transaction may update and delete; what it creates is not counted. Ours. */
 export const PENDING_MAX = 1_000
 
+/**
+ * Entries of the record that wait for the commit of one transaction: one for each change of each request, a
+ * thousand tokens in one. They are written in the step that commits it, while everybody waits. Ours.
+ */
+export const PARKED_MAX = 10_000
+
 /** What evaluating one expression may produce: as much as the largest data there can be. Ours. */
 export const EXPRESSION_RESULT_CHARS_MAX = 5 * MiB
 

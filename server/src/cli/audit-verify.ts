@@ -33,10 +33,15 @@ export const auditVerify: Command = {
         opened.tenants.keys(id),
       )
       const world = { clock: new SystemClock(), keyring, store: opened }
+      const deleted = new Set((await opened.tenants.deleted()).map((it) => it.id))
       let intact = true
       for (const id of tenant === undefined ? await tenantIds(opened) : [tenant]) {
         if (tenant !== undefined && (await opened.tenants.find(id)) === null) {
           throw new Error(`There is no tenant ${id}`)
+        }
+        if (deleted.has(id) && (await opened.tenants.find(id)) === null) {
+          out(flags['json'] === undefined ? `tenant ${id}: deleted` : deletedJsonOf(id))
+          continue
         }
         const verdict = await verifyRecord(world, id)
         intact &&= verdict.flaw === null
@@ -60,6 +65,11 @@ function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: Verdict): str
     `tenant ${tenantId}: intact, entries ${first} to ${last}, sealed up to ${sealed}, ` +
     `ends with ${hash}`
   )
+}
+
+/** Its keys are gone: nobody can say anything about what has not been removed of its record yet. */
+function deletedJsonOf(tenantId: string): string {
+  return JSON.stringify({ tenant: tenantId, deleted: true })
 }
 
 /** One line for each tenant. */

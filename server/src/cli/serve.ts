@@ -7,7 +7,6 @@ import { readConfig, unknownVariables, type Config } from '../config.ts'
 import { listen } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
 import { sweepRecords } from '../record/sweep.ts'
-import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -53,13 +52,8 @@ export const serve: Command = {
         every(RECORD_SEAL_MS, seal),
         every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
       ]
-      let stopping = false
-      clearDeletedTenants(world, () => !stopping).catch((error: unknown) => {
-        world.log.error('clearing_failed', error)
-      })
 
       const reason = await stop.asked
-      stopping = true
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
       await within(SHUTDOWN_MS_MAX, app.close())

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sweeper } from './sweeper.ts'
-import { stillWorld } from '../../test/kit/still-world.ts'
+import { setUp } from '../access/set-up.ts'
+import { TENANT_CLEARING_MS } from '../base/limits.ts'
+import { stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
 
 test('it sweeps at once until nothing is left, then again, with the time of the clock', async () => {
   const { world, swept, calls } = sweeping((n) => n % 3 !== 2)
@@ -42,6 +44,26 @@ test('stop() waits for what is under way, and nothing more is begun', async () =
   resolve(true)
   await stopping
   assert.equal(swept.length, 1)
+})
+
+test('what a tenant left behind that was deleted meanwhile is removed at the next turn', async () => {
+  const world = stillWorld()
+  const made = { name: 'a', plan: 'enterprise' } as const
+  const { tenantId } = await setUp(world, thinKeyProvider(), made)
+  const sweeper = new Sweeper(world, 1)
+  await world.store.commit(tenantId, [{ kind: 'delete-tenant', at: world.clock.now() }])
+  const until = async (done: () => Promise<boolean>): Promise<void> => {
+    for (let n = 0; !(await done()); n++) {
+      assert.ok(n < 1_000, 'it is still there')
+      await new Promise((resolve) => void setTimeout(resolve, 1))
+    }
+  }
+  await until(async () => (await world.store.record.state(tenantId)) === null)
+  assert.equal((await world.store.tenants.deleted()).length, 1)
+  world.clock.pass(TENANT_CLEARING_MS + 1)
+  await until(async () => (await world.store.tenants.deleted()).length === 0)
+  await sweeper.stop()
+  assert.deepEqual(world.logged, [])
 })
 
 /** A world whose store answers the `n`th sweep as told. */

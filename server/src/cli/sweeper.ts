@@ -1,10 +1,12 @@
 import { SWEEP_EVERY_MS } from '../base/limits.ts'
+import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Removes for good what is past its end, at once and then again and again, until it is stopped.
+ * Removes for good what is past its end, and what deleted tenants left behind, at once and then again and
+ * again, until it is stopped.
  *
- * Readers do not wait for it: to them what is past its end is gone already. It goes on in short slices, and
+ * Readers do not wait for it: to them all of it is gone already. It goes on in short slices, and
  * after an error it is tried again.
  */
 export class Sweeper {
@@ -31,6 +33,7 @@ export class Sweeper {
     const { clock, log, store } = this.#world
     try {
       while (!this.#stopped && (await store.sweep(clock.now()))) await clock.yield()
+      await clearDeletedTenants(this.#world, () => !this.#stopped)
     } catch (error) {
       if (!this.#stopped) log.error('sweep_failed', error)
     }

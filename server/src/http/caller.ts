@@ -3,8 +3,15 @@ import { hash } from 'node:crypto'
 import type { Caller, Principal, ReplayScope } from '../base/access.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
-/** Returns who calls; `path` is the endpoint's, or null where nothing is ever replayed. */
-export function callerOf(request: FastifyRequest, path: string | null): Caller {
+/**
+ * Returns who calls; `path` is the endpoint's, or null where nothing is ever replayed, and `transactionId`
+ * the transaction that the request names.
+ */
+export function callerOf(
+  request: FastifyRequest,
+  path: string | null,
+  transactionId: string | undefined,
+): Caller {
   const principal = request.principal!
   return {
     tenantId: principal.tenantId,
@@ -19,7 +26,7 @@ export function callerOf(request: FastifyRequest, path: string | null): Caller {
     traceId: request.traceId,
     decisions: [],
     recorded: 0,
-    replay: path === null ? null : replayScopeOf(request, path, principal),
+    replay: path === null ? null : replayScopeOf(request, path, principal, transactionId),
   }
 }
 
@@ -27,13 +34,16 @@ function replayScopeOf(
   request: FastifyRequest,
   path: string,
   principal: Principal,
+  transactionId: string | undefined,
 ): ReplayScope | null {
   const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
   if (key === undefined) return null
   // By what the path means: written with another percent-encoding, it is the same operation.
   // A session's answers show what its rights let them: they are for nobody else of its application.
   const asker = principal.type === 'session' ? principal.keyId : principal.applicationId
-  const scope = [asker, request.method, path, request.params, key]
+  // What was done in one transaction may have come to nothing: it is not done in another.
+  const within = transactionId === undefined ? [] : [transactionId.toLowerCase()]
+  const scope = [asker, request.method, path, request.params, key, ...within]
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 

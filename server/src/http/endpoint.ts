@@ -25,6 +25,8 @@ export interface Endpoint {
   readonly applicationType?: ApplicationType
   /** Ignores idempotency keys: it changes nothing, or what it answers is told once. */
   readonly replayed?: false
+  /** May be part of a transaction: elsewhere the header that names one means nothing. */
+  readonly transactional?: true
   /** Answers 403 to tenants on the standard plan. */
   readonly plan?: 'enterprise'
   /** What the body must be; without it a body is ignored. */
@@ -56,7 +58,7 @@ export interface EndpointRequest {
   readonly query: QueryParameters
   /** Undefined when there was none. */
   readonly body: Json | undefined
-  /** The BT-TRANSACTION-ID header, for the few operations that may be part of a transaction. */
+  /** The BT-TRANSACTION-ID header, where the endpoint is transactional. */
   readonly transactionId: string | undefined
 }
 

@@ -150,7 +150,8 @@ describe('an operation that takes a merge patch', () => {
 
 describe('a request', () => {
   test('reaches the operation with its parameters, query and body', async () => {
-    const { ask, asked } = stage({ path: '/things/:id/parts/:partId', body: JSON_BODY })
+    const path = '/things/:id/parts/:partId'
+    const { ask, asked } = stage({ path, body: JSON_BODY, transactional: true })
     await ask({
       url: '/things/a%20b@c/parts/%C3%BC?x=1&x=2&y&z=%20&__proto__=3',
       headers: { 'content-type': 'application/json', 'bt-transaction-id': 'tx' },
@@ -169,6 +170,12 @@ describe('a request', () => {
     )
     assert.deepEqual(request!.body, { a: 1 })
     assert.equal(request!.transactionId, 'tx')
+  })
+
+  test('reaches an operation that is not transactional without the header that names one', async () => {
+    const { ask, asked } = stage({})
+    await ask({ headers: { 'bt-transaction-id': 'tx' } })
+    assert.equal(asked[0]!.transactionId, undefined)
   })
 
   test('reaches the operation with a caller of its own, decisions and all', async () => {

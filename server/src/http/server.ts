@@ -187,9 +187,10 @@ function addRoute(
         const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
         return send(reply, await endpoint.handle(asked))
       }
-      const caller = callerOf(request, replayable ? path : null)
+      const named = request.headers['bt-transaction-id'] as string | undefined
+      const transactionId = endpoint.transactional === true ? named : undefined
+      const caller = callerOf(request, replayable ? path : null, transactionId)
       request.caller = caller
-      const transactionId = request.headers['bt-transaction-id'] as string | undefined
       const asked = { world, caller, params, query, body, transactionId }
       try {
         refuseOutright(caller)

@@ -31,7 +31,10 @@ describe('recordSealer()', () => {
   const forged: [name: string, forge: (seal: RecordSeal) => RecordSeal][] = [
     ['whose proof is not the tenant’s', (seal) => ({ ...seal, proof: Uint8Array.of(1) })],
     ['that says another end', (seal) => ({ ...seal, last: { ...seal.last, number: 2 } })],
-    ['that says another beginning', (seal) => ({ ...seal, removed: seal.last })],
+    [
+      'that says another beginning',
+      (seal) => ({ ...seal, removed: { ...seal.removed, hash: seal.last.hash } }),
+    ],
     ['that says another time', (seal) => ({ ...seal, at: seal.at + 1 })],
   ]
   for (const [name, forge] of forged) {
@@ -147,6 +150,35 @@ describe('sweepRecords()', () => {
     assert.deepEqual([state?.removed, state?.seal], [tampered, seal])
     assert.equal(world.logged.length, 1)
   })
+})
+
+test('a seal that was made while old entries were removed does not spoil the record', async () => {
+  const { world, tenantId, append } = await stage()
+  await recordSealer(world)()
+  await append(3)
+  world.clock.pass(2 * DAY_MS)
+  await append(1)
+  const sealed = Promise.withResolvers<void>()
+  const removed = Promise.withResolvers<void>()
+  const late = {
+    ...world.store,
+    commit: async (...asked: Parameters<typeof world.store.commit>) => {
+      sealed.resolve()
+      await removed.promise
+      return await world.store.commit(...asked)
+    },
+  }
+  const sealing = recordSealer({ ...world, store: late })()
+  await sealed.promise
+  await sweepRecords(world, 1)
+  removed.resolve()
+  await sealing
+  assert.equal((await world.store.record.state(tenantId))?.removed.number, 6)
+  assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+  await append(1)
+  await recordSealer(world)()
+  assert.equal((await verifyRecord(world, tenantId)).sealed, 8)
+  assert.deepEqual(world.logged, [])
 })
 
 async function stage() {

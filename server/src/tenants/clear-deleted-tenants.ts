@@ -6,7 +6,7 @@ import type { World } from '../world/world.ts'
  *
  * Nothing of it can be read any more: this is to free the space. A tenant is kept in mind for an hour after
  * its deletion, since a request that was on its way may come in late. To be called at every start, and
- * now and then.
+ * again and again: a tenant may be deleted at any time.
  */
 export async function clearDeletedTenants(
   world: Pick<World, 'clock' | 'store'>,

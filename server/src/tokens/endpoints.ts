@@ -38,6 +38,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokenize',
       summary: 'Turn a payload into tokens',
       permission: 'token:create',
+      transactional: true,
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
       handle: async ({ world, caller, body, transactionId }) => {
@@ -51,6 +52,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens',
       summary: 'Create a token',
       permission: 'token:create',
+      transactional: true,
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
       handle: async ({ world, caller, body, transactionId }) => {
@@ -86,6 +88,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/:id',
       summary: 'Update a token',
       permission: 'token:update',
+      transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
       handle: async ({ world, caller, params, body, transactionId }) => {
@@ -99,6 +102,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/:id',
       summary: 'Delete a token',
       permission: 'token:delete',
+      transactional: true,
       answers: { 204: { description: 'It is gone.' } },
       handle: async ({ world, caller, params, transactionId }) => {
         await enlist(world, caller, transactionId)

@@ -16,12 +16,7 @@ export async function endTransaction(
 ): Promise<Answer> {
   const now = world.clock.now()
   const answer: Answer = { status: 200 }
-  const changes = [
-    { kind: 'end-transaction', id, as, now },
-    // What was done in it was not done before, and is not done at all when it is rolled back.
-    { kind: as === 'committed' ? 'append-parked-record' : 'drop-parked-record', transactionId: id },
-  ] as const
-  const conflict = await commit(world, caller, changes, answer)
+  const conflict = await commit(world, caller, [{ kind: 'end-transaction', id, as, now }], answer)
   if (conflict === null) return answer
   throw (
     (await transactionRefusal(world, caller, id)) ??

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { PARKED_MAX } from '../base/limits.ts'
 import { RECORD_BEGIN, chainHash, decodeEntry, type RecordEntry } from './record.ts'
 import type { Change, Store } from './store.ts'
 import {
@@ -152,6 +153,22 @@ export function recordContract(name: string, open: Open): void {
       assert.deepEqual(await timesOf(store, OTHER), [NOW + 7])
     })
 
+    test('no more is parked for a transaction than may wait for it, and that can be appended', async (t) => {
+      const store = await opened(t, open)
+      const [most, full] = [range(0, PARKED_MAX), { kind: 'transaction-full' }]
+      await succeed(store, TENANT, [park('a', ...most.slice(1).map((n) => entry(n)))])
+      assert.deepEqual(await store.commit(TENANT, [park('a', entry(1), entry(2))]), full)
+      await succeed(store, TENANT, [park('a', entry(PARKED_MAX))])
+      const refused = [park('a', entry(1)), insert(token(1))]
+      assert.deepEqual(await store.commit(TENANT, refused), full)
+      assert.deepEqual(await store.tokens.find(TENANT, [uuid(1)]), [])
+      await succeed(store, TENANT, [park('b', entry(1))])
+      await succeed(store, OTHER, [park('a', entry(1))])
+      await succeed(store, TENANT, [{ kind: 'append-parked-record', transactionId: 'a' }])
+      assert.equal((await store.record.state(TENANT))?.last.number, PARKED_MAX)
+      await succeed(store, TENANT, [park('a', entry(1))])
+    })
+
     test('parked entries stay parked when the commit that would append them is refused', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [insert(token(1)), park('a', entry(1))])
@@ -195,6 +212,20 @@ export function recordContract(name: string, open: Open): void {
       assert.deepEqual(await store.record.tenantIds('unsealed'), [OTHER])
       await succeed(store, TENANT, [append(entry(2))])
       assert.equal((await store.record.tenantIds('unsealed')).length, 2)
+    })
+
+    test('a seal that comes after entries were removed which it does not know of is not kept', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [append(...range(1, 4).map((n) => entry(n)))])
+      const { removed, last } = (await store.record.state(TENANT))!
+      const late = { removed, last, at: NOW, proof: Uint8Array.of(1) }
+      const seal = { ...late, removed: last, proof: Uint8Array.of(2) }
+      await succeed(store, TENANT, [
+        { kind: 'trim-record', removed: last },
+        { kind: 'seal-record', seal },
+      ])
+      await succeed(store, TENANT, [{ kind: 'seal-record', seal: late }])
+      assert.deepEqual(await store.record.state(TENANT), { removed: last, last, seal })
     })
 
     test('ids() names every tenant', async (t) => {

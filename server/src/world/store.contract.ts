@@ -10,6 +10,7 @@ import { sessionContract } from './store-sessions.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
 import { tokenChangeContract } from './store-token-changes.contract.ts'
 import { tokenContract } from './store-tokens.contract.ts'
+import { totalsContract } from './store-totals.contract.ts'
 import { transactionContract } from './store-transactions.contract.ts'
 import { usageContract } from './store-usage.contract.ts'
 
@@ -28,4 +29,5 @@ export function storeContract(name: string, open: Open): void {
   recordContract(name, open)
   sessionContract(name, open)
   usageContract(name, open)
+  totalsContract(name, open)
 }

@@ -214,7 +214,7 @@ export type Change =
     }
   /** Numbered, chained and durable with the rest of the commit, or not there at all. */
   | { readonly kind: 'append-record'; readonly entries: readonly RecordEntry[] }
-  /** Keeps entries for a transaction, outside the record, after those it has. */
+  /** Keeps entries for a transaction, outside the record, after those it has: PARKED_MAX at most. */
   | {
       readonly kind: 'park-record'
       readonly transactionId: string
@@ -226,6 +226,7 @@ export type Change =
   | { readonly kind: 'drop-parked-record'; readonly transactionId: string }
   /** Removes entries from the oldest to `removed`, which is one of them. */
   | { readonly kind: 'trim-record'; readonly removed: RecordPoint }
+  /** Unless entries were removed since the seal was made: it would say another beginning. */
   | { readonly kind: 'seal-record'; readonly seal: RecordSeal }
   /** Replaces name, settings and who modified it when. */
   | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }
@@ -274,7 +275,7 @@ export type Conflict =
   | { readonly kind: 'token-locked' }
   /** A transaction is not there, has ended, or is past its end; or is not past it and cannot expire. */
   | { readonly kind: 'transaction-not-open' }
-  /** A transaction has updated and deleted as many tokens as it may. */
+  /** A transaction has updated and deleted as many tokens as it may, or done as much in all. */
   | { readonly kind: 'transaction-full' }
 
 export interface PageRequest {

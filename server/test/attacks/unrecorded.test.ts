@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { permissionsOf } from '../../src/access/permissions.ts'
-import type { Json } from '../../src/base/json.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
 import type { Change, Store } from '../../src/world/store.ts'
 import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
@@ -84,6 +84,61 @@ test('openData() and every other road to plaintext count for the record of 500 r
   assert.equal(await entries(vault), before + 500)
 })
 
+describe('a vault that cannot write its record does nothing for whoever needs no permission:', () => {
+  test('no transaction is opened or ended, and nothing is done in one', async () => {
+    const { vault, id, keys, shut, reopen } = await stage()
+    const key = keys.revealing
+    const opened = await vault.call('POST', '/transactions', { key })
+    const transaction = opened.json()['id'] as string
+    const headers = { 'bt-transaction-id': transaction }
+    shut()
+    const asked: [Method, string, Json?][] = [
+      ['POST', '/transactions'],
+      ['POST', `/transactions/${transaction}/commit`],
+      ['POST', `/transactions/${transaction}/rollback`],
+      ['POST', '/tokens', CARD],
+      ['POST', '/tokenize', [CARD]],
+      ['PATCH', `/tokens/${id}`, { metadata: { a: 'b' } }],
+      ['DELETE', `/tokens/${id}`],
+    ]
+    for (const [method, path, body] of asked) {
+      const reply = await vault.call(method, path, { key, headers, ...(body && { body }) })
+      assert.equal(reply.status, 503, `${method} ${path}: ${reply.text}`)
+      assert.equal(findTrace(TRACES, Buffer.from(reply.text + inspect(reply.headers))), null)
+    }
+    reopen()
+    // Neither is it locked, nor has its transaction ended.
+    const patched = { key, headers, body: { metadata: { a: 'c' } } }
+    assert.equal((await vault.call('PATCH', `/tokens/${id}`, patched)).status, 200)
+    assert.equal(
+      (await vault.call('POST', `/transactions/${transaction}/commit`, { key })).status,
+      200,
+    )
+    const { data } = (await vault.call('GET', '/tokens', { key })).json()
+    assert.deepEqual(
+      (data as JsonObject[]).map((it) => it['id']),
+      [id],
+    )
+  })
+
+  test('no session is opened or gets rights', async () => {
+    const { vault, id, keys, shut, reopen } = await stage()
+    const key = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+    const opened = (await vault.call('POST', '/sessions', { key })).json()
+    const session = opened['session_key'] as string
+    const rules = [{ ...REVEAL_ALL }]
+    shut()
+    const again = await vault.call('POST', '/sessions', { key })
+    assert.equal(again.status, 503)
+    assert.ok(!again.text.includes('sess_'))
+    const body = { nonce: opened['nonce']!, rules }
+    const given = await vault.call('POST', '/sessions/authorize', { key: keys.revealing, body })
+    assert.equal(given.status, 503)
+    reopen()
+    assert.equal((await vault.call('GET', `/tokens/${id}`, { key: session })).status, 403)
+  })
+})
+
 async function stage() {
   let open = true
   const recorded: Change[] = []
@@ -113,6 +168,7 @@ async function stage() {
       applicationId: own.json()['id'] as string,
     },
     shut: () => void (open = false),
+    reopen: () => void (open = true),
     durable: () => recorded,
   }
 }

@@ -50,6 +50,29 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   assert.match((await verify('--tenant', 'x')).err, /must be the id of a tenant/)
 })
 
+test('symbolon audit verify goes on past a tenant that is deleted and not cleared yet', async (t) => {
+  const folder = temporaryFolder(t)
+  const vault = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
+  assert.equal((await vault.stop()).status, 0)
+  const { out } = await runSymbolon(['init', '--json', '--data-dir', folder, '--name', 'other'])
+  const other = (JSON.parse(out) as Record<string, unknown>)['tenant_id'] as string
+  const again = await startVault(folder)
+  const deleted = await fetch(`${again.url}/tenants/self`, {
+    method: 'DELETE',
+    headers: { 'bt-api-key': key },
+  })
+  assert.equal(deleted.status, 204)
+  await again.stop('SIGKILL')
+  const verify = async (...flags: string[]) =>
+    await runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
+  const said = await verify()
+  assert.equal(said.status, 0, said.err)
+  assert.match(said.out, /^tenant [0-9a-f-]{36}: deleted$/m)
+  assert.match(said.out, new RegExp(`^tenant ${other}: intact`, 'm'))
+  assert.match((await verify('--json')).out, /"deleted":true/)
+})
+
 test('symbolon audit verify says what to do where there is nothing to verify', async (t) => {
   const folder = temporaryFolder(t)
   const { status, err } = await runSymbolon(['audit', 'verify', '--data-dir', folder])

@@ -1,3 +1,4 @@
+import { PARKED_MAX } from '../../base/limits.ts'
 import {
   RECORD_BEGIN,
   chainHash,
@@ -8,7 +9,7 @@ import {
   type RecordSeal,
   type StoredRecordRow,
 } from '../../world/record.ts'
-import type { RecordReader } from '../../world/store.ts'
+import type { Conflict, RecordReader } from '../../world/store.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
 /** The record of every tenant, in arrays: the part of the memory store that numbers and chains. */
@@ -57,9 +58,11 @@ export class MemoryRecord {
     this.#chains.put(tenantId, CHAIN, { ...chain, rows })
   }
 
-  park(tenantId: string, transactionId: string, entries: readonly RecordEntry[]): void {
+  park(tenantId: string, transactionId: string, entries: readonly RecordEntry[]): Conflict | null {
     const before = this.#parked.find(tenantId, transactionId)?.entries ?? []
+    if (before.length + entries.length > PARKED_MAX) return { kind: 'transaction-full' }
     this.#parked.put(tenantId, transactionId, { transactionId, entries: [...before, ...entries] })
+    return null
   }
 
   appendParked(tenantId: string, transactionId: string): void {
@@ -91,7 +94,9 @@ export class MemoryRecord {
   }
 
   seal(tenantId: string, seal: RecordSeal): void {
-    this.#chains.put(tenantId, CHAIN, { ...this.#chainOf(tenantId), seal })
+    const chain = this.#chainOf(tenantId)
+    if (chain.removed.number !== seal.removed.number) return
+    this.#chains.put(tenantId, CHAIN, { ...chain, seal })
   }
 
   #chainOf(tenantId: string): Chain {

@@ -258,8 +258,7 @@ export class MemoryStore implements Store {
         return null
 
       case 'park-record':
-        this.#record.park(tenantId, change.transactionId, change.entries)
-        return null
+        return this.#record.park(tenantId, change.transactionId, change.entries)
 
       case 'append-parked-record':
         this.#record.appendParked(tenantId, change.transactionId)

@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
+import { IDEMPOTENCY_LIFETIME_MS, PARKED_MAX } from '../../base/limits.ts'
 import { writeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
@@ -149,6 +149,7 @@ export function packChange(
         const values = [tenantId, transactionId, eventsOf(entry), writeEntry(entry)]
         packer.step(STATEMENT.parkRecord, values)
       }
+      packer.step(STATEMENT.refuseParkedFull, [tenantId, transactionId, PARKED_MAX])
       return
     }
 
@@ -170,7 +171,8 @@ export function packChange(
 
     case 'seal-record': {
       const { seal } = change
-      packer.step(STATEMENT.sealRecord, [tenantId, seal.last.number, packSeal(seal)])
+      const { last, removed } = seal
+      packer.step(STATEMENT.sealRecord, [tenantId, last.number, packSeal(seal), removed.number])
       return
     }
 
@@ -316,6 +318,7 @@ export function conflictOf(
     case STATEMENT.refuseLocked:
       return { kind: 'token-locked' }
     case STATEMENT.refuseFull:
+    case STATEMENT.refuseParkedFull:
       return { kind: 'transaction-full' }
     case STATEMENT.requireOpen:
     case STATEMENT.endTransaction:

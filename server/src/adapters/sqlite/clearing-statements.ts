@@ -12,7 +12,7 @@ export const CLEARED = [
   { table: 'token_counts', key: 'unit, type, day' },
   { table: 'pending', key: 'serial' },
   // Others are closed by the commits that opened them, or at the next start.
-  { table: 'units', key: 'id', only: 'holder IS NOT NULL' },
+  { table: 'units', key: 'id', only: 'whole = 1' },
   { table: 'token_blocks', key: 'first, unit' },
   { table: 'transactions', key: 'id' },
   { table: 'record_parked', key: 'transaction_id, position' },

@@ -3,9 +3,18 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { ANY_TOKEN, type TokenCondition } from '../../world/token-query.ts'
+import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
+import { packIndexes } from './token-content.ts'
+import {
+  TENANT,
+  countIn,
+  freshFolder,
+  idsNumbered,
+  openStore,
+} from '../../../test/kit/sqlite-kit.ts'
 
 test('schema.sql says what the migrations make', () => {
   const db = new DatabaseSync(':memory:')
@@ -44,4 +53,62 @@ test('open() refuses a database that is newer than the program, and lets go of i
   db.exec(`PRAGMA user_version = ${Number(version)}`)
   db.close()
   await openStore(t, { folder })
+})
+
+test('a database of the first version, with what a crash left in it, is all there and can all be removed', async (t) => {
+  const folder = freshFolder(t)
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const first = new URL('./migrations/0001-lay-the-ground.sql', import.meta.url)
+  db.exec(`${readFileSync(first, 'utf8')}; PRAGMA user_version = 1`)
+  db.exec('BEGIN')
+  const insert = db.prepare(
+    `INSERT INTO tokens (tenant, serial, type, containers, data, metadata, indexes, created_by, created_at, unit)
+     VALUES (?, ?, 'token', '/a/', x'00', ?, ?, 'me', 0, ?)`,
+  )
+  const index = db.prepare('INSERT INTO token_indexes VALUES (?, ?, ?)')
+  const ids = idsNumbered(0, 1_200)
+  const [open, closed] = [8, 7]
+  for (const [n, id] of ids.entries()) {
+    // The last two hundred were being staged; a hundred before came in a list that was finished.
+    const unit = n >= 1_000 ? open : n >= 900 ? closed : null
+    const hashes =
+      n % 3 === 0 ? [new Uint8Array(32).fill(n & 127), new Uint8Array(32).fill(255)] : []
+    const metadata = n % 2 === 0 ? JSON.stringify({ n: `Nr ${n % 4}`, ß: '🙂"' }) : null
+    insert.run(packId(TENANT), packId(id), metadata, packIndexes(hashes), unit)
+    for (const hash of hashes) index.run(packId(TENANT), hash, packId(id))
+  }
+  const range = [packId(TENANT), packId(ids[1_000]!), packId(ids[1_199]!)] as const
+  db.prepare('INSERT INTO units VALUES (?, ?, ?, ?)').run(open, ...range)
+  db.exec('COMMIT')
+  db.close()
+
+  const store = await openStore(t, { folder })
+  const total = async (where: TokenCondition) => {
+    const query = { where, within: null, now: 1 }
+    return (await store.tokens.list(TENANT, query, { page: 1, size: 1 })).total
+  }
+  assert.equal(await total(ANY_TOKEN), 1_000)
+  assert.equal(await total({ kind: 'metadata', key: 'n', value: 'NR 2', exact: false }), 250)
+  assert.equal(await total({ kind: 'metadata', key: 'ß', value: '🙂"', exact: true }), 500)
+  assert.equal(await total({ kind: 'index', hash: new Uint8Array(32).fill(255) }), 334)
+  const [usage] = await store.tokens.usage(TENANT, { now: 1, since: 0 })
+  assert.equal(usage?.count, 1_000)
+
+  const tokens = await store.tokens.find(TENANT, ids)
+  assert.equal(tokens.length, 1_000)
+  for (const token of tokens.slice(0, 10)) {
+    const changed = { ...token, metadata: { new: 'one' }, indexes: [], revision: 1, modifiedAt: 1 }
+    const update = { kind: 'update-token', token: changed, unlessTwin: false, now: 1 } as const
+    assert.equal(await store.commit(TENANT, [update]), null)
+  }
+  assert.equal(await total({ kind: 'metadata', key: 'new', value: 'one', exact: true }), 10)
+  assert.equal(await total({ kind: 'index', hash: new Uint8Array(32).fill(255) }), 330)
+  const left = await store.tokens.find(TENANT, ids)
+  await Promise.all(
+    left.map((token) => store.commit(TENANT, [{ kind: 'delete-token', token, now: 1 }])),
+  )
+  assert.equal(await total(ANY_TOKEN), 0)
+  assert.deepEqual(await store.tokens.usage(TENANT, { now: 1, since: 0 }), [])
+  await store.close()
+  for (const table of ['tokens', 'token_indexes', 'units']) assert.equal(countIn(folder, table), 0)
 })

@@ -18,6 +18,13 @@ export const RECORD_TABLE = {
     refuses: 'never',
   },
 
+  refuseParkedFull: {
+    sql: `SELECT 1 WHERE (SELECT max(position) FROM record_parked
+      WHERE tenant = ?1 AND transaction_id = ?2) > ?3`,
+    params: ['id', 'id', 'integer'],
+    refuses: 'if-found',
+  },
+
   /** Its rows go to the record's writer. */
   takeParkedRecord: {
     sql: 'SELECT ?, ?',
@@ -45,8 +52,9 @@ export const RECORD_TABLE = {
   },
 
   sealRecord: {
-    sql: 'UPDATE record_heads SET sealed_number = ?2, seal = ?3 WHERE tenant = ?1',
-    params: ['id', 'integer', 'text'],
+    sql: `UPDATE record_heads SET sealed_number = ?2, seal = ?3
+      WHERE tenant = ?1 AND removed_number = ?4`,
+    params: ['id', 'integer', 'text', 'integer'],
     refuses: 'never',
   },
 } as const satisfies Record<string, Statement>

@@ -62,6 +62,7 @@ export class SqliteStore implements Store {
   readonly #usage: UsageReader
   readonly #queue: CommitQueue
   readonly #sweepLook: SweepLook
+  /** Whether something was removed that still lies in the write-ahead log. */
   #swept = false
   #closed: Promise<void> | null = null
 
@@ -112,6 +113,7 @@ export class SqliteStore implements Store {
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    this.#swept ||= changes[0]?.kind === 'clear-tenant'
     return this.#queue.submit(tenantId, changes)
   }
 

@@ -160,6 +160,8 @@ export class TokenBlocks {
         this.#add.run(tenant, from, owners[0]!.unit!, half - left)
       } else {
         this.#fill.run(tenant, cut, end)
+        // What was counted for a unit that has closed since is nobody's now, above the cut.
+        this.#add.run(tenant, from, 0, 0)
         this.#take.run(tenant, from, cut)
       }
       from = cut

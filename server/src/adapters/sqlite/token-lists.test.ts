@@ -149,3 +149,37 @@ test('a database of before there were lists has everything in them', async (t) =
   )
   assert.equal(countIn(folder, 'token_blocks'), 3)
 })
+
+test('tokens of transactions that ended in the batch that made them count once when a block is cut', async (t) => {
+  const store = await openStore(t, { folder: freshFolder(t) })
+  const now = 0
+  let made = 0
+  // From the newest down, so that all of them come into the oldest block; each round is one batch.
+  for (let round = 9; round >= 0; round--) {
+    const ids = idsNumbered(round * 4, round * 4 + 4)
+    const opened = ids.map((id) => {
+      const transaction = {
+        id,
+        state: 'open',
+        createdBy: TENANT,
+        createdAt: now,
+        expiresAt: 1,
+      } as const
+      return store.commit(TENANT, [{ kind: 'open-transaction', transaction }])
+    })
+    await Promise.all(opened)
+    const commits = ids.flatMap((id, at) => {
+      const from = (round * 4 + at) * 1_000
+      made += 140
+      return [
+        store.commit(TENANT, [
+          { kind: 'enlist', transactionId: id, now },
+          insertNumbered(from, from + 140),
+        ]),
+        store.commit(TENANT, [{ kind: 'end-transaction', id, as: 'committed', now }]),
+      ]
+    })
+    for (const it of await Promise.all(commits)) assert.equal(it, null)
+    assert.equal((await list(store, ANY_TOKEN)).total, made)
+  }
+})

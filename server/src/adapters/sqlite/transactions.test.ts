@@ -15,6 +15,7 @@ import {
   bytes,
   end,
   enlist,
+  everything,
   insert,
   range,
   remove,
@@ -243,6 +244,21 @@ test('to look for a twin takes as long among many tokens as among few', async (t
   await fill(10, 10_000)
   const many = Math.min(await look(), await look(), await look())
   assert.ok(many < few * 20, `${many} ms among many, ${few} ms among few`)
+})
+
+test('what is cleared of a deleted tenant is out of the files after the sweep', async (t) => {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  await succeed(store, uuid(1), everything(1))
+  await succeed(store, uuid(1), [insert(token(5, { metadata: { mark: MARK } }))])
+  await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+  await sweepAll(store, NOW)
+  assert.equal(occursIn(folder), true)
+  while ((await store.tenants.deleted()).length > 0) {
+    await succeed(store, uuid(1), [{ kind: 'clear-tenant', deletedBefore: NOW + 1 }])
+  }
+  await sweepAll(store, NOW)
+  assert.equal(occursIn(folder), false)
 })
 
 function marked(): Uint8Array {

@@ -1,0 +1,23 @@
+import { ServiceError } from '../base/service-error.ts'
+import type { Keyring } from '../world/keyring.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Wraps the keyring so that a request which was on its way when its tenant was deleted is refused as the next
+ * one will be, with `key_unknown`: that there are no keys any more is nobody's fault.
+ */
+export function keysOfTenants({ keyring, store }: Pick<World, 'keyring' | 'store'>): Keyring {
+  return {
+    create: (tenantId, now) => keyring.create(tenantId, now),
+    forget: (tenantId) => keyring.forget(tenantId),
+    open: (tenantId) => {
+      const keys = keyring.open(tenantId)
+      return keys instanceof Promise ? keys.catch((cause) => refuse(tenantId, cause)) : keys
+    },
+  }
+
+  async function refuse(tenantId: string, cause: unknown): Promise<never> {
+    if ((await store.tenants.find(tenantId)) !== null) throw cause
+    throw new ServiceError('key_unknown')
+  }
+}
