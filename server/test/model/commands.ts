@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import type { Model, ModelToken, Within } from './model.ts'
+import type { Model, ModelChange, ModelToken, Within } from './model.ts'
 import type { Real, RealReply } from './real.ts'
 
 export type Command = fc.AsyncCommand<Model, Real>
@@ -187,7 +187,7 @@ async function open(model: Model, real: Real): Promise<void> {
     state: 'open',
     ends: model.now + HOUR_MS,
     made: new Map<string, ModelToken>(),
-    changed: new Map<string, ModelToken | null>(),
+    changed: new Map<string, ModelChange>(),
   } as const
   model.transactions.set(idOf(reply), { ...transaction })
 }
@@ -231,8 +231,10 @@ function tokenAt(model: Model, n: number): string | undefined {
 /** What its expiry was asked to be, which its end is not while the old one is earlier. */
 function asAsked(model: Model, id: string, within: Within): number {
   const transaction = within === null ? undefined : model.transactions.get(within)
-  const token = transaction?.made.get(id) ?? transaction?.changed.get(id) ?? model.there.get(id)
-  return token!.ends
+  const there = model.there.get(id)
+  const change = transaction?.changed.get(id)
+  const changed = change !== undefined && change.of === there?.born ? change.to : null
+  return (transaction?.made.get(id) ?? changed ?? there)!.ends
 }
 
 function add(model: Model, id: string, token: Omit<ModelToken, 'born'>, inside: Within): void {

@@ -15,8 +15,15 @@ export interface ModelTransaction {
   state: 'open' | 'committed' | 'rolled_back' | 'expired'
   readonly ends: number
   readonly made: Map<string, ModelToken>
-  /** Of tokens that were there: what they become, or null for nothing. */
-  readonly changed: Map<string, ModelToken | null>
+  /** Of tokens that were there: what they become. */
+  readonly changed: Map<string, ModelChange>
+}
+
+export interface ModelChange {
+  /** When what is changed was born: what goes by its id since then is something else. */
+  readonly of: number
+  /** Null for nothing. */
+  readonly to: ModelToken | null
 }
 
 /** A transaction by its id; null for none. */
@@ -45,9 +52,9 @@ export class Model {
     const seen = new Map(this.there)
     const { made = [], changed = [] } =
       within === null ? {} : (this.transactions.get(within) as ModelTransaction)
-    for (const [id, to] of changed) {
+    for (const [id, { of, to }] of changed) {
       const before = seen.get(id)
-      if (before === undefined) continue
+      if (before?.born !== of) continue
       if (to === null) seen.delete(id)
       else seen.set(id, { ...to, ends: Math.min(before.ends, to.ends) })
     }
@@ -61,8 +68,13 @@ export class Model {
   }
 
   locked(id: string, within: Within): boolean {
+    const born = this.there.get(id)?.born
     return [...this.transactions].some(
-      ([name, it]) => name !== within && this.state(name) === 'open' && it.changed.has(id),
+      ([name, it]) =>
+        name !== within &&
+        this.state(name) === 'open' &&
+        born !== undefined &&
+        it.changed.get(id)?.of === born,
     )
   }
 
@@ -78,16 +90,16 @@ export class Model {
     const made = transaction?.made
     if (transaction === undefined) setOrDelete(this.there, id, token)
     else if (made!.has(id) || !this.there.has(id)) setOrDelete(made!, id, token)
-    else transaction.changed.set(id, token)
+    else transaction.changed.set(id, { of: this.there.get(id)!.born, to: token })
   }
 
   end(id: string, as: 'committed' | 'rolled_back'): void {
     const { made, changed } = this.transactions.get(id)!
     this.transactions.get(id)!.state = as
     if (as === 'rolled_back') return
-    for (const [name, to] of changed) {
+    for (const [name, { of, to }] of changed) {
       const before = this.there.get(name)
-      if (before !== undefined && (to === null || before.ends > this.now)) {
+      if (before?.born === of && (to === null || before.ends > this.now)) {
         setOrDelete(this.there, name, to)
       }
     }
