@@ -47,7 +47,7 @@ export async function commit(
     all.push({ kind: 'park-record', transactionId, entries: recordOf(caller, now, [], changes) })
   }
   if (entries.length > 0) all.push({ kind: 'append-record', entries })
-  all.push(...changes.flatMap(endOfParked))
+  for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
     all.push({ kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) })
   }
@@ -69,16 +69,15 @@ export async function commit(
 }
 
 /**
- * What becomes of the entries that a transaction kept for its end, if the change is that: what was done in it was
+ * What becomes of the entries that a transaction kept for its end: what was done in it was
  * not done before its commit, and is not done at all when it came to nothing.
  *
  * They come after the entry that says who ended it. Their own times are those of their requests, up to an hour
  * before, and whoever verifies a record measures from the first entry that is not sealed yet.
  */
-function endOfParked(change: Change): Change[] {
-  if (change.kind !== 'end-transaction') return []
-  const kind = change.as === 'committed' ? 'append-parked-record' : 'drop-parked-record'
-  return [{ kind, transactionId: change.id }]
+function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
+  const kind = as === 'committed' ? 'append-parked-record' : 'drop-parked-record'
+  return { kind, transactionId: id }
 }
 
 /** Returns the answer remembered for the caller's idempotency key, or null when there is none. */

@@ -9,12 +9,19 @@ import type { World } from '../world/world.ts'
  * Without a header nothing changes. Throws `header_invalid` for what is no uuid, and what
  * transactionRefusal() returns. Source: wire contract, transactions.
  */
-export async function enlist(
+export function enlist(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   header: string | undefined,
+): Promise<void> | undefined {
+  return header === undefined ? undefined : enlistIn(world, caller, header)
+}
+
+async function enlistIn(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  header: string,
 ): Promise<void> {
-  if (header === undefined) return
   const transactionId = header.toLowerCase()
   if (!isUuid(transactionId)) {
     throw new ServiceError('header_invalid', { 'BT-TRANSACTION-ID': ['It must be a uuid.'] })

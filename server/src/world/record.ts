@@ -248,8 +248,9 @@ class TextReader {
   }
 }
 
-function lengthMax({ entityIds, ...entry }: RecordEntry): number {
+function lengthMax(entry: RecordEntry): number {
   const { applicationId, keyId, traceId, entityType, operation, permission, destination } = entry
+  const { entityIds } = entry
   let chars = applicationId.length + keyId.length + traceId.length
   chars += entityType.length + operation.length + permission.length + (destination?.length ?? 0)
   for (const id of entityIds) chars += id.length
