@@ -13,7 +13,8 @@ import {
   type Endpoint,
   type EndpointRequest,
 } from './endpoint.ts'
-import { createServer, type Doorkeeper } from './server.ts'
+import type { Doorkeeper } from './door.ts'
+import { createServer } from './server.ts'
 
 /** An operation of no consequence, with what a test wants of it. */
 function operation(record: Partial<Endpoint> = {}): Endpoint {
