@@ -16,7 +16,8 @@ export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
  * Returns the entries for what `changes` do and for those `decisions` that are not about it.
  *
  * A yes that is about no single thing, in a request that changes something, is what allowed the change:
- * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ * one entry for both. Decisions that differ in nothing but the thing in question share an entry: not those
+ * that send to different places.
  *
  * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
  * once, and what the changes do is parked until they are made.
@@ -50,7 +51,13 @@ export function recordOf(
   }
 }
 
-const PLAIN = { allowed: true, changed: true, shown: null, replayed: false } as const
+const PLAIN = {
+  allowed: true,
+  changed: true,
+  shown: null,
+  replayed: false,
+  destination: null,
+} as const
 
 /** What entries of one request differ in. */
 type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
@@ -140,12 +147,13 @@ function partsOfDecisions(
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue
     const { permission, allowed, serial, transform = null, replayed = false } = decision
-    const name = `${permission} ${allowed} ${transform} ${replayed} ${serial === undefined}`
+    const { destination = null } = decision
+    const what = whatIsAsked(decision)
+    const name = `${what.entityType} ${permission} ${allowed} ${transform} ${replayed} ${serial === undefined} ${destination ?? ''}`
     let found = parts.get(name)
     if (found === undefined) {
-      const what = whatIsAsked(permission)
       const rest = { allowed, changed: false, permission, shown: transform, replayed }
-      found = { ...what, ...rest, ids: [], seen: new Set() }
+      found = { ...what, ...rest, destination, ids: [], seen: new Set() }
       parts.set(name, found)
     }
     if (serial === undefined || found.seen.has(serial)) continue
@@ -155,22 +163,36 @@ function partsOfDecisions(
   return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
 }
 
-/** Whether the decision is what allowed one of the changes, which says more than it does. */
-function isAboutChange(
-  { allowed, serial, permission }: Decision,
-  changed: readonly PartOfChange[],
-): boolean {
-  if (!allowed || changed.length === 0) return false
+/**
+ * Whether the decision is what allowed one of the changes, which says more than it does. One to send something
+ * somewhere never is.
+ */
+function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): boolean {
+  const { allowed, serial, destination } = decision
+  if (!allowed || changed.length === 0 || destination !== undefined) return false
   if (serial === undefined) return true
-  const { entityType, operation } = whatIsAsked(permission)
+  const { entityType, operation } = whatIsAsked(decision)
   return changed.some(
     (it) => it.operation === operation && it.entityType === entityType && it.ids.includes(serial),
   )
 }
 
-/** `tenant:member:read` is to read a `tenant_member`. */
-function whatIsAsked(permission: string): { entityType: string; operation: string } {
+/**
+ * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
+ * no proxy but a token, to be used by one.
+ */
+function whatIsAsked({
+  permission,
+  serial,
+  containers,
+}: Pick<Decision, 'permission' | 'serial' | 'containers'>): {
+  entityType: string
+  operation: string
+} {
   const words = permission.split(':')
   const operation = words.pop()!
+  if (operation === 'invoke' && serial !== undefined && containers.length > 0) return USE_OF_TOKEN
   return { entityType: words.join('_'), operation }
 }
+
+const USE_OF_TOKEN = { entityType: 'token', operation: 'use' } as const

@@ -103,6 +103,8 @@ export interface Decision {
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */
   readonly replayed?: true
+  /** Where something is sent because of it: a host name, and its port where that is not the scheme's own. */
+  readonly destination?: string
 }
 
 /** Who asks, for the length of one request. Without one no verb runs. */

@@ -33,6 +33,10 @@ export const eventSchema = z
       .optional()
       .meta({ description: 'Absent where it was about no one thing.' }),
     operation: z.string().meta({ examples: ['create', 'read', 'update', 'delete'] }),
+    destination: z
+      .string()
+      .optional()
+      .meta({ description: 'The host it was for, where something was to be sent.' }),
     result: z.enum(['allowed', 'refused']),
     message: z.string(),
     created_at: z.iso.datetime({ offset: true }),
@@ -79,6 +83,7 @@ export function renderEvent(tenantId: string, event: RecordEvent): JsonObject {
     entity_type: event.entityType,
     ...(event.entityId === null ? {} : { entity_id: event.entityId }),
     operation: event.operation,
+    ...(event.destination === null ? {} : { destination: event.destination }),
     result: event.allowed ? 'allowed' : 'refused',
     message: messageOf(event),
     created_at: renderInstant(event.at),
@@ -89,14 +94,16 @@ export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number])
   return { display_name: title, value: name }
 }
 
-/** Says in a line what the members say: fixed words, no data. */
+/** Says in a line what the members say: fixed words and perhaps a host, no data. */
 function messageOf(event: RecordEvent): string {
-  const { allowed, operation, permission, shown, replayed } = event
+  const { allowed, operation, permission, shown, replayed, destination } = event
   const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
-  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}`
+  const toward = destination === null ? '' : ` toward ${destination}`
+  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}${toward}`
   if (replayed) return `${what} before: the answer was repeated`
   if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
-  return shown === null ? what : `${what}: ${SHOWN[shown]}`
+  if (shown === null) return `${what}${toward}`
+  return `${what}: ${SHOWN[shown]}${destination === null ? '' : ` to ${destination}`}`
 }
 
 const PAST: Readonly<Record<string, string>> = {
