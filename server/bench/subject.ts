@@ -66,6 +66,7 @@ async function serveVault(): Promise<void> {
     corsOrigins: '*',
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key, samples)

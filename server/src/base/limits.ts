@@ -180,3 +180,9 @@ export const DETOKENIZE_MENTIONS_MAX = 10_000
 
 /** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
+
+/** The address in BT-PROXY-URL. Ours. */
+export const PROXY_URL_CHARS_MAX = 2_048
+
+/** Different tokens that one proxied request may name. Source: wire contract, expressions. */
+export const PROXY_TOKENS_MAX = 100

@@ -42,6 +42,7 @@ export const serve: Command = {
         corsOrigins: config.corsOrigins,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
+        proxy: { timeoutMs: config.proxyTimeoutMs },
       })
       const port = await listen(app, config.host, config.port)
       const sweeper = new Sweeper(world)

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { takeTime } from './framing.ts'
@@ -13,8 +14,10 @@ import type { IncomingBody } from './passage.ts'
  */
 export function incomingBody(message: IncomingMessage): IncomingBody & { dispose(): void } {
   const length = message.headers['content-length']
+  // What tests inject comes over none.
+  const socket = message.socket instanceof Socket ? message.socket : null
   const hurry = takeTime(message.socket)
-  const waiting: Chunk[] = []
+  const waiting: Uint8Array[] = []
   let wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
   let failure: Error | null = null
   let ended = false
@@ -49,7 +52,7 @@ export function incomingBody(message: IncomingMessage): IncomingBody & { dispose
     wanted = Promise.withResolvers()
     const { promise } = wanted
     if (!tell()) {
-      message.socket.setTimeout(REQUEST_TIMEOUT_MS)
+      socket?.setTimeout(REQUEST_TIMEOUT_MS)
       message.resume()
     }
     return promise
@@ -66,7 +69,7 @@ export function incomingBody(message: IncomingMessage): IncomingBody & { dispose
     else return false
     wanted = null
     // Whoever is not asked cannot be late.
-    message.socket.setTimeout(0)
+    socket?.setTimeout(0)
     return true
   }
 
@@ -83,5 +86,3 @@ export function incomingBody(message: IncomingMessage): IncomingBody & { dispose
     message.resume()
   }
 }
-
-type Chunk = Uint8Array

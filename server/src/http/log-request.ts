@@ -45,7 +45,8 @@ function leftOut(decisions: readonly Decision[] = []): number | undefined {
 }
 
 function renderDecision(decision: Decision): string {
-  const { permission, containers, allowed, by } = decision
+  const { permission, containers, allowed, by, destination } = decision
   const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
-  return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+  const where = destination === undefined ? '' : ` to ${destination}`
+  return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}${where}`
 }

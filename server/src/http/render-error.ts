@@ -40,7 +40,9 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
       },
     }
   }
-  const { status, detail } = REFUSALS[error.code]
+  const { status, detail: text } = REFUSALS[error.code]
+  const detail =
+    error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
   if (status !== 400) return { status, body }
   const errors: JsonObject = {}

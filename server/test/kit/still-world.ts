@@ -3,6 +3,7 @@ import type { Caller, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import type { Clock } from '../../src/world/clock.ts'
+import { ToldEgress } from './told-egress.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
 import type { Log, LogFields } from '../../src/world/log.ts'
@@ -19,6 +20,7 @@ export interface StillWorld {
   readonly log: Log
   readonly keyring: Keyring
   readonly store: Store
+  readonly egress: ToldEgress
   /** Everything handed to the store's commit, in order. */
   readonly committed: Change[]
   readonly logged: unknown[]
@@ -35,6 +37,7 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     log: rememberingLog(logged),
     keyring: thinKeyring,
     store: watched(store, (changes) => committed.push(...changes)),
+    egress: new ToldEgress(),
     committed,
     logged,
   }
