@@ -44,6 +44,7 @@ export const serve: Command = {
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
       })
       const port = await listen(app, config.host, config.port)
+      opened.ownPort(port)
       const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
