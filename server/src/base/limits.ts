@@ -186,3 +186,41 @@ export const PROXY_URL_CHARS_MAX = 2_048
 
 /** Different tokens that one proxied request may name. Source: wire contract, expressions. */
 export const PROXY_TOKENS_MAX = 100
+
+/** How long the addresses of a name are remembered, and that it has none. Ours: decision 0023. */
+export const EGRESS_NAME_MS = 5_000
+export const EGRESS_NAMELESS_MS = 1_000
+
+/** Names whose addresses are remembered. Ours. */
+export const EGRESS_NAMES_MAX = 10_000
+
+/** Names that are looked up at a time, and that wait for it; each holds one of Node's four threads. Ours. */
+export const EGRESS_LOOKUPS_MAX = 3
+export const EGRESS_LOOKUPS_WAITING_MAX = 1_000
+
+/** How long an answer about a name is waited for. Ours. */
+export const EGRESS_LOOKUP_MS_MAX = 5_000
+
+/** How long one address of several may take to accept a connection before the next is tried. Ours. */
+export const EGRESS_CONNECT_MS_MAX = 3_000
+
+/** Connections of one tenant to one destination, and requests that wait for one of them. Ours. */
+export const EGRESS_CONNECTIONS_MAX = 64
+export const EGRESS_WAITING_MAX = 256
+
+/** Destinations whose connections are kept, all tenants together. Ours. */
+export const EGRESS_POOLS_MAX = 1_000
+
+/**
+ * How long an idle connection is kept for the next request, when the destination does not say how long it will
+ * keep it, and at most; what it says is shortened by the margin. Ours: decision 0023.
+ */
+export const EGRESS_IDLE_MS = 4_000
+export const EGRESS_IDLE_MS_MAX = 30_000
+export const EGRESS_IDLE_MARGIN_MS = 2_000
+
+/** Head of a destination's answer: all header fields together. Ours. */
+export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
+
+/** How often calls are looked at for being late: a limit may be exceeded by that much. Ours. */
+export const EGRESS_TICK_MS = 250

@@ -45,6 +45,7 @@ export const serve: Command = {
         proxy: { timeoutMs: config.proxyTimeoutMs },
       })
       const port = await listen(app, config.host, config.port)
+      opened.ownPort(port)
       const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
