@@ -120,6 +120,7 @@ async function addApplication(
     type: 'private',
     permissions: permissionsOf('private'),
     rules: [],
+    destinations: null,
     expiresAt: null,
     createdBy: id,
     createdAt: now,

@@ -79,6 +79,10 @@ export const TENANT_KEYS_CACHED_MAX = 1_000
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100
 
+/** Destinations of one application, and one of them: a host name, a star before it and a port. Ours. */
+export const DESTINATIONS_MAX = 100
+export const DESTINATION_CHARS_MAX = 300
+
 /** Keys of one application at a time. Ours. */
 export const APPLICATION_KEYS_MAX = 10
 

@@ -349,3 +349,18 @@ describe('a fault', () => {
     })
   }
 })
+
+test('createServer() hands on everything that is known of who calls', async () => {
+  const principal = callerWith({
+    permissions: ['token:create'],
+    within: { type: 'private', permissions: [], rules: [] },
+    destinations: ['api.example'],
+  })
+  const { asked, ask } = stage({}, { doorkeeper: { identify: () => principal } })
+  await ask()
+  const { caller } = asked[0]!
+  for (const [name, value] of Object.entries(principal)) {
+    if (['traceId', 'decisions', 'recorded', 'replay'].includes(name)) continue
+    assert.deepEqual(caller[name as keyof Caller], value, name)
+  }
+})

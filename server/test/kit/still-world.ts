@@ -55,6 +55,7 @@ export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>
     permissions: [],
     rules: [],
     within: null,
+    destinations: null,
     traceId: 'trace',
     decisions: [],
     recorded: 0,
