@@ -33,8 +33,8 @@ export class WrittenReply implements PassageReply {
     const own = Object.entries({ 'bt-trace-id': traceId, ...cors }).flat()
     this.#reply.hijack()
     this.#reply.raw.writeHead(status, reason, [...headers, ...own])
-    // Whoever waits for the first byte sees at once that there will be some.
-    this.#reply.raw.flushHeaders()
+    // Whoever waits for the first byte sees the head at once. Not by flushHeaders(), which writes it as UTF-8.
+    this.#reply.raw.write(NOTHING)
   }
 
   data(chunk: Uint8Array): boolean {
@@ -68,3 +68,5 @@ export class WrittenReply implements PassageReply {
     else this.#reply.raw.destroy()
   }
 }
+
+const NOTHING = new Uint8Array()

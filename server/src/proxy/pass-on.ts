@@ -67,7 +67,7 @@ const MEMBER = 'BT-PROXY-URL'
 /** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */
 async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<Route> {
   try {
-    return await egress.vet(caller.tenantId, url, null)
+    return await egress.vet(caller.tenantId, url, caller.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: url.host } as const
