@@ -11,6 +11,9 @@ export const BODY_BYTES_MAX = 5 * MiB
 /** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
 
+/** The path of a member in an error; what is longer is cut. Ours. */
+export const ERROR_PATH_CHARS_MAX = 200
+
 /** Header fields of one request; more is 431. Ours. */
 export const HEADERS_MAX = 100
 
