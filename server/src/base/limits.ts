@@ -183,3 +183,6 @@ export const DETOKENIZE_MENTIONS_MAX = 10_000
 
 /** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
+
+/** What all expressions of one proxied body may write in its place. Ours: escapes make up to six of one. */
+export const RENDERED_BODY_BYTES_MAX = 32 * MiB
