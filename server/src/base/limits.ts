@@ -11,6 +11,9 @@ export const BODY_BYTES_MAX = 5 * MiB
 /** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
 
+/** The path of a member in an error; what is longer is cut. Ours. */
+export const ERROR_PATH_CHARS_MAX = 200
+
 /** Header fields of one request; more is 431. Ours. */
 export const HEADERS_MAX = 100
 
@@ -228,3 +231,6 @@ export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
 
 /** How often calls are looked at for being late: a limit may be exceeded by that much. Ours. */
 export const EGRESS_TICK_MS = 250
+
+/** What all expressions of one proxied body may write in its place. Ours: escapes make up to six of one. */
+export const RENDERED_BODY_BYTES_MAX = 32 * MiB

@@ -21,8 +21,7 @@ export const REFUSALS = {
   cursor_invalid: { status: 400, detail: 'The cursor does not belong to this list.' },
   answer_too_large: { status: 400, detail: 'The answer would be too large: ask for less at once.' },
   detokenize_tokens_max: { status: 400, detail: 'The payload names too many tokens.' },
-  detokenize_tokens_unknown: { status: 400, detail: 'The payload names tokens that do not exist.' },
-  proxy_tokens_unknown: { status: 400, detail: 'Failed to detokenize some tokens.' },
+  detokenize_tokens_unknown: { status: 400, detail: 'Failed to detokenize some tokens.' },
   path_invalid: {
     status: 400,
     detail: 'The path behind /proxy must not lead up, with . or .. or a backslash.',

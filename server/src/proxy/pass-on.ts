@@ -6,7 +6,7 @@ import type { Passage } from '../http/passage.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
-import { readBody } from './bodies.ts'
+import { readBody } from './bodies/read-body.ts'
 import { joinDestination, parseBase } from './destination.ts'
 import { detokenizeBody, findMentioned } from './detokenize-body.ts'
 import { refusalOfEgress } from './egress-refusals.ts'
@@ -47,9 +47,9 @@ export async function passOn(
     if (held.kind === 'whole') body = held.bytes
   } else {
     const now = world.clock.now()
-    const tokens = await findMentioned(world, caller, read.mentions, now)
-    const render = await detokenizeBody(world, caller, read, tokens, { now, url, privacyShown })
-    body = render()
+    const tokens = await findMentioned(world, caller, read, now)
+    const destination = url.host
+    body = await detokenizeBody(world, caller, read, { tokens, now, destination, privacyShown })
   }
   await commit(world, caller, [])
 

@@ -6,7 +6,8 @@ import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { IncomingBody } from '../http/passage.ts'
 import type { OutboundStream } from '../world/egress.ts'
-import { bodyKindOf, ExpressionWatch } from './bodies.ts'
+import { bodyKindOf } from './bodies/content-type.ts'
+import { ExpressionWatch } from './bodies/expression-watch.ts'
 import { fold } from './hop-headers.ts'
 
 export type HeldBody =
