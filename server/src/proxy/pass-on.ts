@@ -1,7 +1,7 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import type { Caller } from '../base/access.ts'
-import type { Answer } from '../http/endpoint.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
 import type { Passage } from '../http/passage.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
@@ -9,6 +9,7 @@ import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { joinDestination, parseBase } from './destination.ts'
 import { detokenizeBody, findMentioned } from './detokenize-body.ts'
+import { rehearse } from './dry-run.ts'
 import { refusalOfEgress } from './egress-refusals.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
@@ -24,7 +25,7 @@ export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' |
  *
  * Everything that can be refused is refused before anything is sent, and every decision is in the record
  * before that, with the destination. Throws what the nouns throw, `permission_missing`, and what
- * refusalOfEgress() returns.
+ * refusalOfEgress() returns. Asked for a dry run, it sends nothing and answers what it would have sent.
  *
  * Source: interface.md, Proxy.
  */
@@ -34,27 +35,29 @@ export async function passOn(
   passage: Passage,
   { timeoutMs, privacyShown }: ProxySettings & Pick<TokenSettings, 'privacyShown'>,
 ): Promise<Answer | undefined> {
+  const { method } = passage
   const wishes = parseWishes(passage.headers, caller.plan)
   const url = joinDestination(parseBase(wishes.url), passage.target)
   const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
   const route = await vet(world, caller, url)
   const held = await holdBody(passage.body, passage.headers)
 
+  const now = world.clock.now()
+  const destination = url.host
   const read = held.kind === 'whole' ? readBody(held.bytes, held.contentType) : null
+  const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
+  if (tokens.length === 0) authorize(caller, 'proxy:invoke', [], destination)
+  if (wishes.dryRun) return ok(rehearse(caller, { method, route, headers, body: read, tokens }))
+
   let body: OutboundRequest['body'] = held.kind === 'passing' ? held.stream : null
-  if (read === null || read.mentions.length === 0) {
-    authorize(caller, 'proxy:invoke', [], url.host)
-    if (held.kind === 'whole') body = held.bytes
-  } else {
-    const now = world.clock.now()
-    const tokens = await findMentioned(world, caller, read, now)
-    const destination = url.host
-    body = await detokenizeBody(world, caller, read, { tokens, now, destination, privacyShown })
+  if (read !== null) {
+    const uses = { tokens, now, destination, privacyShown }
+    body = await detokenizeBody(world, caller, read, uses)
   }
   await commit(world, caller, [])
 
-  const request: OutboundRequest = { method: passage.method, headers, body, timeoutMs }
   try {
+    const request = { method, headers, body, timeoutMs }
     await exchange(world.egress, route, request, passage.reply, accepted)
   } catch (error) {
     throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error, MEMBER)
@@ -66,8 +69,9 @@ const MEMBER = 'BT-PROXY-URL'
 
 /** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */
 async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<Route> {
+  const { tenantId, destinations } = caller
   try {
-    return await egress.vet(caller.tenantId, url, caller.destinations)
+    return await egress.vet(tenantId, url, destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: url.host } as const

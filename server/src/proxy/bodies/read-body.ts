@@ -36,6 +36,8 @@ export interface ReadBody {
    * and when more than RENDERED_BODY_BYTES_MAX would be written in all.
    */
   readonly render: (means: Means, valueOf: (mention: Mention) => Json) => Buffer
+  /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
+  readonly outline: (textOf: (mention: Mention) => string) => Buffer
 }
 
 /**
@@ -95,22 +97,22 @@ function bodyOf(bytes: Buffer, holes: readonly Hole[]): ReadBody {
   return {
     places: holes,
     mentions: holes.flatMap(mentionsOf),
-    render: (means, valueOf) => render(bytes, holes, means, valueOf),
+    render: (means, valueOf) =>
+      render(bytes, holes, (place) => evaluatePlace(place, means, valueOf)),
+    outline: (textOf) =>
+      render(bytes, holes, ({ parts }) =>
+        parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
+      ),
   }
 }
 
-function render(
-  bytes: Buffer,
-  holes: readonly Hole[],
-  means: Means,
-  valueOf: (mention: Mention) => Json,
-): Buffer {
+function render(bytes: Buffer, holes: readonly Hole[], evaluate: (place: Place) => Json): Buffer {
   if (holes.length === 0) return bytes
   const pieces: Buffer[] = []
   let at = 0
   let written = 0
   for (const hole of holes) {
-    const value = hole.write(evaluatePlace(hole, means, valueOf))
+    const value = hole.write(evaluate(hole))
     if (value === null) throw refusal(hole.path, 'The value has characters that cannot stand there')
     written += value.length
     if (written > RENDERED_BODY_BYTES_MAX) {
