@@ -50,7 +50,8 @@ export async function passOn(
   if (wishes.dryRun) return ok(rehearse(caller, { method, route, headers, body: read, tokens }))
 
   let body: OutboundRequest['body'] = held.kind === 'passing' ? held.stream : null
-  if (read !== null) {
+  if (held.kind === 'whole') body = held.bytes
+  if (read !== null && tokens.length > 0) {
     const uses = { tokens, now, destination, privacyShown }
     body = await detokenizeBody(world, caller, read, uses)
   }
