@@ -12,6 +12,7 @@
  */
 import fastify from 'fastify'
 import { setUp } from '../src/access/set-up.ts'
+import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
@@ -55,7 +56,8 @@ async function serveVault(): Promise<void> {
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
   // The log is written as it would be in service; only nobody reads it.
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
-  const world: World = { clock, random, keyring, log, store }
+  const egress = new UndiciEgress({ allow: [], extraAuthorities: [] })
+  const world: World = { clock, random, keyring, log, store, egress }
   const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
   const { key, id } = await addApplication(world, tenantId)
   const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(tokens)) : undefined
@@ -66,6 +68,7 @@ async function serveVault(): Promise<void> {
     corsOrigins: '*',
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key, samples)
@@ -117,6 +120,7 @@ async function addApplication(
     type: 'private',
     permissions: permissionsOf('private'),
     rules: [],
+    destinations: null,
     expiresAt: null,
     createdBy: id,
     createdAt: now,

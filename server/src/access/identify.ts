@@ -6,6 +6,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { Change, KeyHolder, SessionHolder, Store, StoredApplication } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
+import { commonDestinations } from './destinations.ts'
 
 /**
  * From an API key to who is calling.
@@ -122,6 +123,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     keyId,
     ...rightsOf(application),
     within: null,
+    destinations: application.destinations,
   }
 }
 
@@ -143,6 +145,7 @@ function principalOfSession({
     permissions,
     rules: rules.toSorted((a, b) => a.priority - b.priority),
     within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
+    destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
   }
 }
 

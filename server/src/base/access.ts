@@ -83,6 +83,12 @@ export interface Principal extends Rights {
    * for everybody else.
    */
   readonly within: Rights | null
+  /**
+   * The only hosts that something may be sent to for it, each by its name or as `*.` and what its name ends
+   * with, perhaps with a port; null for any. Of a session, those that both the application that opened it and
+   * the one that authorised it may send to.
+   */
+  readonly destinations: readonly string[] | null
 }
 
 export interface TenantSettings {

@@ -9,6 +9,7 @@ import { renderError } from './render-error.ts'
  * After a framing error nobody can say where the next request would begin, so there is none.
  */
 export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried.has(socket)) return
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return
@@ -25,6 +26,20 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,
   )
+}
+
+/** Connections on which a body is coming in that may take its time, see takeTime(). */
+const unhurried = new WeakSet<Socket>()
+
+/**
+ * Lets the body that is coming in on `socket` take longer than REQUEST_TIMEOUT_MS; returns what ends that.
+ *
+ * Node measures a request as a whole and asks here before it closes the connection. Whoever lets a body
+ * take its time must see to it that it does not stop.
+ */
+export function takeTime(socket: Socket): () => void {
+  unhurried.add(socket)
+  return () => void unhurried.delete(socket)
 }
 
 function refusalOf(code: string | undefined): RefusalCode {

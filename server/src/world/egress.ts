@@ -71,7 +71,7 @@ export type EgressRule =
   | 'credentials' // a user or a password in the URL
   | 'host' // no host, or one that cannot be a name
   | 'literal' // an address where a name is asked for
-  | 'port' // one that browsers refuse as well, or none there is
+  | 'port' // none that there is
   | 'address' // the name leads to an address that is not public
   | 'unlisted' // not among the application's destinations
 

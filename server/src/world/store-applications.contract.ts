@@ -28,12 +28,17 @@ export function applicationContract(name: string, open: Open): void {
         type: 'management',
         permissions: [],
         rules: [],
+        destinations: null,
         expiresAt: NOW + 1,
         modifiedBy: uuid(9),
         modifiedAt: NOW,
       })
       await succeed(store, TENANT, [{ kind: 'update-application', application: updated }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), updated)
+
+      const nowhere = { ...updated, destinations: [] }
+      await succeed(store, TENANT, [{ kind: 'update-application', application: nowhere }])
+      assert.deepEqual(await store.applications.find(TENANT, uuid(1)), nowhere)
     })
 
     test('what is another tenant’s is absent', async (t) => {

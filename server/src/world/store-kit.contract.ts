@@ -153,6 +153,7 @@ export function application(n: number, own: Partial<StoredApplication> = {}): St
         permissions: ['token:read'],
       },
     ],
+    destinations: ['api.example.com', '*.bücher.example:8443'],
     expiresAt: null,
     createdBy: uuid(99),
     createdAt: NOW,

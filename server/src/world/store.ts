@@ -313,6 +313,8 @@ export interface StoredApplication {
   readonly type: ApplicationType
   readonly permissions: readonly Permission[]
   readonly rules: readonly AccessRule[]
+  /** As Principal.destinations. */
+  readonly destinations: readonly string[] | null
   readonly expiresAt: number | null
   readonly createdBy: string
   readonly createdAt: number

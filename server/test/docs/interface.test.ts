@@ -16,6 +16,7 @@ const SETTINGS = {
   version: '0',
   tokens: { tokensMax: 10_000, privacyShown: false },
   transactions: { lifetimeMs: limits.TRANSACTION_LIFETIME_MS },
+  proxy: { timeoutMs: 25_000 },
 }
 const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
 

@@ -75,6 +75,7 @@ export function packChange(
         it.type,
         JSON.stringify(it.permissions),
         JSON.stringify(it.rules),
+        it.destinations === null ? null : JSON.stringify(it.destinations),
         it.expiresAt,
         it.createdBy,
         it.createdAt,

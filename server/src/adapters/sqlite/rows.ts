@@ -38,6 +38,7 @@ export function applicationOf(row: Row): StoredApplication {
     type: row.type,
     permissions: parse(row.permissions),
     rules: parse(row.rules),
+    destinations: parse(row.destinations),
     expiresAt: row.expires_at,
     ...madeOf(row),
   } as StoredApplication

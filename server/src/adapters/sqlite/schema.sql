@@ -1,4 +1,4 @@
--- Version 5
+-- Version 6
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -42,7 +42,7 @@ CREATE TABLE applications (
   created_by ANY NOT NULL,
   created_at INTEGER NOT NULL,
   modified_by ANY,
-  modified_at INTEGER,
+  modified_at INTEGER, destinations TEXT,
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -49,6 +49,7 @@ const APPLICATION_PARAMS = {
   type: 'text',
   permissions: 'text',
   rules: 'text',
+  destinations: 'text',
   expires_at: 'integer',
   created_by: 'id',
   created_at: 'integer',

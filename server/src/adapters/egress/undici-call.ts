@@ -1,0 +1,109 @@
+import type { Dispatcher } from 'undici'
+import type { OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
+import { Call } from './call.ts'
+import type { Lane } from './lane.ts'
+import { measured } from './measured.ts'
+import type { Passenger, Pool } from './pool.ts'
+import type { Timekeeper } from './timekeeper.ts'
+
+/** A request on a lane of undici; it is its own handler, so that sending one makes little more than this. */
+export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHandler {
+  readonly #pool: Pool
+  readonly #path: string
+  #lane: Lane | null = null
+  #controller: Dispatcher.DispatchController | null = null
+
+  constructor(
+    pool: Pool,
+    path: string,
+    request: OutboundRequest,
+    receiver: OutboundReceiver,
+    timekeeper: Timekeeper,
+  ) {
+    super(request, receiver, timekeeper)
+    this.#pool = pool
+    this.#path = path
+    pool.admit(this)
+  }
+
+  board(lane: Lane): void {
+    this.#lane = lane
+    const { method, headers, body } = this.request
+    lane.dispatch(
+      {
+        path: this.#path,
+        method,
+        headers: headersOf(headers, body),
+        body: body === null || body instanceof Uint8Array ? body : measured(body),
+      } as Dispatcher.DispatchOptions,
+      this,
+    )
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.over) this.drop()
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    reason = '',
+  ): void {
+    if (status < 200) return
+    this.onHead(status, asSent(reason), (controller.rawHeaders as Buffer[]).map(latin1))
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.onData(chunk)) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#release()
+    this.onEnd()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#release()
+    this.onError(error)
+  }
+
+  protected goOn(): void {
+    // Not within another call's turn of the parser, of which there is only one.
+    queueMicrotask(() => this.#controller?.resume())
+  }
+
+  protected drop(): void {
+    if (this.#lane === null) this.#pool.leave(this)
+    else if (this.#controller === null) this.#lane.drop()
+    else this.#controller.abort(DROPPED)
+  }
+
+  #release(): void {
+    const lane = this.#lane
+    this.#lane = null
+    if (lane !== null) this.#pool.release(lane)
+  }
+}
+
+const DROPPED = new Error('The call was given up')
+
+function headersOf(
+  headers: readonly string[],
+  body: OutboundRequest['body'],
+): readonly string[] | string[] {
+  if (body === null || body instanceof Uint8Array || body.length === null) return headers
+  return [...headers, 'content-length', String(body.length)]
+}
+
+function latin1(bytes: Buffer): string {
+  return bytes.toString('latin1')
+}
+
+/** Undici reads the reason as UTF-8, although it has no encoding; what it could not read is not passed on. */
+function asSent(reason: string): string {
+  return PLAIN.test(reason) ? reason : ''
+}
+
+const PLAIN = /^[\t\x20-\x7e]*$/
