@@ -26,7 +26,8 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     pool.admit(this)
   }
 
-  board(lane: Lane): void {
+  board(): void {
+    const lane = this.#pool.takeLane()
     this.#lane = lane
     const { method, headers, body } = this.request
     lane.dispatch(
