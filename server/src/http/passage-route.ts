@@ -49,7 +49,7 @@ export function addPassage(
   async function pass(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const target = targetOf(request.raw.url!)
     const written = new WrittenReply(request, reply, options)
-    const body = isBodiless(request.headers) ? null : incomingBody(request.raw)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
     if (body !== null) reply.raw.once('close', () => body.dispose())
     const caller = callerOf(request, null, undefined)
     request.caller = caller

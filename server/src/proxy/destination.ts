@@ -55,7 +55,7 @@ function climbs(path: string): boolean {
 /** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */
 function encoded(text: string): string {
   return text.replaceAll(
-    /[^\u0000-\u007f]/g,
+    /[\u0080-\uffff]/g,
     (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   )
 }
