@@ -234,3 +234,6 @@ export const EGRESS_TICK_MS = 250
 
 /** What all expressions of one proxied body may write in its place. Ours: escapes make up to six of one. */
 export const RENDERED_BODY_BYTES_MAX = 32 * MiB
+
+/** Parts of a multipart body that is sent on and has expressions in it. Ours. */
+export const MULTIPART_PARTS_MAX = 1_000

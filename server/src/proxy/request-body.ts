@@ -42,7 +42,7 @@ export async function holdBody(
   if (coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque') {
     return passing(body.length, [], source, null)
   }
-  const watch = new ExpressionWatch()
+  const watch = new ExpressionWatch(contentType)
   const held: Uint8Array[] = []
   let bytes = 0
   let found = false
@@ -51,7 +51,7 @@ export async function holdBody(
     if (done === true) return { kind: 'whole', bytes: Buffer.concat(held, bytes), contentType }
     held.push(value)
     bytes += value.length
-    found = watch.see(value) || found
+    found = watch.see(value)
     if (bytes <= BODY_BYTES_MAX) continue
     if (found) throw new ServiceError('body_too_large')
     return passing(body.length, held, source, watch)
