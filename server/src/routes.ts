@@ -5,6 +5,7 @@ import * as access from './access/endpoints.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
+import * as proxies from './proxy/configured/endpoints.ts'
 import * as record from './record/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
@@ -38,6 +39,13 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     transaction.postTransaction,
     transaction.postCommit,
     transaction.postRollback,
+
+    proxies.postProxies,
+    proxies.getProxies,
+    proxies.getProxyById,
+    proxies.putProxyById,
+    proxies.patchProxyById,
+    proxies.deleteProxyById,
 
     access.postApplications,
     access.getApplications,
