@@ -9,7 +9,7 @@
 import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
-/** Reads a base. Throws `header_invalid`, which blames the header `BT-PROXY-URL`. */
+/** Reads a base. Throws `header_invalid`, as it comes in the header BT-PROXY-URL. */
 export function parseBase(text: string | undefined): URL {
   if (text === undefined || text === '') throw invalid('Send it, or BT-PROXY-KEY.')
   if (text.length > PROXY_URL_CHARS_MAX) {

@@ -25,7 +25,7 @@ export interface PassingBody {
 }
 
 /**
- * Returns what there is of `body`, all of it if it may hold expressions.
+ * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
  *
  * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
  * Throws `body_too_large` if one was, and what the body rejects with.
@@ -33,13 +33,15 @@ export interface PassingBody {
 export async function holdBody(
   body: IncomingBody | null,
   headers: readonly string[],
+  looked: boolean,
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'none' }
   const contentType = valueOf(headers, 'content-type')
   const source = body.chunks[Symbol.asyncIterator]()
   // What is compressed is not opened: a few bytes may hold more than there is room for.
   const coding = valueOf(headers, 'content-encoding') ?? 'identity'
-  if (coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque') {
+  const opaque = coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque'
+  if (opaque || !looked) {
     return passing(body.length, [], source, null)
   }
   const watch = new ExpressionWatch(contentType)

@@ -26,6 +26,6 @@ export function authorizeInvocation(
 }
 
 /** Whether it is anonymousOf() the proxy who calls. */
-function isAnonymous({ applicationId, keyId }: Caller, proxy: FoundProxy): boolean {
+export function isAnonymous({ applicationId, keyId }: Caller, proxy: FoundProxy): boolean {
   return !proxy.requireAuth && applicationId === proxy.id && keyId === proxy.id
 }
