@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import { describe, test, type TestContext } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
-import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import { EGRESS_CONNECTIONS_MAX, EGRESS_POOLS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import { egressContract } from '../../world/egress.contract.ts'
 import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import {
@@ -16,6 +17,23 @@ import { UndiciEgress } from './undici-egress.ts'
 
 const GET: OutboundRequest = { method: 'GET', headers: [], body: null, timeoutMs: 30_000 }
 const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
+
+describe('the contract', () => {
+  const ends: (() => Promise<void>)[] = []
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  egressContract('undici', async ({ status, chunks, cut }) => {
+    const length = chunks.join('').length + (cut ? 1 : 0)
+    const answer = onRequest((socket) => {
+      socket.write(`HTTP/1.1 ${status} Told\r\nContent-Length: ${length}\r\n\r\n`)
+      for (const it of chunks) socket.write(it)
+      if (cut) socket.end()
+    })
+    const { egress, url } = await stage({ after: (end) => ends.push(end) }, { answer })
+    return { egress, url }
+  })
+})
 
 describe('vet()', () => {
   test('asks no resolver about a destination that is not listed', async (t) => {
@@ -249,12 +267,11 @@ for (const carrier of ['undici', 'node'] as const) {
       await assert.rejects(last.done, { fault: 'aborted' })
       calls.push(send())
       let done = 0
-      const all = Promise.all(calls.map((it) => it.done.then(() => (done += 1))))
-      while (done < count) {
+      for (const it of calls) void it.done.then(() => (done += 1))
+      await until(() => {
         for (const it of waiting.splice(0)) it.write('HTTP/1.1 204 No Content\r\n\r\n')
-        await turns(1)
-      }
-      await all
+        return done === count
+      })
       assert.equal(destination.accepted(), EGRESS_CONNECTIONS_MAX)
     })
 
@@ -310,6 +327,29 @@ test('send() tries the addresses of a name in their order', async (t) => {
   })
   assert.equal((await sent(egress, url, GET)).status, 204)
   assert.equal(destination.accepted(), 1)
+})
+
+test('send() keeps the connections of so many destinations, and lets those go that were used longest ago', async (t) => {
+  const slow: Socket[] = []
+  const { egress, destination, url } = await stage(t, {
+    answer: onRequest((socket, head) => {
+      if (head.includes('/slow')) slow.push(socket)
+      else socket.write('HTTP/1.1 204 No Content\r\n\r\n')
+    }),
+  })
+  const first = new URL('/slow', url)
+  const receiver = collector()
+  const call = egress.send(await egress.vet('tenant-a', first, null), GET, receiver)
+  for (let it = 0; it < EGRESS_POOLS_MAX; it += 1) {
+    await sent(egress, new URL(url.href.replace('name', `name-${it}`)), GET)
+  }
+  assert.equal(destination.open(), EGRESS_POOLS_MAX + 1)
+  // What is under way is brought to its end, and only then let go.
+  slow[0]!.write('HTTP/1.1 204 No Content\r\n\r\n')
+  await call.done
+  await until(() => destination.open() === EGRESS_POOLS_MAX)
+  await sent(egress, new URL(url.href.replace('name', 'name-last')), GET)
+  await until(() => destination.open() === EGRESS_POOLS_MAX)
 })
 
 test('send() takes no route but its own', async (t) => {
@@ -394,7 +434,7 @@ interface Stage {
 }
 
 /** A destination on loopback, which answers 204 unless told otherwise, and a door that leads to it. */
-async function stage(t: TestContext, options: Stage = {}) {
+async function stage(t: { after: (end: () => Promise<void>) => unknown }, options: Stage = {}) {
   const { answer = noContent, certificate, resolve, allow = ['127.0.0.1/32'] } = options
   const destination = await testDestination(
     answer,
