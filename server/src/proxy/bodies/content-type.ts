@@ -1,4 +1,4 @@
-import { MIMEType } from 'node:util'
+import { MIMEType, type MIMEParams } from 'node:util'
 import { findCharset, type Charset } from './charset.ts'
 
 /** How a body is read: `unstated` is for one that comes without a type, `opaque` for what is not looked into. */
@@ -37,9 +37,13 @@ function parse(contentType: string): ContentType {
   const name = params.get('charset')
   const charset = name === null ? null : findCharset(name)
   if (name !== null && charset === null) return OPAQUE
-  // Of two boundaries one reader takes the first and another the last: then there is none.
-  const boundary = contentType.match(/boundary/gi)?.length === 1 ? params.get('boundary') : null
-  return { kind: kindOf(essence), charset, boundary: boundary ?? '' }
+  return { kind: kindOf(essence), charset, boundary: boundaryOf(contentType, params) }
+}
+
+/** Of two boundaries one reader takes the first and another the last: then there is none. */
+function boundaryOf(contentType: string, params: MIMEParams): string {
+  const several = contentType.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/;\s*boundary\s*=/gi)
+  return several?.length === 1 ? (params.get('boundary') ?? '') : ''
 }
 
 function parseMimeType(contentType: string): MIMEType | null {
