@@ -107,7 +107,7 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, sessions, tokens, answers, transactions, record } = store
+  const { tenants, applications, sessions, tokens, answers, transactions, proxies, record } = store
   return {
     tenants,
     applications,
@@ -115,6 +115,7 @@ function withCommit(store: Store, commit: Store['commit']): Store {
     tokens,
     answers,
     transactions,
+    proxies,
     record,
     commit,
     sweep: (now) => store.sweep(now),

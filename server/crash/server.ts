@@ -112,6 +112,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

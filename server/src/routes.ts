@@ -6,6 +6,7 @@ import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
 import type { PassageEndpoint } from './http/passage.ts'
+import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
 import * as record from './record/endpoints.ts'
@@ -54,6 +55,13 @@ export function routes({
     passing.putProxy,
     passing.patchProxy,
     passing.deleteProxy,
+
+    proxies.postProxies,
+    proxies.getProxies,
+    proxies.getProxyById,
+    proxies.putProxyById,
+    proxies.patchProxyById,
+    proxies.deleteProxyById,
 
     access.postApplications,
     access.getApplications,

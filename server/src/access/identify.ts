@@ -164,6 +164,7 @@ function forgetful(store: Store, forget: () => void): Store {
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),
@@ -204,4 +205,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-session': false,
   // A session without rights is never believed to be one.
   'authorize-session': false,
+  'insert-proxy': false,
+  'update-proxy': false,
+  'delete-proxy': false,
 }

@@ -123,6 +123,13 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'authorize-session':
       return part('session', 'authorize', change.id)
 
+    case 'insert-proxy':
+      return part('proxy', 'create', change.proxy.id)
+    case 'update-proxy':
+      return part('proxy', 'update', change.proxy.id)
+    case 'delete-proxy':
+      return part('proxy', 'delete', change.id)
+
     // Of no concern to the tenant, or the record itself.
     case 'clear-tenant':
     case 'enlist':

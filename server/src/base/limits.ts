@@ -86,6 +86,17 @@ export const RULES_MAX = 100
 export const DESTINATIONS_MAX = 100
 export const DESTINATION_CHARS_MAX = 300
 
+/** The destination of a proxy. Source: wire contract, pre-configured proxies. */
+export const DESTINATION_URL_CHARS_MAX = 400
+
+/** What a proxy is configured with; how long its members may be is ours. Source: as above. */
+export const CONFIGURATION_ENTRIES_MAX = 25
+export const CONFIGURATION_KEY_CHARS_MAX = 200
+export const CONFIGURATION_VALUE_CHARS_MAX = 10_000
+
+/** A key of a proxy that somebody sends. Ours; one of our own has 32. */
+export const PROXY_KEY_CHARS_MAX = 100
+
 /** Keys of one application at a time. Ours. */
 export const APPLICATION_KEYS_MAX = 10
 
@@ -234,3 +245,6 @@ export const EGRESS_TICK_MS = 250
 
 /** What all expressions of one proxied body may write in its place. Ours: escapes make up to six of one. */
 export const RENDERED_BODY_BYTES_MAX = 32 * MiB
+
+/** Parts of a multipart body that is sent on and has expressions in it. Ours. */
+export const MULTIPART_PARTS_MAX = 1_000

@@ -56,21 +56,20 @@ export function label(
 }
 
 /**
- * Looks at the headers, finds out who calls, and then asks `check`. `done` learns what was wrong, if
- * anything: at once when the key is remembered.
+ * Looks at the headers, finds out who calls by `identify`, where anybody asks, and then asks `check`. `done`
+ * learns what was wrong, if anything: at once when the key is remembered.
  */
 export function arrive(
   request: FastifyRequest,
-  permission: Operation['permission'],
-  doorkeeper: Doorkeeper,
+  identify: (() => Principal | Promise<Principal>) | null,
   check: () => void,
   done: (error?: Error) => void,
 ): void {
   let found: Principal | Promise<Principal> | null = null
   try {
     checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
-    if (permission !== 'public') {
-      found = doorkeeper.identify(request.headers['bt-api-key'] as string | undefined)
+    if (identify !== null) {
+      found = identify()
       if (!(found instanceof Promise)) enter(found)
     }
   } catch (error) {
@@ -84,6 +83,11 @@ export function arrive(
     request.principal = principal
     check()
   }
+}
+
+/** The key that a request was sent with. */
+export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
+  return headers['bt-api-key'] as string | undefined
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */

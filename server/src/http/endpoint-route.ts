@@ -2,12 +2,13 @@
  * The way of most operations: a body that is read whole, a verb, and an answer in JSON.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Caller, ReplayScope } from '../base/access.ts'
+import type { Caller, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
+  apiKeyOf,
   arrive,
   label,
   recordRefused,
@@ -36,7 +37,9 @@ export function addEndpoint(
     url: path,
     onRequest: (request, reply, done) => {
       label(request, reply, options)
-      arrive(request, permission, doorkeeper, () => checkBody(request), done)
+      const identify = (): Principal | Promise<Principal> => doorkeeper.identify(apiKeyOf(request))
+      const asked = permission === 'public' ? null : identify
+      arrive(request, asked, () => checkBody(request), done)
     },
     handler: async (request, reply) => {
       await together(world.clock)

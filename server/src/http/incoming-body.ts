@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -6,17 +6,18 @@ import { takeTime } from './framing.ts'
 import type { IncomingBody } from './passage.ts'
 
 /**
- * The body of a request, chunk by chunk: the client is read no faster than its chunks are asked for.
+ * The body of the request that `response` answers, chunk by chunk: the client is read no faster than its chunks are asked for.
  *
  * It may take longer than other requests, because it may be large and go to somebody slow; what it may not
  * is pause for REQUEST_TIMEOUT_MS while it is asked for more. What nobody asks for in the end is thrown
  * away, so that the next request on the connection can be read.
  */
-export function incomingBody(message: IncomingMessage): IncomingBody & { dispose(): void } {
+export function incomingBody(response: ServerResponse): IncomingBody & { dispose(): void } {
+  const message = response.req
   const length = message.headers['content-length']
   // What tests inject comes over none.
   const socket = message.socket instanceof Socket ? message.socket : null
-  const hurry = takeTime(message.socket)
+  const hurry = takeTime(response)
   const waiting: Uint8Array[] = []
   let wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
   let failure: Error | null = null

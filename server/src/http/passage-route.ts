@@ -4,9 +4,11 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
+import type { Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { callerOf } from './caller.ts'
 import {
+  apiKeyOf,
   arrive,
   label,
   recordRefused,
@@ -27,7 +29,7 @@ export function addPassage(
   endpoint: PassageEndpoint,
 ): void {
   const { world, doorkeeper } = options
-  const { method, path, permission } = endpoint
+  const { method, path, withoutKey } = endpoint
   for (const url of [path, `${path}/*`]) {
     server.route({
       method,
@@ -37,24 +39,39 @@ export function addPassage(
         label(request, reply, options)
         // Also of whoever leaves before the end, which the framework does not tell of.
         reply.raw.once('close', () => logRequest(world, request, reply))
-        arrive(request, permission, doorkeeper, noCheck, (error) => {
+        let keyless = false
+        const identify = (): Principal | Promise<Principal> => {
+          const apiKey = apiKeyOf(request)
+          keyless = apiKey === undefined && withoutKey !== undefined
+          return keyless ? callerWithoutKey(request) : doorkeeper.identify(apiKey)
+        }
+        arrive(request, identify, noCheck, (error) => {
           if (error !== undefined) return done(error)
-          pass(request, reply).catch(done)
+          pass(request, reply, keyless).catch(done)
         })
       },
       handler: () => assert.fail('The hook answers everything'),
     })
   }
 
-  async function pass(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function callerWithoutKey({ raw }: FastifyRequest): Promise<Principal> {
+    const asked = { target: targetOf(raw.url!), headers: raw.rawHeaders }
+    return (await withoutKey!(world, asked)) ?? (await doorkeeper.identify(undefined))
+  }
+
+  async function pass(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    keyless: boolean,
+  ): Promise<void> {
     const target = targetOf(request.raw.url!)
     const written = new WrittenReply(request, reply, options)
-    const body = isBodiless(request.headers) ? null : incomingBody(request.raw)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
     if (body !== null) reply.raw.once('close', () => body.dispose())
     const caller = callerOf(request, null, undefined)
     request.caller = caller
     try {
-      refuseOutright(endpoint, caller, doorkeeper)
+      if (!keyless) refuseOutright(endpoint, caller, doorkeeper)
       const answer = await endpoint.pass({
         world,
         caller,

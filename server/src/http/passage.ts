@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { Caller, Principal } from '../base/access.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
@@ -9,6 +9,14 @@ import type { Answer, Operation } from './endpoint.ts'
  * Idempotency keys mean nothing to it, and every error is rendered as the proxy's own.
  */
 export interface PassageEndpoint extends Operation {
+  /**
+   * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
+   * at the door: what it may is for `pass` to decide.
+   */
+  readonly withoutKey?: (
+    world: World,
+    asked: Pick<Passage, 'target' | 'headers'>,
+  ) => Promise<Principal | null>
   /**
    * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun
    * for an error; throwing after that breaks the connection.

@@ -9,7 +9,7 @@
 import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
-/** Reads a base. Throws `header_invalid`, which blames the header `BT-PROXY-URL`. */
+/** Reads a base. Throws `header_invalid`, as it comes in the header BT-PROXY-URL. */
 export function parseBase(text: string | undefined): URL {
   if (text === undefined || text === '') throw invalid('Send it, or BT-PROXY-KEY.')
   if (text.length > PROXY_URL_CHARS_MAX) {
@@ -55,7 +55,7 @@ function climbs(path: string): boolean {
 /** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */
 function encoded(text: string): string {
   return text.replaceAll(
-    /[^\u0000-\u007f]/g,
+    /[\u0080-\uffff]/g,
     (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   )
 }

@@ -8,6 +8,8 @@ import type { ReadBody } from './bodies/read-body.ts'
 export interface Rehearsed {
   readonly method: string
   readonly route: Route
+  /** Where it leads, as far as the caller may know. */
+  readonly url: string
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** Null for one that nobody looks into, and for none. */
@@ -24,8 +26,8 @@ export interface Rehearsed {
  * `permission_missing`.
  */
 export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
-  const { method, route, headers, body, tokens } = request
-  const { host, href } = route.url
+  const { method, route, url, headers, body, tokens } = request
+  const { host } = route.url
   const uses = tokens.map((it) => useOf(caller, it, host))
   const serials = new Map(tokens.map((it) => [it.id, it.serial]))
   const shown = body?.outline(({ id }) => `[token ${serials.get(id)!}]`).toString()
@@ -34,7 +36,7 @@ export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
     fields.push(shownField(headers[at]!, headers[at + 1]!))
   const { destinations } = caller
   return {
-    request: { method, url: href, headers: fields, ...(shown !== undefined && { body: shown }) },
+    request: { method, url, headers: fields, ...(shown !== undefined && { body: shown }) },
     tokens: uses,
     destination: {
       host,

@@ -28,10 +28,10 @@ const FAULTS: Readonly<Record<EgressFault, RefusalCode>> = {
   request: 'destination_reset',
 }
 
-/** Returns `error` as callers see it, if it is about a destination, or as it is. `member` is what named that. */
-export function refusalOfEgress(error: unknown, member: string): unknown {
+/** Returns `error` as callers see it, if it is about a destination, or as it is. */
+export function refusalOfEgress(error: unknown): unknown {
   if (error instanceof EgressRefusal) {
-    const errors = { [member]: [RULES[error.rule]], rule: [error.rule] }
+    const errors = { destination: [RULES[error.rule]], rule: [error.rule] }
     return new ServiceError('destination_refused', errors, { cause: error })
   }
   if (error instanceof EgressFailure) {

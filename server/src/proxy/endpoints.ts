@@ -3,6 +3,7 @@ import { passage, type PassageEndpoint } from '../http/passage.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { passOn } from './pass-on.ts'
 import type { ProxySettings } from './proxy-settings.ts'
+import { callerWithoutKey } from './whereto.ts'
 
 /** The HTTP surface of the proxy. */
 export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'privacyShown'>) {
@@ -21,6 +22,7 @@ export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'pr
       summary: `Pass a ${method} request on, with data in the place of tokens`,
       permission: 'proxy:invoke',
       answers: { 200: { description: 'Whatever the destination answers, with any status.' } },
+      withoutKey: callerWithoutKey,
       pass: (it) => passOn(it.world, it.caller, it, settings),
     })
   }

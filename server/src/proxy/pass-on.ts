@@ -1,13 +1,13 @@
-import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { Passage } from '../http/passage.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
-import { joinDestination, parseBase } from './destination.ts'
+import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
 import { detokenizeBody, findMentioned } from './detokenize-body.ts'
 import { rehearse } from './dry-run.ts'
 import { refusalOfEgress } from './egress-refusals.ts'
@@ -16,6 +16,7 @@ import type { ProxySettings } from './proxy-settings.ts'
 import { holdBody } from './request-body.ts'
 import { outboundHeaders } from './request-headers.ts'
 import { parseWishes } from './reserved-headers.ts'
+import { whereto } from './whereto.ts'
 
 export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
 
@@ -24,9 +25,10 @@ export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' |
  * the tokens, and writes back what the destination answers.
  *
  * Everything that can be refused is refused before anything is sent, and every decision is in the record
- * before that, with the destination. Throws what the nouns throw, `permission_missing`, and what
- * refusalOfEgress() returns. Asked for a dry run, it sends nothing and answers what it would have sent.
+ * before that, with the destination. For a caller without an API key expressions are text. Asked for a
+ * dry run, it sends nothing and answers what it would have sent.
  *
+ * Throws what the nouns throw, `permission_missing`, and what refusalOfEgress() returns.
  * Source: interface.md, Proxy.
  */
 export async function passOn(
@@ -37,17 +39,22 @@ export async function passOn(
 ): Promise<Answer | undefined> {
   const { method } = passage
   const wishes = parseWishes(passage.headers, caller.plan)
-  const url = joinDestination(parseBase(wishes.url), passage.target)
   const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
-  const route = await vet(world, caller, url)
-  const held = await holdBody(passage.body, passage.headers)
-
-  const now = world.clock.now()
+  const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
   const destination = url.host
+  const route = await vet(world, caller, url)
+  authorizeInvocation(caller, destination, proxy)
+  const anonymous = proxy !== null && isAnonymous(caller, proxy)
+  // What would be sent says where it goes, and that is for those who may know.
+  if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
+
+  const held = await holdBody(passage.body, passage.headers, !anonymous)
+  const now = world.clock.now()
   const read = held.kind === 'whole' ? readBody(held.bytes, held.contentType) : null
   const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
-  if (tokens.length === 0) authorize(caller, 'proxy:invoke', [], destination)
-  if (wishes.dryRun) return ok(rehearse(caller, { method, route, headers, body: read, tokens }))
+  if (wishes.dryRun) {
+    return ok(rehearse(caller, { method, route, url: shown, headers, body: read, tokens }))
+  }
 
   let body: OutboundRequest['body'] = held.kind === 'passing' ? held.stream : null
   if (held.kind === 'whole') body = held.bytes
@@ -61,12 +68,10 @@ export async function passOn(
     const request = { method, headers, body, timeoutMs }
     await exchange(world.egress, route, request, passage.reply, accepted)
   } catch (error) {
-    throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error, MEMBER)
+    throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error)
   }
   return undefined
 }
-
-const MEMBER = 'BT-PROXY-URL'
 
 /** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */
 async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<Route> {
@@ -78,6 +83,6 @@ async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<R
       const refused = { containers: [], allowed: false, by: [], destination: url.host } as const
       caller.decisions.push({ permission: 'proxy:invoke', ...refused })
     }
-    throw refusalOfEgress(error, MEMBER)
+    throw refusalOfEgress(error)
   }
 }

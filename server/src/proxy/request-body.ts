@@ -25,7 +25,7 @@ export interface PassingBody {
 }
 
 /**
- * Returns what there is of `body`, all of it if it may hold expressions.
+ * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
  *
  * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
  * Throws `body_too_large` if one was, and what the body rejects with.
@@ -33,16 +33,18 @@ export interface PassingBody {
 export async function holdBody(
   body: IncomingBody | null,
   headers: readonly string[],
+  looked: boolean,
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'none' }
   const contentType = valueOf(headers, 'content-type')
   const source = body.chunks[Symbol.asyncIterator]()
   // What is compressed is not opened: a few bytes may hold more than there is room for.
   const coding = valueOf(headers, 'content-encoding') ?? 'identity'
-  if (coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque') {
+  const opaque = coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque'
+  if (opaque || !looked) {
     return passing(body.length, [], source, null)
   }
-  const watch = new ExpressionWatch()
+  const watch = new ExpressionWatch(contentType)
   const held: Uint8Array[] = []
   let bytes = 0
   let found = false
@@ -51,7 +53,7 @@ export async function holdBody(
     if (done === true) return { kind: 'whole', bytes: Buffer.concat(held, bytes), contentType }
     held.push(value)
     bytes += value.length
-    found = watch.see(value) || found
+    found = watch.see(value)
     if (bytes <= BODY_BYTES_MAX) continue
     if (found) throw new ServiceError('body_too_large')
     return passing(body.length, held, source, watch)

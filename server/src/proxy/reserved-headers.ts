@@ -9,6 +9,8 @@ import { ServiceError } from '../base/service-error.ts'
 export interface Wishes {
   /** Not looked into yet. */
   readonly url: string | undefined
+  /** Of a configured proxy, if it is in a header. */
+  readonly key: string | undefined
   /** For the headers of the same names of the call to the destination. */
   readonly connection: 'close' | 'keep-alive' | undefined
   readonly keepAlive: string | undefined
@@ -29,6 +31,7 @@ export function parseWishes(headers: readonly string[], plan: Plan): Wishes {
   }
   return {
     url: sent.get('bt-proxy-url'),
+    key: sent.get('bt-proxy-key'),
     connection: connection === undefined ? undefined : parseConnection(connection),
     keepAlive: keepAlive === undefined ? undefined : parseKeepAlive(keepAlive),
     dryRun: parseDryRun(sent.get('bt-proxy-dry-run')),

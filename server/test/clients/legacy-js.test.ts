@@ -101,6 +101,76 @@ for (const [name, open] of [
       assert.deepEqual(await management.applications.retrieve(id), updated)
     })
 
+    test('applications.update() keeps destinations that the client knows nothing of', async () => {
+      const application = { type: 'private', permissions: ['token:use'] as const }
+      const reply = await fetch(`${vault.baseUrl}/applications`, {
+        method: 'POST',
+        headers: { 'bt-api-key': vault.managementKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...application, name: 'listed', destinations: ['a.example'] }),
+      })
+      const { id } = (await reply.json()) as { id: string }
+      const read = await management.applications.retrieve(id)
+      const renamed = await management.applications.update(id, { ...read, name: 'renamed' })
+      assert.deepEqual(renamed, {
+        ...read,
+        name: 'renamed',
+        modifiedBy: renamed.modifiedBy,
+        modifiedAt: renamed.modifiedAt,
+      })
+      const own = { name: 'its own', permissions: ['token:use' as const] }
+      const updated = (await management.applications.update(id, own)) as { destinations?: string[] }
+      assert.deepEqual(updated.destinations, ['a.example'])
+    })
+
+    test('proxies.create(), retrieve(), list(), update(), patch() and delete() work', async () => {
+      const { id: applicationId } = await management.applications.create({
+        name: 'of a proxy',
+        type: 'private',
+        permissions: ['token:use'],
+      })
+      const request = {
+        name: 'Payments',
+        destinationUrl: 'https://api.example.com/v1',
+        application: { id: applicationId },
+        configuration: METADATA,
+        requireAuth: false,
+      }
+      const made = await management.proxies.create(request)
+      const { id, key, tenantId, createdBy, createdAt, ...rest } = made
+      for (const it of [id, tenantId, createdBy]) assert.ok(isUuid(it!))
+      assert.match(key, /^[0-9a-f]{32}$/)
+      assert.match(createdAt!, /\+00:00$/)
+      const { application: _, ...shown } = request
+      assert.deepEqual(rest, {
+        ...shown,
+        applicationId,
+        requestTransform: null,
+        responseTransform: null,
+      })
+      assert.deepEqual(await management.proxies.retrieve(id), made)
+      const { data } = await management.proxies.list({ name: 'pay', id: [id], page: 1, size: 5 })
+      assert.deepEqual(data, [made])
+
+      const updated = await management.proxies.update(id, { ...request, name: 'Renamed' })
+      const { modifiedBy, modifiedAt } = updated
+      assert.deepEqual(updated, { ...made, name: 'Renamed', modifiedBy, modifiedAt })
+      const patch = { configuration: { camelCase: null, other: 'c' }, requireAuth: true }
+      await management.proxies.patch(id, patch)
+      const patched = await management.proxies.retrieve(id)
+      const { snake_case } = METADATA
+      assert.deepEqual(patched.configuration, { snake_case, other: 'c' })
+      assert.deepEqual([patched.requireAuth, patched.name], [true, 'Renamed'])
+
+      const code = 'module.exports = async (req) => req.args'
+      const body = await refused(
+        management.proxies.update(id, { ...request, responseTransform: { code } }),
+        400,
+      )
+      assert.deepEqual(Object.keys(body['errors'] as JsonObject), ['responseTransform'])
+      await management.proxies.delete(id)
+      await refused(management.proxies.retrieve(id), 404)
+    })
+
     test('logs.list() shows what happened, page after page', async () => {
       const made = await masked.tokens.create({ type: 'token', data: 'for the record' })
       await revealing.tokens.retrieve(made.id)

@@ -83,6 +83,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

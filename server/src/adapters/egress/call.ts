@@ -64,7 +64,7 @@ export abstract class Call implements OutboundCall, Timed {
   /** Ends the call with `error`, and the connection with it. */
   fail(error: unknown): void {
     if (this.#settle()) {
-      this.#reject(failureOf(error))
+      this.#reject(failureOf(error, this.#inBody))
       this.drop()
     }
   }
@@ -99,7 +99,7 @@ export abstract class Call implements OutboundCall, Timed {
   }
 
   protected onError(error: unknown): void {
-    if (this.#settle()) this.#reject(failureOf(error))
+    if (this.#settle()) this.#reject(failureOf(error, this.#inBody))
   }
 
   /** Goes on reading after a pause. */

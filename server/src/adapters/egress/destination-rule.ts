@@ -1,6 +1,6 @@
 import { coversAddress, coversHost, type Destination } from '../../base/destination.ts'
 import { inBlock, parseIpAddress, type IpAddress } from '../../base/ip-address.ts'
-import { EgressRefusal, type Route } from '../../world/egress.ts'
+import { EgressRefusal, type EgressRule, type Route } from '../../world/egress.ts'
 import { innerAddress, specialPurpose } from './address-rule.ts'
 import type { Place } from './place.ts'
 
@@ -61,9 +61,7 @@ export class DestinationRule {
     let needed: Destination | null = null
     for (const address of addresses) {
       const entry = this.#entryNeeded(place, address)
-      if (entry === undefined) {
-        throw new EgressRefusal(place.secure || entry === null ? 'address' : 'scheme')
-      }
+      if (typeof entry === 'string') throw new EgressRefusal(entry)
       needed ??= entry
     }
     return needed === null ? { name: 'public' } : { name: 'allowed', entry: needed.text }
@@ -72,16 +70,16 @@ export class DestinationRule {
   /** Whether this one address may be dialled: judge(), once more, where the socket is made. */
   permits(place: Place, address: string): boolean {
     const known = knownAddress(address)
-    return known !== null && this.#entryNeeded(place, known) !== undefined
+    return known !== null && typeof this.#entryNeeded(place, known) !== 'string'
   }
 
-  /** Null when none is needed, undefined when one is and there is none. */
-  #entryNeeded(place: Place, { ip, text, special }: KnownAddress): Destination | null | undefined {
+  /** Null when none is needed, and the rule that refuses when one is and there is none. */
+  #entryNeeded(place: Place, { ip, text, special }: KnownAddress): Destination | null | EgressRule {
     if (this.#ownPorts.has(place.port) && this.#isOurs(text, ip)) {
-      return this.#entryFor(place, ip, (it) => it.port !== null) ?? undefined
+      return this.#entryFor(place, ip, (it) => it.port !== null) ?? 'address'
     }
     if (special === null && place.secure && place.literal === null) return null
-    return this.#entryFor(place, ip) ?? undefined
+    return this.#entryFor(place, ip) ?? (special === null ? 'scheme' : 'address')
   }
 
   #entryFor(

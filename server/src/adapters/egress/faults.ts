@@ -1,20 +1,22 @@
 import { EgressFailure, type EgressFault } from '../../world/egress.ts'
 
 /**
- * What an error of a connection means to whoever sent the request. What is no error of a connection is returned
- * as it is: it is ours.
+ * What an error of a connection means to whoever sent the request; `inBody` says whether a head was told. What is no
+ * error of a connection is returned as it is: it is ours.
  */
-export function failureOf(error: unknown): unknown {
+export function failureOf(error: unknown, inBody: boolean): unknown {
   if (error instanceof EgressFailure || !(error instanceof Error)) return error
-  const code = 'code' in error ? String(error.code) : ''
-  const fault = faultOf(code, error.message)
+  const fault = faultOf(error, 'code' in error ? String(error.code) : '', inBody)
   return fault === null ? error : new EgressFailure(fault, { cause: error })
 }
 
-function faultOf(code: string, message: string): EgressFault | null {
+function faultOf({ name, message }: Error, code: string, inBody: boolean): EgressFault | null {
   const known = FAULTS[code]
   if (known !== undefined) return known
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'answer-invalid' : 'reset'
+  // Undici says so of any head with a length in it that it cannot read, and of a body that was cut off.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return inBody ? 'reset' : 'answer-invalid'
+  if (name === 'HTTPParserError') return CUT_OFF.test(message) ? 'reset' : 'answer-invalid'
   if (code.startsWith('HPE_')) return 'answer-invalid'
   // An alert that comes after the handshake, since the other side wanted a certificate of ours.
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls'
@@ -22,11 +24,11 @@ function faultOf(code: string, message: string): EgressFault | null {
   return null
 }
 
+const CUT_OFF = /Invalid EOF state/
+
 const FAULTS: Readonly<Record<string, EgressFault>> = {
-  // The connection ended inside the body, and that in the form a parser has for it.
+  // The connection ended inside an answer.
   HPE_INVALID_EOF_STATE: 'reset',
-  HPE_CLOSED_CONNECTION: 'answer-invalid',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'reset',
   UND_ERR_HEADERS_OVERFLOW: 'answer-invalid',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'request',
   UND_ERR_INVALID_ARG: 'request',

@@ -7,6 +7,7 @@ import {
 } from '../../base/limits.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 import { ContinueFilter } from './continue-filter.ts'
+import { authorityOf } from './place.ts'
 
 /**
  * One connection to a destination, or the making of it, and one request at a time on it.
@@ -63,7 +64,6 @@ export class Lane {
   }
 }
 
-function originOf({ place: { secure, host, literal, port } }: Target): string {
-  const written = literal?.version === 6 ? `[${host}]` : host
-  return `${secure ? 'https' : 'http'}://${written}:${port}`
+function originOf({ place }: Target): string {
+  return `${place.secure ? 'https' : 'http'}://${authorityOf(place)}`
 }

@@ -29,6 +29,12 @@ export function placeOf(url: URL): Place {
   return { secure, host, literal, port }
 }
 
+/** Host and port as they stand in a URL: the port only if it is not the scheme's own. */
+export function authorityOf({ secure, host, literal, port }: Place): string {
+  const written = literal?.version === 6 ? `[${host}]` : host
+  return port === (secure ? 443 : 80) ? written : `${written}:${port}`
+}
+
 /** Whether `place` is among these; what cannot be read among them stands for nothing. */
 export function isListed({ host, port }: Place, listed: readonly string[]): boolean {
   return listed.some((it) => {

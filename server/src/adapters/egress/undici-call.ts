@@ -12,6 +12,8 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
   readonly #path: string
   #lane: Lane | null = null
   #controller: Dispatcher.DispatchController | null = null
+  /** Bytes of the body that are still to come, as far as its head says. */
+  #left = Infinity
 
   constructor(
     pool: Pool,
@@ -26,7 +28,8 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     pool.admit(this)
   }
 
-  board(lane: Lane): void {
+  board(): void {
+    const lane = this.#pool.takeLane()
     this.#lane = lane
     const { method, headers, body } = this.request
     lane.dispatch(
@@ -52,11 +55,16 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     reason = '',
   ): void {
     if (status < 200) return
-    this.onHead(status, asSent(reason), (controller.rawHeaders as Buffer[]).map(latin1))
+    const headers = (controller.rawHeaders as Buffer[]).map(latin1)
+    this.#left = lengthOf(headers)
+    this.onHead(status, asSent(reason), headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.onData(chunk)) controller.pause()
+    this.#left -= chunk.byteLength
+    // At the last byte there is nothing to pause for; and paused there, undici would take the end of a connection
+    // that the destination does not keep for the loss of the rest.
+    if (!this.onData(chunk) && this.#left > 0) controller.pause()
   }
 
   onResponseEnd(): void {
@@ -95,6 +103,16 @@ function headersOf(
 ): readonly string[] | string[] {
   if (body === null || body instanceof Uint8Array || body.length === null) return headers
   return [...headers, 'content-length', String(body.length)]
+}
+
+/** What the head says of the body's length; the parser has seen to it that it says so once, in digits. */
+function lengthOf(headers: readonly string[]): number {
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!
+    if (name.length === 14 && name.toLowerCase() === 'content-length')
+      return Number(headers[at + 1])
+  }
+  return Infinity
 }
 
 function latin1(bytes: Buffer): string {

@@ -13,12 +13,14 @@ import {
 } from '../../world/egress.ts'
 import { DestinationRule, knownAddress } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
+import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type Resolve } from './names.ts'
 import { isListed, placeOf } from './place.ts'
 import { Pool } from './pool.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
 import { UndiciCall } from './undici-call.ts'
+import { wayOf } from './way-of.ts'
 
 export interface EgressSettings {
   /** Exempt from the ban on what is not public. */
@@ -73,7 +75,8 @@ export class UndiciEgress implements Egress {
     const { url } = route
     const path = url.pathname + url.search
     const pool = this.#poolFor(route.way)
-    const call = new UndiciCall(pool, path, request, receiver, this.#timekeeper)
+    const Carrier = wayOf(request.headers) === 'undici' ? UndiciCall : NodeCall
+    const call = new Carrier(pool, path, request, receiver, this.#timekeeper)
     if (this.#closed) call.fail(new EgressFailure('aborted'))
     return call
   }

@@ -108,6 +108,24 @@ export function packChange(
       packer.step(STATEMENT.deleteApplicationKey, [tenantId, change.applicationId, change.id])
       return
 
+    case 'insert-proxy': {
+      const { proxy: it } = change
+      const made = [it.createdBy, it.createdAt, it.modifiedBy, it.modifiedAt, it.revision]
+      packer.step(STATEMENT.insertProxy, [tenantId, it.id, it.name, it.hash, it.terms, ...made])
+      return
+    }
+
+    case 'update-proxy': {
+      const { id, name, terms, modifiedBy, modifiedAt, revision } = change.proxy
+      const values = [tenantId, id, name, terms, modifiedBy, modifiedAt, revision]
+      packer.step(STATEMENT.updateProxy, values)
+      return
+    }
+
+    case 'delete-proxy':
+      packer.step(STATEMENT.deleteProxy, [tenantId, change.id])
+      return
+
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer
       const madeAt = expiresAt - IDEMPOTENCY_LIFETIME_MS
@@ -310,7 +328,10 @@ export function conflictOf(
     case STATEMENT.deleteTenant:
     case STATEMENT.insertSession:
     case STATEMENT.authorizeSession:
+    case STATEMENT.deleteProxy:
       return { kind: 'absent' }
+    case STATEMENT.updateProxy:
+      return { kind: 'proxy-changed' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:
     case STATEMENT.pendUpdate:

@@ -1,4 +1,4 @@
-import { MIMEType } from 'node:util'
+import { MIMEType, type MIMEParams } from 'node:util'
 import { findCharset, type Charset } from './charset.ts'
 
 /** How a body is read: `unstated` is for one that comes without a type, `opaque` for what is not looked into. */
@@ -9,7 +9,7 @@ export interface ContentType {
   readonly kind: BodyKind
   /** Null when it does not say. */
   readonly charset: Charset | null
-  /** What is between the parts of a multipart body. */
+  /** What is between the parts of a multipart body; empty when it is not said for certain. */
   readonly boundary: string
 }
 
@@ -20,17 +20,31 @@ export function bodyKindOf(contentType: string | undefined): BodyKind {
 
 /** What is no content type, or says what we cannot read, is opaque. */
 export function parseContentType(contentType: string | undefined): ContentType {
-  if (contentType === undefined) return { kind: 'unstated', charset: null, boundary: '' }
+  if (contentType === undefined) return UNSTATED
+  return contentType === 'application/json' ? JSON_TYPE : parse(contentType)
+}
+
+const UNSTATED: ContentType = { kind: 'unstated', charset: null, boundary: '' }
+const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
+
+/** What nearly everybody says, word for word. */
+const JSON_TYPE: ContentType = { kind: 'json', charset: null, boundary: '' }
+
+function parse(contentType: string): ContentType {
   const type = parseMimeType(contentType)
   if (type === null) return OPAQUE
   const { essence, params } = type
   const name = params.get('charset')
   const charset = name === null ? null : findCharset(name)
   if (name !== null && charset === null) return OPAQUE
-  return { kind: kindOf(essence), charset, boundary: params.get('boundary') ?? '' }
+  return { kind: kindOf(essence), charset, boundary: boundaryOf(contentType, params) }
 }
 
-const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
+/** Of two boundaries one reader takes the first and another the last: then there is none. */
+function boundaryOf(contentType: string, params: MIMEParams): string {
+  const several = contentType.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/;\s*boundary\s*=/gi)
+  return several?.length === 1 ? (params.get('boundary') ?? '') : ''
+}
 
 function parseMimeType(contentType: string): MIMEType | null {
   try {

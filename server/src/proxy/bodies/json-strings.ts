@@ -18,28 +18,32 @@ export type Trail = readonly number[]
  * are JSON. With `several`, one value after the other, as lines of JSON are.
  */
 export function visitStrings(bytes: Buffer, several: boolean, visit: StringVisitor): boolean {
-  const open: number[] = []
+  /** The brackets that are open. */
+  const open = new Uint8Array(bytes.length)
+  let depth = 0
   /** To the level that can still be told in an error. */
   const trail: number[] = several ? [~0] : []
   const roots = trail.length
+  /** The innermost bracket; 0 outside of all. */
+  let inside = 0
   let state = VALUE
   let at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 
   for (;;) {
-    at = afterSpace(bytes, at)
-    if (at === bytes.length) return state === DONE && open.length === 0
+    if (bytes[at]! <= 0x20) at = afterSpace(bytes, at)
+    if (at === bytes.length) return state === DONE && depth === 0
     const byte = bytes[at]!
     if (state === DONE) {
-      if (open.length === 0) {
+      if (inside === 0) {
         if (!several) return false
         trail[0]!--
         state = VALUE
       } else if (byte === COMMA) {
-        state = open.at(-1) === OBJECT ? NAME : VALUE
-        if (state === VALUE && open.length <= TRAIL_MAX) trail[roots + open.length - 1]!--
+        state = inside === OBJECT ? NAME : VALUE
+        if (state === VALUE && depth <= TRAIL_MAX) trail[roots + depth - 1]!--
         at++
-      } else if (byte === open.at(-1)! + CLOSING) {
-        open.pop()
+      } else if (byte === inside + CLOSING) {
+        inside = --depth === 0 ? 0 : open[depth - 1]!
         at++
       } else return false
     } else if (state === NAME || state === FIRST_NAME) {
@@ -47,7 +51,7 @@ export function visitStrings(bytes: Buffer, several: boolean, visit: StringVisit
         const end = endOfString(bytes, at)
         const colon = end < 0 ? -1 : afterSpace(bytes, end)
         if (colon < 0 || bytes[colon] !== COLON) return false
-        if (open.length <= TRAIL_MAX) trail[roots + open.length - 1] = at
+        if (depth <= TRAIL_MAX) trail[roots + depth - 1] = at
         at = colon + 1
         state = VALUE
       } else if (byte === OBJECT + CLOSING && state === FIRST_NAME) {
@@ -56,12 +60,13 @@ export function visitStrings(bytes: Buffer, several: boolean, visit: StringVisit
     } else if (byte === QUOTE) {
       const end = endOfString(bytes, at)
       if (end < 0) return false
-      visit(at, end, () => trail.slice(0, roots + open.length))
+      visit(at, end, () => trail.slice(0, roots + depth))
       at = end
       state = DONE
     } else if (byte === OBJECT || byte === ARRAY) {
-      open.push(byte)
-      if (open.length <= TRAIL_MAX) trail[roots + open.length - 1] = ~0
+      open[depth++] = byte
+      inside = byte
+      if (depth <= TRAIL_MAX) trail[roots + depth - 1] = ~0
       at++
       state = byte === OBJECT ? FIRST_NAME : FIRST_VALUE
     } else if (byte === ARRAY + CLOSING && state === FIRST_VALUE) {
@@ -124,8 +129,9 @@ function isHex(byte: number | undefined): boolean {
 
 /** Returns what follows the number, `true`, `false` or `null` at `from`; -1 when it is none. */
 function endOfWord(bytes: Buffer, from: number): number {
+  if (bytes[from]! <= ZERO + 9) return endOfNumber(bytes, from)
   const word = WORDS.get(bytes[from]!)
-  if (word === undefined) return endOfNumber(bytes, from)
+  if (word === undefined) return -1
   const end = from + word.length
   return bytes.compare(word, 0, word.length, from, Math.min(end, bytes.length)) === 0 ? end : -1
 }

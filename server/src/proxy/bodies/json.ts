@@ -13,6 +13,7 @@ import type { Place } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
 import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
 import { stepsOf, visitStrings } from './json-strings.ts'
+import { openingsOf } from './openings.ts'
 
 /**
  * Returns null when the bytes are not JSON; with `several`, one JSON value after the other.
@@ -26,11 +27,10 @@ export function findInJson(
 ): Hole[] | null {
   const { charset, reader, steps } = surroundings
   const suspects: { from: number; to: number; path: Place['path'] }[] = []
-  const braces = new Ahead(bytes, '{{')
-  const escapes = new Ahead(bytes, String.raw`\u007`)
+  const nextOpening = openingsOf(bytes, 'json')
   const valid = visitStrings(bytes, several, (from, to, trail) => {
-    if (braces.from(from) >= to && escapes.from(from) >= to) return
-    // Braces and escapes are ASCII, whatever the other bytes are.
+    if (nextOpening(from) >= to) return
+    // Braces and escapes are ASCII, whatever the other bytes are. A backslash may be escaped itself.
     if (!unquote(bytes.toString('latin1', from, to)).includes('{{')) return
     if (suspects.length === DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
     const way = trail()
@@ -43,27 +43,6 @@ export function findInJson(
     const parts = reader.read(unquote(text), path)
     return { from, to, path, parts, write: (value) => renderJson(value, parts, charset) }
   })
-}
-
-/** Looks for the next of what is rare, once for all who ask on the way. */
-class Ahead {
-  readonly #bytes: Buffer
-  readonly #wanted: string
-  #next = -1
-
-  constructor(bytes: Buffer, wanted: string) {
-    this.#bytes = bytes
-    this.#wanted = wanted
-  }
-
-  /** Returns where the next one is, never before `from`, which must not go back. */
-  from(from: number): number {
-    if (this.#next < from) {
-      const next = this.#bytes.indexOf(this.#wanted, from)
-      this.#next = next < 0 ? Infinity : next
-    }
-    return this.#next
-  }
 }
 
 function unquote(literal: string): string {

@@ -5,7 +5,6 @@
  * leave, and every other byte arrives as it came. What is written is never looked at again. How the value is
  * written depends on what the body says it is. Decision 0024.
  */
-import { isUtf8 } from 'node:buffer'
 import type { Json } from '../../base/json.ts'
 import { RENDERED_BODY_BYTES_MAX } from '../../base/limits.ts'
 import { FilterError } from '../../expressions/expression-error.ts'
@@ -17,12 +16,10 @@ import {
   type Mention,
   type Place,
 } from '../../tokens/mentions.ts'
-import { UTF8 } from './charset.ts'
-import { parseContentType, type BodyKind, type ContentType } from './content-type.ts'
-import { findInForm } from './form.ts'
-import { refusal, type Hole, type Surroundings } from './hole.ts'
-import { findInJson } from './json.ts'
-import { findInBrokenJson, findInText } from './text.ts'
+import { parseContentType } from './content-type.ts'
+import { findHoles } from './find-holes.ts'
+import { refusal, type Hole } from './hole.ts'
+import { delimiterOf } from './multipart.ts'
 
 export interface ReadBody {
   /** Where expressions stand, in order of appearance. */
@@ -47,66 +44,26 @@ export interface ReadBody {
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
-  const spellings = SPELLINGS[type.kind]
-  if (!spellings.some((it) => bytes.includes(it))) return bodyOf(bytes, [])
-  const { charset } = type
-  return bodyOf(
-    bytes,
-    holesOf(bytes, type, { charset: charset ?? UTF8, reader: new MentionReader(), steps: [] }),
-  )
-}
-
-/** What is in a body of each kind if there is an expression in it, however its braces are written. */
-const SPELLINGS: Readonly<Record<BodyKind, readonly string[]>> = {
-  json: ['{{', String.raw`\u007`],
-  'json-lines': ['{{', String.raw`\u007`],
-  form: ['{{', '%7'],
-  xml: ['{{'],
-  text: ['{{'],
-  multipart: ['{{', String.raw`\u007`],
-  unstated: ['{{', String.raw`\u007`],
-  opaque: [],
-}
-
-function holesOf(bytes: Buffer, type: ContentType, surroundings: Surroundings): Hole[] {
-  switch (type.kind) {
-    case 'json':
-    case 'json-lines': {
-      const several = type.kind === 'json-lines'
-      return findInJson(bytes, surroundings, { several }) ?? findInBrokenJson(bytes, surroundings)
-    }
-    case 'form':
-      return findInForm(bytes, surroundings)
-    case 'text':
-      return findInText(bytes, surroundings)
-    case 'unstated':
-      return (
-        findInJson(bytes, surroundings, { several: false }) ??
-        (looksLikeText(bytes) ? findInText(bytes, surroundings) : [])
-      )
-    default:
-      return []
-  }
-}
-
-function looksLikeText(bytes: Buffer): boolean {
-  return isUtf8(bytes) && !bytes.includes(0)
-}
-
-function bodyOf(bytes: Buffer, holes: readonly Hole[]): ReadBody {
+  const holes = findHoles(bytes, type, { reader: new MentionReader(), steps: [] })
+  const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
     places: holes,
     mentions: holes.flatMap(mentionsOf),
     render: (means, valueOf) =>
-      render(bytes, holes, (place) => evaluatePlace(place, means, valueOf)),
+      render(bytes, holes, delimiter, (place) => evaluatePlace(place, means, valueOf)),
     outline: (textOf) =>
-      render(bytes, holes, ({ parts }) =>
+      render(bytes, holes, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
       ),
   }
 }
 
-function render(bytes: Buffer, holes: readonly Hole[], evaluate: (place: Place) => Json): Buffer {
+function render(
+  bytes: Buffer,
+  holes: readonly Hole[],
+  delimiter: string | null,
+  evaluate: (place: Place) => Json,
+): Buffer {
   if (holes.length === 0) return bytes
   const pieces: Buffer[] = []
   let at = 0
@@ -122,5 +79,27 @@ function render(bytes: Buffer, holes: readonly Hole[], evaluate: (place: Place) 
     at = hole.to
   }
   pieces.push(bytes.subarray(at))
-  return Buffer.concat(pieces)
+  const rendered = Buffer.concat(pieces)
+  if (delimiter !== null) refuseDelimiter(rendered, pieces, holes, delimiter)
+  return rendered
+}
+
+/** What was written may not end a part, not even together with what stands beside it. */
+function refuseDelimiter(
+  rendered: Buffer,
+  pieces: readonly Buffer[],
+  holes: readonly Hole[],
+  delimiter: string,
+): void {
+  let at = 0
+  for (const [index, hole] of holes.entries()) {
+    const from = at + pieces[index * 2]!.length
+    at = from + pieces[index * 2 + 1]!.length
+    const around = rendered.subarray(
+      Math.max(0, from - delimiter.length + 1),
+      at + delimiter.length - 1,
+    )
+    if (around.includes(delimiter))
+      throw refusal(hole.path, 'The value would end its part of the body')
+  }
 }
