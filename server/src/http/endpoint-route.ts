@@ -20,6 +20,7 @@ import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
+import { wholeBody } from './whole-body.ts'
 
 /** `inFlight` holds the idempotency keys that are being worked on. */
 export function addEndpoint(
@@ -43,7 +44,8 @@ export function addEndpoint(
     },
     handler: async (request, reply) => {
       await together(world.clock)
-      const body = readBody(request, endpoint)
+      const bytes = bodySpec === undefined ? NO_BODY : wholeBody(request.raw)
+      const body = readBody(bytes instanceof Promise ? await bytes : bytes, endpoint)
       const query = queryOf(request.url)
       const params = request.params as Record<string, string>
       if (permission === 'public') {
@@ -120,13 +122,13 @@ function together(clock: World['clock']): Promise<void> {
   return turn
 }
 
-function readBody(request: FastifyRequest, { body: spec }: Endpoint): Json | undefined {
-  if (spec === undefined) return undefined
-  const bytes = request.body as Buffer | undefined
-  if (bytes !== undefined && bytes.length > 0) return parseStrictJson(bytes)
-  if (spec.optional === true) return undefined
+function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
+  if (bytes.length > 0) return parseStrictJson(bytes)
+  if (spec === undefined || spec.optional === true) return undefined
   throw new ServiceError('body_missing')
 }
+
+const NO_BODY = Buffer.alloc(0)
 
 const NO_QUERY: QueryParameters = new Map()
 
