@@ -52,7 +52,12 @@ export async function commit(
     all.push({ kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) })
   }
   if (all.length === 0) return null
-  const conflict = await world.store.commit(tenantId, all).catch(refuseUnknown)
+  let conflict: Conflict | null
+  try {
+    conflict = await world.store.commit(tenantId, all)
+  } catch (cause) {
+    throw new ServiceError('store_unavailable', undefined, { cause })
+  }
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
   if (conflict?.kind === 'token-locked') throw new ServiceError('token_locked')
   if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
@@ -118,8 +123,4 @@ async function seal(
 
 function placeOf(scope: ReplayScope): Place {
   return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
-}
-
-function refuseUnknown(cause: unknown): never {
-  throw new ServiceError('store_unavailable', undefined, { cause })
 }

@@ -4,20 +4,22 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Makes the request part of the transaction that its header names: from now on the caller's changes wait.
+ * Does `work` as part of the transaction that the request's header names: the caller's changes wait for its
+ * commit. Without a header nothing waits.
  *
- * Without a header nothing changes. Throws `header_invalid` for what is no uuid, and what
- * transactionRefusal() returns. Source: wire contract, transactions.
+ * Rejects with `header_invalid` for what is no uuid, and what transactionRefusal() returns. Source: wire
+ * contract, transactions.
  */
-export function enlist(
+export function enlisted<Result>(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   header: string | undefined,
-): Promise<void> | undefined {
-  return header === undefined ? undefined : enlistIn(world, caller, header)
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return header === undefined ? work() : enlist(world, caller, header).then(work)
 }
 
-async function enlistIn(
+async function enlist(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   header: string,

@@ -109,9 +109,12 @@ export function refuseOutright(
   }
 }
 
-/** Nothing leaves before every decision on the way to it is in the record. Decision 0020. */
-export async function recordRest(caller: Caller, doorkeeper: Doorkeeper): Promise<void> {
-  if (caller.recorded < caller.decisions.length) await doorkeeper.record(caller)
+/**
+ * Nothing leaves before every decision on the way to it is in the record. Decision 0020. Returns undefined when
+ * all are there.
+ */
+export function recordRest(caller: Caller, doorkeeper: Doorkeeper): Promise<void> | undefined {
+  return caller.recorded < caller.decisions.length ? doorkeeper.record(caller) : undefined
 }
 
 /** As recordRest(), when `error` is about to be answered. */

@@ -63,7 +63,8 @@ export function addEndpoint(
           caller.replay === null
             ? await endpoint.handle(asked)
             : await once(caller, caller.replay, () => endpoint.handle(asked))
-        await recordRest(caller, doorkeeper)
+        const recording = recordRest(caller, doorkeeper)
+        if (recording !== undefined) await recording
         return sendAnswer(reply, answer)
       } catch (error) {
         await recordRefused(error, caller, doorkeeper)
