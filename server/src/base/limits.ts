@@ -248,3 +248,9 @@ export const RENDERED_BODY_BYTES_MAX = 32 * MiB
 
 /** Parts of a multipart body that is sent on and has expressions in it. Ours. */
 export const MULTIPART_PARTS_MAX = 1_000
+
+/** All headers of one part of a multipart body; with more it is not well-formed. Ours. */
+export const PART_HEAD_BYTES_MAX = 4 * KiB
+
+/** A content type of a body that is sent on; a longer one is not understood. Ours. */
+export const CONTENT_TYPE_CHARS_MAX = 1_000
