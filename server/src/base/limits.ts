@@ -12,7 +12,7 @@ export const BODY_BYTES_MAX = 5 * MiB
 export const JSON_DEPTH_MAX = 512
 
 /** The path of a member in an error; what is longer is cut. Ours. */
-export const ERROR_PATH_CHARS_MAX = 200
+export const ERROR_PATH_CHARS_MAX = 500
 
 /** Header fields of one request; more is 431. Ours. */
 export const HEADERS_MAX = 100
