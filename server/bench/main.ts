@@ -1,13 +1,14 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|memory`, `--tokens N` in the vault
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|memory`, `--tokens N` in the vault
  * for search and memory (1,000,000 by default). Exits with 1 when a gate is
  * missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
 import { measureFairness } from './fairness.ts'
 import { measureMemory } from './memory.ts'
+import { measureProxying } from './proxying.ts'
 import {
   ARRAY_OF_100,
   CARD,
@@ -38,6 +39,7 @@ if (wanted('sync')) await sync()
 if (wanted('fairness')) await fairness()
 if (wanted('search')) await search()
 if (wanted('transactions')) await transactions()
+if (wanted('proxy')) await proxy()
 if (wanted('memory')) await memory()
 print(renderGoals(goals))
 if (!goals.every(holds)) process.exitCode = 1
@@ -170,6 +172,22 @@ async function transactions(): Promise<void> {
   goals.push(
     atMost('commit p99 of 100000 tokens over empty', largeP99Us / emptyP99Us, 'x', 20, null),
     atMost('card p99 beside commits over alone', besideP99Us / quietP99Us, 'x', 2, null),
+  )
+}
+
+async function proxy(): Promise<void> {
+  const { direct, bare, vault, growth } = await measureProxying(rounds)
+  const cells = [direct, bare, vault].map((it) => [
+    it.name,
+    it.p50Us.toFixed(0),
+    it.cpuUs.toFixed(1),
+    it.largeMs.toFixed(0),
+  ])
+  print(`\n${renderTable(['median', 'p50 us', 'CPU us', '10 MiB, ms'], cells)}\n`)
+  goals.push(
+    atMost('proxied, added p50', (vault.p50Us - direct.p50Us) / 1000, ' ms', 0.4, 0.2),
+    atMost('proxied, CPU over bare echo', vault.cpuUs / direct.cpuUs, 'x', 5, 3.5),
+    atMost('download, growth of memory', growth / 1e6, ' MB', 32, 16),
   )
 }
 

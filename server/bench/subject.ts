@@ -1,5 +1,5 @@
 /**
- * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder> <tokens>`.
+ * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder> <number>`.
  *
  * Prints `{"port":..., "key":..., "samples":...}` when it listens. Kinds:
  * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
@@ -8,10 +8,14 @@
  * - `unrecorded`: the service with commits that leave out the record. What that costs is the difference.
  * - `slow-sync`: as shipped, with a millisecond added to every sync.
  * - `filled`: as shipped, with so many tokens in it, and samples of them.
+ * - `proxying`: as shipped, and it may send to this machine.
+ * - `destination`, `bare-proxy`: see bare-servers.ts.
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
 import fastify from 'fastify'
 import { setUp } from '../src/access/set-up.ts'
+import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
+import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
@@ -23,15 +27,26 @@ import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits
 import { permissionsOf } from '../src/access/permissions.ts'
 import { idOf } from '../src/base/id.ts'
 import { issueKey } from '../src/access/issue-key.ts'
+import { once } from 'node:events'
 import { openSync } from 'node:fs'
+import type { Server } from 'node:http'
 import type { StoredApplication, Store } from '../src/world/store.ts'
 import type { World } from '../src/world/world.ts'
+import { bareProxy, destination } from './bare-servers.ts'
 import { fill, type Samples } from './fill.ts'
 
-const [kind = 'durable', folder = './bench-data', tokens = '0'] = process.argv.slice(2)
+const [kind = 'durable', folder = './bench-data', number = '0'] = process.argv.slice(2)
 
 if (kind === 'echo') await serveEcho()
+else if (kind === 'destination') await serve(destination())
+else if (kind === 'bare-proxy') await serve(bareProxy(Number(number)))
 else await serveVault()
+
+async function serve(server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  tell(server.address(), '')
+}
 
 async function serveEcho(): Promise<void> {
   const app = fastify()
@@ -55,10 +70,12 @@ async function serveVault(): Promise<void> {
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
   // The log is written as it would be in service; only nobody reads it.
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
-  const world: World = { clock, random, keyring, log, store }
+  const allow = kind === 'proxying' ? [parseDestination('127.0.0.1')!] : []
+  const egress = new UndiciEgress({ allow, extraAuthorities: [] })
+  const world: World = { clock, random, keyring, log, store, egress }
   const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
   const { key, id } = await addApplication(world, tenantId)
-  const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(tokens)) : undefined
+  const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(number)) : undefined
 
   const served: World = { ...world, store: storeOf(store) }
   const app = createApp(served, {
@@ -66,6 +83,7 @@ async function serveVault(): Promise<void> {
     corsOrigins: '*',
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key, samples)
@@ -89,7 +107,7 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, sessions, tokens, answers, transactions, record } = store
+  const { tenants, applications, sessions, tokens, answers, transactions, proxies, record } = store
   return {
     tenants,
     applications,
@@ -97,6 +115,7 @@ function withCommit(store: Store, commit: Store['commit']): Store {
     tokens,
     answers,
     transactions,
+    proxies,
     record,
     commit,
     sweep: (now) => store.sweep(now),
@@ -117,6 +136,7 @@ async function addApplication(
     type: 'private',
     permissions: permissionsOf('private'),
     rules: [],
+    destinations: null,
     expiresAt: null,
     createdBy: id,
     createdAt: now,

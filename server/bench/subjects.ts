@@ -7,7 +7,16 @@ import { createInterface } from 'node:readline'
 import type { Samples } from './fill.ts'
 
 export type SubjectKind =
-  'echo' | 'durable' | 'unstored' | 'unrecorded' | 'slow-sync' | 'slow-sync-single' | 'filled'
+  | 'echo'
+  | 'durable'
+  | 'unstored'
+  | 'unrecorded'
+  | 'slow-sync'
+  | 'slow-sync-single'
+  | 'filled'
+  | 'proxying'
+  | 'destination'
+  | 'bare-proxy'
 
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
@@ -30,17 +39,17 @@ const NODE_FLAGS = JSON.parse(
 ) as string[]
 
 /**
- * Starts a subject; where the machine can pin processes, it gets `core` for itself. `tokens` is how many a
- * filled one has.
+ * Starts a subject; where the machine can pin processes, it gets `core` for itself. `number` is how many tokens
+ * a filled one has, and the port that a bare proxy passes on to.
  */
 export async function startSubject(
   kind: SubjectKind,
   core: number | null,
-  tokens = 0,
+  number = 0,
 ): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
   const program = new URL('./subject.ts', import.meta.url).pathname
-  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder, String(tokens)]
+  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder, String(number)]
   const [file, ...args] =
     core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
   const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })

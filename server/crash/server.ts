@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkRootKey } from '../src/access/root-key-check.ts'
 import { setUp } from '../src/access/set-up.ts'
+import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
@@ -55,7 +56,8 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   })
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
   const log = new SystemLog({ level: 'error', descriptor: 2 })
-  const world = { clock: new SystemClock(), random, keyring, log, store }
+  const egress = new UndiciEgress({ allow: [], extraAuthorities: [] })
+  const world = { clock: new SystemClock(), random, keyring, log, store, egress }
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
@@ -67,6 +69,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
     corsOrigins: [],
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -109,6 +112,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

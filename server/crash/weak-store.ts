@@ -19,6 +19,7 @@ export function weakened(store: Store, weakness: Weakness): Store {
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

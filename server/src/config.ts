@@ -5,6 +5,7 @@
  * for. The flag of a variable has its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and
  * wins over it. docs/operate/configuration.md is generated from the table.
  */
+import { parseDestination, type Destination } from './base/destination.ts'
 import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 
 export interface Config {
@@ -15,7 +16,7 @@ export interface Config {
   readonly rootKeyFile: string | null
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
-  readonly egressAllow: readonly string[]
+  readonly egressAllow: readonly Destination[]
   readonly extraCaFile: string | null
   readonly tokenizeTokensMax: number
   readonly tokenPrivacy: boolean
@@ -38,6 +39,8 @@ export interface Setting<Value> {
   readonly about: string
   /** Undefined for what is not accepted. */
   readonly parse: (text: string) => Value | undefined
+  /** Of a list that is not accepted, the entries because of which. */
+  readonly flaws?: (text: string) => readonly string[]
 }
 
 const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
@@ -102,19 +105,21 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     variable: 'SYMBOLON_EGRESS_ALLOW',
     default: '',
     accepts:
-      'a comma-separated list of addresses, CIDRs and host names, each with an optional port',
+      'a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example',
     about:
-      'Destinations exempt from the ban on private addresses, for example `127.0.0.1:9001,*.internal.example`. Only these may be plain `http` or an IP literal.',
+      'Destinations exempt from the ban on private addresses, for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also be plain `http` or an address in place of a name. See [egress.md](egress.md).',
     parse: (text) => {
-      const entries = listOf(text)
-      return entries.every((it) => /^[A-Za-z0-9.*:[\]/_-]+$/.test(it)) ? entries : undefined
+      const entries = listOf(text).map(parseDestination)
+      return entries.every((it) => it !== null) ? entries : undefined
     },
+    flaws: (text) => listOf(text).filter((it) => parseDestination(it) === null),
   },
   extraCaFile: {
     variable: 'SYMBOLON_EXTRA_CA_FILE',
     default: '',
     accepts: 'a path',
-    about: 'A PEM file of certificate authorities trusted for outbound TLS besides the system’s.',
+    about:
+      'A PEM file of certificate authorities trusted for outbound TLS besides the system’s. Read at the start.',
     parse: (text) => (text === '' ? null : text),
   },
   tokenizeTokensMax: {
@@ -194,7 +199,9 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
     const value = setting.parse(text.trim())
     if (value === undefined) {
       const source = fromFlag === undefined ? setting.variable : `--${flag}`
-      throw new ConfigError(`${source} is '${text}', but must be ${setting.accepts}.`)
+      const flaws = setting.flaws?.(text.trim()).map((it) => `'${it}'`) ?? []
+      const which = flaws.length === 0 ? '' : ` (see ${flaws.join(', ')})`
+      throw new ConfigError(`${source} is '${text}'${which}, but must be ${setting.accepts}.`)
     }
     config[name] = value
   }

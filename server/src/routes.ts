@@ -5,6 +5,10 @@ import * as access from './access/endpoints.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
+import type { PassageEndpoint } from './http/passage.ts'
+import * as proxies from './proxy/configured/endpoints.ts'
+import { proxyEndpoints } from './proxy/endpoints.ts'
+import type { ProxySettings } from './proxy/proxy-settings.ts'
 import * as record from './record/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
@@ -15,12 +19,19 @@ import type { TransactionSettings } from './transactions/transaction-settings.ts
 export interface RouteSettings {
   readonly tokens: TokenSettings
   readonly transactions: TransactionSettings
+  readonly proxy: ProxySettings
   readonly version: string
 }
 
-export function routes({ tokens, transactions, version }: RouteSettings): Endpoint[] {
+export function routes({
+  tokens,
+  transactions,
+  proxy,
+  version,
+}: RouteSettings): (Endpoint | PassageEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
+  const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
   const described = [
     token.postTokenize,
 
@@ -38,6 +49,19 @@ export function routes({ tokens, transactions, version }: RouteSettings): Endpoi
     transaction.postTransaction,
     transaction.postCommit,
     transaction.postRollback,
+
+    passing.postProxy,
+    passing.getProxy,
+    passing.putProxy,
+    passing.patchProxy,
+    passing.deleteProxy,
+
+    proxies.postProxies,
+    proxies.getProxies,
+    proxies.getProxyById,
+    proxies.putProxyById,
+    proxies.patchProxyById,
+    proxies.deleteProxyById,
 
     access.postApplications,
     access.getApplications,

@@ -2,7 +2,6 @@ import {
   TRANSFORMS,
   type Caller,
   type Condition,
-  type Decision,
   type Permission,
   type Principal,
   type Rights,
@@ -40,7 +39,7 @@ export interface Grant {
   readonly serial: string | undefined
 }
 
-/** A single thing in question, such as a stored token. */
+/** A single thing in question: a stored token, or something that lies in no container, such as a proxy. */
 export interface Thing {
   /** A uuid of ours that stands for it in the record: never an id that a caller may have made of data. */
   readonly serial: string
@@ -51,7 +50,8 @@ export interface Thing {
 
 /**
  * Decides whether `caller` may use `permission` on a thing, or in containers, and records the decision: it
- * is in the record with the caller's next commit, and always before the answer leaves.
+ * is in the record with the caller's next commit, and always before the answer leaves. `destination` is the
+ * host that something will be sent to because of it, for the record alone.
  *
  * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
  * distinct list of containers. Data is opened only with a grant for its own token. A rule that asks for an
@@ -61,8 +61,9 @@ export function authorize(
   caller: Caller,
   permission: Permission,
   about: Thing | readonly string[] = NO_CONTAINERS,
+  destination?: string,
 ): Grant {
-  const grant = ask(caller, permission, about)
+  const grant = ask(caller, permission, about, destination)
   if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
   return grant
 }
@@ -72,14 +73,22 @@ export function ask(
   caller: Caller,
   permission: Permission,
   about: Thing | readonly string[] = NO_CONTAINERS,
+  destination?: string,
 ): Grant | null {
   const thing = 'serial' in about ? about : undefined
   const containers = 'serial' in about ? about.containers : about
   const serial = thing?.serial
   const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
-  const decision: Decision = { permission, containers, allowed: transform !== null, by }
-  if (serial === undefined) caller.decisions.push(decision)
-  else caller.decisions.push({ ...decision, serial, ...(transform !== null && { transform }) })
+  const showing = serial !== undefined && containers.length > 0 && transform !== null
+  caller.decisions.push({
+    permission,
+    containers,
+    allowed: transform !== null,
+    by,
+    ...(serial !== undefined && { serial }),
+    ...(showing && { transform }),
+    ...(destination !== undefined && { destination }),
+  })
   return transform === null ? null : { transform, serial }
 }
 

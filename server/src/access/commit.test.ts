@@ -17,6 +17,7 @@ const APPLICATION = {
   type: 'private',
   permissions: [],
   rules: [],
+  destinations: null,
   expiresAt: null,
   createdBy: '',
   createdAt: 0,

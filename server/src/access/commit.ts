@@ -47,12 +47,17 @@ export async function commit(
     all.push({ kind: 'park-record', transactionId, entries: recordOf(caller, now, [], changes) })
   }
   if (entries.length > 0) all.push({ kind: 'append-record', entries })
-  all.push(...changes.flatMap(endOfParked))
+  for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
     all.push({ kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) })
   }
   if (all.length === 0) return null
-  const conflict = await world.store.commit(tenantId, all).catch(refuseUnknown)
+  let conflict: Conflict | null
+  try {
+    conflict = await world.store.commit(tenantId, all)
+  } catch (cause) {
+    throw new ServiceError('store_unavailable', undefined, { cause })
+  }
   if (conflict?.kind === 'answer-taken') throw new ServiceError('idempotency_in_flight')
   if (conflict?.kind === 'token-locked') throw new ServiceError('token_locked')
   if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
@@ -69,16 +74,15 @@ export async function commit(
 }
 
 /**
- * What becomes of the entries that a transaction kept for its end, if the change is that: what was done in it was
+ * What becomes of the entries that a transaction kept for its end: what was done in it was
  * not done before its commit, and is not done at all when it came to nothing.
  *
  * They come after the entry that says who ended it. Their own times are those of their requests, up to an hour
  * before, and whoever verifies a record measures from the first entry that is not sealed yet.
  */
-function endOfParked(change: Change): Change[] {
-  if (change.kind !== 'end-transaction') return []
-  const kind = change.as === 'committed' ? 'append-parked-record' : 'drop-parked-record'
-  return [{ kind, transactionId: change.id }]
+function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
+  const kind = as === 'committed' ? 'append-parked-record' : 'drop-parked-record'
+  return { kind, transactionId: id }
 }
 
 /** Returns the answer remembered for the caller's idempotency key, or null when there is none. */
@@ -119,8 +123,4 @@ async function seal(
 
 function placeOf(scope: ReplayScope): Place {
   return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
-}
-
-function refuseUnknown(cause: unknown): never {
-  throw new ServiceError('store_unavailable', undefined, { cause })
 }

@@ -4,17 +4,26 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Makes the request part of the transaction that its header names: from now on the caller's changes wait.
+ * Does `work` as part of the transaction that the request's header names: the caller's changes wait for its
+ * commit. Without a header nothing waits.
  *
- * Without a header nothing changes. Throws `header_invalid` for what is no uuid, and what
- * transactionRefusal() returns. Source: wire contract, transactions.
+ * Rejects with `header_invalid` for what is no uuid, and what transactionRefusal() returns. Source: wire
+ * contract, transactions.
  */
-export async function enlist(
+export function enlisted<Result>(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   header: string | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return header === undefined ? work() : enlist(world, caller, header).then(work)
+}
+
+async function enlist(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  header: string,
 ): Promise<void> {
-  if (header === undefined) return
   const transactionId = header.toLowerCase()
   if (!isUuid(transactionId)) {
     throw new ServiceError('header_invalid', { 'BT-TRANSACTION-ID': ['It must be a uuid.'] })

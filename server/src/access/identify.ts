@@ -6,6 +6,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { Change, KeyHolder, SessionHolder, Store, StoredApplication } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
+import { commonDestinations } from './destinations.ts'
 
 /**
  * From an API key to who is calling.
@@ -122,6 +123,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
     keyId,
     ...rightsOf(application),
     within: null,
+    destinations: application.destinations,
   }
 }
 
@@ -143,6 +145,7 @@ function principalOfSession({
     permissions,
     rules: rules.toSorted((a, b) => a.priority - b.priority),
     within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
+    destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
   }
 }
 
@@ -161,6 +164,7 @@ function forgetful(store: Store, forget: () => void): Store {
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),
@@ -201,4 +205,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-session': false,
   // A session without rights is never believed to be one.
   'authorize-session': false,
+  'insert-proxy': false,
+  'update-proxy': false,
+  'delete-proxy': false,
 }

@@ -16,7 +16,8 @@ export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
  * Returns the entries for what `changes` do and for those `decisions` that are not about it.
  *
  * A yes that is about no single thing, in a request that changes something, is what allowed the change:
- * one entry for both. Decisions that differ in nothing but the thing in question share an entry.
+ * one entry for both. Decisions that differ in nothing but the thing in question share an entry: not those
+ * that send to different places.
  *
  * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
  * once, and what the changes do is parked until they are made.
@@ -27,30 +28,55 @@ export function recordOf(
   decisions: readonly Decision[],
   changes: readonly Change[],
 ): RecordEntry[] {
-  const parts: PartOfChange[] = []
+  const changed: PartOfChange[] = []
   for (const change of changes) {
     const made = partOfChange(change)
-    if (made !== null) parts.push(made)
+    if (made !== null) changed.push(made)
   }
-  const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
   const entries: RecordEntry[] = []
-  for (const { ids, ...part } of parts) {
-    append({ ...part, ...PLAIN, permission: allowing?.permission ?? '' }, ids)
-  }
-  for (const { ids, ...part } of partsOfDecisions(decisions, parts)) append(part, ids)
-  return entries
-
-  function append(part: Omit<Part, 'ids'>, ids: readonly string[]): void {
-    const { applicationId, keyId, traceId } = actor
-    for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
-      const entityIds =
-        ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX)
-      entries.push({ at, applicationId, keyId, traceId, ...part, entityIds })
+  if (changed.length > 0) {
+    const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
+    const permission = allowing?.permission ?? ''
+    for (const { entityType, operation, ids } of changed) {
+      append(entries, actor, at, { entityType, operation, permission, ...PLAIN, ids })
     }
+  }
+  for (const it of partsOfDecisions(decisions, changed)) append(entries, actor, at, it)
+  return entries
+}
+
+function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): void {
+  const { applicationId, keyId, traceId } = actor
+  const { entityType, operation, allowed, changed, permission, shown, replayed, destination } = part
+  const { ids } = part
+  for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
+    // Written out: every request passes here, and to copy an object by its names takes as long as the rest.
+    entries.push({
+      at,
+      applicationId,
+      keyId,
+      traceId,
+      entityType,
+      operation,
+      allowed,
+      changed,
+      permission,
+      shown,
+      replayed,
+      destination,
+      entityIds:
+        ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX),
+    })
   }
 }
 
-const PLAIN = { allowed: true, changed: true, shown: null, replayed: false } as const
+const PLAIN = {
+  allowed: true,
+  changed: true,
+  shown: null,
+  replayed: false,
+  destination: null,
+} as const
 
 /** What entries of one request differ in. */
 type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
@@ -97,6 +123,13 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'authorize-session':
       return part('session', 'authorize', change.id)
 
+    case 'insert-proxy':
+      return part('proxy', 'create', change.proxy.id)
+    case 'update-proxy':
+      return part('proxy', 'update', change.proxy.id)
+    case 'delete-proxy':
+      return part('proxy', 'delete', change.id)
+
     // Of no concern to the tenant, or the record itself.
     case 'clear-tenant':
     case 'enlist':
@@ -140,12 +173,13 @@ function partsOfDecisions(
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue
     const { permission, allowed, serial, transform = null, replayed = false } = decision
-    const name = `${permission} ${allowed} ${transform} ${replayed} ${serial === undefined}`
+    const { destination = null } = decision
+    const what = whatIsAsked(decision)
+    const name = `${what.entityType} ${permission} ${allowed} ${transform} ${replayed} ${serial === undefined} ${destination ?? ''}`
     let found = parts.get(name)
     if (found === undefined) {
-      const what = whatIsAsked(permission)
       const rest = { allowed, changed: false, permission, shown: transform, replayed }
-      found = { ...what, ...rest, ids: [], seen: new Set() }
+      found = { ...what, ...rest, destination, ids: [], seen: new Set() }
       parts.set(name, found)
     }
     if (serial === undefined || found.seen.has(serial)) continue
@@ -155,22 +189,36 @@ function partsOfDecisions(
   return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
 }
 
-/** Whether the decision is what allowed one of the changes, which says more than it does. */
-function isAboutChange(
-  { allowed, serial, permission }: Decision,
-  changed: readonly PartOfChange[],
-): boolean {
-  if (!allowed || changed.length === 0) return false
+/**
+ * Whether the decision is what allowed one of the changes, which says more than it does. One to send something
+ * somewhere never is.
+ */
+function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): boolean {
+  const { allowed, serial, destination } = decision
+  if (!allowed || changed.length === 0 || destination !== undefined) return false
   if (serial === undefined) return true
-  const { entityType, operation } = whatIsAsked(permission)
+  const { entityType, operation } = whatIsAsked(decision)
   return changed.some(
     (it) => it.operation === operation && it.entityType === entityType && it.ids.includes(serial),
   )
 }
 
-/** `tenant:member:read` is to read a `tenant_member`. */
-function whatIsAsked(permission: string): { entityType: string; operation: string } {
+/**
+ * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
+ * no proxy but a token, to be used by one.
+ */
+function whatIsAsked({
+  permission,
+  serial,
+  containers,
+}: Pick<Decision, 'permission' | 'serial' | 'containers'>): {
+  entityType: string
+  operation: string
+} {
   const words = permission.split(':')
   const operation = words.pop()!
+  if (operation === 'invoke' && serial !== undefined && containers.length > 0) return USE_OF_TOKEN
   return { entityType: words.join('_'), operation }
 }
+
+const USE_OF_TOKEN = { entityType: 'token', operation: 'use' } as const

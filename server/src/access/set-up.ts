@@ -80,6 +80,7 @@ async function planTenant(
     type: 'management',
     permissions: permissionsOf('management'),
     rules: [],
+    destinations: null,
     expiresAt: null,
     ...made,
   }

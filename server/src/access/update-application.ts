@@ -9,7 +9,7 @@ import { getApplication } from './get-application.ts'
 import { parseUpdateApplication, renderApplication } from './wire.ts'
 
 /**
- * Replaces the name, permissions and rules of an application; what is absent is gone.
+ * Replaces the name, permissions and rules of an application; what is absent is gone, but for destinations.
  *
  * Throws `permission_missing`, `application_not_found`, `body_invalid`, and what commit() throws.
  */
@@ -22,7 +22,7 @@ export async function updateApplication(
   const current = await getApplication(world, caller, id)
   const application = {
     ...current,
-    ...parseUpdateApplication(body, current.type),
+    ...parseUpdateApplication(body, current),
     modifiedBy: caller.applicationId,
     modifiedAt: world.clock.now(),
   }

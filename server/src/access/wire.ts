@@ -6,14 +6,20 @@ import {
   type ApplicationType,
 } from '../base/access.ts'
 import { renderInstant } from '../base/instant.ts'
-import type { Json, JsonObject } from '../base/json.ts'
-import { NAME_CHARS_MAX, RULES_MAX } from '../base/limits.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import {
+  DESTINATION_CHARS_MAX,
+  DESTINATIONS_MAX,
+  NAME_CHARS_MAX,
+  RULES_MAX,
+} from '../base/limits.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
 import type { QueryParameters } from '../http/endpoint.ts'
 import { pageQuery, pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { ApplicationFilter, StoredApplication, StoredApplicationKey } from '../world/store.ts'
 import { CONTAINER_FORM } from './container.ts'
+import { DESTINATION_FORM, writtenDestination } from './destinations.ts'
 import { parseGrants, type Grants } from './grants.ts'
 import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
 
@@ -36,6 +42,7 @@ export interface ApplicationDraft extends ApplicationChange {
 /** What a caller may say of an application later on. */
 export interface ApplicationChange extends Grants {
   readonly name: string
+  readonly destinations: readonly string[] | null
 }
 
 const applicationType = z.enum(APPLICATION_TYPES)
@@ -82,11 +89,19 @@ const grants = {
   rules: z.array(ruleBody).max(RULES_MAX).optional(),
 }
 
+const destinationName = z
+  .string()
+  .max(DESTINATION_CHARS_MAX)
+  .meta({ description: `Must be ${DESTINATION_FORM}.`, examples: ['api.example.com'] })
+
+const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
+
 export const createApplicationBody = z
   .object({
     name: line.min(1),
     type: applicationType,
     ...grants,
+    destinations: destinations.optional().meta({ description: 'Absent for any.' }),
     expires_at: z.iso
       .datetime({ offset: true })
       .optional()
@@ -100,6 +115,9 @@ export const updateApplicationBody = z
     name: line.min(1),
     type: applicationType.optional().meta({ description: 'Fixed: as it is, or absent.' }),
     ...grants,
+    destinations: destinations
+      .optional()
+      .meta({ description: 'Absent for as they are; null for any.' }),
   })
   .meta({ id: 'UpdateApplication', description: 'Replaces name, permissions and rules.' })
 
@@ -112,6 +130,10 @@ export const applicationSchema = z
     type: applicationType,
     permissions: z.array(permissionName),
     rules: z.array(ruleBody),
+    destinations: z
+      .array(destinationName)
+      .optional()
+      .meta({ description: 'The only hosts that proxies may send to for it; absent for any.' }),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
     modified_by: z.string().optional(),
@@ -160,24 +182,50 @@ export const listPermissionsQuery = z.object({ application_type: applicationType
 export function parseCreateApplication(body: Json | undefined, now: number): ApplicationDraft {
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
+  const destinations = writtenDestinations(rest.destinations ?? null, type, errors)
   const expiresAt = rest.expires_at === undefined ? null : Date.parse(rest.expires_at)
   if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
   refuseIfAny(errors)
-  return { name, type, ...grants, expiresAt, createKey: rest.create_key ?? true }
+  return { name, type, ...grants, destinations, expiresAt, createKey: rest.create_key ?? true }
 }
 
-/** Throws `body_missing` or `body_invalid`. `type` is the application's own. */
+/**
+ * Returns what becomes of `application`. Destinations that are not mentioned stay: a client that has never heard
+ * of them sends the rest back, and must not have lifted a limit by that.
+ *
+ * Throws `body_missing` or `body_invalid`.
+ */
 export function parseUpdateApplication(
   body: Json | undefined,
-  type: ApplicationType,
+  { type, destinations: current }: Pick<StoredApplication, 'type' | 'destinations'>,
 ): ApplicationChange {
   const { name, ...rest } = parseBody(updateApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
+  const lifted = isJsonObject(body) && body['destinations'] === null
+  const asked = lifted ? null : (rest.destinations ?? current)
+  const destinations = writtenDestinations(asked, type, errors)
   // Ignoring it would let the caller believe that the type was changed.
   if (rest.type !== undefined && rest.type !== type)
     errors['type'] = ['The type cannot be changed.']
   refuseIfAny(errors)
-  return { name, ...grants }
+  return { name, ...grants, destinations }
+}
+
+function writtenDestinations(
+  names: readonly string[] | null,
+  type: ApplicationType,
+  errors: Record<string, string[]>,
+): readonly string[] | null {
+  if (names === null) return null
+  if (type === 'management') {
+    errors['destinations'] = ['A management application has none: nothing is sent for it.']
+  }
+  const parsed = names.map((name, index) => {
+    const destination = writtenDestination(name)
+    if (destination === null) errors[`destinations[${index}]`] = [`Must be ${DESTINATION_FORM}.`]
+    return destination ?? ''
+  })
+  return [...new Set(parsed)]
 }
 
 /** Throws `query_invalid`. */
@@ -201,7 +249,7 @@ export function renderApplication(
   application: StoredApplication,
   key?: string,
 ): JsonObject {
-  const { modifiedBy, modifiedAt, expiresAt } = application
+  const { modifiedBy, modifiedAt, expiresAt, destinations } = application
   return {
     id: application.id,
     tenant_id: tenantId,
@@ -210,6 +258,7 @@ export function renderApplication(
     type: application.type,
     permissions: [...application.permissions],
     rules: application.rules.map(renderRule),
+    ...(destinations === null ? {} : { destinations: [...destinations] }),
     created_by: application.createdBy,
     created_at: renderInstant(application.createdAt),
     ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),

@@ -83,6 +83,12 @@ export interface Principal extends Rights {
    * for everybody else.
    */
   readonly within: Rights | null
+  /**
+   * The only hosts that something may be sent to for it, each by its name or as `*.` and what its name ends
+   * with, perhaps with a port; null for any. Of a session, those that both the application that opened it and
+   * the one that authorised it may send to.
+   */
+  readonly destinations: readonly string[] | null
 }
 
 export interface TenantSettings {
@@ -103,6 +109,8 @@ export interface Decision {
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */
   readonly replayed?: true
+  /** Where something is sent because of it: a host name, and its port where that is not the scheme's own. */
+  readonly destination?: string
 }
 
 /** Who asks, for the length of one request. Without one no verb runs. */

@@ -11,6 +11,9 @@ export const BODY_BYTES_MAX = 5 * MiB
 /** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
 
+/** The path of a member in an error; what is longer is cut. Ours. */
+export const ERROR_PATH_CHARS_MAX = 500
+
 /** Header fields of one request; more is 431. Ours. */
 export const HEADERS_MAX = 100
 
@@ -78,6 +81,21 @@ export const TENANT_KEYS_CACHED_MAX = 1_000
 
 /** Access rules of one application. Ours. */
 export const RULES_MAX = 100
+
+/** Destinations of one application, and one of them: a host name, a star before it and a port. Ours. */
+export const DESTINATIONS_MAX = 100
+export const DESTINATION_CHARS_MAX = 300
+
+/** The destination of a proxy. Source: wire contract, pre-configured proxies. */
+export const DESTINATION_URL_CHARS_MAX = 400
+
+/** What a proxy is configured with; how long its members may be is ours. Source: as above. */
+export const CONFIGURATION_ENTRIES_MAX = 25
+export const CONFIGURATION_KEY_CHARS_MAX = 200
+export const CONFIGURATION_VALUE_CHARS_MAX = 10_000
+
+/** A key of a proxy that somebody sends. Ours; one of our own has 32. */
+export const PROXY_KEY_CHARS_MAX = 100
 
 /** Keys of one application at a time. Ours. */
 export const APPLICATION_KEYS_MAX = 10
@@ -180,3 +198,59 @@ export const DETOKENIZE_MENTIONS_MAX = 10_000
 
 /** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
+
+/** The address in BT-PROXY-URL. Ours. */
+export const PROXY_URL_CHARS_MAX = 2_048
+
+/** Different tokens that one proxied request may name. Source: wire contract, expressions. */
+export const PROXY_TOKENS_MAX = 100
+
+/** How long the addresses of a name are remembered, and that it has none. Ours: decision 0023. */
+export const EGRESS_NAME_MS = 5_000
+export const EGRESS_NAMELESS_MS = 1_000
+
+/** Names whose addresses are remembered. Ours. */
+export const EGRESS_NAMES_MAX = 10_000
+
+/** Names that are looked up at a time, and that wait for it; each holds one of Node's four threads. Ours. */
+export const EGRESS_LOOKUPS_MAX = 3
+export const EGRESS_LOOKUPS_WAITING_MAX = 1_000
+
+/** How long an answer about a name is waited for. Ours. */
+export const EGRESS_LOOKUP_MS_MAX = 5_000
+
+/** How long one address of several may take to accept a connection before the next is tried. Ours. */
+export const EGRESS_CONNECT_MS_MAX = 3_000
+
+/** Connections of one tenant to one destination, and requests that wait for one of them. Ours. */
+export const EGRESS_CONNECTIONS_MAX = 64
+export const EGRESS_WAITING_MAX = 256
+
+/** Destinations whose connections are kept, all tenants together. Ours. */
+export const EGRESS_POOLS_MAX = 1_000
+
+/**
+ * How long an idle connection is kept for the next request, when the destination does not say how long it will
+ * keep it, and at most; what it says is shortened by the margin. Ours: decision 0023.
+ */
+export const EGRESS_IDLE_MS = 4_000
+export const EGRESS_IDLE_MS_MAX = 30_000
+export const EGRESS_IDLE_MARGIN_MS = 2_000
+
+/** Head of a destination's answer: all header fields together. Ours. */
+export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
+
+/** How often calls are looked at for being late: a limit may be exceeded by that much. Ours. */
+export const EGRESS_TICK_MS = 250
+
+/** What all expressions of one proxied body may write in its place. Ours: escapes make up to six of one. */
+export const RENDERED_BODY_BYTES_MAX = 32 * MiB
+
+/** Parts of a multipart body that is sent on and has expressions in it. Ours. */
+export const MULTIPART_PARTS_MAX = 1_000
+
+/** All headers of one part of a multipart body; with more it is not well-formed. Ours. */
+export const PART_HEAD_BYTES_MAX = 4 * KiB
+
+/** A content type of a body that is sent on; a longer one is not understood. Ours. */
+export const CONTENT_TYPE_CHARS_MAX = 1_000

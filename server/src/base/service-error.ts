@@ -2,8 +2,9 @@
  * The refusals this service can give: expected noes that the caller can act on.
  *
  * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP
- * status; `detail` is fixed text and never carries data. What varies goes into `errors`: the path of
- * a member and what is wrong with it, never its value. Anything else that fails is a fault, a 500.
+ * status; `detail` is fixed text and never carries data, though ids of ours may be listed behind it. What
+ * varies goes into `errors`: the path of a member and what is wrong with it, never its value. Anything else
+ * that fails is a fault, a 500.
  */
 export const REFUSALS = {
   body_invalid: { status: 400, detail: 'The body is not valid.' },
@@ -20,7 +21,12 @@ export const REFUSALS = {
   cursor_invalid: { status: 400, detail: 'The cursor does not belong to this list.' },
   answer_too_large: { status: 400, detail: 'The answer would be too large: ask for less at once.' },
   detokenize_tokens_max: { status: 400, detail: 'The payload names too many tokens.' },
-  detokenize_tokens_unknown: { status: 400, detail: 'The payload names tokens that do not exist.' },
+  detokenize_tokens_unknown: { status: 400, detail: 'Failed to detokenize some tokens.' },
+  path_invalid: {
+    status: 400,
+    detail: 'The path behind /proxy must not lead up, with . or .. or a backslash.',
+  },
+  destination_refused: { status: 400, detail: 'Nothing is sent to this destination.' },
   expression_invalid: { status: 400, detail: 'An expression is not valid.' },
   key_missing: { status: 401, detail: 'The BT-API-KEY header is required.' },
   key_unknown: { status: 401, detail: 'The API key is not known, was revoked, or has expired.' },
@@ -45,14 +51,17 @@ export const REFUSALS = {
     detail: 'There is no such application template.',
   },
   session_not_found: { status: 404, detail: 'There is no session with this nonce.' },
+  proxy_not_found: { status: 404, detail: 'There is no such proxy.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },
   transaction_not_found: { status: 404, detail: 'There is no such transaction.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
   request_timeout: { status: 408, detail: 'The request took too long to arrive.' },
+  destination_timeout: { status: 408, detail: 'The destination did not answer in time.' },
   token_locked: {
     status: 409,
     detail: 'An open transaction has changed the token: wait until it ends.',
   },
+  proxy_busy: { status: 409, detail: 'Others kept changing the proxy at the same time.' },
   token_busy: { status: 409, detail: 'Others kept changing the token at the same time.' },
   transaction_full: {
     status: 409,
@@ -76,6 +85,14 @@ export const REFUSALS = {
   },
   application_keys_max: { status: 422, detail: 'The application has as many keys as it may have.' },
   headers_too_large: { status: 431, detail: 'There are too many headers, or they are too large.' },
+  destination_unresolved: { status: 502, detail: 'The name of the destination has no address.' },
+  destination_unreachable: { status: 502, detail: 'There is no connection to the destination.' },
+  destination_untrusted: {
+    status: 502,
+    detail: 'The destination cannot be trusted: its TLS is not what its name asks for.',
+  },
+  destination_reset: { status: 502, detail: 'The destination ended the connection too early.' },
+  destination_answer_invalid: { status: 502, detail: 'The destination did not answer in HTTP.' },
   store_unavailable: {
     status: 503,
     detail: 'The outcome is not known: repeat the request, best with an idempotency key.',
@@ -96,11 +113,18 @@ export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: RefusalCode
   readonly errors: MemberErrors | undefined
+  /** Uuids of ours that the detail lists at its end. */
+  readonly named: readonly string[]
 
-  constructor(code: RefusalCode, errors?: MemberErrors, options?: ErrorOptions) {
+  constructor(
+    code: RefusalCode,
+    errors?: MemberErrors,
+    { named = [], ...options }: ErrorOptions & { readonly named?: readonly string[] } = {},
+  ) {
     super(REFUSALS[code].detail, options)
     this.code = code
     this.errors = errors
+    this.named = named
   }
 
   get status(): number {

@@ -1,14 +1,17 @@
 /**
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseCertificates } from '../adapters/egress/trust.ts'
+import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
-import type { Config } from '../config.ts'
+import { ConfigError, type Config } from '../config.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import type { World } from '../world/world.ts'
 
@@ -16,6 +19,8 @@ export interface OpenWorld {
   readonly world: World
   readonly keyProvider: KeyProvider
   readonly rootKeyFile: string
+  /** Tells the door out which port is the service's own, so that no request comes back to it. */
+  readonly ownPort: (port: number) => void
   readonly close: () => Promise<void>
 }
 
@@ -26,6 +31,10 @@ export async function openWorld(
 ): Promise<OpenWorld> {
   const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
+  const egress = new UndiciEgress({
+    allow: config.egressAllow,
+    extraAuthorities: readAuthorities(config.extraCaFile),
+  })
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
   try {
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
@@ -33,10 +42,12 @@ export async function openWorld(
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store },
+      world: { clock: new SystemClock(), random, log, keyring, store, egress },
       keyProvider,
       rootKeyFile,
+      ownPort: (port) => egress.own(port),
       close: async () => {
+        await egress.close()
         await store.close()
         await log.close()
       },
@@ -44,5 +55,20 @@ export async function openWorld(
   } catch (error) {
     await store.close()
     throw error
+  }
+}
+
+function readAuthorities(file: string | null): string[] {
+  if (file === null) return []
+  try {
+    const found = parseCertificates(readFileSync(file, 'utf8'))
+    if (found.length === 0) throw new Error('there is none in it')
+    return found
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    const reason = code === undefined ? (error as Error).message : `it cannot be read (${code})`
+    throw new ConfigError(
+      `SYMBOLON_EXTRA_CA_FILE is '${file}', but must be a PEM file of certificates: ${reason}.`,
+    )
   }
 }

@@ -42,8 +42,10 @@ export const serve: Command = {
         corsOrigins: config.corsOrigins,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
+        proxy: { timeoutMs: config.proxyTimeoutMs },
       })
       const port = await listen(app, config.host, config.port)
+      opened.ownPort(port)
       const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 

@@ -15,6 +15,14 @@ const REQUEST_HEADERS = [
   'Content-Type',
 ].join(', ')
 
+const PASSAGE_REQUEST_HEADERS = [
+  'BT-PROXY-CONNECTION',
+  'BT-PROXY-DRY-RUN',
+  'BT-PROXY-KEEP-ALIVE',
+  'BT-PROXY-KEY',
+  'BT-PROXY-URL',
+].join(', ')
+
 const EXPOSED_HEADERS = 'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After'
 
 const PREFLIGHT_SECONDS = 3600
@@ -35,6 +43,25 @@ export function corsHeaders(
     'access-control-expose-headers': EXPOSED_HEADERS,
     vary: 'Origin',
   }
+}
+
+/** Where requests are passed on, a page may send what the destination wants, and read what it answers. */
+export function passagePreflightHeaders(methods: readonly string[]): Record<string, string> {
+  return {
+    ...preflightHeaders(methods),
+    // The star covers everything but Authorization; old browsers go by the names alone.
+    'access-control-allow-headers': `${REQUEST_HEADERS}, ${PASSAGE_REQUEST_HEADERS}, *`,
+  }
+}
+
+/** As corsHeaders(), of an answer whose headers are another's: a page may read them all. */
+export function passageCorsHeaders(
+  allowed: '*' | readonly string[],
+  origin: string,
+): Record<string, string> {
+  const headers = corsHeaders(allowed, origin)
+  if (headers['access-control-expose-headers'] === undefined) return headers
+  return { ...headers, 'access-control-expose-headers': `${EXPOSED_HEADERS}, *` }
 }
 
 export function preflightHeaders(methods: readonly string[]): Record<string, string> {

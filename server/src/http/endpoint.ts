@@ -7,9 +7,9 @@ import type { World } from '../world/world.ts'
  * One operation of the service, as data.
  *
  * What is true of an operation is a field here; the code that makes it true (identity, sizes, parsing,
- * rendering of errors) is in server.ts, once. `handle` gets a request that passed all of it.
+ * rendering of errors) is in http/, once.
  */
-export interface Endpoint {
+export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `:name` for a path parameter. A trailing slash is accepted on every path. */
   readonly path: string
@@ -23,17 +23,21 @@ export interface Endpoint {
   readonly permission: Permission | 'any-key' | 'public'
   /** Answers 403 to keys of any other type, sessions included. */
   readonly applicationType?: ApplicationType
+  /** Answers 403 to tenants on the standard plan. */
+  readonly plan?: 'enterprise'
+  /** By status, for the OpenAPI document; errors are the same everywhere and need no mention. */
+  readonly answers: Readonly<Record<number, AnswerSpec>>
+}
+
+/** One that reads a body whole and answers in JSON: `handle` gets a request that passed all of it. */
+export interface Endpoint extends Operation {
   /** Ignores idempotency keys: it changes nothing, or what it answers is told once. */
   readonly replayed?: false
   /** May be part of a transaction: elsewhere the header that names one means nothing. */
   readonly transactional?: true
-  /** Answers 403 to tenants on the standard plan. */
-  readonly plan?: 'enterprise'
   /** What the body must be; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType
-  /** By status, for the OpenAPI document; errors are the same everywhere and need no mention. */
-  readonly answers: Readonly<Record<number, AnswerSpec>>
   readonly handle: (request: EndpointRequest) => Promise<Answer>
 }
 

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import { renderError } from './render-error.ts'
@@ -9,7 +9,10 @@ import { renderError } from './render-error.ts'
  * After a framing error nobody can say where the next request would begin, so there is none.
  */
 export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  const passing = unhurried.get(socket)
+  if (passing !== undefined && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
+  // In the middle of another's answer there is no room for one of ours.
+  if (!socket.writable || error.code === 'ECONNRESET' || passing?.headersSent === true) {
     socket.destroy()
     return
   }
@@ -25,6 +28,21 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,
   )
+}
+
+/** Connections on which a body is coming in that may take its time, and what answers it. */
+const unhurried = new WeakMap<Socket, ServerResponse>()
+
+/**
+ * Lets the body that is coming in for `response` take longer than REQUEST_TIMEOUT_MS; returns what ends that.
+ *
+ * Node measures a request as a whole and asks here before it closes the connection. Whoever lets a body
+ * take its time must see to it that it does not stop.
+ */
+export function takeTime(response: ServerResponse): () => void {
+  const { socket } = response.req
+  unhurried.set(socket, response)
+  return () => void unhurried.delete(socket)
 }
 
 function refusalOf(code: string | undefined): RefusalCode {

@@ -5,13 +5,16 @@ import type { World } from '../world/world.ts'
 
 /** Writes the one line that the operator has of every request: who asked what, and what was decided. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
+  if (request.logged) return
+  request.logged = true
   const { caller, principal } = request
   const decisions = caller?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.
     route: request.routeOptions.url ?? 'none',
     method: request.method,
-    status: reply.statusCode,
+    // None when whoever asked was gone before there was an answer.
+    status: reply.raw.headersSent ? reply.statusCode : undefined,
     ms: Math.round(reply.elapsedTime * 100) / 100,
     trace_id: request.traceId,
     tenant_id: principal?.tenantId,
@@ -42,7 +45,8 @@ function leftOut(decisions: readonly Decision[] = []): number | undefined {
 }
 
 function renderDecision(decision: Decision): string {
-  const { permission, containers, allowed, by } = decision
+  const { permission, containers, allowed, by, destination } = decision
   const rules = by.length === 0 ? '' : ` by ${by.join(',')}`
-  return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}`
+  const where = destination === undefined ? '' : ` to ${destination}`
+  return `${allowed ? 'allowed' : 'denied'} ${permission} on ${containers.join(',') || '-'}${rules}${where}`
 }

@@ -6,7 +6,8 @@
  */
 import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, Operation } from './endpoint.ts'
+import { isPassage, type PassageEndpoint } from './passage.ts'
 
 const problem = z
   .looseObject({
@@ -21,7 +22,10 @@ const problem = z
   })
   .meta({ id: 'Problem', description: 'Every error of the service.' })
 
-export function openApiDocument(endpoints: readonly Endpoint[], version: string): JsonObject {
+export function openApiDocument(
+  endpoints: readonly (Endpoint | PassageEndpoint)[],
+  version: string,
+): JsonObject {
   const schemas: JsonObject = {}
   const paths: Record<string, JsonObject> = {}
   for (const endpoint of endpoints) {
@@ -49,26 +53,31 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
 
 type Show = (schema: z.ZodType) => JsonObject
 
-function operationOf(endpoint: Endpoint, show: Show): JsonObject {
+function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObject {
   const operation: JsonObject = {
     operationId: operationIdOf(endpoint),
     summary: endpoint.summary,
     description: permissionText(endpoint),
   }
   if (endpoint.permission === 'public') operation['security'] = []
-  const parameters = [...pathParameters(endpoint.path), ...queryParameters(endpoint, show)]
-  if (parameters.length > 0) operation['parameters'] = parameters
-  if (endpoint.body !== undefined) {
-    operation['requestBody'] = {
-      required: endpoint.body.optional !== true,
-      content: { [endpoint.body.contentType]: { schema: show(endpoint.body.schema) } },
+  const parameters = pathParameters(endpoint.path)
+  if (isPassage(endpoint)) {
+    operation['requestBody'] = { required: false, content: { '*/*': {} } }
+  } else {
+    parameters.push(...queryParameters(endpoint, show))
+    if (endpoint.body !== undefined) {
+      operation['requestBody'] = {
+        required: endpoint.body.optional !== true,
+        content: { [endpoint.body.contentType]: { schema: show(endpoint.body.schema) } },
+      }
     }
   }
+  if (parameters.length > 0) operation['parameters'] = parameters
   operation['responses'] = responsesOf(endpoint, show)
   return operation
 }
 
-function permissionText({ permission, plan, applicationType }: Endpoint): string {
+function permissionText({ permission, plan, applicationType }: Operation): string {
   const key =
     permission === 'public'
       ? 'Needs no key.'
@@ -80,7 +89,7 @@ function permissionText({ permission, plan, applicationType }: Endpoint): string
   return plan === 'enterprise' ? `${key} Needs the enterprise plan.` : key
 }
 
-function operationIdOf({ method, path }: Endpoint): string {
+function operationIdOf({ method, path }: Operation): string {
   const words = path.split(/[^a-z0-9]+/i).filter((word) => word !== '')
   return [method.toLowerCase(), ...words].join('_')
 }
@@ -105,7 +114,7 @@ function queryParameters({ query }: Endpoint, show: Show): JsonObject[] {
   }))
 }
 
-function responsesOf({ answers }: Endpoint, show: Show): JsonObject {
+function responsesOf({ answers }: Operation, show: Show): JsonObject {
   const responses: JsonObject = {}
   for (const [status, { description, schema }] of Object.entries(answers)) {
     responses[status] =

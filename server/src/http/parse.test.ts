@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
 import type { Json } from '../base/json.ts'
+import { ERROR_PATH_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { memberPath, parseBody } from './parse.ts'
 
@@ -66,4 +67,15 @@ test('memberPath() writes a path as callers do', () => {
   assert.equal(memberPath(['data', 'number']), 'data.number')
   assert.equal(memberPath([2, 'data', 0, 1]), '[2].data[0][1]')
   assert.equal(memberPath(['a', 2, 'b']), 'a[2].b')
+})
+
+test('memberPath() cuts what is longer than ERROR_PATH_CHARS_MAX', () => {
+  const name = (length: number) => 'n'.repeat(length)
+  for (const length of [ERROR_PATH_CHARS_MAX - 1, ERROR_PATH_CHARS_MAX]) {
+    assert.equal(memberPath([name(length)]), name(length))
+  }
+  const cut = `${name(ERROR_PATH_CHARS_MAX)}…`
+  assert.equal(memberPath([name(ERROR_PATH_CHARS_MAX + 1)]), cut)
+  assert.equal(memberPath([name(5_000_000), 1]), cut)
+  assert.equal(memberPath(Array(500).fill(7)).length, ERROR_PATH_CHARS_MAX + 1)
 })

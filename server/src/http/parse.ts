@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Json } from '../base/json.ts'
+import { ERROR_PATH_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 /**
@@ -28,12 +29,21 @@ export function memberErrors(error: z.ZodError): Record<string, string[]> {
   return errors
 }
 
-/** Renders a path as callers write it: names joined by dots, positions in brackets. */
+/**
+ * Renders a path as callers write it: names joined by dots, positions in brackets.
+ *
+ * What is longer than ERROR_PATH_CHARS_MAX is cut: a payload may have a name of megabytes, and an error for
+ * each of the ten thousand things in it.
+ */
 export function memberPath(path: readonly PropertyKey[]): string {
   let text = ''
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`
-    else text += text === '' ? String(step) : `.${String(step)}`
+    else {
+      const name = String(step).slice(0, ERROR_PATH_CHARS_MAX + 1)
+      text += text === '' ? name : `.${name}`
+    }
+    if (text.length > ERROR_PATH_CHARS_MAX) return `${text.slice(0, ERROR_PATH_CHARS_MAX)}…`
   }
   return text === '' ? 'error' : text
 }

@@ -23,6 +23,7 @@ const TITLES: Readonly<Record<number, string>> = {
   429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
   503: 'Service Unavailable',
 }
 
@@ -39,13 +40,28 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
       },
     }
   }
-  const { status, detail } = REFUSALS[error.code]
+  const { status, detail: text } = REFUSALS[error.code]
+  const detail =
+    error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
   if (status !== 400) return { status, body }
   const errors: JsonObject = {}
   for (const [path, messages] of Object.entries(error.errors ?? {})) errors[path] = [...messages]
   return { status, body: { errors, ...body, title: VALIDATION_TITLE } }
 }
+
+/**
+ * As renderError(), for requests that are passed on: in a member of its own, so that nobody takes it for
+ * what the destination says, and always with `errors`, because clients iterate over it.
+ *
+ * Source: interface.md, Proxy, errors.
+ */
+export function renderProxyError(error: unknown): { status: number; body: JsonObject } {
+  const { status, body } = renderError(error)
+  return { status, body: { proxy_error: { errors: {}, ...body, title: PROXY_TITLE } } }
+}
+
+const PROXY_TITLE = 'Invalid proxy request'
 
 /**
  * The refusal behind an error of the HTTP framework itself (a body over the limit, a content length

@@ -5,12 +5,17 @@
  * those past a count without a word: each is a way for two readers to see two requests. So headers that
  * steer this service may appear once, and their number is bounded.
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 const SINGLE = new Set([
   'host',
   'bt-api-key',
+  'bt-proxy-connection',
+  'bt-proxy-dry-run',
+  'bt-proxy-keep-alive',
+  'bt-proxy-key',
   'bt-proxy-url',
   'content-type',
   'content-length',
@@ -29,7 +34,7 @@ export function checkHeaders(rawHeaders: readonly string[], httpVersion: string)
   let seen: Set<string> | null = null
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const length = rawHeaders[at]!.length
-    if (length !== 4 && (length < 10 || length > 18)) continue
+    if (length !== 4 && (length < 10 || length > 19)) continue
     const name = rawHeaders[at]!.toLowerCase()
     if (!SINGLE.has(name)) continue
     seen ??= new Set()
@@ -85,4 +90,10 @@ export function checkContentType(
   if (empty || contentType === undefined || contentType === '' || JSON_TYPE.test(contentType))
     return
   throw new ServiceError('content_type_unsupported')
+}
+
+/** Whether a request with these headers has no body. */
+export function isBodiless(headers: IncomingHttpHeaders): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] === undefined && (length === undefined || length === '0')
 }

@@ -13,7 +13,8 @@ import {
   type Endpoint,
   type EndpointRequest,
 } from './endpoint.ts'
-import { createServer, type Doorkeeper } from './server.ts'
+import type { Doorkeeper } from './door.ts'
+import { createServer } from './server.ts'
 
 /** An operation of no consequence, with what a test wants of it. */
 function operation(record: Partial<Endpoint> = {}): Endpoint {
@@ -346,5 +347,20 @@ describe('a fault', () => {
       if (thrown === null) assert.ok(error instanceof Error)
       else assert.equal(error, thrown)
     })
+  }
+})
+
+test('createServer() hands on everything that is known of who calls', async () => {
+  const principal = callerWith({
+    permissions: ['token:create'],
+    within: { type: 'private', permissions: [], rules: [] },
+    destinations: ['api.example'],
+  })
+  const { asked, ask } = stage({}, { doorkeeper: { identify: () => principal } })
+  await ask()
+  const { caller } = asked[0]!
+  for (const [name, value] of Object.entries(principal)) {
+    if (['traceId', 'decisions', 'recorded', 'replay'].includes(name)) continue
+    assert.deepEqual(caller[name as keyof Caller], value, name)
   }
 })

@@ -24,7 +24,9 @@ export const eventSchema = z
     id: z.string().meta({ description: 'Number of the entry, and of the thing in it.' }),
     tenant_id: z.uuid(),
     actor_id: z.uuid().meta({ description: 'The application that asked.' }),
-    actor_type: z.literal('application'),
+    actor_type: z.enum(['application', 'proxy']).meta({
+      description: 'A proxy where it was called without an API key, which no application did.',
+    }),
     key_id: z.uuid().meta({ description: 'The key that it asked with.' }),
     trace_id: z.string(),
     entity_type: entityTypeName,
@@ -33,6 +35,10 @@ export const eventSchema = z
       .optional()
       .meta({ description: 'Absent where it was about no one thing.' }),
     operation: z.string().meta({ examples: ['create', 'read', 'update', 'delete'] }),
+    destination: z
+      .string()
+      .optional()
+      .meta({ description: 'The host it was for, where something was to be sent.' }),
     result: z.enum(['allowed', 'refused']),
     message: z.string(),
     created_at: z.iso.datetime({ offset: true }),
@@ -73,12 +79,13 @@ export function renderEvent(tenantId: string, event: RecordEvent): JsonObject {
     id: event.id,
     tenant_id: tenantId,
     actor_id: event.applicationId,
-    actor_type: 'application',
+    actor_type: event.applicationId === event.keyId ? 'proxy' : 'application',
     key_id: event.keyId,
     trace_id: event.traceId,
     entity_type: event.entityType,
     ...(event.entityId === null ? {} : { entity_id: event.entityId }),
     operation: event.operation,
+    ...(event.destination === null ? {} : { destination: event.destination }),
     result: event.allowed ? 'allowed' : 'refused',
     message: messageOf(event),
     created_at: renderInstant(event.at),
@@ -89,14 +96,16 @@ export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number])
   return { display_name: title, value: name }
 }
 
-/** Says in a line what the members say: fixed words, no data. */
+/** Says in a line what the members say: fixed words and perhaps a host, no data. */
 function messageOf(event: RecordEvent): string {
-  const { allowed, operation, permission, shown, replayed } = event
+  const { allowed, operation, permission, shown, replayed, destination } = event
   const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
-  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}`
+  const toward = destination === null ? '' : ` toward ${destination}`
+  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}${toward}`
   if (replayed) return `${what} before: the answer was repeated`
   if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
-  return shown === null ? what : `${what}: ${SHOWN[shown]}`
+  if (shown === null) return `${what}${toward}`
+  return `${what}: ${SHOWN[shown]}${destination === null ? '' : ` to ${destination}`}`
 }
 
 const PAST: Readonly<Record<string, string>> = {

@@ -1,12 +1,11 @@
 import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
-import { isUuid } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import { DETOKENIZE_TOKENS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
-import { evaluatePlace, findMentions, type Mention, type Place } from './mentions.ts'
+import { evaluatePlace, findMentions, idsOf, refuseUnknown } from './mentions.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -26,7 +25,7 @@ export async function detokenize(
   const permission = 'token:read'
   const mentions = findMentions(payload)
   const { places } = mentions
-  const ids = [...new Set(places.flatMap((it) => mentionsOf(it).map(({ id }) => id)))]
+  const ids = idsOf(places)
   if (ids.length === 0) {
     authorize(caller, permission)
     return ok(mentions.payload())
@@ -48,22 +47,4 @@ export async function detokenize(
     place.put(value)
   })
   return ok(mentions.payload())
-}
-
-function mentionsOf({ parts }: Place): Mention[] {
-  return parts.filter((it) => typeof it !== 'string')
-}
-
-/** A uuid is no secret and is named; anything else in braces may be what should have been a token. */
-function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
-  const errors: Record<string, string[]> = {}
-  for (const place of places) {
-    for (const { id } of mentionsOf(place)) {
-      if (known.has(id)) continue
-      const message = isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
-      const messages = (errors[place.path] ??= [])
-      if (!messages.includes(message)) messages.push(message)
-    }
-  }
-  if (Object.keys(errors).length > 0) throw new ServiceError('detokenize_tokens_unknown', errors)
 }

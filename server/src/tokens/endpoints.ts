@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { enlist } from '../access/enlist.ts'
+import { enlisted } from '../access/enlist.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { parsePage, parseSize } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
@@ -41,10 +41,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
-      handle: async ({ world, caller, body, transactionId }) => {
-        await enlist(world, caller, transactionId)
-        return await tokenize(world, caller, body!, settings)
-      },
+      handle: ({ world, caller, body, transactionId }) =>
+        enlisted(world, caller, transactionId, () => tokenize(world, caller, body!, settings)),
     }),
 
     postToken: endpoint({
@@ -55,10 +53,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
-      handle: async ({ world, caller, body, transactionId }) => {
-        await enlist(world, caller, transactionId)
-        return await createToken(world, caller, body!, settings)
-      },
+      handle: ({ world, caller, body, transactionId }) =>
+        enlisted(world, caller, transactionId, () => createToken(world, caller, body!, settings)),
     }),
 
     getTokens: endpoint({
@@ -91,10 +87,10 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      handle: async ({ world, caller, params, body, transactionId }) => {
-        await enlist(world, caller, transactionId)
-        return await updateToken(world, caller, { id: params['id']!, body: body!, settings })
-      },
+      handle: ({ world, caller, params, body, transactionId }) =>
+        enlisted(world, caller, transactionId, () =>
+          updateToken(world, caller, { id: params['id']!, body: body!, settings }),
+        ),
     }),
 
     deleteToken: endpoint({
@@ -104,10 +100,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       permission: 'token:delete',
       transactional: true,
       answers: { 204: { description: 'It is gone.' } },
-      handle: async ({ world, caller, params, transactionId }) => {
-        await enlist(world, caller, transactionId)
-        return await deleteToken(world, caller, params['id']!)
-      },
+      handle: ({ world, caller, params, transactionId }) =>
+        enlisted(world, caller, transactionId, () => deleteToken(world, caller, params['id']!)),
     }),
 
     postSearch: endpoint({

@@ -4,7 +4,7 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import type { Caller, Transform } from '../base/access.ts'
-import { idOf } from '../base/id.ts'
+import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import {
   ALIAS_ATTEMPTS_MAX,
@@ -61,7 +61,9 @@ export async function makeTokens(
   rendering: Rendering,
 ): Promise<Answer> {
   const transforms = authorizeAll(caller, drafts)
-  const keys = await world.keyring.open(caller.tenantId)
+  const opened = world.keyring.open(caller.tenantId)
+  // Mostly they are at hand, and to wait for that all the same would cost as much as some of the work.
+  const keys = opened instanceof Promise ? await opened : opened
   const batch: Batch = { caller, keys, drafts, transforms, clashes: new Map() }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const outcome = await makeOnce(world, batch, rendering)
@@ -112,6 +114,7 @@ async function makeOnce(
     : NO_TWINS
   const view = twinViewer(caller, keys, { now, means })
   const viewLater = twinViewer(caller, keys, { now: Infinity, means })
+  const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   const tokens: StoredToken[] = []
   // By the index of their drafts, for those whose twin is among them.
   const made: StoredToken[] = []
@@ -120,12 +123,17 @@ async function makeOnce(
   const later: Json[] = []
   let less = false
 
-  await inSlices(world.clock, drafts.length, (index) => {
+  const making = inSlices(world.clock, drafts.length, (index) => {
     const draft = drafts[index]!
     const found = twins.get(index)
     const token =
       found === undefined
-        ? makeToken(caller, keys, draft, { clashes: clashes.get(draft) ?? 0, now, means })
+        ? makeToken(caller, keys, draft, {
+            serial: idOf(now, serials, index * ID_RANDOM_BYTES),
+            clashes: clashes.get(draft) ?? 0,
+            now,
+            means,
+          })
         : typeof found === 'number'
           ? made[found]!
           : found
@@ -140,6 +148,7 @@ async function makeOnce(
     const aged = { draft: withoutShortLived(draft), twin: twin && viewLater(token), later: true }
     later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
   })
+  if (making !== undefined) await making
   const remembered = less ? structuredClone(answer(later)) : undefined
   return { tokens, twins, answer: answer(replies), remembered }
 }
@@ -148,15 +157,19 @@ const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
 
 /** Asks once for each distinct list of containers; returns what the caller may see of each draft. */
 function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transform[] {
-  const answers = new Map<string, Transform>()
-  let last: readonly string[] = []
-  let transform: Transform | undefined
+  let answers: Map<string, Transform> | undefined
+  let last: readonly string[] | undefined
+  let transform: Transform = 'redact'
   return drafts.map(({ options: { containers } }) => {
     // Most name none and share the list of their type.
-    if (transform !== undefined && containers === last) return transform
-    const name = containers.join(' ')
-    transform = answers.get(name) ?? authorize(caller, 'token:create', containers).transform
-    answers.set(name, transform)
+    if (containers === last) return transform
+    if (last === undefined) transform = authorize(caller, 'token:create', containers).transform
+    else {
+      answers ??= new Map([[last.join(' '), transform]])
+      const name = containers.join(' ')
+      transform = answers.get(name) ?? authorize(caller, 'token:create', containers).transform
+      answers.set(name, transform)
+    }
     last = containers
     return transform
   })
@@ -169,6 +182,7 @@ export function meansFor(random: Random, tokens: number): Means {
 }
 
 interface Making {
+  readonly serial: string
   /** How often its alias was taken. */
   readonly clashes: number
   readonly now: number
@@ -179,10 +193,9 @@ function makeToken(
   caller: Caller,
   keys: TenantKeys,
   draft: Draft,
-  { clashes, now, means }: Making,
+  { serial, clashes, now, means }: Making,
 ): StoredToken {
   const { type, options } = draft
-  const serial = idOf(now, means.random.bytes(10))
   const id = idOfDraft(draft, serial, clashes, means)
   const { data, cvc } = sealData(keys, draft, id, now)
   return {

@@ -1,9 +1,10 @@
 /**
- * Tokens named in a payload: `{{ id }}`, `{{ token: id }}`, with filters behind a bar, in any of its strings.
+ * Tokens named in text: `{{ id }}`, `{{ token: id }}`, with filters behind a bar; and in any string of a payload.
  *
  * Names of members are never looked into. What takes the place of an expression is never looked at again.
  * Source: interface.md, Detokenize.
  */
+import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { DETOKENIZE_MENTIONS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -23,18 +24,22 @@ export interface Mention {
   readonly filters: FilterChain
 }
 
-/** One string of a payload that has expressions in it. */
+/** A text with expressions in it, and where it stands. */
 export interface Place {
-  /** As callers write it; `error` for the payload itself. */
-  readonly path: string
+  /** Returns its place as callers write it; `error` for the whole. Asked for when something is wrong with it. */
+  readonly path: () => string
   /** Text and expressions, in order. */
   readonly parts: readonly (string | Mention)[]
+}
+
+/** One string of a JSON payload that has expressions in it. */
+export interface PayloadPlace extends Place {
   /** Puts `value` in its place. */
   readonly put: (value: Json) => void
 }
 
 export interface Mentions {
-  readonly places: readonly Place[]
+  readonly places: readonly PayloadPlace[]
   /** Returns the payload, with what was put into it. */
   readonly payload: () => Json
 }
@@ -47,8 +52,8 @@ export interface Mentions {
  */
 export function findMentions(payload: Json): Mentions {
   const root: { it: Json } = { it: payload }
-  const places: Place[] = []
-  let count = 0
+  const places: PayloadPlace[] = []
+  const reader = new MentionReader()
   visit(root, 'it', null)
   return { places, payload: () => root.it }
 
@@ -63,16 +68,35 @@ export function findMentions(payload: Json): Mentions {
     }
   }
 
-  function placeOf(holder: JsonObject, key: string | number, text: string, up: Path): Place {
-    const path = pathOf(up)
-    const parts = orInvalid(path, () =>
-      scan(text).map((it) => {
-        if (it.kind === 'text') return it.text
-        if (++count > DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
-        return parseMention(it)
-      }),
+  function placeOf(holder: JsonObject, key: string | number, text: string, up: Path): PayloadPlace {
+    const path = (): string => pathOf(up)
+    const put = (value: Json): void => void (holder[key] = value)
+    return { path, parts: reader.read(text, path), put }
+  }
+}
+
+/** Reads the texts of one request, and counts the expressions in all of them. */
+export class MentionReader {
+  #count = 0
+
+  /**
+   * Returns what `text` consists of. Throws `expression_invalid`, which names its `path`, and
+   * `detokenize_tokens_max` when it was one expression too many.
+   */
+  read(text: string, path: Place['path']): Place['parts'] {
+    return orInvalid(path, () =>
+      scan(text).map((it) => (it.kind === 'text' ? it.text : this.#mention(it))),
     )
-    return { path, parts, put: (value) => void (holder[key] = value) }
+  }
+
+  /** As read(), of what is between two pairs of braces. `start` is where that stands in the whole. */
+  readOne(text: string, start: number, path: Place['path']): Mention {
+    return orInvalid(path, () => this.#mention({ text, start }))
+  }
+
+  #mention(segment: Pick<Segment, 'text' | 'start'>): Mention {
+    if (++this.#count > DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
+    return parseMention(segment)
   }
 }
 
@@ -99,9 +123,40 @@ export function evaluatePlace(
   })
 }
 
+/** Returns the ids that `places` name, each once. */
+export function idsOf(places: readonly Place[]): string[] {
+  return [...new Set(places.flatMap((it) => mentionsOf(it).map(({ id }) => id)))]
+}
+
+/**
+ * Throws `detokenize_tokens_unknown` when an id is not among those `known`, with the place of each.
+ *
+ * A uuid is no secret and is named, in the detail as well, where callers look for it; anything else in braces
+ * may be what should have been a token.
+ */
+export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
+  const errors: Record<string, string[]> = {}
+  const named = new Set<string>()
+  for (const place of places) {
+    for (const { id } of mentionsOf(place)) {
+      if (known.has(id)) continue
+      if (isUuid(id)) named.add(id)
+      const message = isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
+      const messages = (errors[place.path()] ??= [])
+      if (!messages.includes(message)) messages.push(message)
+    }
+  }
+  if (Object.keys(errors).length === 0) return
+  throw new ServiceError('detokenize_tokens_unknown', errors, { named: [...named] })
+}
+
+export function mentionsOf({ parts }: Place): Mention[] {
+  return parts.filter((it) => typeof it !== 'string')
+}
+
 const WHOLE = /^token\s*:\s*/
 
-function parseMention({ text, start }: Segment): Mention {
+function parseMention({ text, start }: Pick<Segment, 'text' | 'start'>): Mention {
   const bar = text.indexOf('|')
   const subject = (bar < 0 ? text : text.slice(0, bar)).trim()
   if (subject === '') throw new ExpressionError('expression_empty', start)
@@ -110,7 +165,7 @@ function parseMention({ text, start }: Segment): Mention {
   return { id, whole: id !== subject, filters }
 }
 
-/** The way from the root to a value; rendered where a string has expressions. */
+/** The way from the root to a value; rendered when something is wrong there. */
 type Path = { readonly up: Path; readonly key: string | number } | null
 
 function pathOf(path: Path): string {
@@ -119,11 +174,11 @@ function pathOf(path: Path): string {
   return memberPath(steps)
 }
 
-function orInvalid<Value>(path: string, work: () => Value): Value {
+function orInvalid<Value>(path: Place['path'], work: () => Value): Value {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof ExpressionError || error instanceof FilterError)) throw error
-    throw new ServiceError('expression_invalid', { [path]: [error.message] })
+    throw new ServiceError('expression_invalid', { [path()]: [error.message] })
   }
 }

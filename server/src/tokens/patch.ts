@@ -5,6 +5,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { BODY_BYTES_MAX } from '../base/limits.ts'
+import { mergePatch } from '../base/merge-patch.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/store.ts'
@@ -33,7 +34,7 @@ export function patchedRequest(
   const request: JsonObject = { ...requestOf(token), data: data.reveal() }
   for (const [name, value] of Object.entries(patch)) {
     const whole = name === 'mask' ? maskOf(token) : request[name]
-    request[name] = MERGED.has(name) ? merged(whole, value!) : value!
+    request[name] = MERGED.has(name) ? mergePatch(whole, value!) : value!
   }
   if (patch['data'] !== undefined && isTooLarge(request['data']!)) {
     throw new ServiceError('token_data_invalid', { data: ['It would be larger than 5 MiB.'] })
@@ -49,17 +50,6 @@ export function touchesShortLived({ type }: StoredToken, { data }: TokenPatch): 
 
 /** What is merged, member by member; everything else is replaced. */
 const MERGED: ReadonlySet<string> = new Set(['data', 'mask', 'metadata'])
-
-function merged(target: Json | undefined, patch: Json): Json {
-  if (!isJsonObject(patch)) return patch
-  // A map, since a member may be called __proto__.
-  const members = new Map(isJsonObject(target) ? Object.entries(target) : [])
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) members.delete(name)
-    else members.set(name, merged(members.get(name), value))
-  }
-  return Object.fromEntries(members)
-}
 
 function isTooLarge(data: Json): boolean {
   return Buffer.byteLength(JSON.stringify(data)) > BODY_BYTES_MAX

@@ -38,17 +38,20 @@ export async function showTokens(
   tokens: readonly StoredToken[],
   {
     permission,
+    destination,
     now,
     means,
     privacyShown,
   }: {
     readonly permission: Permission
+    /** Where they are sent, for the record; undefined when the caller is shown them. */
+    readonly destination?: string
     readonly now: number
     readonly means: Means
     readonly privacyShown: boolean
   },
 ): Promise<ShownToken[]> {
-  const grants = tokens.map((it) => authorize(caller, permission, it))
+  const grants = tokens.map((it) => authorize(caller, permission, it, destination))
   let bytes = 0
   for (const it of tokens) bytes += it.data.length
   if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')

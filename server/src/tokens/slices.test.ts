@@ -76,10 +76,12 @@ describe('inSlices()', () => {
   test('stops where the work throws, and rejects with that', async () => {
     const { clock } = workingClock(0)
     const done: number[] = []
-    const failing = inSlices(clock, 10, (index) => {
-      if (index === 4) throw new Error('enough')
-      done.push(index)
-    })
+    const failing = async (): Promise<void> => {
+      await inSlices(clock, 10, (index) => {
+        if (index === 4) throw new Error('enough')
+        done.push(index)
+      })
+    }
     await assert.rejects(failing, /enough/)
     assert.deepEqual(done, [0, 1, 2, 3])
   })

@@ -3,20 +3,34 @@ import type { Clock } from '../world/clock.ts'
 
 /**
  * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every SLICE_MS_MAX.
+ * Returns undefined when it is done already, which a few are.
  *
  * A payload of thousands would otherwise hold the event loop, and everybody else, until it is done.
  */
-export async function inSlices(
+export function inSlices(
   clock: Clock,
   count: number,
   work: (index: number) => void | Promise<void>,
-): Promise<void> {
-  const long = count > SHORT_MAX
-  let turn = long ? clock.elapsed() : 0
+): Promise<void> | undefined {
+  if (count > SHORT_MAX) return inTurns(clock, count, work)
   for (let index = 0; index < count; index++) {
     const waiting = work(index)
+    if (waiting !== undefined) return waiting.then(() => inTurns(clock, count, work, index + 1))
+  }
+  return undefined
+}
+
+async function inTurns(
+  clock: Clock,
+  count: number,
+  work: (index: number) => void | Promise<void>,
+  from = 0,
+): Promise<void> {
+  let turn = clock.elapsed()
+  for (let index = from; index < count; index++) {
+    const waiting = work(index)
     if (waiting !== undefined) await waiting
-    if (!long || index % LOOK_EVERY !== LOOK_EVERY - 1) continue
+    if (index % LOOK_EVERY !== LOOK_EVERY - 1) continue
     if (clock.elapsed() - turn < SLICE_MS_MAX) continue
     await clock.yield()
     turn = clock.elapsed()

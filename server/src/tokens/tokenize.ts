@@ -28,10 +28,11 @@ export async function tokenize(
   const plan = planTokens(payload, settings.tokensMax)
   const now = world.clock.now()
   const drafts: Draft[] = []
-  await inSlices(world.clock, plan.leaves.length, (index) => {
+  const drafting = inSlices(world.clock, plan.leaves.length, (index) => {
     drafts.push(plan.leaves[index]!.draft(now))
   })
-  return makeTokens(world, caller, drafts, {
+  if (drafting !== undefined) await drafting
+  return await makeTokens(world, caller, drafts, {
     reply: (made, index) => {
       const leaf = plan.leaves[index]!
       return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)

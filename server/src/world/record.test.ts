@@ -28,6 +28,7 @@ const entry: fc.Arbitrary<RecordEntry> = fc.record(
     permission: text,
     shown: fc.constantFrom(null, ...TRANSFORMS),
     replayed: fc.boolean(),
+    destination: fc.oneof(fc.constant(null), text),
     entityIds: fc.array(id, { maxLength: 40 }),
   },
   { noNullPrototype: true },
@@ -75,35 +76,12 @@ test('decodeEntry() reads no entry that was cut short, and none of another form'
 })
 
 test('chainHash() is SHA-256 over the hash before, number, count of events and entry', () => {
-  const some = encodeEntry({
-    at: 1_772_366_400_000,
-    applicationId: '01945d00-0000-4000-8000-00000000000b',
-    keyId: '01945d00-0000-4000-8000-00000000000c',
-    traceId: 'trace',
-    entityType: 'token',
-    operation: 'read',
-    allowed: false,
-    changed: false,
-    permission: 'token:read',
-    shown: 'mask',
-    replayed: false,
-    entityIds: ['01945d00-0000-4000-8000-00000000000d', 'x'],
-  })
+  const some = encodeEntry(ENTRY)
   // Written down by hand: the form is for ever.
+  assert.equal(some.toString('hex'), written(`01 ${HEAD} ${IDS}`))
   assert.equal(
-    some.toString('hex'),
-    [
-      '01 019ca9450a00 01 02',
-      'ffff 01945d0000004000800000000000000b',
-      'ffff 01945d0000004000800000000000000c',
-      '0005 7472616365',
-      '0005 746f6b656e',
-      '0004 72656164',
-      '000a 746f6b656e3a72656164',
-      '00000002 ffff 01945d0000004000800000000000000d 0001 78',
-    ]
-      .join('')
-      .replaceAll(' ', ''),
+    encodeEntry({ ...ENTRY, destination: 'api.example' }).toString('hex'),
+    written(`02 ${HEAD} 000b 6170692e6578616d706c65 ${IDS}`),
   )
   const begin = RECORD_BEGIN.hash
   const first = chainHash(begin, { number: 1, listed: 2 }, some)
@@ -115,3 +93,35 @@ test('chainHash() is SHA-256 over the hash before, number, count of events and e
 
 /** Of the entry above as number 1: `(32 zero bytes, 1, 2, entry)` through another program's SHA-256. */
 const HASH = 'c4df65a5017c548e31caafdb857b0aef296083f46f650d394412531bf37118c3'
+
+const ENTRY: RecordEntry = {
+  at: 1_772_366_400_000,
+  applicationId: '01945d00-0000-4000-8000-00000000000b',
+  keyId: '01945d00-0000-4000-8000-00000000000c',
+  traceId: 'trace',
+  entityType: 'token',
+  operation: 'read',
+  allowed: false,
+  changed: false,
+  permission: 'token:read',
+  shown: 'mask',
+  replayed: false,
+  destination: null,
+  entityIds: ['01945d00-0000-4000-8000-00000000000d', 'x'],
+}
+
+/** All but the form, up to the permission. */
+const HEAD = [
+  '019ca9450a00 01 02',
+  'ffff 01945d0000004000800000000000000b',
+  'ffff 01945d0000004000800000000000000c',
+  '0005 7472616365',
+  '0005 746f6b656e',
+  '0004 72656164',
+  '000a 746f6b656e3a72656164',
+].join(' ')
+const IDS = '00000002 ffff 01945d0000004000800000000000000d 0001 78'
+
+function written(text: string): string {
+  return text.replaceAll(' ', '')
+}

@@ -28,6 +28,8 @@ export interface RecordEntry {
   readonly shown: Transform | null
   /** Whether an earlier answer was given again. */
   readonly replayed: boolean
+  /** The host that something was to be sent to, with its port where that is not the scheme's own. */
+  readonly destination: string | null
   /** At most RECORD_ENTITIES_MAX; none where the operation was about no single thing. */
   readonly entityIds: readonly string[]
 }
@@ -112,6 +114,9 @@ function writeWhole(bytes: Buffer, value: number, at: number): void {
  * Writes an entry as bytes: form (1), time (6), flags (1), transform (1), application, key, trace id, kind
  * of thing, operation, permission, the number of ids (4), ids. A text is its length (2) and UTF-8; a uuid is
  * `ffff` and 16 bytes. Numbers are big-endian.
+ *
+ * That is form 1. Form 2 is of entries with a destination, which comes after the permission; no other differs
+ * from what it always was. Decision 0026.
  */
 export function encodeEntry(entry: RecordEntry): Buffer {
   return Buffer.from(writeEntry(entry))
@@ -119,11 +124,11 @@ export function encodeEntry(entry: RecordEntry): Buffer {
 
 /** The same, in bytes that are good until the next call: for who copies them anyway. */
 export function writeEntry(entry: RecordEntry): Buffer {
-  const { entityIds } = entry
+  const { entityIds, destination } = entry
   const most = lengthMax(entry)
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(most)
   const bytes = scratch
-  bytes[0] = FORM
+  bytes[0] = destination === null ? FORM : FORM_WITH_DESTINATION
   bytes.writeUIntBE(entry.at, 1, 6)
   bytes[7] = (entry.allowed ? 0 : REFUSED) | (entry.replayed ? REPLAYED : 0)
   if (entry.changed) bytes[7] |= CHANGED
@@ -132,6 +137,7 @@ export function writeEntry(entry: RecordEntry): Buffer {
   at = lastActor.write(bytes, at, entry.applicationId, entry.keyId, null)
   at = writeText(bytes, at, entry.traceId)
   at = lastKind.write(bytes, at, entry.entityType, entry.operation, entry.permission)
+  if (destination !== null) at = writeText(bytes, at, destination)
   at = bytes.writeUInt32BE(entityIds.length, at)
   for (const id of entityIds) at = writeText(bytes, at, id)
   return bytes.subarray(0, at)
@@ -186,8 +192,10 @@ export function decodeHead(entry: Uint8Array): RecordEntryHead {
 
 function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
   const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.length)
-  if (bytes[0] !== FORM)
+  const form = bytes[0]
+  if (form !== FORM && form !== FORM_WITH_DESTINATION) {
     throw new Error('Cannot read an entry of the record: its form is not known')
+  }
   const flags = bytes[7]!
   const reader = new TextReader(bytes, 9)
   const head = {
@@ -202,6 +210,7 @@ function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
     entityType: reader.text(),
     operation: reader.text(),
     permission: reader.text(),
+    destination: form === FORM_WITH_DESTINATION ? reader.text() : null,
   }
   const things = reader.count()
   return [{ ...head, things, events: countOf(head.entityType, things) }, reader]
@@ -239,13 +248,14 @@ class TextReader {
   }
 }
 
-function lengthMax({ entityIds, ...entry }: RecordEntry): number {
-  const { applicationId, keyId, traceId, entityType, operation, permission } = entry
+function lengthMax(entry: RecordEntry): number {
+  const { applicationId, keyId, traceId, entityType, operation, permission, destination } = entry
+  const { entityIds } = entry
   let chars = applicationId.length + keyId.length + traceId.length
-  chars += entityType.length + operation.length + permission.length
+  chars += entityType.length + operation.length + permission.length + (destination?.length ?? 0)
   for (const id of entityIds) chars += id.length
   // A UTF-16 unit takes three bytes at most.
-  return 13 + (6 + entityIds.length) * 2 + chars * 3
+  return 13 + (7 + entityIds.length) * 2 + chars * 3
 }
 
 function writeText(bytes: Buffer, at: number, text: string): number {
@@ -260,6 +270,7 @@ function writeText(bytes: Buffer, at: number, text: string): number {
 }
 
 const FORM = 1
+const FORM_WITH_DESTINATION = 2
 const REFUSED = 1
 const REPLAYED = 2
 const CHANGED = 4

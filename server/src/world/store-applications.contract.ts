@@ -28,12 +28,17 @@ export function applicationContract(name: string, open: Open): void {
         type: 'management',
         permissions: [],
         rules: [],
+        destinations: null,
         expiresAt: NOW + 1,
         modifiedBy: uuid(9),
         modifiedAt: NOW,
       })
       await succeed(store, TENANT, [{ kind: 'update-application', application: updated }])
       assert.deepEqual(await store.applications.find(TENANT, uuid(1)), updated)
+
+      const nowhere = { ...updated, destinations: [] }
+      await succeed(store, TENANT, [{ kind: 'update-application', application: nowhere }])
+      assert.deepEqual(await store.applications.find(TENANT, uuid(1)), nowhere)
     })
 
     test('what is another tenant’s is absent', async (t) => {
@@ -73,14 +78,17 @@ export function applicationContract(name: string, open: Open): void {
     test('keys() are listed oldest first', async (t) => {
       const store = await opened(t, open)
       const keys = [3, 1, 2].map((n) => ({ ...key(n, 1), createdAt: NOW + n }))
+      const sameTime = [6, 5, 4].map((n) => {
+        return { ...key(n, 1), createdAt: NOW + 4, version: 10 - n }
+      })
       await succeed(store, TENANT, [
         { kind: 'insert-application', application: application(1) },
-        ...keys.map((key): Change => ({ kind: 'insert-application-key', key })),
+        ...[...keys, ...sameTime].map((key): Change => ({ kind: 'insert-application-key', key })),
       ])
       const listed = await store.applications.keys(TENANT, uuid(1))
       assert.deepEqual(
         listed.map((it) => it.id),
-        [uuid(1), uuid(2), uuid(3)],
+        [uuid(1), uuid(2), uuid(3), uuid(6), uuid(5), uuid(4)],
       )
       assert.deepEqual(listed[0], keys[1])
     })

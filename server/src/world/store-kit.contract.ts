@@ -10,6 +10,7 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredProxy,
   StoredTenant,
   StoredToken,
   StoredTransaction,
@@ -64,6 +65,7 @@ export function everything(n: number): Change[] {
     { kind: 'insert-tenant', tenant: tenant(n), keys: KEYS },
     { kind: 'insert-application', application: application(n) },
     { kind: 'insert-application-key', key: key(n, n) },
+    { kind: 'insert-proxy', proxy: proxy(n) },
     insert(token(n, { fingerprint: `f ${n}` })),
     answer(n),
   ]
@@ -153,6 +155,7 @@ export function application(n: number, own: Partial<StoredApplication> = {}): St
         permissions: ['token:read'],
       },
     ],
+    destinations: ['api.example.com', '*.bücher.example:8443'],
     expiresAt: null,
     createdBy: uuid(99),
     createdAt: NOW,
@@ -171,6 +174,21 @@ export function key(n: number, applicationNumber: number): StoredApplicationKey 
     version: 1,
     createdBy: uuid(99),
     createdAt: NOW,
+  }
+}
+
+export function proxy(n: number, own: Partial<StoredProxy> = {}): StoredProxy {
+  return {
+    id: uuid(n),
+    name: `Größe ${n}`,
+    hash: hash(`proxy ${n}`.padEnd(32)),
+    terms: bytes(90),
+    createdBy: uuid(99),
+    createdAt: NOW,
+    modifiedBy: null,
+    modifiedAt: null,
+    revision: 0,
+    ...own,
   }
 }
 

@@ -250,6 +250,7 @@ function entry(n: number, own: Partial<RecordEntry> = {}): RecordEntry {
     permission: 'token:create',
     shown: null,
     replayed: false,
+    destination: null,
     entityIds: [uuid(n)],
     ...own,
   }

@@ -12,6 +12,7 @@ import {
   idsFound,
   insert,
   opened,
+  proxy,
   range,
   succeed,
   tenant,
@@ -96,10 +97,12 @@ export function tenantContract(name: string, open: Open): void {
       assert.equal(await store.tenants.find(uuid(1)), null)
       assert.deepEqual(await store.tenants.keys(uuid(1)), [])
       assert.equal(await store.applications.findByKeyHash(hash(uuid(1))), null)
+      assert.equal(await store.proxies.findByKeyHash(proxy(1).hash), null)
       assert.equal(await store.tenants.count(), 1)
       const again: Change = { kind: 'delete-tenant', at: NOW }
       assert.deepEqual(await store.commit(uuid(1), [again]), { kind: 'absent' })
       assert.notEqual(await store.applications.findByKeyHash(hash(uuid(2))), null)
+      assert.notEqual(await store.proxies.findByKeyHash(proxy(2).hash), null)
       // Its name is free again.
       const namesake = { ...tenant(3), name: 'tenant 1' }
       await succeed(store, uuid(3), [{ kind: 'insert-tenant', tenant: namesake, keys: [] }])
@@ -134,6 +137,7 @@ export function tenantContract(name: string, open: Open): void {
       assert.deepEqual(await store.tokens.usage(uuid(1), { now: NOW, since: NOW }), [])
       assert.equal(await store.applications.find(uuid(1), uuid(1)), null)
       assert.equal(await store.answers.find(uuid(1), 'answer 1', NOW), null)
+      assert.equal(await store.proxies.find(uuid(1), uuid(1)), null)
 
       await succeed(store, uuid(1), [insert(token(5))])
       assert.deepEqual(await left(), [false])

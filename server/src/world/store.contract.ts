@@ -4,6 +4,7 @@ import { commitContract } from './store-commits.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
+import { proxyContract } from './store-proxies.contract.ts'
 import { recordContract } from './store-record.contract.ts'
 import { sweepContract } from './store-sweep.contract.ts'
 import { sessionContract } from './store-sessions.contract.ts'
@@ -28,6 +29,7 @@ export function storeContract(name: string, open: Open): void {
   sweepContract(name, open)
   recordContract(name, open)
   sessionContract(name, open)
+  proxyContract(name, open)
   usageContract(name, open)
   totalsContract(name, open)
 }

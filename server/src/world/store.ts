@@ -26,6 +26,7 @@ export interface Store {
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
+  readonly proxies: ProxyReader
   readonly record: RecordReader
 
   /**
@@ -78,7 +79,7 @@ export interface ApplicationReader {
     filter: ApplicationFilter,
     page: PageRequest,
   ): Promise<Page<StoredApplication>>
-  /** Oldest first. */
+  /** Oldest first, and of the same time by version. */
   keys(tenantId: string, applicationId: string): Promise<StoredApplicationKey[]>
   /** Finds out who holds the key with this SHA-256 hash; null when nobody does. */
   findByKeyHash(hash: Uint8Array): Promise<KeyHolder | null>
@@ -132,6 +133,14 @@ export interface TokenReader {
 export interface TransactionReader {
   /** A transaction past its end is found as it was left: `open`, until a commit or a sweep looked at it. */
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
+}
+
+export interface ProxyReader {
+  find(tenantId: string, id: string): Promise<StoredProxy | null>
+  /** Newest first, filtered where asked; `total` counts all that match. */
+  list(tenantId: string, filter: ProxyFilter, page: PageRequest): Promise<Page<StoredProxy>>
+  /** Finds out whose the proxy with the key of this SHA-256 hash is; null when there is none. */
+  findByKeyHash(hash: Uint8Array): Promise<ProxyHolder | null>
 }
 
 export interface AnswerReader {
@@ -249,6 +258,10 @@ export type Change =
       readonly expiresAt: number
       readonly now: number
     }
+  | { readonly kind: 'insert-proxy'; readonly proxy: StoredProxy }
+  /** Puts `proxy` in the place of its last revision; its key stays. */
+  | { readonly kind: 'update-proxy'; readonly proxy: StoredProxy }
+  | { readonly kind: 'delete-proxy'; readonly id: string }
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -269,6 +282,8 @@ export type Conflict =
    * session, or a session that is neither expired nor authorised.
    */
   | { readonly kind: 'absent' }
+  /** A proxy is not there in the revision it was read in: it was changed since, or deleted. */
+  | { readonly kind: 'proxy-changed' }
   /** A token is not there in the revision it was read in: it was changed since, deleted, or has expired. */
   | { readonly kind: 'token-changed' }
   /** A transaction that is open has updated or deleted the token. */
@@ -313,6 +328,8 @@ export interface StoredApplication {
   readonly type: ApplicationType
   readonly permissions: readonly Permission[]
   readonly rules: readonly AccessRule[]
+  /** As Principal.destinations. */
+  readonly destinations: readonly string[] | null
   readonly expiresAt: number | null
   readonly createdBy: string
   readonly createdAt: number
@@ -385,6 +402,33 @@ export interface SessionHolder {
   readonly session: StoredSession
   /** The application that authorised it, as it is now; null until one has. */
   readonly authorizer: StoredApplication | null
+}
+
+export interface StoredProxy {
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of its key, 32 bytes; unique over all tenants. */
+  readonly hash: Uint8Array
+  /** What it does, its key included, sealed. */
+  readonly terms: Uint8Array
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly modifiedBy: string | null
+  readonly modifiedAt: number | null
+  /** How often it was changed. */
+  readonly revision: number
+}
+
+export interface ProxyFilter {
+  readonly ids?: readonly string[]
+  /** As namePattern() reads it. */
+  readonly name?: string
+}
+
+/** Everything that is to be known of a proxy before it is invoked, in one look-up. */
+export interface ProxyHolder {
+  readonly tenant: StoredTenant
+  readonly proxy: StoredProxy
 }
 
 export interface TokenUsage {

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import type { Egress } from './egress.ts'
 import type { Keyring } from './keyring.ts'
 import type { Log } from './log.ts'
 import type { Random } from './random.ts'
@@ -11,4 +12,5 @@ export interface World {
   readonly log: Log
   readonly keyring: Keyring
   readonly store: Store
+  readonly egress: Egress
 }

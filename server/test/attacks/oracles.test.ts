@@ -201,6 +201,7 @@ describe('data cannot be read from', () => {
           tokens: world.store.tokens,
           answers: world.store.answers,
           transactions: world.store.transactions,
+          proxies: world.store.proxies,
           sweep: (now) => world.store.sweep(now),
           record: world.store.record,
           check: () => world.store.check(),

@@ -182,6 +182,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     record: store.record,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),

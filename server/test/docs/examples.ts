@@ -99,6 +99,7 @@ function kindOf(text: string, member: string): string | null {
   if (isUuid(text)) return 'id'
   // How far the record has come depends on every example before.
   if (member === 'id' && /^\d+-\d+$/.test(text)) return 'event'
+  if (member === 'key' && /^[0-9a-f]{32}$/.test(text)) return 'proxy key'
   if (member === 'key') return text.slice(0, 'key_local_pvt_'.length)
   if (member === 'session_key' || member === 'nonce') return member
   return member === 'fingerprint' ? 'fingerprint' : null

@@ -234,6 +234,7 @@ async function openVault(folder: string, change: (world: World) => World): Promi
     corsOrigins: '*',
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
   })
   const rule = { priority: 1, container: '/', transform: 'mask' }
   return {

@@ -17,6 +17,9 @@ interface Row {
   readonly plan?: 'enterprise'
   /** The only type of application that may. */
   readonly applicationType?: ApplicationType
+  /** A wider permission that amounts to this one. */
+  readonly impliedBy?: Permission
+  readonly headers?: Readonly<Record<string, string>>
   /** What whoever may gets. */
   readonly success: number
   /** A text `$nonce` in it stands for the nonce of an open session. */
@@ -27,11 +30,19 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce'
+type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
 const UPDATE = { name: 'renamed', permissions: ['token:read'] }
+const PROXY = { name: 'x', destination_url: 'https://x.example' }
+
+const PASSED: Row = {
+  permission: 'proxy:invoke',
+  impliedBy: 'token:use',
+  success: 200,
+  headers: { 'BT-PROXY-URL': 'https://x.example' },
+}
 
 const ROWS: Record<string, Row> = {
   'POST /tokenize': {
@@ -84,6 +95,29 @@ const ROWS: Record<string, Row> = {
   'GET /v2/tokens': { permission: 'token:read', success: 200 },
   'POST /v2/tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
   'POST /detokenize': { permission: 'token:read', success: 200, body: { a: 'x' } },
+
+  'POST /proxy': PASSED,
+  'GET /proxy': PASSED,
+  'PUT /proxy': PASSED,
+  'PATCH /proxy': PASSED,
+  'DELETE /proxy': PASSED,
+
+  'POST /proxies': { permission: 'proxy:create', success: 201, body: PROXY },
+  'GET /proxies': { permission: 'proxy:read', success: 200 },
+  'GET /proxies/:id': { permission: 'proxy:read', success: 200, params: { id: 'proxy' } },
+  'PUT /proxies/:id': {
+    permission: 'proxy:update',
+    success: 200,
+    body: PROXY,
+    params: { id: 'proxy' },
+  },
+  'PATCH /proxies/:id': {
+    permission: 'proxy:update',
+    success: 204,
+    body: { name: 'renamed' },
+    params: { id: 'proxy' },
+  },
+  'DELETE /proxies/:id': { permission: 'proxy:delete', success: 204, params: { id: 'proxy' } },
 
   'POST /applications': {
     permission: 'application:create',
@@ -211,7 +245,8 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
     for (const type of APPLICATION_TYPES) {
       const open = row.permission === 'any-key' || row.permission === 'public'
-      const others = permissionsOf(type).filter((it) => it !== row.permission)
+      const enough = [row.permission, row.impliedBy]
+      const others = permissionsOf(type).filter((it) => !enough.includes(it))
       const fits = row.applicationType === undefined || row.applicationType === type
       const status = open && fits ? row.success : 403
       test(`a ${type} application with every other permission: ${status}`, async () => {
@@ -283,7 +318,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       const reply = await vault.call(method, url, {
         ...(key === undefined ? {} : { key }),
         ...(row!.body === undefined ? {} : { body: withNonce(row!.body, things.nonce) }),
-        headers: { 'bt-trace-id': 'same' },
+        headers: { 'bt-trace-id': 'same', ...row!.headers },
       })
       assert.equal(reply.status, status, reply.text)
       assert.ok(!reply.text.includes(THEIRS), reply.text)
@@ -312,11 +347,12 @@ async function twoTenants(): Promise<TwoTenants> {
     ours: ours.things,
     theirs: theirs.things,
     theirState: async () => {
-      const { application, token } = theirs.things
+      const { application, token, proxy } = theirs.things
       const asked = [
         ['/applications', theirManagementKey],
         [`/applications/${application}/keys`, theirManagementKey],
         [`/tokens/${token}`, theirs.key],
+        [`/proxies/${proxy}`, theirManagementKey],
       ] as const
       const replies = await Promise.all(asked.map(([at, key]) => vault.call('GET', at, { key })))
       for (const reply of replies) assert.equal(reply.status, 200, reply.text)
@@ -344,8 +380,13 @@ async function furnish(
   const [first] = JSON.parse(keys.text) as [{ id: string }]
   const transaction = await openTransaction(vault, managementKey)
   const { nonce } = await openSession(vault, managementKey)
+  const proxy = await vault.call('POST', '/proxies', {
+    key: managementKey,
+    body: { name, destination_url: `https://${name}.example` },
+  })
   const things = {
     application,
+    proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,
     transaction,

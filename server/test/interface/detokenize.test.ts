@@ -142,6 +142,14 @@ describe('POST /detokenize answers', () => {
     assert.deepEqual([more.status, more.json()['code']], [400, 'detokenize_tokens_max'])
   })
 
+  test('400 with an error no longer than the payload, however long the names in it', async () => {
+    const stage = await tokenStage()
+    const payload = { ['n'.repeat(100_000)]: Array(1_000).fill(`{{${ABSENT}}}`) }
+    const reply = await detokenize(stage, payload)
+    assert.deepEqual([reply.status, reply.json()['code']], [400, 'detokenize_tokens_unknown'])
+    assert.ok(reply.text.length < 10_000, `it has ${reply.text.length} characters`)
+  })
+
   test('400 with the place of each token that does not exist, and its id where it is a uuid', async () => {
     const stage = await tokenStage()
     const own = await made(stage, { data: 'x' })

@@ -8,6 +8,7 @@ import {
   HEADERS_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
 } from '../../src/base/limits.ts'
+import { illFormed, many } from '../kit/raw-requests.ts'
 import { tokenStage, type TokenStage } from '../kit/token-stage.ts'
 
 /** What came back on a connection, until the server closed it or a whole answer had come. */
@@ -82,66 +83,8 @@ test('two requests on one connection are answered in order', async () => {
 })
 
 describe('refused with its status, as JSON, and nothing is done:', () => {
-  type Bytes = () => string
-  const length = (body: string): string => `Content-Length: ${Buffer.byteLength(body)}`
-  const cases: [name: string, status: number, bytes: Bytes][] = [
-    ['Host twice', 400, () => getWith(['Host: localhost'])],
-    ['Host twice, unlike each other', 400, () => getWith(['host: elsewhere'])],
-    ['BT-API-KEY twice', 400, () => getWith([`bt-api-key: ${stage.key}`])],
-    ['BT-API-KEY twice, the other one empty', 400, () => getWith(['BT-API-KEY:'])],
-    ['Content-Type twice', 400, () => post(['Content-Type: text/plain', length('"x"')], '"x"')],
-    [
-      'BT-IDEMPOTENCY-KEY twice',
-      400,
-      () => post(['BT-IDEMPOTENCY-KEY: a', 'BT-IDEMPOTENCY-KEY: b', length('"x"')], '"x"'),
-    ],
-    ['101 headers', 431, () => getWith(many(HEADERS_MAX + 1 - 2))],
-    ['1000 headers', 431, () => getWith(many(1000))],
-    ['17 KiB of one header', 431, () => getWith([`X: ${'a'.repeat(HEADER_BYTES_MAX + 1024)}`])],
-    ['17 KiB of headers', 431, () => getWith(many(90).map((it) => it + 'a'.repeat(195)))],
-    [
-      '17 KiB of path',
-      431,
-      () => getWith([], `GET /${'a'.repeat(HEADER_BYTES_MAX + 1024)} HTTP/1.1`),
-    ],
-    ['HTTP/0.9', 400, () => 'GET /health/live\r\n\r\n'],
-    ['HTTP/2 in the clear', 400, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['lines that end without a carriage return', 400, () => getWith([]).replaceAll('\r\n', '\n')],
-    ['a header folded over two lines', 400, () => getWith(['X: a\r\n b'])],
-    ['a space before the colon', 400, () => getWith(['X : a'])],
-    ['a NUL in a header', 400, () => getWith(['X: a\0b'])],
-    ['no Host', 400, () => 'GET /health/live HTTP/1.1\r\n\r\n'],
-    ['a method nobody knows', 400, () => getWith([], 'STEAL /tokens/none HTTP/1.1')],
-    ['bytes that are no HTTP', 400, () => '\x16\x03\x01\x02\x00\x01\x00'],
-    [
-      'both Transfer-Encoding and Content-Length',
-      400,
-      () => post(['Transfer-Encoding: chunked', 'Content-Length: 3'], '3\r\n"x"\r\n0\r\n\r\n'),
-    ],
-    ['Content-Length twice', 400, () => post(['Content-Length: 3', 'Content-Length: 4'], '"x" ')],
-    ['Content-Length of a list', 400, () => post(['Content-Length: 3, 3'], '"x"')],
-    ['Content-Length with a sign', 400, () => post(['Content-Length: +3'], '"x"')],
-    ['Content-Length with other digits', 400, () => post(['Content-Length: 0x3'], '"x"')],
-    [
-      'a transfer encoding nobody knows',
-      400,
-      () => post(['Transfer-Encoding: chunked, identity'], '"x"'),
-    ],
-    [
-      'a chunk whose length is no number',
-      400,
-      () => post(['Transfer-Encoding: chunked'], 'xyz\r\n"x"\r\n0\r\n\r\n'),
-    ],
-    [
-      'a chunk longer than it says',
-      400,
-      () => post(['Transfer-Encoding: chunked'], '2\r\n"xyz"\r\n0\r\n\r\n'),
-    ],
-    [
-      'a chunk length that overflows',
-      400,
-      () => post(['Transfer-Encoding: chunked'], 'fffffffffffffffff\r\n'),
-    ],
+  const cases: [name: string, status: number, bytes: () => string][] = [
+    ...illFormed({ key: () => stage.key, path: '/tokens/none', get: getWith, post }),
     [
       'chunks of more than 5 MiB',
       413,
@@ -228,10 +171,6 @@ test('a request cut off in the middle of its body does nothing', async () => {
   await closed.promise
   assert.equal(stage.stored().length, before)
 })
-
-function many(count: number): string[] {
-  return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)
-}
 
 function chunks(bytes: number): string {
   const size = 2 ** 16

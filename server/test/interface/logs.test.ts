@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { RECORD_ENTITIES_MAX } from '../../src/base/limits.ts'
+import type { RecordEntry } from '../../src/world/record.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL, tokenStage } from '../kit/token-stage.ts'
 
@@ -97,6 +98,46 @@ describe('GET /logs answers', () => {
       ],
     )
     assert.equal(new Set(data.map((it) => it['actor_id'])).size, 5)
+  })
+
+  test('200 with where tokens were sent, and where not', async () => {
+    const { world, tenantId, ...vault } = await stillVault()
+    const entry: RecordEntry = {
+      at: world.clock.now(),
+      applicationId: tenantId,
+      keyId: tenantId,
+      traceId: 'trace',
+      entityType: 'token',
+      operation: 'use',
+      allowed: true,
+      changed: false,
+      permission: 'proxy:invoke',
+      shown: 'reveal',
+      replayed: false,
+      destination: 'api.example.com:8443',
+      entityIds: [tenantId],
+    }
+    const invoked = { entityType: 'proxy', operation: 'invoke', shown: null } as const
+    const entries = [
+      entry,
+      { ...entry, ...invoked, entityIds: [] },
+      { ...entry, ...invoked, allowed: false, destination: 'elsewhere.example', entityIds: [] },
+      { ...entry, destination: null },
+    ]
+    await world.store.commit(tenantId, [{ kind: 'append-record', entries }])
+    const { data } = await logs({ ...vault, world, tenantId }, '?size=4')
+    assert.deepEqual(
+      data.map((it) => [it['message'], it['destination'] ?? null]),
+      [
+        ['Token used: data shown', null],
+        [
+          'Refused: invoke proxy, without proxy:invoke toward elsewhere.example',
+          'elsewhere.example',
+        ],
+        ['Proxy invoked toward api.example.com:8443', 'api.example.com:8443'],
+        ['Token used: data shown to api.example.com:8443', 'api.example.com:8443'],
+      ],
+    )
   })
 
   test('200 with a twin that was shown, and an answer that was repeated', async () => {

@@ -167,6 +167,7 @@ describe('DELETE /tenants/self', () => {
             tokens: store.tokens,
             answers: store.answers,
             transactions: store.transactions,
+            proxies: store.proxies,
             record: store.record,
             sweep: (now) => store.sweep(now),
             check: () => store.check(),

@@ -61,6 +61,7 @@ export const STILL_SETTINGS: AppSettings = {
   corsOrigins: '*',
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+  proxy: { timeoutMs: 25_000 },
 }
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Caller, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import { stillEgress, type StillEgress } from './still-egress.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
@@ -11,7 +12,7 @@ import type { Change, Store } from '../../src/world/store.ts'
 
 /**
  * A world in which nothing happens by itself: time stands still until it is moved, chance repeats with
- * every run, and everything that left for the store or the log is remembered.
+ * every run, and everything that left for the store, the log or another service is remembered.
  */
 export interface StillWorld {
   readonly clock: Clock & { pass(ms: number): void }
@@ -19,6 +20,7 @@ export interface StillWorld {
   readonly log: Log
   readonly keyring: Keyring
   readonly store: Store
+  readonly egress: StillEgress
   /** Everything handed to the store's commit, in order. */
   readonly committed: Change[]
   readonly logged: unknown[]
@@ -35,6 +37,7 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     log: rememberingLog(logged),
     keyring: thinKeyring,
     store: watched(store, (changes) => committed.push(...changes)),
+    egress: stillEgress(),
     committed,
     logged,
   }
@@ -52,6 +55,7 @@ export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>
     permissions: [],
     rules: [],
     within: null,
+    destinations: null,
     traceId: 'trace',
     decisions: [],
     recorded: 0,
@@ -79,6 +83,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     tokens: store.tokens,
     answers: store.answers,
     transactions: store.transactions,
+    proxies: store.proxies,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

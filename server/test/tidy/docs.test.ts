@@ -156,6 +156,7 @@ function routesOfTheService(): Route[] {
   const listed = routes({
     tokens: { tokensMax: 1, privacyShown: false },
     transactions: { lifetimeMs: 1 },
+    proxy: { timeoutMs: 1 },
     version: '0.0.0',
   })
   assert.ok(listed.length > 10, `it saw ${listed.length} routes`)

@@ -1,4 +1,3 @@
-import { isUuid } from '../../base/id.ts'
 import type { Place } from '../../world/keyring.ts'
 import { frame, NUMBER_BYTES } from './frame.ts'
 
@@ -7,8 +6,8 @@ import { frame, NUMBER_BYTES } from './frame.ts'
  * belong, and under which version they were made.
  *
  * Tokens of one kind differ in nothing but their id, and building the bytes anew for each would
- * cost as much as the encryption's set-up; so the bytes of recent kinds are kept, and a uuid, which always
- * has the same length, is written over the one before.
+ * cost as much as the encryption's set-up; so the bytes of recent kinds are kept, and an id as long as a
+ * uuid is written over the one before.
  */
 export class PlaceContexts {
   readonly #tenantId: string
@@ -26,10 +25,16 @@ export class PlaceContexts {
 
   /** Returns bytes that are good until the next call. Throws for a text that has no UTF-8 form. */
   of(place: Place): Uint8Array {
-    if (!isUuid(place.id)) return this.#build(place)
-    const recent = this.#recent.find((it) => isSameKind(it.place, place)) ?? this.#remember(place)
-    recent.bytes.write(place.id, this.#idAt, 'latin1')
-    return recent.bytes
+    const { id } = place
+    if (id.length !== UUID_CHARS || Buffer.byteLength(id) !== UUID_CHARS) return this.#build(place)
+    const { bytes } = this.#find(place) ?? this.#remember(place)
+    bytes.write(id, this.#idAt, 'latin1')
+    return bytes
+  }
+
+  #find(place: Place): Recent | undefined {
+    for (const it of this.#recent) if (isSameKind(it.place, place)) return it
+    return undefined
   }
 
   #build({ id, part, type, containers }: Place): Buffer {
@@ -57,9 +62,11 @@ interface Recent {
 function isSameKind(a: Place, b: Place): boolean {
   if (a.type !== b.type || a.part !== b.part) return false
   if (a.containers.length !== b.containers.length) return false
-  return a.containers.every((container, index) => container === b.containers[index])
+  for (const [index, it] of a.containers.entries()) if (it !== b.containers[index]) return false
+  return true
 }
 
 const LABEL = 'symbolon envelope'
 const ALGORITHM = '1'
 const KINDS_MAX = 16
+const UUID_CHARS = 36

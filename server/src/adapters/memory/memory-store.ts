@@ -5,6 +5,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  ProxyReader,
   RecordReader,
   RootKeyCheck,
   SessionReader,
@@ -18,9 +19,10 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import { MemoryProxies } from './memory-proxies.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { Shelf, copyOf } from './shelves.ts'
+import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
 
 /**
  * Every promise of a store kept in maps: the reference for other adapters, and the test default.
@@ -36,6 +38,7 @@ export class MemoryStore implements Store {
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new Shelf<StoredSession>(this.#undo)
+  readonly #proxies = new MemoryProxies(this.#undo, (id) => this.#tenants.find(id, id))
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
@@ -63,14 +66,14 @@ export class MemoryStore implements Store {
         .all(tenantId)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => types?.includes(it.type) ?? true)
-        .sort((a, b) => b.createdAt - a.createdAt || compare(b.id, a.id))
+        .sort(newestFirst)
       const items = matching.slice((page - 1) * size, page * size)
       return { total: matching.length, items: copyOf(items) }
     },
 
     keys: async (tenantId, applicationId) =>
       copyOf(this.#keysOf(tenantId, applicationId)).sort(
-        (a, b) => a.createdAt - b.createdAt || compare(a.id, b.id),
+        (a, b) => a.createdAt - b.createdAt || a.version - b.version || compare(a.id, b.id),
       ),
 
     findByKeyHash: async (hash) => {
@@ -122,6 +125,8 @@ export class MemoryStore implements Store {
       return answer !== null && answer.expiresAt > now ? copyOf(answer) : null
     },
   }
+
+  readonly proxies: ProxyReader = this.#proxies.reader
 
   readonly record: RecordReader = this.#record.reader
 
@@ -220,6 +225,16 @@ export class MemoryStore implements Store {
         this.#applicationKeys.delete(tenantId, change.id)
         return null
       }
+
+      case 'insert-proxy':
+        this.#proxies.insert(tenantId, change.proxy)
+        return null
+
+      case 'update-proxy':
+        return this.#proxies.update(tenantId, change.proxy)
+
+      case 'delete-proxy':
+        return this.#proxies.remove(tenantId, change.id)
 
       case 'insert-tokens':
         for (const token of change.tokens) {
@@ -334,7 +349,12 @@ export class MemoryStore implements Store {
   /** What a deleted tenant leaves behind. */
   #belongings(): Shelf<unknown>[] {
     const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
-    return [...entities, ...this.#tokens.belongings(), ...this.#record.belongings()]
+    return [
+      ...entities,
+      this.#proxies.shelf,
+      ...this.#tokens.belongings(),
+      ...this.#record.belongings(),
+    ]
   }
 
   #tenantNamed(name: string): StoredTenant | null {
@@ -369,8 +389,4 @@ export class MemoryStore implements Store {
     for (const undo of this.#undo.toReversed()) undo()
     this.#undo.length = 0
   }
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }

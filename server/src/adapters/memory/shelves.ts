@@ -59,3 +59,14 @@ export function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyOf(item)]))
 }
+
+export function newestFirst(
+  a: { readonly id: string; readonly createdAt: number },
+  b: { readonly id: string; readonly createdAt: number },
+): number {
+  return b.createdAt - a.createdAt || compare(b.id, a.id)
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}

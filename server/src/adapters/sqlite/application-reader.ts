@@ -6,7 +6,8 @@ import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
 export function applicationReader(db: DatabaseSync): ApplicationReader {
   const byId = db.prepare('SELECT * FROM applications WHERE tenant = ? AND id = ?')
   const keys = db.prepare(
-    'SELECT * FROM application_keys WHERE tenant = ? AND application = ? ORDER BY created_at, id',
+    `SELECT * FROM application_keys WHERE tenant = ? AND application = ?
+     ORDER BY created_at, version, id`,
   )
   const keyByHash = db.prepare(
     'SELECT tenant, application, id FROM application_keys WHERE hash = ?',

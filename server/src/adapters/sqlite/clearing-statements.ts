@@ -6,6 +6,7 @@ export const CLEARED = [
   { table: 'application_keys', key: 'application, id' },
   { table: 'applications', key: 'id' },
   { table: 'sessions', key: 'id' },
+  { table: 'proxies', key: 'id' },
   { table: 'token_indexes', key: 'hash, serial' },
   { table: 'tokens', key: 'serial' },
   { table: 'answers', key: 'id' },

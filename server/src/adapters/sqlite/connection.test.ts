@@ -43,6 +43,7 @@ test('what was deleted is not in the files any more', async (t) => {
     type: 'private',
     permissions: [],
     rules: [],
+    destinations: null,
     expiresAt: null,
     createdBy: TENANT,
     createdAt: 0,

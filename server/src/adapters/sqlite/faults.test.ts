@@ -182,6 +182,7 @@ function recorded(): Change {
     permission: 'token:create',
     shown: null,
     replayed: false,
+    destination: null,
     entityIds: [],
   }
   return { kind: 'append-record', entries: [entry] }

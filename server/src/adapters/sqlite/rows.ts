@@ -5,6 +5,7 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredProxy,
   StoredSession,
   StoredTenant,
   StoredToken,
@@ -38,6 +39,7 @@ export function applicationOf(row: Row): StoredApplication {
     type: row.type,
     permissions: parse(row.permissions),
     rules: parse(row.rules),
+    destinations: parse(row.destinations),
     expiresAt: row.expires_at,
     ...madeOf(row),
   } as StoredApplication
@@ -73,6 +75,18 @@ export function sessionOf(row: Row): StoredSession {
     expiresAt,
     authorization: authorization.applicationId === null ? null : authorization,
   } as StoredSession
+}
+
+export function proxyOf(row: Row): StoredProxy {
+  const { name, hash, terms, revision } = row
+  return {
+    id: unpackId(row.id),
+    name,
+    hash,
+    terms,
+    ...madeOf(row),
+    revision,
+  } as StoredProxy
 }
 
 export function tokenOf(row: Row): StoredToken {

@@ -1,4 +1,4 @@
--- Version 5
+-- Version 7
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -42,7 +42,7 @@ CREATE TABLE applications (
   created_by ANY NOT NULL,
   created_at INTEGER NOT NULL,
   modified_by ANY,
-  modified_at INTEGER,
+  modified_at INTEGER, destinations TEXT,
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -331,3 +331,19 @@ CREATE TRIGGER count_closed_unit AFTER DELETE ON units BEGIN
     last_created_at = max(last_created_at, excluded.last_created_at);
   DELETE FROM token_counts WHERE tenant = old.tenant AND unit = old.id;
 END;
+
+CREATE TABLE proxies (
+  tenant ANY NOT NULL,
+  id ANY NOT NULL,
+  name TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  terms BLOB NOT NULL,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by ANY,
+  modified_at INTEGER,
+  revision INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX proxies_by_age ON proxies (tenant, created_at, id);

@@ -5,6 +5,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  ProxyReader,
   RecordReader,
   SessionReader,
   Store,
@@ -18,6 +19,7 @@ import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
+import { proxyReader } from './proxy-reader.ts'
 import { recordReader } from './record-reader.ts'
 import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
@@ -56,6 +58,7 @@ export class SqliteStore implements Store {
   readonly tokens: TokenReader
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
+  readonly proxies: ProxyReader
   readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
@@ -108,6 +111,7 @@ export class SqliteStore implements Store {
     this.tokens = { ...tokenReader(reader), usage: this.#usage.usage }
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
+    this.proxies = proxyReader(reader)
     this.#sweepLook = new SweepLook(reader)
     this.record = recordReader(reader)
   }

@@ -49,6 +49,7 @@ const APPLICATION_PARAMS = {
   type: 'text',
   permissions: 'text',
   rules: 'text',
+  destinations: 'text',
   expires_at: 'integer',
   created_by: 'id',
   created_at: 'integer',
@@ -115,6 +116,39 @@ const TABLE = {
   deleteApplicationKey: {
     sql: 'DELETE FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
     params: ['id', 'id', 'id'],
+    refuses: 'if-nothing-changed',
+  },
+
+  insertProxy: {
+    ...insert(
+      'proxies',
+      {
+        tenant: 'id',
+        id: 'id',
+        name: 'text',
+        hash: 'bytes',
+        terms: 'bytes',
+        created_by: 'id',
+        created_at: 'integer',
+        modified_by: 'id',
+        modified_at: 'integer',
+        revision: 'integer',
+      },
+      '',
+    ),
+    refuses: 'never',
+  },
+
+  updateProxy: {
+    sql: `UPDATE proxies SET name = ?3, terms = ?4, modified_by = ?5, modified_at = ?6, revision = ?7
+      WHERE tenant = ?1 AND id = ?2 AND revision = ?7 - 1`,
+    params: ['id', 'id', 'text', 'bytes', 'id', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  deleteProxy: {
+    sql: 'DELETE FROM proxies WHERE tenant = ? AND id = ?',
+    params: ['id', 'id'],
     refuses: 'if-nothing-changed',
   },
 

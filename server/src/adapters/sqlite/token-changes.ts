@@ -30,13 +30,9 @@ export function packUpdate(
     if (within === null) packer.step(STATEMENT.refuseOtherTwin, twin)
     else packer.step(STATEMENT.refuseTwinWithin, [...twin, within])
   }
-  const values: Value[] = [
-    ...which(scope, token, token.revision - 1, now),
-    ...packContent(token),
-    token.modifiedBy,
-    token.modifiedAt,
-    token.revision,
-  ]
+  const values: Value[] = which(scope, token, token.revision - 1, now)
+  packContent(values, values.length, token)
+  values.push(token.modifiedBy, token.modifiedAt, token.revision)
   if (within !== null && !token.uncommitted) {
     packer.step(STATEMENT.pendUpdate, values)
     packer.step(STATEMENT.refuseFull, [tenantId, within, PENDING_MAX])

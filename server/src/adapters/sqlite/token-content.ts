@@ -3,21 +3,23 @@ import type { StoredToken } from '../../world/store.ts'
 import type { Value } from './batch.ts'
 import { termsOf } from './terms.ts'
 
-/** Returns what an update may change of a token, as it is kept, in the order of the columns. */
-export function packContent(token: StoredToken): Value[] {
+/**
+ * Writes what an update may change of a token, as it is kept, into `values` from `at` on, in the order of the
+ * columns. Returns where it ends.
+ */
+export function packContent(values: Value[], at: number, token: StoredToken): number {
   const { cvc, metadata, details } = token
-  return [
-    packContainers(token.containers),
-    token.data,
-    cvc === null ? null : cvc.envelope,
-    cvc === null ? null : cvc.expiresAt,
-    metadata === null ? null : JSON.stringify(metadata),
-    details === null ? null : JSON.stringify(details),
-    token.fingerprint,
-    token.deduplicate ? 1 : null,
-    packIndexes(termsOf(token)),
-    token.expiresAt,
-  ]
+  values[at] = packContainers(token.containers)
+  values[at + 1] = token.data
+  values[at + 2] = cvc === null ? null : cvc.envelope
+  values[at + 3] = cvc === null ? null : cvc.expiresAt
+  values[at + 4] = metadata === null ? null : JSON.stringify(metadata)
+  values[at + 5] = details === null ? null : JSON.stringify(details)
+  values[at + 6] = token.fingerprint
+  values[at + 7] = token.deduplicate ? 1 : null
+  values[at + 8] = packIndexes(termsOf(token))
+  values[at + 9] = token.expiresAt
+  return at + 10
 }
 
 function packContainers(containers: readonly string[]): string {

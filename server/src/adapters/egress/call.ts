@@ -1,0 +1,129 @@
+import {
+  EgressFailure,
+  type OutboundCall,
+  type OutboundReceiver,
+  type OutboundRequest,
+} from '../../world/egress.ts'
+import { failureOf } from './faults.ts'
+import type { Timed, Timekeeper } from './timekeeper.ts'
+
+/**
+ * One request under way, whatever carries it: keeps what is promised about its answer, its time and its end.
+ *
+ * What carries it reports to onHead, onData, onEnd and onError; it is told to pause, to go on, and to drop the
+ * connection.
+ */
+export abstract class Call implements OutboundCall, Timed {
+  readonly done: Promise<void>
+  protected readonly request: OutboundRequest
+  readonly #receiver: OutboundReceiver
+  readonly #timekeeper: Timekeeper
+  readonly #resolve: () => void
+  readonly #reject: (error: unknown) => void
+  #over = false
+  #paused = false
+  #moved = false
+  #deadline: number
+  #inBody = false
+  /** What came although we asked to pause: a parser does not always stop at once. */
+  #held: Uint8Array[] = []
+  #ended = false
+
+  constructor(request: OutboundRequest, receiver: OutboundReceiver, timekeeper: Timekeeper) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.done = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.request = request
+    this.#receiver = receiver
+    this.#timekeeper = timekeeper
+    this.#deadline = timekeeper.now() + request.timeoutMs
+    timekeeper.watch(this)
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  resume(): void {
+    if (!this.#paused || this.#over) return
+    this.#paused = false
+    this.#moved = true
+    while (this.#held.length > 0) {
+      if (!this.#receiver.data(this.#held.shift()!)) this.#paused = true
+      if (this.#paused || this.over) return
+    }
+    if (this.#ended) this.#finish()
+    else this.goOn()
+  }
+
+  abort(): void {
+    this.fail(new EgressFailure('aborted'))
+  }
+
+  /** Ends the call with `error`, and the connection with it. */
+  fail(error: unknown): void {
+    if (this.#settle()) {
+      this.#reject(failureOf(error, this.#inBody))
+      this.drop()
+    }
+  }
+
+  tick(now: number): void {
+    // While we are the ones who pause, or have more to say, the destination is not late.
+    if (this.#moved || this.#paused) {
+      this.#moved = false
+      this.#deadline = now + this.request.timeoutMs
+    } else if (now >= this.#deadline) this.fail(new EgressFailure('timeout'))
+  }
+
+  /** A part of the request has gone out. */
+  protected onSent(): void {
+    this.#moved = true
+  }
+
+  protected onHead(status: number, reason: string, headers: readonly string[]): void {
+    if (this.#over) return
+    this.#inBody = true
+    this.#moved = true
+    this.#receiver.head(status, reason, headers)
+  }
+
+  /** Returns whether to go on reading. */
+  protected onData(chunk: Uint8Array): boolean {
+    if (this.#over) return false
+    this.#moved = true
+    if (this.#paused) this.#held.push(chunk)
+    else if (!this.#receiver.data(chunk)) this.#paused = true
+    return !this.#paused
+  }
+
+  protected onEnd(): void {
+    if (this.#paused) this.#ended = true
+    else this.#finish()
+  }
+
+  protected onError(error: unknown): void {
+    if (this.#settle()) this.#reject(failureOf(error, this.#inBody))
+  }
+
+  /** Goes on reading after a pause. */
+  protected abstract goOn(): void
+
+  /** Lets go of the connection, or of the wait for one. */
+  protected abstract drop(): void
+
+  #finish(): void {
+    if (!this.#settle()) return
+    this.#receiver.end()
+    this.#resolve()
+  }
+
+  #settle(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#held = []
+    this.#timekeeper.leave(this)
+    return true
+  }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ContinueFilter } from './continue-filter.ts'
+
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
+const LONG = 'HTTP/1.1 100 Go on\r\nX-Odd: HTTP/1.1 200 OK\r\n\r\n'
+const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nabcde'
+
+test('it takes continues from before an answer, and nothing else, however it is cut', () => {
+  const before = fc.array(fc.constantFrom(CONTINUE, LONG), { maxLength: 3 })
+  fc.assert(
+    fc.property(before, fc.array(fc.nat(200)), (continues, cuts) => {
+      assert.equal(read(continues.join('') + ANSWER, cuts), ANSWER)
+    }),
+  )
+})
+
+test('it passes on whatever does not begin with one', () => {
+  const texts = fc.oneof(
+    fc.string(),
+    fc.constantFrom(
+      'HTTP/1.1 101 Switching\r\n\r\n',
+      'HTTP/1.1 10',
+      'HTTP/1.1 1000 \r\n\r\n',
+      'SSH-2.0',
+    ),
+  )
+  fc.assert(
+    fc.property(texts, fc.array(fc.nat(30)), (text, cuts) => {
+      fc.pre(!'HTTP/1.1 100'.startsWith(text.slice(0, 12)) && !text.startsWith('HTTP/1.0 100'))
+      fc.pre(!text.startsWith('HTTP/1.1 1000'))
+      assert.equal(read(text, cuts), text)
+    }),
+  )
+})
+
+test('one without an end is handed on when it is too long', () => {
+  const endless = `HTTP/1.1 100 Continue\r\n${'X: y\r\n'.repeat(2_000)}`
+  assert.equal(read(endless, []), endless)
+})
+
+/** What is read of `text` when it arrives in these pieces. */
+function read(text: string, cuts: readonly number[]): string {
+  const filter = new ContinueFilter()
+  const stream = new PassThrough()
+  const socket = filter.attach(stream as unknown as Socket)
+  filter.expectHead()
+  const bytes = Buffer.from(text, 'latin1')
+  const edges = [
+    0,
+    ...cuts.map((it) => Math.min(it, bytes.length)).sort((a, b) => a - b),
+    bytes.length,
+  ]
+  let seen = ''
+  for (const [index, edge] of edges.slice(1).entries()) {
+    stream.write(bytes.subarray(edges[index], edge))
+    for (
+      let it = socket.read() as Buffer | null;
+      it !== null;
+      it = socket.read() as Buffer | null
+    ) {
+      seen += it.toString('latin1')
+    }
+  }
+  return seen
+}

@@ -1,0 +1,64 @@
+import type { Socket } from 'node:net'
+
+/**
+ * Takes `100 Continue` out of what a connection says, where nobody asked for it.
+ *
+ * A client has to bear with any number of them (RFC 9110, section 15.2), and undici takes one as an error. Other
+ * informational answers it passes over by itself. Undici takes what there is by `read`, so that is where they are
+ * left out. As long as it cannot be said whether one begins, or until it has ended, what came is held back.
+ */
+export class ContinueFilter {
+  #atHead = false
+  #held: Buffer | null = null
+
+  /** From here on an answer begins: only at its beginning can there be a `100`. */
+  expectHead(): void {
+    this.#atHead = true
+    this.#held = null
+  }
+
+  attach<Connection extends Socket>(socket: Connection): Connection {
+    const read = socket.read.bind(socket)
+    this.#held = null
+    socket.read = (size?: number): Buffer | null => {
+      // By read(0) a stream asks itself for more.
+      if (size !== undefined || !this.#atHead) return read(size) as Buffer | null
+      for (;;) {
+        const chunk = read() as Buffer | null
+        if (chunk === null) return null
+        const rest = this.#filter(chunk)
+        if (rest !== null) return rest
+      }
+    }
+    return socket
+  }
+
+  /** Returns what remains, or null for nothing yet. */
+  #filter(chunk: Buffer): Buffer | null {
+    let bytes = this.#held === null ? chunk : Buffer.concat([this.#held, chunk])
+    this.#held = null
+    while (mayBeContinue(bytes)) {
+      const end = bytes.indexOf('\r\n\r\n')
+      if (end === -1) {
+        // One that goes on and on is left to the parser, which knows when it is too long.
+        if (bytes.length > CONTINUE_BYTES_MAX) break
+        this.#held = bytes
+        return null
+      }
+      bytes = bytes.subarray(end + 4)
+      if (bytes.length === 0) return null
+    }
+    this.#atHead = false
+    return bytes
+  }
+}
+
+const CONTINUE_BYTES_MAX = 4_096
+const CONTINUES = ['HTTP/1.1 100', 'HTTP/1.0 100']
+
+function mayBeContinue(bytes: Buffer): boolean {
+  // The digit that tells them apart, for all but the first bytes of a connection in tatters.
+  if (bytes.length >= 12 && bytes[9] !== 0x31) return false
+  const beginning = bytes.toString('latin1', 0, 12)
+  return CONTINUES.some((it) => it.startsWith(beginning))
+}

@@ -1,0 +1,134 @@
+import { connect as connectSocket, type Socket } from 'node:net'
+import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls'
+import { EGRESS_CONNECT_MS_MAX } from '../../base/limits.ts'
+import { parseIpAddress } from '../../base/ip-address.ts'
+import { EgressFailure } from '../../world/egress.ts'
+import type { Place } from './place.ts'
+
+/** A destination that was vetted: where it is, and nothing that has to be looked up again. */
+export interface Target {
+  readonly place: Place
+  /** In the order to try them. */
+  readonly addresses: readonly string[]
+}
+
+export interface DialSettings {
+  readonly trust: () => SecureContext
+  /** Asked of every address again, right before it is dialled. */
+  readonly permits: (place: Place, address: string) => boolean
+}
+
+/** Resumes what was agreed with one destination before: kept with its connections, shared with nobody. */
+export interface TlsMemory {
+  session: Buffer | undefined
+}
+
+export type Dialled = (
+  ...result: [error: Error, socket: null] | [error: null, socket: Socket]
+) => void
+
+/**
+ * Every connection that leaves is made here: to an address, never to a name, so that nothing can resolve to
+ * something else in between.
+ *
+ * Calls `done` once, with a connection to the first address that accepts one, or with EgressFailure. Returns how
+ * to give up; then `done` is called with `aborted`.
+ */
+export function dial(
+  { place, addresses }: Target,
+  { trust, permits }: DialSettings,
+  memory: TlsMemory,
+  done: Dialled,
+): () => void {
+  let socket: Socket | null = null
+  let timer: NodeJS.Timeout | undefined
+  let over = false
+  tryAddress(0)
+  return () => finish(new EgressFailure('aborted'))
+
+  function tryAddress(index: number): void {
+    const address = addresses[index]!
+    if (!permits(place, address)) {
+      finish(new EgressFailure('unreachable', { cause: new Error('The address is forbidden') }))
+      return
+    }
+    const last = index + 1 >= addresses.length
+    const raw = connectSocket({ host: address, port: place.port, autoSelectFamily: false })
+    socket = raw
+    const next = (cause: Error): void => {
+      clearTimeout(timer)
+      raw.off('error', next).off('connect', connected).on('error', ignore).destroy()
+      if (last) finish(new EgressFailure('unreachable', { cause }))
+      else tryAddress(index + 1)
+    }
+    const connected = (): void => {
+      clearTimeout(timer)
+      raw.off('error', next)
+      if (!isSame(raw.remoteAddress, address)) {
+        const cause = new Error('The connection leads to another address')
+        finish(new EgressFailure('unreachable', { cause }))
+      } else if (place.secure) secure(raw, address)
+      else finish(null)
+    }
+    raw.once('error', next).once('connect', connected)
+    // Of the last one, the limit is the call's own.
+    if (!last) timer = setTimeout(() => next(new Error('Nobody accepts')), EGRESS_CONNECT_MS_MAX)
+  }
+
+  function secure(raw: Socket, address: string): void {
+    // Without a name to send, the certificate has to be for the address.
+    const name = place.literal === null ? place.host : ''
+    const tls = connectTls({
+      socket: raw,
+      host: address,
+      servername: name,
+      // It has the oldest version of TLS that is spoken, too.
+      secureContext: trust(),
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+      ...(memory.session === undefined ? {} : { session: memory.session }),
+    })
+    socket = tls
+    const failed = (cause: Error): void => finish(new EgressFailure('tls', { cause }))
+    const closed = (): void => failed(new Error('The connection was closed'))
+    tls.once('error', failed).once('close', closed)
+    tls.once('secureConnect', () => {
+      tls.off('error', failed).off('close', closed)
+      rememberSession(tls, memory)
+      finish(null)
+    })
+  }
+
+  function finish(error: Error | null): void {
+    if (over) return
+    over = true
+    clearTimeout(timer)
+    if (error === null) {
+      done(null, socket!.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_PROBE_MS))
+      return
+    }
+    socket?.on('error', ignore).destroy()
+    done(error, null)
+  }
+}
+
+const KEEP_ALIVE_PROBE_MS = 60_000
+
+/**
+ * Only what comes once the certificate and its name were found right is remembered: a resumed session is not
+ * checked for its name again.
+ */
+function rememberSession(tls: TLSSocket, memory: TlsMemory): void {
+  if (tls.getProtocol() === 'TLSv1.2') memory.session = tls.getSession()
+  tls.on('session', (session: Buffer) => {
+    memory.session = session
+  })
+}
+
+/** The same address, however each is written. */
+function isSame(one: string | undefined, other: string): boolean {
+  const [a, b] = [parseIpAddress(one ?? ''), parseIpAddress(other)]
+  return a !== null && b !== null && a.version === b.version && a.value === b.value
+}
+
+function ignore(): void {}

@@ -1,0 +1,45 @@
+import { EgressFailure, type EgressFault } from '../../world/egress.ts'
+
+/**
+ * What an error of a connection means to whoever sent the request; `inBody` says whether a head was told. What is no
+ * error of a connection is returned as it is: it is ours.
+ */
+export function failureOf(error: unknown, inBody: boolean): unknown {
+  if (error instanceof EgressFailure || !(error instanceof Error)) return error
+  const fault = faultOf(error, 'code' in error ? String(error.code) : '', inBody)
+  return fault === null ? error : new EgressFailure(fault, { cause: error })
+}
+
+function faultOf({ name, message }: Error, code: string, inBody: boolean): EgressFault | null {
+  const known = FAULTS[code]
+  if (known !== undefined) return known
+  if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'answer-invalid' : 'reset'
+  // Undici says so of any head with a length in it that it cannot read, and of a body that was cut off.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return inBody ? 'reset' : 'answer-invalid'
+  if (name === 'HTTPParserError') return CUT_OFF.test(message) ? 'reset' : 'answer-invalid'
+  if (code.startsWith('HPE_')) return 'answer-invalid'
+  // An alert that comes after the handshake, since the other side wanted a certificate of ours.
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls'
+  if (/^E[A-Z0-9]+$/.test(code)) return 'reset'
+  return null
+}
+
+const CUT_OFF = /Invalid EOF state/
+
+const FAULTS: Readonly<Record<string, EgressFault>> = {
+  // The connection ended inside an answer.
+  HPE_INVALID_EOF_STATE: 'reset',
+  UND_ERR_HEADERS_OVERFLOW: 'answer-invalid',
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'request',
+  UND_ERR_INVALID_ARG: 'request',
+  UND_ERR_NOT_SUPPORTED: 'request',
+  UND_ERR_DESTROYED: 'aborted',
+  UND_ERR_CLOSED: 'aborted',
+  UND_ERR_ABORTED: 'aborted',
+  ERR_STREAM_PREMATURE_CLOSE: 'reset',
+  ERR_HTTP_CONTENT_LENGTH_MISMATCH: 'request',
+  ERR_INVALID_CHAR: 'request',
+  ERR_INVALID_HTTP_TOKEN: 'request',
+  ERR_HTTP_INVALID_HEADER_VALUE: 'request',
+  ERR_UNESCAPED_CHARACTERS: 'request',
+}

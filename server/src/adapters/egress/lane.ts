@@ -1,0 +1,69 @@
+import { Client, type Dispatcher } from 'undici'
+import {
+  EGRESS_HEAD_BYTES_MAX,
+  EGRESS_IDLE_MARGIN_MS,
+  EGRESS_IDLE_MS,
+  EGRESS_IDLE_MS_MAX,
+} from '../../base/limits.ts'
+import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
+import { ContinueFilter } from './continue-filter.ts'
+import { authorityOf } from './place.ts'
+
+/**
+ * One connection to a destination, or the making of it, and one request at a time on it.
+ *
+ * The client of undici makes a new connection when the last one is closed, always by our own dial(). It follows
+ * no redirect, retries nothing that was written, and speaks HTTP/1.1 alone: one request cannot be heard or
+ * delayed by another on the same connection.
+ */
+export class Lane {
+  readonly #client: Client
+  readonly #continues = new ContinueFilter()
+  #giveUp: (() => void) | null = null
+  #dropped = false
+
+  /** `onIdle` is called when the connection was closed; an idle lane is then good for nothing. */
+  constructor(target: Target, settings: DialSettings, memory: TlsMemory, onClosed: () => void) {
+    this.#client = new Client(originOf(target), {
+      connect: (_, callback) => {
+        this.#giveUp = dial(target, settings, memory, (error, socket) => {
+          this.#giveUp = null
+          if (error === null) callback(null, this.#continues.attach(socket))
+          else callback(error, null)
+        })
+      },
+      allowH2: false,
+      pipelining: 1,
+      maxHeaderSize: EGRESS_HEAD_BYTES_MAX,
+      strictContentLength: true,
+      keepAliveTimeout: EGRESS_IDLE_MS,
+      keepAliveMaxTimeout: EGRESS_IDLE_MS_MAX,
+      keepAliveTimeoutThreshold: EGRESS_IDLE_MARGIN_MS,
+      // Time is kept for all calls together, by the timekeeper.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      useMilo: false,
+    })
+    this.#client.on('disconnect', onClosed)
+  }
+
+  get dropped(): boolean {
+    return this.#dropped
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#continues.expectHead()
+    this.#client.dispatch(options, handler)
+  }
+
+  /** Ends the connection, and the attempt to make one. */
+  drop(): void {
+    this.#dropped = true
+    this.#giveUp?.()
+    void this.#client.destroy()
+  }
+}
+
+function originOf({ place }: Target): string {
+  return `${place.secure ? 'https' : 'http'}://${authorityOf(place)}`
+}

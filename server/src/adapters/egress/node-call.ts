@@ -1,0 +1,124 @@
+import { request as send, type Agent, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { EGRESS_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { EgressFailure, type OutboundReceiver, type OutboundRequest } from '../../world/egress.ts'
+import { Call } from './call.ts'
+import type { DialCall } from './dial-agent.ts'
+import { measured } from './measured.ts'
+import type { Passenger, Pool } from './pool.ts'
+import type { Timekeeper } from './timekeeper.ts'
+
+/** A request by Node's own client, for the fields that undici does not send; on connections of our making. */
+export class NodeCall extends Call implements Passenger, DialCall {
+  readonly #pool: Pool
+  readonly #agent: Agent
+  readonly #path: string
+  #boarded = false
+  #sending: ClientRequest | null = null
+  #answer: IncomingMessage | null = null
+  /** Gives up a connection that is being made. */
+  giveUp: (() => void) | null = null
+
+  constructor(
+    pool: Pool,
+    path: string,
+    request: OutboundRequest,
+    receiver: OutboundReceiver,
+    timekeeper: Timekeeper,
+  ) {
+    super(request, receiver, timekeeper)
+    this.#pool = pool
+    this.#agent = pool.agent
+    this.#path = path
+    pool.admit(this)
+  }
+
+  board(): void {
+    this.#boarded = true
+    try {
+      this.#send()
+    } catch (error) {
+      this.#release()
+      this.onError(error)
+    }
+  }
+
+  protected goOn(): void {
+    this.#answer?.resume()
+  }
+
+  protected drop(): void {
+    if (!this.#boarded) this.#pool.leave(this)
+    this.giveUp?.()
+    this.#sending?.destroy()
+  }
+
+  #send(): void {
+    const { method, body } = this.request
+    const options = {
+      method,
+      path: this.#path,
+      headers: this.#fields(),
+      agent: this.#agent,
+      insecureHTTPParser: false,
+      maxHeaderSize: EGRESS_HEAD_BYTES_MAX,
+      call: this,
+    }
+    const sending = send(options)
+    this.#sending = sending
+    // Node leaves fields out beyond a number; their bytes are bounded already.
+    sending.maxHeadersCount = 0
+    sending.on('response', (answer) => this.#receive(answer))
+    sending.on('upgrade', (_, socket) => {
+      socket.destroy()
+      this.onError(new EgressFailure('answer-invalid'))
+    })
+    sending.on('error', (error) => this.onError(error))
+    sending.on('close', () => {
+      this.#release()
+      if (this.#answer?.complete !== true) this.onError(new EgressFailure('reset'))
+    })
+    if (body === null || body instanceof Uint8Array) sending.end(body ?? undefined)
+    else {
+      const chunks = Readable.from(
+        measured(body, () => this.onSent()),
+        { objectMode: false },
+      )
+      chunks.on('error', (error) => this.fail(error)).pipe(sending)
+      sending.on('close', () => chunks.destroy())
+    }
+  }
+
+  #receive(answer: IncomingMessage): void {
+    this.#answer = answer
+    this.onHead(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
+    answer.on('data', (chunk: Buffer) => {
+      if (!this.onData(chunk)) answer.pause()
+    })
+    answer.on('error', (error) => this.onError(error))
+    answer.on('end', () => {
+      // What it did not wait for is not sent to it any more.
+      if (!this.#sending!.writableFinished) this.#sending!.destroy()
+      this.#release()
+      this.onEnd()
+    })
+  }
+
+  #fields(): string[] {
+    const { headers, body, method } = this.request
+    const fields = ['Host', this.#pool.authority, ...headers]
+    const length = body instanceof Uint8Array ? body.byteLength : body === null ? 0 : body.length
+    if (length === null) fields.push('Transfer-Encoding', 'chunked')
+    else if (length > 0 || BODY_EXPECTED.has(method)) fields.push('Content-Length', String(length))
+    return fields
+  }
+
+  #release(): void {
+    if (!this.#boarded) return
+    this.#boarded = false
+    this.#pool.release(null)
+  }
+}
+
+/** A request by these methods without a body says so. Source: RFC 9110, section 8.6. */
+const BODY_EXPECTED: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { EgressRefusal, type EgressRule } from '../../world/egress.ts'
+import { authorityOf, isListed, placeOf } from './place.ts'
+
+describe('placeOf()', () => {
+  const places: [url: string, secure: boolean, host: string, port: number][] = [
+    ['https://Api.Example.com/a?b#c', true, 'api.example.com', 443],
+    ['https://api.example.com./', true, 'api.example.com', 443],
+    ['https://api.example.com:443/', true, 'api.example.com', 443],
+    ['http://api.example.com:8080/', false, 'api.example.com', 8080],
+    ['http://api_1.example.com/', false, 'api_1.example.com', 80],
+    ['https://bücher.example/', true, 'xn--bcher-kva.example', 443],
+    ['https://2130706433/', true, '127.0.0.1', 443],
+    ['https://127.0.0.1./', true, '127.0.0.1', 443],
+    ['https://[::FFFF:127.0.0.1]:1/', true, '::ffff:7f00:1', 1],
+  ]
+  for (const [url, secure, host, port] of places) {
+    test(`reads ${url}`, () => {
+      const place = placeOf(new URL(url))
+      assert.deepEqual([place.secure, place.host, place.port], [secure, host, port])
+      assert.equal(place.literal !== null, /^[\d.:a-f]+$/.test(host))
+    })
+  }
+
+  const refused: [url: string, rule: EgressRule][] = [
+    ['ftp://example.com/', 'scheme'],
+    ['file:///etc/passwd', 'scheme'],
+    ['data:text/plain,a', 'scheme'],
+    ['https://user@example.com/', 'credentials'],
+    ['https://:secret@example.com/', 'credentials'],
+    ['https://example.com:0/', 'port'],
+    ['https://example.com../', 'host'],
+    ['https://./', 'host'],
+    ['https://a..b/', 'host'],
+    ["https://a'b/", 'host'],
+    ['https://a*b.example/', 'host'],
+    [`https://${'a'.repeat(64)}.example/`, 'host'],
+    [`https://${'a.'.repeat(128)}/`, 'host'],
+  ]
+  for (const [url, rule] of refused) {
+    test(`refuses ${url.slice(0, 40)} by ${rule}`, () => {
+      assert.throws(
+        () => placeOf(new URL(url)),
+        (it) => it instanceof EgressRefusal && it.rule === rule,
+      )
+    })
+  }
+})
+
+test('authorityOf() writes the port only where it is not the usual one, and IPv6 in brackets', () => {
+  const urls = [
+    'https://a.example/',
+    'http://a.example:443/',
+    'https://[::1]:8443/',
+    'http://127.0.0.1/',
+  ]
+  assert.deepEqual(
+    urls.map((it) => authorityOf(placeOf(new URL(it)))),
+    ['a.example', 'a.example:443', '[::1]:8443', '127.0.0.1'],
+  )
+})
+
+test('isListed() folds case and the final dot, and what it cannot read stands for nothing', () => {
+  const place = placeOf(new URL('https://API.example.com./'))
+  assert.ok(isListed(place, ['api.Example.com']))
+  assert.ok(isListed(place, ['other.example', '*.example.com:443']))
+  assert.ok(
+    !isListed(place, ['', '*', 'https://api.example.com', 'example.com', 'api.example.com:80']),
+  )
+  assert.ok(!isListed(place, []))
+})

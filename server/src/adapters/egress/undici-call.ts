@@ -1,0 +1,128 @@
+import type { Dispatcher } from 'undici'
+import type { OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
+import { Call } from './call.ts'
+import type { Lane } from './lane.ts'
+import { measured } from './measured.ts'
+import type { Passenger, Pool } from './pool.ts'
+import type { Timekeeper } from './timekeeper.ts'
+
+/** A request on a lane of undici; it is its own handler, so that sending one makes little more than this. */
+export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHandler {
+  readonly #pool: Pool
+  readonly #path: string
+  #lane: Lane | null = null
+  #controller: Dispatcher.DispatchController | null = null
+  /** Bytes of the body that are still to come, as far as its head says. */
+  #left = Infinity
+
+  constructor(
+    pool: Pool,
+    path: string,
+    request: OutboundRequest,
+    receiver: OutboundReceiver,
+    timekeeper: Timekeeper,
+  ) {
+    super(request, receiver, timekeeper)
+    this.#pool = pool
+    this.#path = path
+    pool.admit(this)
+  }
+
+  board(): void {
+    const lane = this.#pool.takeLane()
+    this.#lane = lane
+    const { method, headers, body } = this.request
+    lane.dispatch(
+      {
+        path: this.#path,
+        method,
+        headers: headersOf(headers, body),
+        body:
+          body === null || body instanceof Uint8Array ? body : measured(body, () => this.onSent()),
+      } as Dispatcher.DispatchOptions,
+      this,
+    )
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.over) this.drop()
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    reason = '',
+  ): void {
+    if (status < 200) return
+    const headers = (controller.rawHeaders as Buffer[]).map(latin1)
+    this.#left = lengthOf(headers)
+    this.onHead(status, asSent(reason), headers)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#left -= chunk.byteLength
+    // At the last byte there is nothing to pause for; and paused there, undici would take the end of a connection
+    // that the destination does not keep for the loss of the rest.
+    if (!this.onData(chunk) && this.#left > 0) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#release()
+    this.onEnd()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#release()
+    this.onError(error)
+  }
+
+  protected goOn(): void {
+    // Not within another call's turn of the parser, of which there is only one.
+    queueMicrotask(() => this.#controller?.resume())
+  }
+
+  protected drop(): void {
+    if (this.#lane === null) this.#pool.leave(this)
+    else if (this.#controller === null) this.#lane.drop()
+    else this.#controller.abort(DROPPED)
+  }
+
+  #release(): void {
+    const lane = this.#lane
+    this.#lane = null
+    if (lane !== null) this.#pool.release(lane)
+  }
+}
+
+const DROPPED = new Error('The call was given up')
+
+function headersOf(
+  headers: readonly string[],
+  body: OutboundRequest['body'],
+): readonly string[] | string[] {
+  if (body === null || body instanceof Uint8Array || body.length === null) return headers
+  return [...headers, 'content-length', String(body.length)]
+}
+
+/** What the head says of the body's length; the parser has seen to it that it says so once, in digits. */
+function lengthOf(headers: readonly string[]): number {
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!
+    if (name.length === 14 && name.toLowerCase() === 'content-length')
+      return Number(headers[at + 1])
+  }
+  return Infinity
+}
+
+function latin1(bytes: Buffer): string {
+  return bytes.toString('latin1')
+}
+
+/** Undici reads the reason as UTF-8, although it has no encoding; what it could not read is not passed on. */
+function asSent(reason: string): string {
+  return PLAIN.test(reason) ? reason : ''
+}
+
+const PLAIN = /^[\t\x20-\x7e]*$/

@@ -1,0 +1,139 @@
+import { networkInterfaces } from 'node:os'
+import type { SecureContext } from 'node:tls'
+import type { Destination } from '../../base/destination.ts'
+import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
+import {
+  EgressFailure,
+  EgressRefusal,
+  type Egress,
+  type OutboundCall,
+  type OutboundReceiver,
+  type OutboundRequest,
+  type Route,
+} from '../../world/egress.ts'
+import { DestinationRule, knownAddress } from './destination-rule.ts'
+import type { DialSettings, Target } from './dial.ts'
+import { NodeCall } from './node-call.ts'
+import { Names, systemResolve, type Resolve } from './names.ts'
+import { isListed, placeOf } from './place.ts'
+import type { Pool } from './pool.ts'
+import { Timekeeper } from './timekeeper.ts'
+import { createTrust } from './trust.ts'
+import { UndiciCall } from './undici-call.ts'
+import { wayOf } from './way-of.ts'
+
+export interface EgressSettings {
+  /** Exempt from the ban on what is not public. */
+  readonly allow: readonly Destination[]
+  /** Certificates of authorities, as PEM, trusted besides the machine's own. */
+  readonly extraAuthorities: readonly string[]
+  /** In place of the system's resolver, for tests. */
+  readonly resolve?: Resolve
+}
+
+/** The door out of this machine. Ours: decision 0023. */
+export class UndiciEgress implements Egress {
+  readonly #rule: DestinationRule
+  readonly #names: Names
+  readonly #timekeeper = new Timekeeper()
+  readonly #dialling: DialSettings
+  /** By tenant and destination, the one used last at the end. */
+  readonly #pools = new Map<string, Pool>()
+  #trust: SecureContext | null = null
+  #closed = false
+
+  constructor({ allow, extraAuthorities, resolve = systemResolve }: EgressSettings) {
+    this.#rule = new DestinationRule(allow, addressesOfThisMachine)
+    this.#names = new Names(resolve, () => this.#timekeeper.now())
+    this.#dialling = {
+      trust: () => (this.#trust ??= createTrust(extraAuthorities)),
+      permits: (place, address) => this.#rule.permits(place, address),
+    }
+  }
+
+  /** From now on `port` on this machine is the service's own: see DestinationRule. */
+  own(port: number): void {
+    this.#rule.own(port)
+  }
+
+  async vet(tenantId: string, url: URL, listed: readonly string[] | null): Promise<Route> {
+    carriers ??= await import('./pool.ts')
+    const place = placeOf(url)
+    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
+    this.#rule.beforeLookup(place)
+    const { addresses, key } =
+      place.literal === null ? await this.#names.answer(place.host) : literalAnswer(place.host)
+    const rule = this.#rule.judge(place, addresses)
+    const scheme = place.secure ? 'https' : 'http'
+    return new VettedRoute(tenantId, url, rule, {
+      target: { place, addresses: addresses.map((it) => it.text) },
+      key: `${tenantId} ${scheme} ${place.host} ${place.port} ${key}`,
+    })
+  }
+
+  send(route: Route, request: OutboundRequest, receiver: OutboundReceiver): OutboundCall {
+    if (!(route instanceof VettedRoute)) throw new Error('Cannot send: the route was not vetted')
+    const { url } = route
+    const path = url.pathname + url.search
+    const pool = this.#poolFor(route.way)
+    const Carrier = wayOf(request.headers) === 'undici' ? UndiciCall : NodeCall
+    const call = new Carrier(pool, path, request, receiver, this.#timekeeper)
+    if (this.#closed) call.fail(new EgressFailure('aborted'))
+    return call
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timekeeper.abortAll()
+    for (const pool of this.#pools.values()) pool.retire()
+    this.#pools.clear()
+    this.#timekeeper.stop()
+  }
+
+  #poolFor({ target, key }: Way): Pool {
+    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling)
+    this.#pools.delete(key)
+    this.#pools.set(key, pool)
+    if (this.#pools.size > EGRESS_POOLS_MAX) {
+      const [oldest, idlest] = this.#pools.entries().next().value!
+      this.#pools.delete(oldest)
+      idlest.retire()
+    }
+    return pool
+  }
+}
+
+/** What carries requests, loaded when there may be one: a vault that sends nothing saves its memory, 12 MB. */
+let carriers: typeof import('./pool.ts') | undefined
+
+/** How a route leads to where it was vetted to lead. */
+interface Way {
+  readonly target: Target
+  /** Of the pool. */
+  readonly key: string
+}
+
+class VettedRoute implements Route {
+  readonly tenantId: string
+  readonly url: URL
+  readonly rule: Route['rule']
+  readonly way: Way
+
+  constructor(tenantId: string, url: URL, rule: Route['rule'], way: Way) {
+    this.tenantId = tenantId
+    this.url = url
+    this.rule = rule
+    this.way = way
+  }
+}
+
+function literalAnswer(host: string): {
+  addresses: [NonNullable<ReturnType<typeof knownAddress>>]
+  key: string
+} {
+  return { addresses: [knownAddress(host)!], key: host }
+}
+
+function addressesOfThisMachine(): string[] {
+  return Object.values(networkInterfaces()).flatMap((it) => (it ?? []).map((one) => one.address))
+}

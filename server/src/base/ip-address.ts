@@ -1,0 +1,96 @@
+/**
+ * Addresses and blocks of addresses, as numbers: whatever way one was written, it is compared by its value.
+ *
+ * Only the forms that resolvers and parsed URLs produce are read. Octal, hexadecimal and short forms of IPv4 are
+ * none of them, and neither are zone ids.
+ */
+
+export interface IpAddress {
+  readonly version: 4 | 6
+  readonly value: bigint
+}
+
+export interface IpBlock {
+  readonly version: 4 | 6
+  /** The first address in it. */
+  readonly first: bigint
+  /** How many leading bits all its addresses share. */
+  readonly bits: number
+}
+
+/** Returns null for what is no address. Source: RFC 4291, section 2.2; IPv4 in four decimals. */
+export function parseIpAddress(text: string): IpAddress | null {
+  if (text.includes(':')) {
+    const value = parseIpv6(text)
+    return value === null ? null : { version: 6, value }
+  }
+  const value = parseIpv4(text)
+  return value === null ? null : { version: 4, value }
+}
+
+/**
+ * Reads `10.0.0.0/8`; an address alone is a block of one. Returns null for anything else, and for a block that
+ * is not written by its first address: whoever writes `10.1.2.3/8` may have meant much less.
+ */
+export function parseIpBlock(text: string): IpBlock | null {
+  const [written, length, ...more] = text.split('/')
+  const address = parseIpAddress(written!)
+  if (address === null || more.length > 0) return null
+  const { version, value } = address
+  const width = widthOf(version)
+  if (length === undefined) return { version, first: value, bits: width }
+  const bits = /^(?:0|[1-9]\d{0,2})$/.test(length) ? Number(length) : Infinity
+  if (bits > width || BigInt.asUintN(width - bits, value) !== 0n) return null
+  return { version, first: value, bits }
+}
+
+export function inBlock(address: IpAddress, block: IpBlock): boolean {
+  if (address.version !== block.version) return false
+  const free = BigInt(widthOf(block.version) - block.bits)
+  return address.value >> free === block.first >> free
+}
+
+function widthOf(version: 4 | 6): number {
+  return version === 4 ? 32 : 128
+}
+
+function parseIpv4(text: string): bigint | null {
+  const parts = text.split('.')
+  if (parts.length !== 4) return null
+  let value = 0n
+  for (const part of parts) {
+    if (!/^(?:0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return null
+    value = (value << 8n) | BigInt(part)
+  }
+  return value
+}
+
+function parseIpv6(text: string): bigint | null {
+  const halves = text.split('::')
+  if (halves.length > 2) return null
+  const head = groupsOf(halves[0]!, halves.length === 1)
+  const tail = groupsOf(halves[1] ?? '', true)
+  if (head === null || tail === null) return null
+  const missing = 8 - head.length - tail.length
+  // The double colon stands for at least one group, and without it there is none to stand for.
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return null
+  const groups = [...head, ...Array.from({ length: missing }, () => 0n), ...tail]
+  return groups.reduce((value, group) => (value << 16n) | group, 0n)
+}
+
+/** The last two groups may be an IPv4 address, where the text ends. */
+function groupsOf(text: string, atEnd: boolean): bigint[] | null {
+  if (text === '') return []
+  const parts = text.split(':')
+  const groups: bigint[] = []
+  for (const [index, part] of parts.entries()) {
+    if (/^[0-9a-fA-F]{1,4}$/.test(part)) {
+      groups.push(BigInt(`0x${part}`))
+      continue
+    }
+    const inner = atEnd && index === parts.length - 1 ? parseIpv4(part) : null
+    if (inner === null) return null
+    groups.push(inner >> 16n, inner & 0xffffn)
+  }
+  return groups
+}

@@ -1,0 +1,129 @@
+/**
+ * What happens to every request before an operation sees it, and after: it is labelled, its caller found
+ * out and held to what the operation asks for, and what was decided on the way goes into the record.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller, Permission, Principal } from '../base/access.ts'
+import { idOf } from '../base/id.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+import { corsHeaders } from './cors.ts'
+import type { Answer, Operation } from './endpoint.ts'
+import { checkHeaders, traceIdOf } from './request-headers.ts'
+
+/** What the door asks of those who know about access. */
+export interface Doorkeeper {
+  /** Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. */
+  identify(apiKey: string | undefined): Principal | Promise<Principal>
+  /** Whether the caller holds `permission` on any container at all. */
+  mayAnywhere(caller: Principal, permission: Permission): boolean
+  /** The answer remembered for the caller's idempotency key, if there is one. */
+  replay(caller: Caller): Promise<Answer | null>
+  /** Remembers an answer that no commit has remembered yet. */
+  remember(caller: Caller, answer: Answer): Promise<void>
+  /** Puts those decisions into the record that no commit has taken along. */
+  record(caller: Caller): Promise<void>
+}
+
+export interface DoorOptions {
+  readonly world: World
+  readonly doorkeeper: Doorkeeper
+  /** Origins that browsers may call from: `*`, or a list. */
+  readonly corsOrigins: '*' | readonly string[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    traceId: string
+    principal: Principal | null
+    caller: Caller | null
+    fault: unknown
+    logged: boolean
+  }
+}
+
+/** Gives the request its trace id, and the answer what every answer carries. */
+export function label(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { world, corsOrigins }: DoorOptions,
+): void {
+  const { clock, random } = world
+  request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
+  reply.header('bt-trace-id', request.traceId)
+  const origin = request.headers.origin
+  if (origin !== undefined) reply.headers(corsHeaders(corsOrigins, origin))
+}
+
+/**
+ * Looks at the headers, finds out who calls by `identify`, where anybody asks, and then asks `check`. `done`
+ * learns what was wrong, if anything: at once when the key is remembered.
+ */
+export function arrive(
+  request: FastifyRequest,
+  identify: (() => Principal | Promise<Principal>) | null,
+  check: () => void,
+  done: (error?: Error) => void,
+): void {
+  let found: Principal | Promise<Principal> | null = null
+  try {
+    checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
+    if (identify !== null) {
+      found = identify()
+      if (!(found instanceof Promise)) enter(found)
+    }
+  } catch (error) {
+    done(error as Error)
+    return
+  }
+  if (found instanceof Promise) found.then(enter).then(() => done(), done)
+  else done()
+
+  function enter(principal: Principal): void {
+    request.principal = principal
+    check()
+  }
+}
+
+/** The key that a request was sent with. */
+export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
+  return headers['bt-api-key'] as string | undefined
+}
+
+/** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */
+export function refuseOutright(
+  { permission, applicationType, plan }: Operation,
+  caller: Caller,
+  doorkeeper: Doorkeeper,
+): void {
+  if (permission === 'public') return
+  if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
+    caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
+    throw new ServiceError('permission_missing', { permission: [permission] })
+  }
+  if (applicationType !== undefined && caller.type !== applicationType) {
+    throw new ServiceError('key_type_unfit')
+  }
+  if (plan === 'enterprise' && caller.plan !== 'enterprise') {
+    throw new ServiceError('plan_insufficient')
+  }
+}
+
+/**
+ * Nothing leaves before every decision on the way to it is in the record. Decision 0020. Returns undefined when
+ * all are there.
+ */
+export function recordRest(caller: Caller, doorkeeper: Doorkeeper): Promise<void> | undefined {
+  return caller.recorded < caller.decisions.length ? doorkeeper.record(caller) : undefined
+}
+
+/** As recordRest(), when `error` is about to be answered. */
+export async function recordRefused(
+  error: unknown,
+  caller: Caller,
+  doorkeeper: Doorkeeper,
+): Promise<void> {
+  // What cannot be recorded is not answered, and asking a second time would only take longer.
+  if (error instanceof ServiceError && error.code === 'store_unavailable') return
+  await recordRest(caller, doorkeeper)
+}

@@ -1,0 +1,146 @@
+/**
+ * The way of most operations: a body that is read whole, a verb, and an answer in JSON.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Caller, Principal, ReplayScope } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+import { callerOf, NOBODY } from './caller.ts'
+import {
+  apiKeyOf,
+  arrive,
+  label,
+  recordRefused,
+  recordRest,
+  refuseOutright,
+  type DoorOptions,
+} from './door.ts'
+import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
+import { checkContentType, isBodiless } from './request-headers.ts'
+import { sendAnswer } from './send.ts'
+import { parseStrictJson } from './strict-json.ts'
+import { wholeBody } from './whole-body.ts'
+
+/** `inFlight` holds the idempotency keys that are being worked on. */
+export function addEndpoint(
+  server: FastifyInstance,
+  options: DoorOptions,
+  endpoint: Endpoint,
+  inFlight: Set<string>,
+): void {
+  const { world, doorkeeper } = options
+  const { method, path, permission, body: bodySpec } = endpoint
+  const replayable = method !== 'GET' && method !== 'DELETE' && endpoint.replayed !== false
+
+  server.route({
+    method,
+    url: path,
+    onRequest: (request, reply, done) => {
+      label(request, reply, options)
+      const identify = (): Principal | Promise<Principal> => doorkeeper.identify(apiKeyOf(request))
+      const asked = permission === 'public' ? null : identify
+      arrive(request, asked, () => checkBody(request), done)
+    },
+    handler: async (request, reply) => {
+      await together(world.clock)
+      const bytes = bodySpec === undefined ? NO_BODY : wholeBody(request.raw)
+      const body = readBody(bytes instanceof Promise ? await bytes : bytes, endpoint)
+      const query = queryOf(request.url)
+      const params = request.params as Record<string, string>
+      if (permission === 'public') {
+        const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
+        return sendAnswer(reply, await endpoint.handle(asked))
+      }
+      const named = request.headers['bt-transaction-id'] as string | undefined
+      const transactionId = endpoint.transactional === true ? named : undefined
+      const caller = callerOf(request, replayable ? path : null, transactionId)
+      request.caller = caller
+      const asked = { world, caller, params, query, body, transactionId }
+      try {
+        refuseOutright(endpoint, caller, doorkeeper)
+        const answer =
+          caller.replay === null
+            ? await endpoint.handle(asked)
+            : await once(caller, caller.replay, () => endpoint.handle(asked))
+        const recording = recordRest(caller, doorkeeper)
+        if (recording !== undefined) await recording
+        return sendAnswer(reply, answer)
+      } catch (error) {
+        await recordRefused(error, caller, doorkeeper)
+        throw error
+      }
+    },
+  })
+
+  function checkBody(request: FastifyRequest): void {
+    if (bodySpec === undefined) return
+    checkContentType(
+      bodySpec.contentType,
+      request.headers['content-type'],
+      isBodiless(request.headers),
+    )
+  }
+
+  /** Does the work once per idempotency key: later requests get the first successful answer. */
+  async function once(
+    caller: Caller,
+    scope: ReplayScope,
+    work: () => Promise<Answer>,
+  ): Promise<Answer> {
+    if (inFlight.has(scope.id)) throw new ServiceError('idempotency_in_flight')
+    inFlight.add(scope.id)
+    try {
+      const first = await doorkeeper.replay(caller)
+      if (first !== null) {
+        if (permission !== 'any-key' && permission !== 'public') {
+          const decision = { permission, containers: [], allowed: true, by: [] }
+          caller.decisions.push({ ...decision, replayed: true })
+        }
+        return first
+      }
+      const answer = await work()
+      if (!scope.remembered) await doorkeeper.remember(caller, answer)
+      return answer
+    } finally {
+      inFlight.delete(scope.id)
+    }
+  }
+}
+
+let turn: Promise<void> | null = null
+
+/**
+ * Resolves once the event loop has read every request that is there, for all of them at once.
+ *
+ * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
+ * for all but the first: with a crowd this halves what a request costs. A single one waits for nobody.
+ */
+function together(clock: World['clock']): Promise<void> {
+  turn ??= clock.yield().then(() => {
+    turn = null
+  })
+  return turn
+}
+
+function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
+  if (bytes.length > 0) return parseStrictJson(bytes)
+  if (spec === undefined || spec.optional === true) return undefined
+  throw new ServiceError('body_missing')
+}
+
+const NO_BODY = Buffer.alloc(0)
+
+const NO_QUERY: QueryParameters = new Map()
+
+function queryOf(url: string): QueryParameters {
+  const at = url.indexOf('?')
+  if (at < 0) return NO_QUERY
+  const query = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(url.slice(at + 1))) {
+    const values = query.get(name)
+    if (values === undefined) query.set(name, [value])
+    else values.push(value)
+  }
+  return query
+}

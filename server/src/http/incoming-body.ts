@@ -1,0 +1,89 @@
+import type { ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { takeTime } from './framing.ts'
+import type { IncomingBody } from './passage.ts'
+
+/**
+ * The body of the request that `response` answers, chunk by chunk: the client is read no faster than its chunks are asked for.
+ *
+ * It may take longer than other requests, because it may be large and go to somebody slow; what it may not
+ * is pause for REQUEST_TIMEOUT_MS while it is asked for more. What nobody asks for in the end is thrown
+ * away, so that the next request on the connection can be read.
+ */
+export function incomingBody(response: ServerResponse): IncomingBody & { dispose(): void } {
+  const message = response.req
+  const length = message.headers['content-length']
+  // What tests inject comes over none.
+  const socket = message.socket instanceof Socket ? message.socket : null
+  const hurry = takeTime(response)
+  const waiting: Uint8Array[] = []
+  let wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
+  let failure: Error | null = null
+  let ended = false
+  let disposed = false
+
+  message.pause()
+  message.on('data', (chunk: Uint8Array) => {
+    if (disposed) return
+    waiting.push(chunk)
+    message.pause()
+    tell()
+  })
+  message.on('end', () => {
+    ended = true
+    tell()
+  })
+  message.on('timeout', () => {
+    if (wanted !== null) fail(new ServiceError('request_timeout'))
+  })
+  message.on('error', fail)
+  message.on('close', () => {
+    if (!ended) fail(new Error('The client broke off in the middle of its body'))
+  })
+
+  return {
+    length: length === undefined ? null : Number(length),
+    chunks: { [Symbol.asyncIterator]: () => ({ next }) },
+    dispose,
+  }
+
+  function next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    wanted = Promise.withResolvers()
+    const { promise } = wanted
+    if (!tell()) {
+      socket?.setTimeout(REQUEST_TIMEOUT_MS)
+      message.resume()
+    }
+    return promise
+  }
+
+  /** Gives what there is to whoever waits for it. */
+  function tell(): boolean {
+    if (wanted === null) return false
+    const { resolve, reject } = wanted
+    const chunk = waiting.shift()
+    if (chunk !== undefined) resolve({ done: false, value: chunk })
+    else if (failure !== null) reject(failure)
+    else if (ended) resolve({ done: true, value: undefined })
+    else return false
+    wanted = null
+    // Whoever is not asked cannot be late.
+    socket?.setTimeout(0)
+    return true
+  }
+
+  function fail(error: Error): void {
+    failure ??= error
+    tell()
+  }
+
+  function dispose(): void {
+    if (disposed) return
+    disposed = true
+    hurry()
+    waiting.length = 0
+    message.resume()
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The way of requests that are passed on: the same door as for everybody, and then nothing is read or written
+ * but what the passage reads and writes.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import assert from 'node:assert/strict'
+import type { Principal } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { callerOf } from './caller.ts'
+import {
+  apiKeyOf,
+  arrive,
+  label,
+  recordRefused,
+  recordRest,
+  refuseOutright,
+  type DoorOptions,
+} from './door.ts'
+import { incomingBody } from './incoming-body.ts'
+import { logRequest } from './log-request.ts'
+import { WrittenReply } from './passage-reply.ts'
+import type { PassageEndpoint } from './passage.ts'
+import { isBodiless } from './request-headers.ts'
+import { sendAnswer } from './send.ts'
+
+export function addPassage(
+  server: FastifyInstance,
+  options: DoorOptions,
+  endpoint: PassageEndpoint,
+): void {
+  const { world, doorkeeper } = options
+  const { method, path, withoutKey } = endpoint
+  for (const url of [path, `${path}/*`]) {
+    server.route({
+      method,
+      url,
+      // Before the framework looks at the body, which it never does.
+      onRequest: (request, reply, done) => {
+        label(request, reply, options)
+        // Also of whoever leaves before the end, which the framework does not tell of.
+        reply.raw.once('close', () => logRequest(world, request, reply))
+        let keyless = false
+        const identify = (): Principal | Promise<Principal> => {
+          const apiKey = apiKeyOf(request)
+          keyless = apiKey === undefined && withoutKey !== undefined
+          return keyless ? callerWithoutKey(request) : doorkeeper.identify(apiKey)
+        }
+        arrive(request, identify, noCheck, (error) => {
+          if (error !== undefined) return done(error)
+          pass(request, reply, keyless).catch(done)
+        })
+      },
+      handler: () => assert.fail('The hook answers everything'),
+    })
+  }
+
+  async function callerWithoutKey({ raw }: FastifyRequest): Promise<Principal> {
+    const asked = { target: targetOf(raw.url!), headers: raw.rawHeaders }
+    return (await withoutKey!(world, asked)) ?? (await doorkeeper.identify(undefined))
+  }
+
+  async function pass(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    keyless: boolean,
+  ): Promise<void> {
+    const target = targetOf(request.raw.url!)
+    const written = new WrittenReply(request, reply, options)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
+    if (body !== null) reply.raw.once('close', () => body.dispose())
+    const caller = callerOf(request, null, undefined)
+    request.caller = caller
+    try {
+      if (!keyless) refuseOutright(endpoint, caller, doorkeeper)
+      const answer = await endpoint.pass({
+        world,
+        caller,
+        method,
+        target,
+        headers: request.raw.rawHeaders,
+        body,
+        reply: written,
+      })
+      await recordRest(caller, doorkeeper)
+      if (answer !== undefined) sendAnswer(reply, answer)
+    } catch (error) {
+      if (written.begun) {
+        request.fault = error
+        written.breakOff()
+        return
+      }
+      await recordRefused(error, caller, doorkeeper)
+      // Nobody is there any more to be told.
+      if (!written.gone) throw error
+    } finally {
+      body?.dispose()
+    }
+  }
+
+  /** What comes after the path, as it was sent: only to one that was written as it is can anything be added. */
+  function targetOf(url: string): string {
+    if (!url.startsWith(path)) throw new ServiceError('route_not_found')
+    return url.slice(path.length)
+  }
+}
+
+function noCheck(): void {}

@@ -1,0 +1,66 @@
+import type { Caller, Principal } from '../base/access.ts'
+import type { World } from '../world/world.ts'
+import type { Answer, Operation } from './endpoint.ts'
+
+/**
+ * One operation that passes requests on as they come: any body, of any size and type, nothing of it read,
+ * and whatever path there is below its own. The answer is another's, and written as it comes.
+ *
+ * Idempotency keys mean nothing to it, and every error is rendered as the proxy's own.
+ */
+export interface PassageEndpoint extends Operation {
+  /**
+   * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
+   * at the door: what it may is for `pass` to decide.
+   */
+  readonly withoutKey?: (
+    world: World,
+    asked: Pick<Passage, 'target' | 'headers'>,
+  ) => Promise<Principal | null>
+  /**
+   * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun
+   * for an error; throwing after that breaks the connection.
+   */
+  readonly pass: (passage: Passage) => Promise<Answer | undefined>
+}
+
+export interface Passage {
+  readonly world: World
+  readonly caller: Caller
+  readonly method: string
+  /** What was asked for after the operation's own path, as sent: nothing, or from its `/` or `?` on. */
+  readonly target: string
+  /** Names and values in turn, as they came. */
+  readonly headers: readonly string[]
+  /** Null when there is none. */
+  readonly body: IncomingBody | null
+  readonly reply: PassageReply
+}
+
+export interface IncomingBody {
+  /** In bytes; null when nobody knows yet. */
+  readonly length: number | null
+  /** Can be read once. Rejects when the client breaks off, and with `request_timeout` when it pauses. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
+/** An answer, written bit by bit. */
+export interface PassageReply {
+  /** Headers are names and values in turn; those of this server are added. Nothing may be unrecorded. */
+  begin(status: number, reason: string, headers: readonly string[]): void
+  /** Returns whether more is welcome at once; if not, `onDrain` tells when. */
+  data(chunk: Uint8Array): boolean
+  onDrain(callback: () => void): void
+  end(): void
+  /** Calls back when whoever asked is gone before the answer was whole: at once if so already. */
+  onGone(callback: () => void): void
+}
+
+export function isPassage(operation: Operation): operation is PassageEndpoint {
+  return 'pass' in operation
+}
+
+/** Names a passage's type, so that its record is checked where it is written. */
+export function passage(record: PassageEndpoint): PassageEndpoint {
+  return record
+}

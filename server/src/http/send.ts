@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer } from './endpoint.ts'
+import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends what an operation answers. */
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status)
+  if (answer.location !== undefined) reply.header('location', absolute(reply, answer.location))
+  if (answer.body === undefined) return reply.header('content-length', '0').send()
+  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(answer.body))
+}
+
+/** Sends what is said of `error`: where requests are passed on, as an error of the proxy's own. */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  passage: boolean,
+): FastifyReply {
+  const refusal = refusalOfFramework(error) ?? error
+  const { status, body } = passage ? renderProxyError(refusal) : renderError(refusal)
+  // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
+  if (status >= 500) request.fault = error ?? new Error('Something threw nothing')
+  if (status === 503) reply.header('retry-after', '1')
+  // The rest of a body that was not read cannot be told from the next request.
+  if (status === 413 || status === 431 || status === 408) reply.header('connection', 'close')
+  return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body))
+}
+
+function absolute({ request }: FastifyReply, path: string): string {
+  const host = request.headers.host
+  return host === undefined ? path : `${request.protocol}://${host}${path}`
+}

@@ -1,0 +1,88 @@
+import { MIMEType, type MIMEParams } from 'node:util'
+import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
+import { findCharset, type Charset } from './charset.ts'
+
+/** How a body is read: `unstated` is for one that comes without a type, `opaque` for what is not looked into. */
+export type BodyKind =
+  'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'opaque'
+
+export interface ContentType {
+  readonly kind: BodyKind
+  /** Null when it does not say. */
+  readonly charset: Charset | null
+  /** What is between the parts of a multipart body; empty when it is not said for certain. */
+  readonly boundary: string
+}
+
+/** How a body of this content type is read. */
+export function bodyKindOf(contentType: string | undefined): BodyKind {
+  return parseContentType(contentType).kind
+}
+
+/** What is no content type, or says what we cannot read, is opaque. */
+export function parseContentType(contentType: string | undefined): ContentType {
+  if (contentType === undefined) return UNSTATED
+  return contentType === 'application/json' ? JSON_TYPE : parse(contentType)
+}
+
+const UNSTATED: ContentType = { kind: 'unstated', charset: null, boundary: '' }
+/** What is not looked into. */
+export const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
+
+/** What nearly everybody says, word for word. */
+const JSON_TYPE: ContentType = { kind: 'json', charset: null, boundary: '' }
+
+function parse(contentType: string): ContentType {
+  const type = parseMimeType(contentType)
+  if (type === null) return OPAQUE
+  const { essence, params } = type
+  const name = params.get('charset')
+  const charset = name === null ? null : findCharset(name)
+  if (name !== null && charset === null) return OPAQUE
+  return { kind: kindOf(essence), charset, boundary: boundaryOf(contentType, params) }
+}
+
+/** Of two boundaries one reader takes the first and another the last: then there is none. */
+function boundaryOf(contentType: string, params: MIMEParams): string {
+  const several = contentType.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/;\s*boundary\s*=/gi)
+  return several?.length === 1 ? (params.get('boundary') ?? '') : ''
+}
+
+function parseMimeType(contentType: string): MIMEType | null {
+  if (contentType.length > CONTENT_TYPE_CHARS_MAX) return null
+  try {
+    return new MIMEType(contentType)
+  } catch {
+    return null
+  }
+}
+
+/** Types that have a structure of their own, and those beside `text/*` that are text. */
+const KINDS: ReadonlyMap<string, BodyKind> = new Map<string, BodyKind>([
+  ['application/json', 'json'],
+  ['text/json', 'json'],
+  ['application/x-ndjson', 'json-lines'],
+  ['application/ndjson', 'json-lines'],
+  ['application/jsonl', 'json-lines'],
+  ['application/x-jsonlines', 'json-lines'],
+  ['application/x-www-form-urlencoded', 'form'],
+  ['application/xml', 'xml'],
+  ['text/xml', 'xml'],
+  ['multipart/form-data', 'multipart'],
+  ['application/graphql', 'text'],
+  ['application/javascript', 'text'],
+  ['application/x-javascript', 'text'],
+  ['application/ecmascript', 'text'],
+  ['application/yaml', 'text'],
+  ['application/x-yaml', 'text'],
+  ['application/toml', 'text'],
+  ['application/sql', 'text'],
+])
+
+function kindOf(essence: string): BodyKind {
+  const known = KINDS.get(essence)
+  if (known !== undefined) return known
+  if (essence.endsWith('+json')) return 'json'
+  if (essence.endsWith('+xml')) return 'xml'
+  return essence.startsWith('text/') ? 'text' : 'opaque'
+}

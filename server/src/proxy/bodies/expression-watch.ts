@@ -1,0 +1,95 @@
+import { PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { parseContentType, type BodyKind } from './content-type.ts'
+import { delimiterOf, parseHead } from './multipart.ts'
+import { mayHoldExpression, OPENING_BYTES_MAX } from './openings.ts'
+
+/**
+ * Tells, chunk by chunk, whether an expression may have come by: for bodies that are too long to be held.
+ *
+ * Where readBody() finds expressions it sees one, across the borders of chunks; it may see more, in the name
+ * of a member for one. Files in a multipart body are not looked into.
+ */
+export class ExpressionWatch {
+  readonly #watch: { readonly see: (chunk: Buffer) => boolean }
+  #seen = false
+
+  constructor(contentType: string | undefined) {
+    const { kind, boundary } = parseContentType(contentType)
+    const delimiter = kind === 'multipart' ? delimiterOf(boundary) : null
+    this.#watch = delimiter === null ? new StretchWatch(kind) : new PartsWatch(delimiter)
+  }
+
+  /** Returns whether there was one so far. */
+  see(chunk: Uint8Array): boolean {
+    this.#seen ||= this.#watch.see(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+    return this.#seen
+  }
+}
+
+/** Watches text that is not divided. */
+class StretchWatch {
+  readonly #kind: BodyKind
+  #tail: Buffer = Buffer.alloc(0)
+
+  constructor(kind: BodyKind) {
+    this.#kind = kind
+  }
+
+  see(chunk: Buffer): boolean {
+    const border = Buffer.concat([this.#tail, chunk.subarray(0, OPENING_BYTES_MAX - 1)])
+    this.#tail = Buffer.concat([this.#tail, chunk.subarray(1 - OPENING_BYTES_MAX)]).subarray(
+      1 - OPENING_BYTES_MAX,
+    )
+    return mayHoldExpression(border, this.#kind) || mayHoldExpression(chunk, this.#kind)
+  }
+}
+
+/** Watches a multipart body: it follows the delimiters, and looks into parts that are read. */
+class PartsWatch {
+  readonly #delimiter: Buffer
+  /** What has come and is not settled: the head of a part, or what may be the start of a delimiter. */
+  #held: Buffer = Buffer.from('\r\n')
+  /** Of the part that is passing by; null between parts. What is before the first is looked into. */
+  #kind: BodyKind | null = 'multipart'
+
+  constructor(delimiter: string) {
+    this.#delimiter = Buffer.from(`\r\n${delimiter}`)
+  }
+
+  see(chunk: Buffer): boolean {
+    this.#held = Buffer.concat([this.#held, chunk])
+    for (;;) {
+      const seen = this.#kind === null ? this.#readHead() : this.#passBy(this.#kind)
+      if (seen !== 'more') return seen
+    }
+  }
+
+  /** Returns whether an expression was seen when nothing more can be told yet. */
+  #passBy(kind: BodyKind): boolean | 'more' {
+    const end = this.#held.indexOf(this.#delimiter)
+    const content = end < 0 ? this.#held : this.#held.subarray(0, end)
+    if (mayHoldExpression(content, kind)) return true
+    if (end < 0) {
+      this.#held = this.#held.subarray(1 - Math.max(this.#delimiter.length, OPENING_BYTES_MAX))
+      return false
+    }
+    this.#held = this.#held.subarray(end + this.#delimiter.length)
+    this.#kind = null
+    return 'more'
+  }
+
+  #readHead(): boolean | 'more' {
+    const end = this.#held.indexOf('\r\n\r\n')
+    if (end < 0) {
+      if (this.#held.length <= PART_HEAD_BYTES_MAX) return false
+      // A head as long as that is none: what follows is looked into, whatever it is.
+      this.#kind = 'multipart'
+      return 'more'
+    }
+    const start = this.#held.indexOf('\r\n')
+    const type = parseHead(this.#held.toString('latin1', start + 2, Math.max(end, start + 2)))
+    this.#kind = type?.kind ?? 'multipart'
+    this.#held = this.#held.subarray(end + 2)
+    return 'more'
+  }
+}

@@ -1,0 +1,55 @@
+import type { Json } from '../../base/json.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { ExpressionError } from '../../expressions/expression-error.ts'
+import { memberPath } from '../../http/parse.ts'
+import type { Mention, MentionReader, Place } from '../../tokens/mentions.ts'
+import type { Charset } from './charset.ts'
+
+/** A stretch of a body that gives way to what its expressions say. */
+export interface Hole extends Place {
+  /** Both in bytes; `to` is the first that stays. */
+  readonly from: number
+  readonly to: number
+  /** Returns `value` as it is written there; null when it cannot be. */
+  readonly write: (value: Json) => Buffer | null
+}
+
+/** What whoever looks for holes is told of the text it looks into. */
+export interface Surroundings {
+  readonly charset: Charset
+  /** Of the whole body: it counts. */
+  readonly reader: MentionReader
+  /** The way to this text, when it is part of another. */
+  readonly steps: readonly (string | number)[]
+}
+
+/** An expression that stands in the bytes as it is written. */
+export interface BareExpression extends Place {
+  readonly parts: readonly [Mention]
+  readonly to: number
+}
+
+/**
+ * Reads the expression whose braces open at `from`. `unescape` says what the text between them means.
+ *
+ * Throws `expression_invalid`, `detokenize_tokens_max`.
+ */
+export function readExpression(
+  bytes: Buffer,
+  from: number,
+  { charset, reader, steps }: Surroundings,
+  unescape: (text: string) => string = (text) => text,
+): BareExpression {
+  const path = (): string => memberPath(steps)
+  const end = bytes.indexOf('}}', from + 2)
+  if (end < 0) throw refusal(path, new ExpressionError('expression_unclosed', from).message)
+  const text = charset.decode(bytes.subarray(from + 2, end))
+  if (text === null) throw refusal(path, UNDECODABLE)
+  return { path, parts: [reader.readOne(unescape(text), from + 2, path)], to: end + 2 }
+}
+
+export const UNDECODABLE = 'The text of an expression is not in the character set of the body'
+
+export function refusal(path: Place['path'], message: string): ServiceError {
+  return new ServiceError('expression_invalid', { [path()]: [message] })
+}

@@ -1,0 +1,68 @@
+/**
+ * Expressions in JSON: in its strings, where they stand in the bytes. Everything else stays as it was sent,
+ * down to spacing, digits and names that come twice.
+ *
+ * A string is decoded first, so that `\u007b{` opens an expression as `{{` does: they are two spellings of
+ * the same string. Names of members are never evaluated.
+ */
+import type { Json } from '../../base/json.ts'
+import { DETOKENIZE_MENTIONS_MAX } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { memberPath } from '../../http/parse.ts'
+import type { Place } from '../../tokens/mentions.ts'
+import type { Charset } from './charset.ts'
+import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
+import { stepsOf, visitStrings } from './json-strings.ts'
+import { openingsOf } from './openings.ts'
+
+/**
+ * Returns null when the bytes are not JSON; with `several`, one JSON value after the other.
+ *
+ * Throws `expression_invalid`, `detokenize_tokens_max`.
+ */
+export function findInJson(
+  bytes: Buffer,
+  surroundings: Surroundings,
+  { several }: { readonly several: boolean },
+): Hole[] | null {
+  const { charset, reader, steps } = surroundings
+  const suspects: { from: number; to: number; path: Place['path'] }[] = []
+  const nextOpening = openingsOf(bytes, 'json')
+  const valid = visitStrings(bytes, several, (from, to, trail) => {
+    if (nextOpening(from) >= to) return
+    // Braces and escapes are ASCII, whatever the other bytes are. A backslash may be escaped itself.
+    if (!unquote(bytes.toString('latin1', from, to)).includes('{{')) return
+    if (suspects.length === DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
+    const way = trail()
+    suspects.push({ from, to, path: () => memberPath([...steps, ...stepsOf(bytes, way)]) })
+  })
+  if (!valid) return null
+  return suspects.map(({ from, to, path }) => {
+    const text = charset.decode(bytes.subarray(from, to))
+    if (text === null) throw refusal(path, UNDECODABLE)
+    const parts = reader.read(unquote(text), path)
+    return { from, to, path, parts, write: (value) => renderJson(value, parts, charset) }
+  })
+}
+
+function unquote(literal: string): string {
+  return literal.includes('\\') ? (JSON.parse(literal) as string) : literal.slice(1, -1)
+}
+
+/**
+ * A number or a boolean is written as a string, unless it was asked for by `to_number` or `to_boolean` at the
+ * end: the expression stands in a string, and destinations expect one. Decision 0024.
+ */
+function renderJson(value: Json, parts: Place['parts'], { last, encode }: Charset): Buffer | null {
+  const [only] = parts
+  const asked = typeof only === 'object' && TYPED.has(only.filters.names.at(-1) ?? '')
+  const scalar = typeof value === 'number' || typeof value === 'boolean'
+  const text = JSON.stringify(scalar && !asked ? String(value) : value)
+  return encode(last > 0xff ? text : text.replaceAll(/[^\0-\x7f]/g, escapeUnit))
+}
+
+const TYPED: ReadonlySet<string> = new Set(['to_number', 'to_boolean'])
+
+function escapeUnit(unit: string): string {
+  return String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0')
+}

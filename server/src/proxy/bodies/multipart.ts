@@ -1,0 +1,79 @@
+/**
+ * A form in parts (`multipart/form-data`), read strictly: where two readers could see two different forms,
+ * none is seen. Source: RFC 2046, section 5.1; RFC 7578.
+ */
+import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { OPAQUE, parseContentType, type ContentType } from './content-type.ts'
+
+export interface Part {
+  /** Where its content is, in bytes. */
+  readonly from: number
+  readonly to: number
+  /** Of its content; opaque for files. */
+  readonly type: ContentType
+}
+
+/** Returns null for what is not well-formed, or too odd to be sure. */
+export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
+  const delimiter = delimiterOf(boundary)
+  if (delimiter === null || !bytes.toString('latin1', 0, delimiter.length).startsWith(delimiter))
+    return null
+  const parts: Part[] = []
+  let at = delimiter.length
+  for (;;) {
+    if (bytes.toString('latin1', at, at + 2) === '--') {
+      return afterPadding(bytes, at + 2) >= 0 ? parts : null
+    }
+    const start = afterPadding(bytes, at)
+    if (start < 0) return null
+    const head =
+      bytes.toString('latin1', start, start + 2) === '\r\n'
+        ? start - 2
+        : bytes.indexOf('\r\n\r\n', start)
+    const end = bytes.indexOf(`\r\n${delimiter}`, head + 2)
+    if (head < 0 || end < 0 || head - start > PART_HEAD_BYTES_MAX) return null
+    if (parts.length === MULTIPART_PARTS_MAX) return null
+    const type = parseHead(bytes.toString('latin1', start, Math.max(head, start)))
+    if (type === null) return null
+    parts.push({ from: head + 4, to: Math.max(end, head + 4), type })
+    at = end + 2 + delimiter.length
+  }
+}
+
+/** Returns null for what cannot be a boundary. */
+export function delimiterOf(boundary: string): string | null {
+  return BOUNDARY.test(boundary) ? `--${boundary}` : null
+}
+
+const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/
+
+/** Returns where the next line starts, or the end, when only white space is before it; else -1. */
+function afterPadding(bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === 0x20 || bytes[at] === 0x09) at++
+  if (at === bytes.length) return at
+  return bytes[at] === 0x0d && bytes[at + 1] === 0x0a ? at + 2 : -1
+}
+
+/** Returns how the content below these headers is read; null when they are not well-formed. */
+export function parseHead(head: string): ContentType | null {
+  const headers = new Map<string, string>()
+  for (const line of head === '' ? [] : head.split('\r\n')) {
+    const [, name, value] = HEADER.exec(line) ?? []
+    if (name === undefined || value === undefined || headers.has(name.toLowerCase())) return null
+    headers.set(name.toLowerCase(), value.trim())
+  }
+  const disposition = headers.get('content-disposition') ?? ''
+  const withoutTexts = disposition.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+  if (withoutTexts.replaceAll('""', '').includes('"')) return null
+  const encoding = headers.get('content-transfer-encoding') ?? 'binary'
+  const file = /;\s*filename\*?\d*\*?\s*=/i.test(withoutTexts)
+  if (file || !/^(?:7bit|8bit|binary)$/i.test(encoding)) return OPAQUE
+  const type = parseContentType(headers.get('content-type') ?? 'text/plain')
+  return READ.has(type.kind) ? type : OPAQUE
+}
+
+const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
+
+/** Parts of other kinds are left alone. */
+const READ: ReadonlySet<string> = new Set(['json', 'json-lines', 'xml', 'text'])

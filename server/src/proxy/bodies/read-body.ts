@@ -1,0 +1,106 @@
+/**
+ * Expressions in the body of a request that is sent on, found where they stand in its bytes.
+ *
+ * A body is never taken apart and put together again: what its expressions say is written into the holes they
+ * leave, and every other byte arrives as it came. What is written is never looked at again. How the value is
+ * written depends on what the body says it is. Decision 0024.
+ */
+import type { Json } from '../../base/json.ts'
+import { RENDERED_BODY_BYTES_MAX } from '../../base/limits.ts'
+import { FilterError } from '../../expressions/expression-error.ts'
+import type { Means } from '../../expressions/template.ts'
+import {
+  evaluatePlace,
+  MentionReader,
+  mentionsOf,
+  type Mention,
+  type Place,
+} from '../../tokens/mentions.ts'
+import { parseContentType } from './content-type.ts'
+import { findHoles } from './find-holes.ts'
+import { refusal, type Hole } from './hole.ts'
+import { delimiterOf } from './multipart.ts'
+
+export interface ReadBody {
+  /** Where expressions stand, in order of appearance. */
+  readonly places: readonly Place[]
+  /** What they name, in order of appearance: ids may come again. */
+  readonly mentions: readonly Mention[]
+  /**
+   * Returns the body with each expression replaced; nothing else differs by a byte.
+   *
+   * Throws `expression_invalid` when a filter fails, when a value cannot be written where it should stand,
+   * and when more than RENDERED_BODY_BYTES_MAX would be written in all.
+   */
+  readonly render: (means: Means, valueOf: (mention: Mention) => Json) => Buffer
+  /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
+  readonly outline: (textOf: (mention: Mention) => string) => Buffer
+}
+
+/**
+ * Finds the expressions of a whole body, which is in no encoding: what is compressed is not for this.
+ *
+ * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_MENTIONS_MAX, and
+ * `body_invalid` for a multipart body that is not well-formed and may hold an expression.
+ */
+export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
+  const type = parseContentType(contentType)
+  const holes = findHoles(bytes, type, { reader: new MentionReader(), steps: [] })
+  const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
+  return {
+    places: holes,
+    mentions: holes.flatMap(mentionsOf),
+    render: (means, valueOf) =>
+      render(bytes, holes, delimiter, (place) => evaluatePlace(place, means, valueOf)),
+    outline: (textOf) =>
+      render(bytes, holes, delimiter, ({ parts }) =>
+        parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
+      ),
+  }
+}
+
+function render(
+  bytes: Buffer,
+  holes: readonly Hole[],
+  delimiter: string | null,
+  evaluate: (place: Place) => Json,
+): Buffer {
+  if (holes.length === 0) return bytes
+  const pieces: Buffer[] = []
+  let at = 0
+  let written = 0
+  for (const hole of holes) {
+    const value = hole.write(evaluate(hole))
+    if (value === null) throw refusal(hole.path, 'The value has characters that cannot stand there')
+    written += value.length
+    if (written > RENDERED_BODY_BYTES_MAX) {
+      throw refusal(hole.path, new FilterError('result_too_large').message)
+    }
+    pieces.push(bytes.subarray(at, hole.from), value)
+    at = hole.to
+  }
+  pieces.push(bytes.subarray(at))
+  const rendered = Buffer.concat(pieces)
+  if (delimiter !== null) refuseDelimiter(rendered, pieces, holes, delimiter)
+  return rendered
+}
+
+/** What was written may not end a part, not even together with what stands beside it. */
+function refuseDelimiter(
+  rendered: Buffer,
+  pieces: readonly Buffer[],
+  holes: readonly Hole[],
+  delimiter: string,
+): void {
+  let at = 0
+  for (const [index, hole] of holes.entries()) {
+    const from = at + pieces[index * 2]!.length
+    at = from + pieces[index * 2 + 1]!.length
+    const around = rendered.subarray(
+      Math.max(0, from - delimiter.length + 1),
+      at + delimiter.length - 1,
+    )
+    if (!around.includes(delimiter)) continue
+    throw refusal(hole.path, 'The value would end its part of the body')
+  }
+}

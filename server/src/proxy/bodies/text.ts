@@ -1,0 +1,36 @@
+import { textOf } from '../../expressions/text.ts'
+import { readExpression, type Hole, type Surroundings } from './hole.ts'
+
+/**
+ * Finds the expressions of a text as they stand in it. What takes their place is written as it is: nobody
+ * knows what language the text is in.
+ */
+export function findInText(bytes: Buffer, surroundings: Surroundings): Hole[] {
+  const { encode } = surroundings.charset
+  return findBare(bytes, surroundings, (value) => encode(textOf(value, null)))
+}
+
+/** As findInText(), in a body that says it is JSON and is not. */
+export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): Hole[] {
+  const { encode } = surroundings.charset
+  return findBare(bytes, surroundings, (value) => {
+    const text = textOf(value, null)
+    return STRUCTURE.test(text) ? null : encode(text)
+  })
+}
+
+/**
+ * What could end a string or a value, or begin a comment. Nobody can tell whether an expression in broken JSON
+ * stands inside a string, so a value is put there only when it means the same in and out of one.
+ */
+const STRUCTURE = /["'`\\,:{}[\]\p{Cc}\u2028\u2029]|\/[/*]/u
+
+function findBare(bytes: Buffer, surroundings: Surroundings, write: Hole['write']): Hole[] {
+  const holes: Hole[] = []
+  for (let from = bytes.indexOf('{{'); from >= 0;) {
+    const expression = readExpression(bytes, from, surroundings)
+    holes.push({ ...expression, from, write })
+    from = bytes.indexOf('{{', expression.to)
+  }
+  return holes
+}

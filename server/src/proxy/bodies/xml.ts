@@ -1,0 +1,197 @@
+/**
+ * Expressions in XML: in text, in CDATA sections and in values of attributes, where they stand in the bytes.
+ *
+ * Left alone are comments, processing instructions and declarations: nobody reads data there, and nothing can
+ * be escaped there. Inside a tag but in no value of an attribute an expression is refused: what it says would
+ * become part of the structure. An expression means what it means once references (`&quot;`) are resolved,
+ * but braces that are written as references open none: they are how to write braces that are meant as such.
+ */
+import type { Json } from '../../base/json.ts'
+import { textOf } from '../../expressions/text.ts'
+import { memberPath } from '../../http/parse.ts'
+import { findCharset, UTF8, type Charset } from './charset.ts'
+import { readExpression, refusal, type Hole, type Surroundings } from './hole.ts'
+
+/** Throws `expression_invalid`, `detokenize_tokens_max`. */
+export function findInXml(bytes: Buffer, surroundings: Surroundings): Hole[] {
+  return new XmlReader(bytes, surroundings).read()
+}
+
+/** Knows as much of XML as tells where an expression stands. What is not well-formed is read all the same. */
+class XmlReader {
+  readonly #bytes: Buffer
+  readonly #surroundings: Surroundings
+  readonly #holes: Hole[] = []
+  /** Past the last braces there is nothing to find. */
+  readonly #end: number
+  #at = 0
+
+  constructor(bytes: Buffer, surroundings: Surroundings) {
+    this.#bytes = bytes
+    this.#surroundings = surroundings
+    this.#end = bytes.lastIndexOf('{{') + 2
+  }
+
+  read(): Hole[] {
+    while (this.#at < this.#end) {
+      if (this.#bytes[this.#at] !== LESS) this.#step(renderText, resolveReferences)
+      else if (this.#accept('<!--')) this.#skipPast('-->')
+      else if (this.#accept('<?')) this.#skipPast('?>')
+      else if (this.#accept('<![CDATA[')) this.#readSection()
+      else if (this.#accept('<!')) this.#skipDeclaration()
+      else this.#readMarkup()
+    }
+    return this.#holes
+  }
+
+  /** Takes an expression, or one byte of something else. */
+  #step(render: Render, unescape: (text: string) => string): void {
+    const from = this.#at
+    if (!this.#opens()) {
+      this.#at++
+      return
+    }
+    const expression = readExpression(this.#bytes, from, this.#surroundings, unescape)
+    const write = (value: Json): Buffer | null => render(value, this.#surroundings.charset)
+    this.#holes.push({ ...expression, from, write })
+    this.#at = expression.to
+  }
+
+  #readSection(): void {
+    const end = this.#bytes.indexOf(']]>', this.#at)
+    while (this.#at < (end < 0 ? this.#end : end)) this.#step(renderInSection, asItIs)
+    if (end >= 0) this.#at = Math.max(this.#at, end + 3)
+  }
+
+  /** A tag; or a sign that opens none, and is text. */
+  #readMarkup(): void {
+    this.#at++
+    if (!isNameStart(this.#bytes[this.#at])) return
+    for (; this.#at < this.#end; this.#at++) {
+      const byte = this.#bytes[this.#at]
+      if (byte === GREATER) return
+      if (byte === QUOTE || byte === APOSTROPHE) this.#readValue(byte)
+      else if (this.#opens()) {
+        const path = (): string => memberPath(this.#surroundings.steps)
+        throw refusal(path, `An expression stands inside a tag (at ${this.#at})`)
+      }
+    }
+  }
+
+  /** Stops at the quote that closes the value. */
+  #readValue(quote: number): void {
+    this.#at++
+    while (this.#at < this.#end && this.#bytes[this.#at] !== quote) {
+      this.#step(renderText, resolveReferences)
+    }
+  }
+
+  /** To its end, or to what a document type has inside of it: declarations again. */
+  #skipDeclaration(): void {
+    for (; this.#at < this.#end; this.#at++) {
+      const byte = this.#bytes[this.#at]
+      if (byte === GREATER || byte === BRACKET) return
+      if (byte === QUOTE || byte === APOSTROPHE) {
+        const closing = this.#bytes.indexOf(byte, this.#at + 1)
+        this.#at = closing < 0 ? this.#end : closing
+      }
+    }
+  }
+
+  #opens(): boolean {
+    return this.#bytes[this.#at] === BRACE && this.#bytes[this.#at + 1] === BRACE
+  }
+
+  #accept(text: string): boolean {
+    if (this.#bytes[this.#at + 1] !== text.charCodeAt(1)) return false
+    if (this.#bytes.toString('latin1', this.#at, this.#at + text.length) !== text) return false
+    this.#at += text.length
+    return true
+  }
+
+  #skipPast(text: string): void {
+    const found = this.#bytes.indexOf(text, this.#at)
+    this.#at = found < 0 ? this.#end : found + text.length
+  }
+}
+
+const QUOTE = 0x22
+const APOSTROPHE = 0x27
+const LESS = 0x3c
+const GREATER = 0x3e
+const BRACKET = 0x5b
+const BRACE = 0x7b
+
+/** Of a tag, opening or closing. */
+function isNameStart(byte: number | undefined): boolean {
+  return byte !== undefined && (byte >= 0x80 || /[A-Za-z_/:]/.test(String.fromCharCode(byte)))
+}
+
+type Render = (value: Json, charset: Charset) => Buffer | null
+
+/** Good in text and in values of attributes, whichever quotes they have. */
+function renderText(value: Json, { last, encode }: Charset): Buffer | null {
+  const text = textOf(value, null)
+  if (UNSPEAKABLE.test(text)) return null
+  const escaped = text.replaceAll(MARKUP, (it) => ENTITIES.get(it) ?? reference(it))
+  return encode(last > 0xff ? escaped : escaped.replaceAll(last > 0x7f ? WIDE : HIGH, reference))
+}
+
+/** What cannot end a section stands as it is. For anything else the section is closed, and opened again. */
+function renderInSection(value: Json, charset: Charset): Buffer | null {
+  const text = textOf(value, null)
+  const plain = PLAIN.test(text) && !UNSPEAKABLE.test(text) ? charset.encode(text) : null
+  if (plain !== null) return plain
+  const escaped = renderText(value, charset)
+  return escaped && Buffer.concat([Buffer.from(']]>'), escaped, Buffer.from('<![CDATA[')])
+}
+
+/** Not empty: between `]]` and `>` even nothing ends a section. */
+const PLAIN = /^[^\]>\r\x85\u2028]+$/
+
+/** What XML has no way to say, not even as a reference. Source: XML 1.0, section 2.2. */
+const UNSPEAKABLE = /[[\p{Cc}--[\t\n\r\x7f-\x9f]]\ufffe\uffff\p{Surrogate}]/v
+
+/** White space and line ends are changed by whoever reads them, unless they are references. */
+const MARKUP = /[&<>"'\t\n\r\x85\u2028]/g
+const HIGH = /[^\0-\x7f]/gu
+const WIDE = /[^\0-\xff]/gu
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&apos;'],
+])
+
+function reference(character: string): string {
+  return `&#${character.codePointAt(0)!};`
+}
+
+/** Resolves the references that need no declaration; any other stays as it is. */
+function resolveReferences(text: string): string {
+  return text.replaceAll(REFERENCE, (all, name?: string, decimal?: string, hex?: string) => {
+    if (name !== undefined) return NAMES.get(name)!
+    const code = decimal === undefined ? parseInt(hex!, 16) : Number(decimal)
+    return code > 0x10ffff ? all : String.fromCodePoint(code)
+  })
+}
+
+const REFERENCE = /&(?:(lt|gt|amp|quot|apos)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g
+
+const NAMES: ReadonlyMap<string, string> = new Map(
+  [...ENTITIES].map(([character, entity]) => [entity.slice(1, -1), character]),
+)
+
+function asItIs(text: string): string {
+  return text
+}
+
+/** Returns the character set that an XML document itself names; null for one that we do not write. */
+export function declaredCharset(bytes: Buffer): Charset | null {
+  const [, name] = DECLARATION.exec(bytes.toString('latin1', 0, 200)) ?? []
+  return name === undefined ? UTF8 : findCharset(name)
+}
+
+const DECLARATION = /^(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/

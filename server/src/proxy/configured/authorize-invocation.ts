@@ -1,0 +1,31 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import type { FoundProxy } from './find-proxy.ts'
+
+/**
+ * Decides whether `caller` may have a request passed on, and records the decision with the host it is for: once for
+ * each request, whether it holds tokens or not. Each token that it holds is a question of its own.
+ *
+ * Whoever calls a proxy that asks for no API key may, and has no right to anything else. Throws
+ * `permission_missing`.
+ */
+export function authorizeInvocation(
+  caller: Caller,
+  destination: string,
+  proxy: FoundProxy | null,
+): void {
+  if (proxy === null) authorize(caller, 'proxy:invoke', [], destination)
+  else if (isAnonymous(caller, proxy)) {
+    const { id: serial } = proxy
+    const decision = { permission: 'proxy:invoke', containers: [], allowed: true, by: [] } as const
+    caller.decisions.push({ ...decision, serial, destination })
+  } else {
+    const { id } = proxy
+    authorize(caller, 'proxy:invoke', { id, serial: id, containers: [] }, destination)
+  }
+}
+
+/** Whether it is anonymousOf() the proxy who calls. */
+export function isAnonymous({ applicationId, keyId }: Caller, proxy: FoundProxy): boolean {
+  return !proxy.requireAuth && applicationId === proxy.id && keyId === proxy.id
+}

@@ -1,0 +1,50 @@
+import { authorize } from '../../access/authorize.ts'
+import { commit } from '../../access/commit.ts'
+import type { Caller } from '../../base/access.ts'
+import { idOf } from '../../base/id.ts'
+import type { Json } from '../../base/json.ts'
+import { created, type Answer } from '../../http/endpoint.ts'
+import type { StoredProxy } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { refuseUnfitApplication } from './acting-for.ts'
+import { hashProxyKey, sealTerms } from './terms.ts'
+import { parseProxy, renderProxy } from './wire.ts'
+
+/**
+ * Configures a proxy in the caller's tenant, with a key of its own.
+ *
+ * Throws `permission_missing`, `body_invalid`, and what commit() throws. Source: interface.md, Proxies.
+ */
+export async function createProxy(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+  body: Json | undefined,
+): Promise<Answer> {
+  authorize(caller, 'proxy:create')
+  const now = world.clock.now()
+  const { name, ...draft } = parseProxy(body)
+  if (draft.applicationId !== null) {
+    await refuseUnfitApplication(world, caller, draft.applicationId)
+  }
+  const keys = await world.keyring.open(caller.tenantId)
+  const id = idOf(now, world.random.bytes(10))
+  const key = Buffer.from(world.random.bytes(KEY_BYTES)).toString('hex')
+  const terms = { key, ...draft }
+  const proxy: StoredProxy = {
+    id,
+    name,
+    hash: hashProxyKey(key),
+    terms: sealTerms(keys, id, terms),
+    createdBy: caller.applicationId,
+    createdAt: now,
+    modifiedBy: null,
+    modifiedAt: null,
+    revision: 0,
+  }
+  const answer = created(renderProxy(caller.tenantId, proxy, terms), `/proxies/${id}`)
+  const conflict = await commit(world, caller, [{ kind: 'insert-proxy', proxy }], answer)
+  if (conflict !== null) throw new Error(`Cannot create a proxy: ${conflict.kind}`)
+  return answer
+}
+
+const KEY_BYTES = 16

@@ -1,0 +1,20 @@
+import { authorize } from '../../access/authorize.ts'
+import { commit } from '../../access/commit.ts'
+import type { Caller } from '../../base/access.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { noContent, type Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { getProxy } from './get-proxy.ts'
+
+/** Deletes a proxy; its key is dead at once. Throws `permission_missing`, `proxy_not_found`, as commit() does. */
+export async function deleteProxy(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'proxy:delete')
+  await getProxy(world, caller, id)
+  const conflict = await commit(world, caller, [{ kind: 'delete-proxy', id }])
+  if (conflict !== null) throw new ServiceError('proxy_not_found')
+  return noContent()
+}

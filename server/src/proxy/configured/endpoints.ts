@@ -1,0 +1,79 @@
+import { endpoint, ok } from '../../http/endpoint.ts'
+import { parsePage, renderPage } from '../../http/pagination.ts'
+import { createProxy } from './create-proxy.ts'
+import { deleteProxy } from './delete-proxy.ts'
+import { readProxy } from './get-proxy.ts'
+import { listProxies } from './list-proxies.ts'
+import { patchProxy, replaceProxy } from './update-proxy.ts'
+import {
+  listProxiesQuery,
+  parseProxyFilter,
+  proxyBody,
+  proxyPageSchema,
+  proxyPatch,
+  proxySchema,
+} from './wire.ts'
+
+export const postProxies = endpoint({
+  method: 'POST',
+  path: '/proxies',
+  summary: 'Configure a proxy',
+  permission: 'proxy:create',
+  body: { contentType: 'application/json', schema: proxyBody },
+  answers: { 201: { description: 'The proxy, with its key.', schema: proxySchema } },
+  handle: async ({ world, caller, body }) => await createProxy(world, caller, body),
+})
+
+export const getProxies = endpoint({
+  method: 'GET',
+  path: '/proxies',
+  summary: 'List proxies',
+  permission: 'proxy:read',
+  query: listProxiesQuery,
+  answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
+  handle: async ({ world, caller, query }) => {
+    const [page, filter] = [parsePage(query), parseProxyFilter(query)]
+    const found = await listProxies(world, caller, { filter, page })
+    return ok(renderPage(found, page, (it) => it))
+  },
+})
+
+export const getProxyById = endpoint({
+  method: 'GET',
+  path: '/proxies/:id',
+  summary: 'Get a proxy',
+  permission: 'proxy:read',
+  answers: { 200: { description: 'The proxy.', schema: proxySchema } },
+  handle: async ({ world, caller, params }) => ok(await readProxy(world, caller, params['id']!)),
+})
+
+export const putProxyById = endpoint({
+  method: 'PUT',
+  path: '/proxies/:id',
+  summary: 'Replace a proxy',
+  permission: 'proxy:update',
+  body: { contentType: 'application/json', schema: proxyBody },
+  answers: { 200: { description: 'The proxy.', schema: proxySchema } },
+  handle: async ({ world, caller, params, body }) =>
+    await replaceProxy(world, caller, { id: params['id']!, body }),
+})
+
+export const patchProxyById = endpoint({
+  method: 'PATCH',
+  path: '/proxies/:id',
+  summary: 'Change a proxy',
+  permission: 'proxy:update',
+  body: { contentType: 'application/merge-patch+json', schema: proxyPatch },
+  answers: { 204: { description: 'It is changed.' } },
+  handle: async ({ world, caller, params, body }) =>
+    await patchProxy(world, caller, { id: params['id']!, body }),
+})
+
+export const deleteProxyById = endpoint({
+  method: 'DELETE',
+  path: '/proxies/:id',
+  summary: 'Delete a proxy',
+  permission: 'proxy:delete',
+  answers: { 204: { description: 'It is gone.' } },
+  handle: async ({ world, caller, params }) => await deleteProxy(world, caller, params['id']!),
+})

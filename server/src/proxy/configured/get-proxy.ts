@@ -1,0 +1,35 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import { isUuid } from '../../base/id.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { StoredProxy } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { openTerms } from './terms.ts'
+import { renderProxy } from './wire.ts'
+
+/** Throws `permission_missing`, `proxy_not_found`. */
+export async function readProxy(
+  world: Pick<World, 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<JsonObject> {
+  authorize(caller, 'proxy:read')
+  const proxy = await getProxy(world, caller, id)
+  const keys = await world.keyring.open(caller.tenantId)
+  return renderProxy(caller.tenantId, proxy, openTerms(keys, proxy))
+}
+
+/**
+ * Returns the caller's tenant's proxy with this id, or throws `proxy_not_found`: the same whether it never was, is
+ * another tenant's, or the id is no id at all.
+ */
+export async function getProxy(
+  world: Pick<World, 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<StoredProxy> {
+  const it = isUuid(id) ? await world.store.proxies.find(caller.tenantId, id) : null
+  if (it === null) throw new ServiceError('proxy_not_found')
+  return it
+}

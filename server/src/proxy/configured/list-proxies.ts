@@ -1,0 +1,28 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import { isUuid } from '../../base/id.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { Page, PageRequest, ProxyFilter } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { openTerms } from './terms.ts'
+import { renderProxy } from './wire.ts'
+
+/**
+ * Returns one page of the tenant's proxies, newest first.
+ *
+ * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
+ */
+export async function listProxies(
+  world: Pick<World, 'keyring' | 'store'>,
+  caller: Caller,
+  { filter, page }: { readonly filter: ProxyFilter; readonly page: PageRequest },
+): Promise<Page<JsonObject>> {
+  authorize(caller, 'proxy:read')
+  const ids = filter.ids?.filter(isUuid)
+  if (ids?.length === 0) return { total: 0, items: [] }
+  const asked = ids === undefined ? filter : { ...filter, ids }
+  const found = await world.store.proxies.list(caller.tenantId, asked, page)
+  const keys = await world.keyring.open(caller.tenantId)
+  const items = found.items.map((it) => renderProxy(caller.tenantId, it, openTerms(keys, it)))
+  return { total: found.total, items }
+}

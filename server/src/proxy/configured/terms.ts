@@ -1,0 +1,43 @@
+/**
+ * What a configured proxy does, into an envelope and back.
+ *
+ * All of it is sealed. Its key would let whoever steals the file call a proxy that asks nobody who they are; a
+ * destination may carry a credential in its path, and a configuration is there to carry some; and what is
+ * sealed together cannot be changed in the file, such as whether it asks. Decision 0027.
+ */
+import { hash } from 'node:crypto'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { StoredProxy } from '../../world/store.ts'
+
+export interface ProxyTerms {
+  /** By which it is invoked. */
+  readonly key: string
+  readonly destinationUrl: string
+  /** The application it acts for, which may be gone by now; null for none. */
+  readonly applicationId: string | null
+  readonly configuration: Readonly<Record<string, string>>
+  /** Whether whoever invokes it needs an API key. */
+  readonly requireAuth: boolean
+}
+
+export function sealTerms(keys: TenantKeys, id: string, terms: ProxyTerms): Uint8Array {
+  return keys.seal(placeOf(id), new Sensitive(JSON.stringify(terms)))
+}
+
+/** Throws if the proxy was tampered with. */
+export function openTerms(
+  keys: TenantKeys,
+  { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
+): ProxyTerms {
+  return JSON.parse(keys.open(placeOf(id), terms).reveal()) as ProxyTerms
+}
+
+/** By which a proxy is found, StoredProxy.hash. */
+export function hashProxyKey(key: string): Uint8Array {
+  return hash('sha256', key, 'buffer')
+}
+
+function placeOf(id: string): Place {
+  return { id, part: 'terms', type: 'proxy', containers: [] }
+}

@@ -1,0 +1,81 @@
+import { authorize } from '../../access/authorize.ts'
+import { commit } from '../../access/commit.ts'
+import type { Caller } from '../../base/access.ts'
+import type { Json } from '../../base/json.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { noContent, ok, type Answer } from '../../http/endpoint.ts'
+import type { StoredProxy } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { refuseUnfitApplication } from './acting-for.ts'
+import { getProxy } from './get-proxy.ts'
+import { openTerms, sealTerms, type ProxyTerms } from './terms.ts'
+import { parseProxy, patchedProxy, renderProxy } from './wire.ts'
+
+interface Update {
+  readonly id: string
+  readonly body: Json | undefined
+}
+
+type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
+
+/**
+ * Replaces everything about a proxy but its key, and answers with it; what is absent is as if it never was.
+ *
+ * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
+ */
+export async function replaceProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
+  return await updateProxy(world, caller, update.id, {
+    request: () => update.body,
+    answer: (proxy, terms) => ok(renderProxy(caller.tenantId, proxy, terms)),
+  })
+}
+
+/** Applies a merge patch to a proxy, and answers nothing. Throws what replaceProxy() throws. */
+export async function patchProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
+  return await updateProxy(world, caller, update.id, {
+    request: (proxy, terms) => patchedProxy(proxy, terms, update.body!),
+    answer: () => noContent(),
+  })
+}
+
+/** What an update makes of the proxy as it was, and says of the proxy as it is then. */
+interface Updating {
+  readonly request: (proxy: StoredProxy, terms: ProxyTerms) => Json | undefined
+  readonly answer: (proxy: StoredProxy, terms: ProxyTerms) => Answer
+}
+
+/** What was read is what is changed: when somebody was quicker, it is read again. */
+async function updateProxy(
+  world: Reach,
+  caller: Caller,
+  id: string,
+  updating: Updating,
+): Promise<Answer> {
+  authorize(caller, 'proxy:update')
+  for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
+    const before = await getProxy(world, caller, id)
+    const keys = await world.keyring.open(caller.tenantId)
+    const was = openTerms(keys, before)
+    const { name, ...draft } = parseProxy(updating.request(before, was))
+    // One that is gone meanwhile may stay: nobody has to know that to change something else.
+    if (draft.applicationId !== null && draft.applicationId !== was.applicationId) {
+      await refuseUnfitApplication(world, caller, draft.applicationId)
+    }
+    const terms = { ...draft, key: was.key }
+    const proxy: StoredProxy = {
+      ...before,
+      name,
+      terms: sealTerms(keys, id, terms),
+      modifiedBy: caller.applicationId,
+      modifiedAt: world.clock.now(),
+      revision: before.revision + 1,
+    }
+    const answer = updating.answer(proxy, terms)
+    const conflict = await commit(world, caller, [{ kind: 'update-proxy', proxy }], answer)
+    if (conflict === null) return answer
+  }
+  throw new ServiceError('proxy_busy')
+}
+
+/** Each attempt loses to another request that won. */
+const UPDATE_ATTEMPTS_MAX = 100

@@ -1,0 +1,215 @@
+import { z } from 'zod'
+import { renderInstant } from '../../base/instant.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
+import {
+  CONFIGURATION_ENTRIES_MAX,
+  CONFIGURATION_KEY_CHARS_MAX,
+  CONFIGURATION_VALUE_CHARS_MAX,
+  DESTINATION_URL_CHARS_MAX,
+  NAME_CHARS_MAX,
+} from '../../base/limits.ts'
+import { mergePatch } from '../../base/merge-patch.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { QueryParameters } from '../../http/endpoint.ts'
+import { pageQuery, pageSchema } from '../../http/pagination.ts'
+import { parseBody } from '../../http/parse.ts'
+import type { ProxyFilter, StoredProxy } from '../../world/store.ts'
+import type { ProxyTerms } from './terms.ts'
+
+/**
+ * Configured proxies as they go over the wire.
+ *
+ * Source: interface.md, Proxies.
+ */
+
+/** What a caller may say of a proxy. */
+export interface ProxyDraft extends Omit<ProxyTerms, 'key'> {
+  readonly name: string
+}
+
+/** Of a map that is checked and kept as sent: a Zod record would leave out the key `__proto__`. */
+const configuration = z
+  .custom<Record<string, string>>(isJsonObject, 'Must be an object of strings.')
+  .superRefine((entries, context) => {
+    const names = Object.keys(entries)
+    if (names.length > CONFIGURATION_ENTRIES_MAX) {
+      context.addIssue(`At most ${CONFIGURATION_ENTRIES_MAX} entries.`)
+      return
+    }
+    for (const name of names) {
+      const message = entryFault(name, entries[name])
+      if (message !== null) context.addIssue({ code: 'custom', message, path: [name] })
+    }
+  })
+  .meta({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: `Up to ${CONFIGURATION_ENTRIES_MAX} texts, stored encrypted.`,
+  })
+
+function entryFault(name: string, value: unknown): string | null {
+  if (name.length > CONFIGURATION_KEY_CHARS_MAX) {
+    return `The name must have at most ${CONFIGURATION_KEY_CHARS_MAX} characters.`
+  }
+  if (typeof value !== 'string') return 'Must be a string.'
+  return value.length > CONFIGURATION_VALUE_CHARS_MAX
+    ? `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
+    : null
+}
+
+const destinationUrl = z
+  .string()
+  .max(DESTINATION_URL_CHARS_MAX)
+  .refine(isDestinationUrl, `Must be an https URL of printable ASCII, without user or fragment.`)
+  .meta({ examples: ['https://api.example.com/v1'] })
+
+/** Nothing that a parser would quietly take away or turn around, for others read the text as well. */
+function isDestinationUrl(text: string): boolean {
+  if (!/^https:\/\/[^/?#]/i.test(text) || !/^[!-[\]-~]+$/.test(text)) return false
+  const url = URL.parse(text)
+  if (url === null || text.includes('#')) return false
+  return url.protocol === 'https:' && url.username === '' && url.password === ''
+}
+
+/**
+ * What would change what is sent, or shown of it, if it were done: to take it and do nothing could let data out
+ * that was to be kept in.
+ */
+const undone = z
+  .custom<never>((it) => it === undefined || isNothing(it), 'Not done yet: leave it out.')
+  .optional()
+  .meta({ type: 'null' })
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === false || (Array.isArray(value) && value.length === 0)
+}
+
+const UNDONE = {
+  request_transform: undone,
+  response_transform: undone,
+  request_transforms: undone,
+  response_transforms: undone,
+  request_reactor_id: undone,
+  response_reactor_id: undone,
+  disable_detokenization: undone,
+  client_certificate: undone,
+}
+
+export const proxyBody = z
+  .object({
+    name: z
+      .string()
+      .min(1)
+      .max(NAME_CHARS_MAX)
+      .regex(/^\P{Cc}*$/u, 'Must not contain control characters.'),
+    destination_url: destinationUrl,
+    ...UNDONE,
+    application: z
+      .object({ id: z.string() })
+      .optional()
+      .meta({ description: 'A private or public application of the tenant.' }),
+    application_id: z.string().optional().meta({ description: 'The same, as answers have it.' }),
+    configuration: configuration.optional(),
+    require_auth: z.boolean().optional().meta({ description: 'Default true.' }),
+  })
+  .meta({ id: 'ProxyRequest', description: 'Where a proxy passes requests on to.' })
+
+export const proxyPatch = proxyBody
+  .partial()
+  .meta({ id: 'ProxyPatch', description: 'What is to change; null removes.' })
+
+export const proxySchema = z
+  .object({
+    id: z.uuid(),
+    tenant_id: z.uuid(),
+    name: z.string(),
+    key: z.string().meta({ description: 'For the header BT-PROXY-KEY.' }),
+    destination_url: z.string(),
+    request_transform: z.null(),
+    response_transform: z.null(),
+    application_id: z.uuid().optional(),
+    configuration: configuration,
+    require_auth: z.boolean(),
+    created_by: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+    modified_by: z.string().optional(),
+    modified_at: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Proxy', description: 'A destination that was configured beforehand.' })
+
+export const proxyPageSchema = pageSchema(proxySchema)
+
+export const listProxiesQuery = pageQuery.extend({
+  id: z.array(z.string()).optional().meta({ description: 'Only these; may be repeated.' }),
+  name: z
+    .string()
+    .max(NAME_CHARS_MAX)
+    .optional()
+    .meta({ description: 'A part of the name, or a pattern with * and ?; whatever the case.' }),
+})
+
+/** Throws `body_missing` or `body_invalid`. */
+export function parseProxy(body: Json | undefined): ProxyDraft {
+  const it = parseBody(proxyBody, body)
+  return {
+    name: it.name,
+    destinationUrl: it.destination_url,
+    applicationId: it.application?.id ?? it.application_id ?? null,
+    configuration: it.configuration ?? {},
+    requireAuth: it.require_auth ?? true,
+  }
+}
+
+/** Returns the proxy with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
+export function patchedProxy(proxy: StoredProxy, terms: ProxyTerms, patch: Json): Json {
+  if (!isJsonObject(patch)) {
+    throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
+  }
+  const { applicationId, destinationUrl, configuration, requireAuth } = terms
+  // By either name, it is one member.
+  const { application_id: flat, ...rest } = patch
+  const named = flat === undefined ? {} : { application: flat === null ? null : { id: flat } }
+  const current = {
+    name: proxy.name,
+    destination_url: destinationUrl,
+    ...(applicationId !== null && { application: { id: applicationId } }),
+    configuration: { ...configuration },
+    require_auth: requireAuth,
+  }
+  return mergePatch(current, { ...named, ...rest })
+}
+
+/** Throws `query_invalid`. */
+export function parseProxyFilter(query: QueryParameters): ProxyFilter {
+  const ids = query.get('id')
+  const names = query.get('name')?.filter((it) => it !== '') ?? []
+  if (names.length > 1 || names.some((it) => it.length > NAME_CHARS_MAX)) {
+    const message = `Give it once, with at most ${NAME_CHARS_MAX} characters.`
+    throw new ServiceError('query_invalid', { name: [message] })
+  }
+  return {
+    ...(ids === undefined ? {} : { ids }),
+    ...(names[0] === undefined ? {} : { name: names[0] }),
+  }
+}
+
+export function renderProxy(tenantId: string, proxy: StoredProxy, terms: ProxyTerms): JsonObject {
+  const { modifiedBy, modifiedAt } = proxy
+  const { applicationId } = terms
+  return {
+    id: proxy.id,
+    tenant_id: tenantId,
+    name: proxy.name,
+    key: terms.key,
+    destination_url: terms.destinationUrl,
+    request_transform: null,
+    response_transform: null,
+    ...(applicationId === null ? {} : { application_id: applicationId }),
+    configuration: { ...terms.configuration },
+    require_auth: terms.requireAuth,
+    created_by: proxy.createdBy,
+    created_at: renderInstant(proxy.createdAt),
+    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
+    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * How answers are compressed between the destination and the caller.
+ *
+ * The destination is asked only for what can be read here, so that what comes back can always be had plain;
+ * and what the caller takes as it is goes through as it is.
+ */
+import type { Transform } from 'node:stream'
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
+
+export interface Accepted {
+  /** What the destination is asked for: the value of Accept-Encoding. */
+  readonly asked: string
+  /** Whether the caller takes a body in this coding. */
+  takes(coding: string): boolean
+}
+
+const READABLE = new Set(['br', 'deflate', 'gzip', 'x-gzip', 'zstd'])
+
+/** Reads the Accept-Encoding of `headers`, names and values in turn. */
+export function acceptedFrom(headers: readonly string[]): Accepted {
+  const values: string[] = []
+  let ranged = false
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!.toLowerCase()
+    if (name === 'accept-encoding') values.push(headers[at + 1]!)
+    ranged ||= name === 'range'
+  }
+  // A part of something compressed cannot be read by itself.
+  if (values.length === 0) return { asked: ranged ? 'identity' : 'gzip', takes: () => false }
+
+  const items = values.flatMap((it) => it.split(',')).map((it) => it.trim())
+  const named = new Set(items.map(codingOf))
+  const refused = new Set(items.filter((it) => REFUSAL.test(it)).map(codingOf))
+  const any = named.has('*') && !refused.has('*')
+  const told = items
+    // Whatever else there may be: gzip is what everybody has.
+    .map((it) => (codingOf(it) === '*' && !named.has('gzip') ? it.replace('*', 'gzip') : it))
+    .filter((it) => READABLE.has(codingOf(it)) || codingOf(it) === 'identity')
+  return {
+    asked: told.length === 0 ? 'identity' : told.join(', '),
+    takes: (coding) => {
+      const names = [coding, TWIN[coding] ?? coding]
+      return (any || names.some((it) => named.has(it))) && !names.some((it) => refused.has(it))
+    },
+  }
+}
+
+/** Returns what reads a body in `coding`, or null for one that cannot be read here. */
+export function decoderFor(coding: string, first: Uint8Array): Transform | null {
+  switch (coding) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'br':
+      return createBrotliDecompress()
+    case 'zstd':
+      return createZstdDecompress()
+    case 'deflate':
+      // Half the world leaves out the wrapper that RFC 9110, section 8.4.1.2, asks for.
+      return (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()
+    default:
+      return null
+  }
+}
+
+/** Whether decoderFor() would return one. */
+export function isReadable(coding: string): boolean {
+  return READABLE.has(coding)
+}
+
+const REFUSAL = /;\s*q=0(?:\.0*)?\s*$/i
+const TWIN: Readonly<Record<string, string>> = { gzip: 'x-gzip', 'x-gzip': 'gzip' }
+
+function codingOf(item: string): string {
+  return item.split(';', 1)[0]!.trim().toLowerCase()
+}

@@ -1,0 +1,65 @@
+/**
+ * Where a request goes: a base that somebody chose, and behind it what the caller asked for below `/proxy`.
+ *
+ * What comes out is one URL object, and nothing after it reads a text again: two readers of a text may see
+ * two places. Whether anything may be sent there is for the door out to say.
+ *
+ * Source: interface.md, Proxy.
+ */
+import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+
+/** Reads a base. Throws `header_invalid`, as it comes in the header BT-PROXY-URL. */
+export function parseBase(text: string | undefined): URL {
+  if (text === undefined || text === '') throw invalid('Send it, or BT-PROXY-KEY.')
+  if (text.length > PROXY_URL_CHARS_MAX) {
+    throw invalid(`It must have at most ${PROXY_URL_CHARS_MAX} characters.`)
+  }
+  // What a parser would quietly take away, turn around or guess at.
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]/i.test(text) || !/^[!-[\]-~]+$/.test(text)) {
+    throw invalid('It must be an absolute URL of printable ASCII, such as https://example.com/api.')
+  }
+  if (text.includes('#')) throw invalid('It must have no fragment.')
+  const base = URL.parse(text)
+  if (base === null) throw invalid('It must be a URL.')
+  return base
+}
+
+/**
+ * Returns the place that `base` and `target` name together. `target` is empty or begins with `/` or `?`.
+ *
+ * A single slash means as little as none. Slashes at the end of the base's path are taken away, the path is
+ * added as it is, and the query comes behind that of the base. Throws `path_invalid` for what would lead
+ * out of the base, however it is written, so that a base is also a bound.
+ */
+export function joinDestination(base: URL, target: string): URL {
+  const at = target.indexOf('?')
+  const path = at < 0 ? target : target.slice(0, at)
+  const query = at < 0 ? '' : target.slice(at + 1)
+  if (climbs(path)) throw new ServiceError('path_invalid')
+
+  const joined = new URL(base)
+  const root = base.pathname.replace(/\/+$/, '')
+  joined.pathname = root + (path === '/' ? '' : encoded(path))
+  joined.search = [base.search.slice(1), encoded(query)].filter((it) => it !== '').join('&')
+  return joined
+}
+
+/** Whether a segment of `path` is a step to itself or up, for a reader who decodes it first as well. */
+function climbs(path: string): boolean {
+  const read = path.replaceAll(/%2e/gi, '.').replaceAll(/%2f|%5c|\\/gi, '/')
+  // Some servers take what follows a semicolon for a parameter of the segment.
+  return path.includes('\\') || read.split('/').some((it) => /^\.\.?(?:;.*)?$/.test(it))
+}
+
+/** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */
+function encoded(text: string): string {
+  return text.replaceAll(
+    /[\u0080-\uffff]/g,
+    (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('header_invalid', { 'BT-PROXY-URL': [message] })
+}

@@ -1,0 +1,61 @@
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { PROXY_TOKENS_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
+import { readingMeans, showTokens } from '../tokens/shown-tokens.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import type { ReadBody } from './bodies/read-body.ts'
+
+/**
+ * Returns the tokens that `body` names: all read at once, each once.
+ *
+ * Throws `detokenize_tokens_max`, and `detokenize_tokens_unknown` for what is absent, expired, not committed
+ * or another tenant's.
+ */
+export async function findMentioned(
+  world: Pick<World, 'store'>,
+  { tenantId }: Caller,
+  { places }: ReadBody,
+  now: number,
+): Promise<StoredToken[]> {
+  const ids = idsOf(places)
+  if (ids.length === 0) return []
+  if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
+  const found = await world.store.tokens.find(tenantId, ids)
+  const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
+  refuseUnknown(places, new Set(live.map((it) => it.id)))
+  return live
+}
+
+/**
+ * Returns the body with what the caller may send of `tokens` in the places of its expressions: the data where
+ * its rules reveal it, the mask where they mask it, nothing where they redact it.
+ *
+ * Each use is decided and recorded with `destination`, its host. Throws `permission_missing`,
+ * `answer_too_large` and `expression_invalid`.
+ */
+export async function detokenizeBody(
+  world: Pick<World, 'clock' | 'random' | 'keyring'>,
+  caller: Caller,
+  body: ReadBody,
+  {
+    tokens,
+    ...more
+  }: {
+    readonly tokens: readonly StoredToken[]
+    readonly now: number
+    readonly destination: string
+    readonly privacyShown: boolean
+  },
+): Promise<Buffer> {
+  const means = readingMeans(world.random, tokens.length)
+  const permission = 'proxy:invoke'
+  const shown = await showTokens(world, caller, tokens, { permission, means, ...more })
+  const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
+  return body.render(means, ({ id, whole }): Json => {
+    const { data, wire } = byId.get(id)!
+    return whole ? wire : (data ?? null)
+  })
+}

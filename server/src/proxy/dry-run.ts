@@ -1,0 +1,67 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller, Decision } from '../base/access.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import type { Route } from '../world/egress.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { ReadBody } from './bodies/read-body.ts'
+
+export interface Rehearsed {
+  readonly method: string
+  readonly route: Route
+  /** Where it leads, as far as the caller may know. */
+  readonly url: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** Null for one that nobody looks into, and for none. */
+  readonly body: ReadBody | null
+  readonly tokens: readonly StoredToken[]
+}
+
+/**
+ * Returns what would be sent, and because of what: the request with a name in the place of each expression,
+ * which rules would let each token go and how much of it, and what lets anything go to the destination.
+ *
+ * Nothing is opened for it: neither data nor its length is in the answer, and no filter has seen it. The
+ * use of each token is decided as it would be, and recorded as one that showed nothing. Throws
+ * `permission_missing`.
+ */
+export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
+  const { method, route, url, headers, body, tokens } = request
+  const { host } = route.url
+  const uses = tokens.map((it) => useOf(caller, it, host))
+  const serials = new Map(tokens.map((it) => [it.id, it.serial]))
+  const shown = body?.outline(({ id }) => `[token ${serials.get(id)!}]`).toString()
+  const fields: JsonObject[] = []
+  for (let at = 0; at < headers.length; at += 2)
+    fields.push(shownField(headers[at]!, headers[at + 1]!))
+  const { destinations } = caller
+  return {
+    request: { method, url, headers: fields, ...(shown !== undefined && { body: shown }) },
+    tokens: uses,
+    destination: {
+      host,
+      rule: { ...route.rule },
+      ...(destinations !== null && { list: [...destinations] }),
+    },
+  }
+}
+
+function useOf(caller: Caller, token: StoredToken, host: string): JsonObject {
+  authorize(caller, 'proxy:invoke', token, host)
+  const at = caller.decisions.length - 1
+  const decision = caller.decisions[at]!
+  caller.decisions[at] = { ...decision, transform: 'redact' }
+  return renderUse(token, decision)
+}
+
+/** Rules by their priorities; 0 stands for the application's own permissions. */
+function renderUse({ id, containers }: StoredToken, { by, transform }: Decision): JsonObject {
+  return { id, containers: [...containers], rules: [...by], transform: transform as Json }
+}
+
+/** What opens another's door is left out even for those who sent it: this answer is made to be shown around. */
+function shownField(name: string, value: string): JsonObject {
+  return { name, value: SECRET.test(name) ? '[not shown]' : value }
+}
+
+const SECRET = /auth|cookie|credential|key|passw|secret|session|signature|token/i

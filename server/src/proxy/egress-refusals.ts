@@ -1,0 +1,41 @@
+/**
+ * What callers are told when nothing can be sent, or nothing comes back.
+ *
+ * Source: interface.md, Proxy, errors.
+ */
+import { ServiceError, type RefusalCode } from '../base/service-error.ts'
+import { EgressFailure, EgressRefusal, type EgressFault, type EgressRule } from '../world/egress.ts'
+
+const RULES: Readonly<Record<EgressRule, string>> = {
+  scheme: 'It must be https.',
+  credentials: 'It must hold neither a user nor a password.',
+  host: 'It must have a host, and one that can be a name.',
+  literal: 'Its host must be a name, not an address.',
+  port: 'Its port is not one that anything is sent to.',
+  address: 'Its host leads to an address that is not public.',
+  unlisted: 'It is not among the destinations of the application.',
+}
+
+const FAULTS: Readonly<Record<EgressFault, RefusalCode>> = {
+  unresolved: 'destination_unresolved',
+  unreachable: 'destination_unreachable',
+  tls: 'destination_untrusted',
+  reset: 'destination_reset',
+  'answer-invalid': 'destination_answer_invalid',
+  timeout: 'destination_timeout',
+  // Both by us or by whoever asked, so mostly nobody is told.
+  aborted: 'destination_reset',
+  request: 'destination_reset',
+}
+
+/** Returns `error` as callers see it, if it is about a destination, or as it is. */
+export function refusalOfEgress(error: unknown): unknown {
+  if (error instanceof EgressRefusal) {
+    const errors = { destination: [RULES[error.rule]], rule: [error.rule] }
+    return new ServiceError('destination_refused', errors, { cause: error })
+  }
+  if (error instanceof EgressFailure) {
+    return new ServiceError(FAULTS[error.fault], undefined, { cause: error })
+  }
+  return error
+}

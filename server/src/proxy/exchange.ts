@@ -1,0 +1,91 @@
+import type { Transform } from 'node:stream'
+import type { PassageReply } from '../http/passage.ts'
+import {
+  EgressFailure,
+  type Egress,
+  type OutboundCall,
+  type OutboundRequest,
+  type Route,
+} from '../world/egress.ts'
+import { answerHead } from './answer-headers.ts'
+import { decoderFor, type Accepted } from './content-coding.ts'
+
+/**
+ * Sends `request`, and writes what comes back into `reply` as it comes, no faster than it is taken.
+ *
+ * Resolves when the answer is written. Rejects with EgressFailure, also after it was begun; when whoever
+ * asked has gone, the call is dropped.
+ */
+export async function exchange(
+  egress: Pick<Egress, 'send'>,
+  route: Route,
+  request: OutboundRequest,
+  reply: PassageReply,
+  accepted: Accepted,
+): Promise<void> {
+  let decode: string | null = null
+  let decoder = null as Transform | null
+  let fault: unknown
+  const written = Promise.withResolvers<void>()
+
+  const call: OutboundCall = egress.send(route, request, {
+    head(status, reason, headers) {
+      guarded(() => {
+        const head = answerHead(status, reason, headers, accepted)
+        decode = head.decode
+        reply.begin(status, head.reason, head.headers)
+      })
+    },
+    data(chunk) {
+      if (decode === null) return reply.data(chunk)
+      decoder ??= decoding(decode, chunk)
+      return decoder.write(chunk)
+    },
+    end() {
+      if (decoder === null) finish()
+      else decoder.end()
+    },
+  })
+  reply.onDrain(() => (decoder === null ? call.resume() : decoder.resume()))
+  // Also of an answer that has come whole and waits to be taken.
+  reply.onGone(() => fail(new EgressFailure('aborted')))
+  try {
+    await call.done
+  } catch (error) {
+    decoder?.destroy()
+    throw fault ?? error
+  }
+  await written.promise
+
+  function decoding(coding: string, first: Uint8Array): Transform {
+    const made = decoderFor(coding, first)!
+    made.on('data', (chunk: Uint8Array) => {
+      if (!reply.data(chunk)) made.pause()
+    })
+    made.on('drain', () => call.resume())
+    made.on('end', finish)
+    made.on('error', fail)
+    return made
+  }
+
+  function finish(): void {
+    reply.end()
+    written.resolve()
+  }
+
+  function guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  function fail(error: unknown): void {
+    fault ??= error
+    written.reject(error)
+    // Whoever waits learns of it by the call, or by what is written.
+    written.promise.catch(() => {})
+    call.abort()
+  }
+}

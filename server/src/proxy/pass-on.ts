@@ -1,0 +1,88 @@
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { ok, type Answer } from '../http/endpoint.ts'
+import type { Passage } from '../http/passage.ts'
+import type { TokenSettings } from '../tokens/token-settings.ts'
+import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
+import type { World } from '../world/world.ts'
+import { readBody } from './bodies/read-body.ts'
+import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
+import { detokenizeBody, findMentioned } from './detokenize-body.ts'
+import { rehearse } from './dry-run.ts'
+import { refusalOfEgress } from './egress-refusals.ts'
+import { exchange } from './exchange.ts'
+import type { ProxySettings } from './proxy-settings.ts'
+import { holdBody } from './request-body.ts'
+import { outboundHeaders } from './request-headers.ts'
+import { parseWishes } from './reserved-headers.ts'
+import { whereto } from './whereto.ts'
+
+export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
+
+/**
+ * Passes a request on to its destination, the expressions in its body replaced by what the caller may use of
+ * the tokens, and writes back what the destination answers.
+ *
+ * Everything that can be refused is refused before anything is sent, and every decision is in the record
+ * before that, with the destination. For a caller without an API key expressions are text. Asked for a
+ * dry run, it sends nothing and answers what it would have sent.
+ *
+ * Throws what the nouns throw, `permission_missing`, and what refusalOfEgress() returns.
+ * Source: interface.md, Proxy.
+ */
+export async function passOn(
+  world: PassOnWorld,
+  caller: Caller,
+  passage: Passage,
+  { timeoutMs, privacyShown }: ProxySettings & Pick<TokenSettings, 'privacyShown'>,
+): Promise<Answer | undefined> {
+  const { method } = passage
+  const wishes = parseWishes(passage.headers, caller.plan)
+  const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
+  const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
+  const destination = url.host
+  const route = await vet(world, caller, url)
+  authorizeInvocation(caller, destination, proxy)
+  const anonymous = proxy !== null && isAnonymous(caller, proxy)
+  // What would be sent says where it goes, and that is for those who may know.
+  if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
+
+  const held = await holdBody(passage.body, passage.headers, !anonymous)
+  const now = world.clock.now()
+  const read = held.kind === 'whole' ? readBody(held.bytes, held.contentType) : null
+  const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
+  if (wishes.dryRun) {
+    return ok(rehearse(caller, { method, route, url: shown, headers, body: read, tokens }))
+  }
+
+  let body: OutboundRequest['body'] = held.kind === 'passing' ? held.stream : null
+  if (held.kind === 'whole') body = held.bytes
+  if (read !== null && tokens.length > 0) {
+    const uses = { tokens, now, destination, privacyShown }
+    body = await detokenizeBody(world, caller, read, uses)
+  }
+  await commit(world, caller, [])
+
+  try {
+    const request = { method, headers, body, timeoutMs }
+    await exchange(world.egress, route, request, passage.reply, accepted)
+  } catch (error) {
+    throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error)
+  }
+  return undefined
+}
+
+/** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */
+async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<Route> {
+  const { tenantId, destinations } = caller
+  try {
+    return await egress.vet(tenantId, url, destinations)
+  } catch (error) {
+    if (error instanceof EgressRefusal) {
+      const refused = { containers: [], allowed: false, by: [], destination: url.host } as const
+      caller.decisions.push({ permission: 'proxy:invoke', ...refused })
+    }
+    throw refusalOfEgress(error)
+  }
+}

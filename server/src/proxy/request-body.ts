@@ -1,0 +1,94 @@
+/**
+ * The body of a request on its way to a destination: held until it is whole where there may be expressions in
+ * it, passed on as it comes where not.
+ */
+import { BODY_BYTES_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { IncomingBody } from '../http/passage.ts'
+import type { OutboundStream } from '../world/egress.ts'
+import { bodyKindOf } from './bodies/content-type.ts'
+import { ExpressionWatch } from './bodies/expression-watch.ts'
+import { fold } from './hop-headers.ts'
+
+export type HeldBody =
+  | { readonly kind: 'none' }
+  /** All of it, to be read for expressions. */
+  | { readonly kind: 'whole'; readonly bytes: Buffer; readonly contentType: string | undefined }
+  | PassingBody
+
+/** One that nobody has read to its end. */
+export interface PassingBody {
+  readonly kind: 'passing'
+  readonly stream: OutboundStream
+  /** What came in the way of it, once it failed: `body_too_large` for an expression that came too late. */
+  readonly fault: () => unknown
+}
+
+/**
+ * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
+ *
+ * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
+ * Throws `body_too_large` if one was, and what the body rejects with.
+ */
+export async function holdBody(
+  body: IncomingBody | null,
+  headers: readonly string[],
+  looked: boolean,
+): Promise<HeldBody> {
+  if (body === null) return { kind: 'none' }
+  const contentType = valueOf(headers, 'content-type')
+  const source = body.chunks[Symbol.asyncIterator]()
+  // What is compressed is not opened: a few bytes may hold more than there is room for.
+  const coding = valueOf(headers, 'content-encoding') ?? 'identity'
+  const opaque = coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque'
+  if (opaque || !looked) {
+    return passing(body.length, [], source, null)
+  }
+  const watch = new ExpressionWatch(contentType)
+  const held: Uint8Array[] = []
+  let bytes = 0
+  let found = false
+  for (;;) {
+    const { done, value } = await source.next()
+    if (done === true) return { kind: 'whole', bytes: Buffer.concat(held, bytes), contentType }
+    held.push(value)
+    bytes += value.length
+    found = watch.see(value)
+    if (bytes <= BODY_BYTES_MAX) continue
+    if (found) throw new ServiceError('body_too_large')
+    return passing(body.length, held, source, watch)
+  }
+}
+
+function passing(
+  length: number | null,
+  held: Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+  watch: ExpressionWatch | null,
+): PassingBody {
+  let fault: unknown
+  return { kind: 'passing', stream: { length, chunks: chunks() }, fault: () => fault }
+
+  async function* chunks(): AsyncGenerator<Uint8Array, void> {
+    try {
+      for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) yield chunk
+      for (;;) {
+        const { done, value } = await rest.next()
+        if (done === true) return
+        // The destination has had a part by now; without its end it is no request.
+        if (watch?.see(value) === true) throw new ServiceError('body_too_large')
+        yield value
+      }
+    } catch (error) {
+      fault = error
+      throw error
+    }
+  }
+}
+
+function valueOf(headers: readonly string[], name: string): string | undefined {
+  for (let at = 0; at < headers.length; at += 2) {
+    if (fold(headers[at]!) === name) return headers[at + 1]
+  }
+  return undefined
+}

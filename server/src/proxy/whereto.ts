@@ -1,0 +1,77 @@
+import type { Caller, Principal } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
+import { joinDestination, parseBase } from './destination.ts'
+import { parseWishes, type Wishes } from './reserved-headers.ts'
+
+/** Where a request goes, and who said so. */
+export interface Whereto {
+  readonly url: URL
+  /** As far as the caller may know: what was configured for it may hold a password. */
+  readonly shown: string
+  /** Null when the caller said so itself. */
+  readonly proxy: FoundProxy | null
+}
+
+/**
+ * Finds out where a request goes: where the proxy leads that it names by a key, or else where its
+ * BT-PROXY-URL does; and behind that, what was asked for below the operation's path.
+ *
+ * Throws `proxy_not_found`, also for one of another tenant, `query_invalid`, and what parseBase() and
+ * joinDestination() throw.
+ */
+export async function whereto(
+  world: Pick<World, 'keyring' | 'store'>,
+  { tenantId }: Caller,
+  { url, key: inHeader }: Pick<Wishes, 'url' | 'key'>,
+  asked: string,
+): Promise<Whereto> {
+  const { target, key: inQuery } = takeKey(asked)
+  const key = inHeader ?? inQuery
+  if (key === undefined) {
+    const joined = joinDestination(parseBase(url), target)
+    return { url: joined, shown: joined.href, proxy: null }
+  }
+  const proxy = await findProxy(world, key)
+  if (proxy === null || proxy.tenant.id !== tenantId) throw new ServiceError('proxy_not_found')
+  const base = new URL(proxy.destinationUrl)
+  const joined = joinDestination(base, target)
+  return { url: joined, shown: `${base.origin}/[not shown]${target}`, proxy }
+}
+
+/**
+ * Who calls without an API key: nobody with any right, by a proxy that asks for none; null where there is no
+ * such proxy.
+ */
+export async function callerWithoutKey(
+  world: Pick<World, 'keyring' | 'store'>,
+  { target, headers }: { readonly target: string; readonly headers: readonly string[] },
+): Promise<Principal | null> {
+  const key = keyInHeader(headers) ?? takeKey(target).key
+  if (key === undefined) return null
+  const proxy = await findProxy(world, key)
+  return proxy === null || proxy.requireAuth ? null : anonymousOf(proxy)
+}
+
+function keyInHeader(headers: readonly string[]): string | undefined {
+  // The plan bears on other headers, of which nothing is asked here.
+  return parseWishes(headers, 'enterprise').key
+}
+
+/** Takes the key of a proxy out of the query, where some callers can put it and nowhere else. */
+function takeKey(asked: string): { target: string; key: string | undefined } {
+  const at = asked.indexOf('?')
+  if (at < 0) return { target: asked, key: undefined }
+  const items = asked.slice(at + 1).split('&')
+  const isKey = (item: string): boolean => new URLSearchParams(item).has('bt-proxy-key')
+  const [named, ...more] = items.filter(isKey)
+  if (named === undefined) return { target: asked, key: undefined }
+  if (more.length > 0)
+    throw new ServiceError('query_invalid', { 'bt-proxy-key': ['Send it once.'] })
+  const rest = items.filter((it) => !isKey(it)).join('&')
+  return {
+    target: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
+    key: new URLSearchParams(named).get('bt-proxy-key')!,
+  }
+}

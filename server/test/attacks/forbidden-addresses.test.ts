@@ -1,0 +1,73 @@
+/**
+ * Whatever address is forbidden, and however it is written or hidden, no connection is made to it: in a network
+ * namespace where every address leads to a listener that would see it.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Outcome } from './forbidden-addresses.probe.ts'
+import { FORBIDDEN_IPV4, FORBIDDEN_IPV6 } from './forbidden-forms.ts'
+
+const PROBE = fileURLToPath(new URL('forbidden-addresses.probe.ts', import.meta.url))
+
+describe('the door out', () => {
+  let outcome: Outcome
+  before(() => {
+    outcome = probe()
+  })
+
+  test('lets none of at least four hundred ways to write a forbidden address pass', () => {
+    assert.ok(
+      outcome.forms - outcome.noUrls >= 400,
+      `${outcome.forms} forms, ${outcome.noUrls} no URLs`,
+    )
+    assert.deepEqual(outcome.let, [])
+    for (const rule of ['literal', 'scheme', 'credentials', 'address']) {
+      assert.ok((outcome.rules[rule] ?? 0) > 0, `nothing was refused by ${rule}`)
+    }
+  })
+
+  const attacks = [
+    'written otherwise',
+    'behind a name',
+    'behind a name, inside IPv6',
+    'behind a name, as a resolver may write it',
+    'behind a name that changes',
+    'behind a redirect',
+    'past the vetting',
+  ]
+  for (const attack of attacks) {
+    test(`connects to no forbidden address ${attack}`, () => {
+      assert.equal(outcome.reached[attack], 0)
+    })
+  }
+
+  test('would be seen connecting to every one of them', () => {
+    const all = FORBIDDEN_IPV4.length + FORBIDDEN_IPV6.length
+    assert.deepEqual(outcome.control, { 'behind a name': all, 'past the vetting': all })
+  })
+})
+
+/** Every address is made one of this machine's, in a network that has nothing else in it. */
+function probe(): Outcome {
+  const world = [
+    'ip link set lo up',
+    'ip route add local 0.0.0.0/0 dev lo',
+    'ip -6 route add local ::/0 dev lo',
+    'exec "$0" "$1"',
+  ].join(' && ')
+  const failures: string[] = []
+  for (const namespace of ['-n', '-Urn']) {
+    const { status, stdout, stderr, error } = spawnSync(
+      'unshare',
+      [namespace, '--', 'sh', '-c', world, process.execPath, PROBE],
+      { encoding: 'utf8' },
+    )
+    if (status === 0) return JSON.parse(stdout) as Outcome
+    failures.push(`unshare ${namespace}: ${error?.message ?? stderr}`)
+  }
+  throw new Error(
+    `This test needs a network namespace of its own, by unshare and ip: run it as root, or where users may have one.\n${failures.join('\n')}`,
+  )
+}

@@ -1,0 +1,267 @@
+/**
+ * Destinations that misbehave, each in its own way, and what becomes of a request to it.
+ */
+import type { Socket } from 'node:net'
+import type { TlsOptions } from 'node:tls'
+import type { EgressFault } from '../../src/world/egress.ts'
+import { onRequest, type Answer, type CertificateName } from '../kit/test-destination.ts'
+
+export interface Kind {
+  readonly name: string
+  /** What it does with a connection; null for one that nobody accepts. */
+  readonly answer: Answer | null
+  readonly tls?: TlsOptions & { readonly certificate: CertificateName }
+  /** Whether the request is for TLS; as the destination, unless said otherwise. */
+  readonly secure?: boolean
+  /** How the call ends, and whether a head is told before. */
+  readonly ends: EgressFault | 'whole'
+  readonly head: boolean
+  /** By Node's own client, if that sees it otherwise: it has read on before it tells of the end. */
+  readonly endsByNode?: EgressFault
+  /** Whether a request that follows may meet the connection while it is being closed. */
+  readonly closing?: true
+  /** The caller gives up after the first data, with or without having paused. */
+  readonly abandon?: 'reading' | 'paused'
+}
+
+const HEAD = 'HTTP/1.1 200 OK\r\n'
+const WHOLE = `${HEAD}Content-Length: 2\r\n\r\nok`
+const GOOD = { certificate: 'destination' } as const
+
+export const KINDS: readonly Kind[] = [
+  { name: 'refuses', answer: null, ends: 'unreachable', head: false },
+  { name: 'accepts and is silent', answer: (it) => it.resume(), ends: 'timeout', head: false },
+  {
+    name: 'accepts and closes',
+    answer: (it) => it.resume().end(),
+    ends: 'reset',
+    head: false,
+  },
+  {
+    name: 'resets when asked',
+    answer: onRequest((it) => it.resetAndDestroy()),
+    ends: 'reset',
+    head: false,
+  },
+  {
+    name: 'resets inside the body',
+    answer: onRequest((it) => {
+      it.write(`${HEAD}Content-Length: 100\r\n\r\nhalf`, () => it.resetAndDestroy())
+    }),
+    ends: 'reset',
+    head: true,
+  },
+  says('closes inside the body', `${HEAD}Content-Length: 100\r\n\r\nhalf`, 'reset', true),
+  says(
+    'closes inside a chunk',
+    `${HEAD}Transfer-Encoding: chunked\r\n\r\n9\r\nhalf`,
+    'reset',
+    true,
+  ),
+  says('closes inside the head', `${HEAD}Content-Len`, 'reset', false),
+  {
+    name: 'trickles the head',
+    answer: onRequest((it) => trickle(it, `${HEAD}X-Slow: ${'x'.repeat(10_000)}`, 20)),
+    ends: 'timeout',
+    head: false,
+  },
+  {
+    name: 'trickles the body, and then stops',
+    answer: onRequest((it) => {
+      it.write(`${HEAD}Content-Length: 100\r\n\r\n`)
+      trickle(it, 'slow', 20)
+    }),
+    ends: 'timeout',
+    head: true,
+  },
+  {
+    name: 'trickles the body to its end',
+    answer: onRequest((it) => {
+      it.write(`${HEAD}Content-Length: 20\r\n\r\n`)
+      trickle(it, 'x'.repeat(20), 10)
+    }),
+    ends: 'whole',
+    head: true,
+  },
+  says(
+    'has a megabyte of headers',
+    `${HEAD}${'X-Much: abcdefghijklmnop\r\n'.repeat(42_000)}\r\n`,
+    'answer-invalid',
+    false,
+  ),
+  says(
+    'has one header of a megabyte',
+    `${HEAD}X-Much: ${'x'.repeat(1 << 20)}\r\n\r\n`,
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has two lengths',
+    `${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`,
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has a length and chunks',
+    `${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has chunks and a length',
+    `${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has a length that is no number',
+    `${HEAD}Content-Length: 2x\r\n\r\nok`,
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has a chunk that is no number',
+    `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\nok`,
+    'answer-invalid',
+    true,
+  ),
+  keeps('has a field without a name', `${HEAD}: nothing\r\n\r\n`, 'answer-invalid', false),
+  keeps(
+    'has a field with a space in its name',
+    `${HEAD}X Y: nothing\r\n\r\n`,
+    'answer-invalid',
+    false,
+  ),
+  says('speaks HTTP/0.9', '<html>old</html>', 'answer-invalid', false),
+  says('speaks SSH', 'SSH-2.0-OpenSSH_9.2\r\n', 'answer-invalid', false),
+  keeps(
+    'ends lines with LF alone',
+    'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'wants to speak another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: odd\r\n\r\n',
+    'answer-invalid',
+    false,
+  ),
+  {
+    ...says(
+      'says less than there is',
+      `${HEAD}Content-Length: 2\r\n\r\nok and more`,
+      'whole',
+      true,
+    ),
+    endsByNode: 'answer-invalid',
+  },
+  keeps('answers twice', WHOLE + WHOLE, 'whole', true),
+  keeps('answers', WHOLE, 'whole', true),
+  { ...says('answers and closes without a word', WHOLE, 'whole', true), closing: true },
+  says('ends its body by closing', `${HEAD}\r\nok`, 'whole', true),
+  keeps(
+    'continues unasked',
+    `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nX: y\r\n\r\n${WHOLE}`,
+    'whole',
+    true,
+  ),
+  keeps('hints early', `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${WHOLE}`, 'whole', true),
+  {
+    name: 'continues for ever',
+    answer: onRequest((it) => pour(it, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))),
+    ends: 'timeout',
+    head: false,
+  },
+  {
+    name: 'hints for ever',
+    answer: onRequest((it) => pour(it, 'HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n'.repeat(100))),
+    ends: 'timeout',
+    head: false,
+  },
+  {
+    name: 'has no end, and the caller goes away',
+    answer: onRequest((it) => pour(it, `${HEAD}\r\n`, 'x'.repeat(10_000))),
+    ends: 'aborted',
+    head: true,
+    abandon: 'reading',
+  },
+  {
+    name: 'has no end, and the caller pauses and goes away',
+    answer: onRequest((it) => pour(it, `${HEAD}\r\n`, 'x'.repeat(10_000))),
+    ends: 'aborted',
+    head: true,
+    abandon: 'paused',
+  },
+  {
+    name: 'answers over TLS',
+    answer: onRequest((it) => it.write(WHOLE)),
+    tls: GOOD,
+    ends: 'whole',
+    head: true,
+  },
+  secret('signed its certificate itself', { certificate: 'self-signed' }),
+  secret('has a certificate for another name', { certificate: 'other' }),
+  secret('has a certificate of the past', { certificate: 'expired' }),
+  secret('speaks TLS 1.1', {
+    ...GOOD,
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT:@SECLEVEL=0',
+  }),
+  {
+    name: 'speaks no TLS where it should',
+    answer: (it) => it.once('data', () => it.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    secure: true,
+    ends: 'tls',
+    head: false,
+  },
+  {
+    name: 'resets when it should speak TLS',
+    answer: (it) => it.once('data', () => it.resetAndDestroy()),
+    secure: true,
+    ends: 'tls',
+    head: false,
+  },
+  {
+    name: 'is silent when it should speak TLS',
+    answer: (it) => it.resume(),
+    secure: true,
+    ends: 'timeout',
+    head: false,
+  },
+]
+
+/** Says this to each request, and closes. */
+function says(name: string, bytes: string, ends: Kind['ends'], head: boolean): Kind {
+  return { name, answer: onRequest((it) => it.end(bytes, 'latin1')), ends, head }
+}
+
+/** Says this to each request, and keeps the connection. */
+function keeps(name: string, bytes: string, ends: Kind['ends'], head: boolean): Kind {
+  return { name, answer: onRequest((it) => it.write(bytes, 'latin1')), ends, head }
+}
+
+function secret(name: string, tls: NonNullable<Kind['tls']>): Kind {
+  return { name, answer: onRequest((it) => it.write(WHOLE)), tls, ends: 'tls', head: false }
+}
+
+/** One byte after the other. */
+function trickle(socket: Socket, text: string, everyMs: number): void {
+  let at = 0
+  const timer = setInterval(() => {
+    if (at < text.length) socket.write(text[at++]!)
+    else clearInterval(timer)
+    if (socket.destroyed) clearInterval(timer)
+  }, everyMs)
+}
+
+/** `first`, and then `again` for as long as somebody takes it. */
+function pour(socket: Socket, first: string, again = first): void {
+  socket.write(first)
+  const more = (): void => {
+    while (socket.writable && socket.write(again));
+  }
+  // By turns, so that others get theirs.
+  socket.on('drain', () => setImmediate(more))
+  more()
+}

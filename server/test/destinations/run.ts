@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import { parseDestination } from '../../src/base/destination.ts'
+import { EgressFailure, type OutboundReceiver } from '../../src/world/egress.ts'
+import { testAuthority, testDestination, type TestDestination } from '../kit/test-destination.ts'
+import { KINDS, type Kind } from './kinds.ts'
+
+/** By undici, and by Node's own client, which a field that undici does not send asks for. */
+export const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
+
+export interface Destinations {
+  readonly egress: UndiciEgress
+  /** Calls a destination of this kind, and throws when that ends otherwise than it should. */
+  readonly call: (kind: Kind, carrier: keyof typeof CARRIERS) => Promise<void>
+  /** Throws when a destination has connections left once the door is closed. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Starts a destination of every kind, all on loopback. `timeoutMs` is for those that are late; the others have all
+ * the time that a busy machine may need.
+ */
+export async function openDestinations(lateMs: number): Promise<Destinations> {
+  const egress = new UndiciEgress({
+    allow: [parseDestination('127.0.0.1/32')!],
+    extraAuthorities: [testAuthority()],
+    resolve: async () => ['127.0.0.1'],
+  })
+  const started = new Map<Kind, TestDestination>()
+  for (const kind of KINDS) {
+    started.set(kind, await testDestination(kind.answer ?? (() => {}), kind.tls ?? null))
+  }
+  for (const [kind, destination] of started) if (kind.answer === null) await destination.close()
+
+  return {
+    egress,
+    close: async () => {
+      await egress.close()
+      const left = await stillOpen([...started.values()])
+      for (const [kind, it] of started) if (kind.answer !== null) await it.close()
+      assert.equal(left, 0, 'connections that nobody closed')
+    },
+    call: async (kind, carrier) => {
+      const secure = kind.secure ?? kind.tls !== undefined
+      const { port } = started.get(kind)!
+      const url = new URL(`${secure ? 'https' : 'http'}://destination.test:${port}/`)
+      const route = await egress.vet('tenant-a', url, null)
+      const told: string[] = []
+      const receiver: OutboundReceiver = {
+        head: () => told.push('head'),
+        data: () => {
+          if (kind.abandon === 'reading') call.abort()
+          if (kind.abandon === 'paused') setImmediate(() => call.abort())
+          return kind.abandon === undefined
+        },
+        end: () => told.push('end'),
+      }
+      const body = Buffer.from('{"number":"4242"}')
+      const timeoutMs = kind.ends !== 'timeout' ? 60_000 : kind.head ? 4 * lateMs : lateMs
+      const request = { method: 'POST', headers: CARRIERS[carrier], body, timeoutMs }
+      const call = egress.send(route, request, receiver)
+      const ended = await call.done.then(
+        () => 'whole',
+        (error: unknown) => (error instanceof EgressFailure ? error.fault : error),
+      )
+      if (kind.closing === true && ended === 'reset' && told.length === 0) return
+      const ends = (carrier === 'node' ? kind.endsByNode : undefined) ?? kind.ends
+      const expected = [...(kind.head ? ['head'] : []), ...(ends === 'whole' ? ['end'] : [])]
+      assert.deepEqual({ ended, told }, { ended: ends, told: expected }, `${kind.name}, ${carrier}`)
+    },
+  }
+}
+
+/** Waits for connections to be closed from the other side, for as long as that may take. */
+async function stillOpen(destinations: readonly TestDestination[]): Promise<number> {
+  for (let turns = 0; ; turns += 1) {
+    const open = destinations.reduce((sum, it) => sum + it.open(), 0)
+    if (open === 0 || turns === 500) return open
+    await new Promise((resolve) => void setTimeout(resolve, 10))
+  }
+}

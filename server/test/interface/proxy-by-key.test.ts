@@ -1,0 +1,187 @@
+/** Requests that are passed on by a proxy that was configured beforehand. */
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
+import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
+
+const BASE = 'https://hidden.example/secret-path?token=hidden'
+
+let vault: StillVault
+let key: string
+let asking: string
+let open: string
+beforeEach(async () => {
+  vault = await stillVault()
+  key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
+  asking = await configure({})
+  open = await configure({ require_auth: false })
+})
+
+async function configure(more: JsonObject, management = vault.managementKey): Promise<string> {
+  const body = { name: 'configured', destination_url: BASE, ...more }
+  const reply = await vault.call('POST', '/proxies', { key: management, body })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.json()['key'] as string
+}
+
+function ask(path: string, headers: Record<string, string>, body?: string): Promise<Reply> {
+  const options = body === undefined ? {} : { rawBody: body }
+  return vault.call('POST', path, { headers, ...options })
+}
+
+function sentUrls(): string[] {
+  return vault.world.egress.sent.map((it) => it.url)
+}
+
+function codeOf(reply: Reply): unknown {
+  assert.equal(reply.headers['bt-proxy-destination-status'], undefined)
+  assert.deepEqual(vault.world.egress.sent, [])
+  return (reply.json()['proxy_error'] as JsonObject)['code']
+}
+
+describe('a request that names a proxy by its key', () => {
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies Method[]) {
+    test(`goes where the proxy leads: ${method}`, async () => {
+      const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': asking }
+      const reply = await vault.call(method, '/proxy/a?b=c', { headers })
+      assert.equal(reply.status, 200, reply.text)
+      assert.deepEqual(sentUrls(), ['https://hidden.example/secret-path/a?token=hidden&b=c'])
+    })
+  }
+
+  test('whatever BT-PROXY-URL it sends besides', async () => {
+    const headers = {
+      'bt-api-key': key,
+      'BT-PROXY-KEY': asking,
+      'BT-PROXY-URL': 'https://a.example',
+    }
+    assert.equal((await ask('/proxy', headers)).status, 200)
+    assert.deepEqual(sentUrls(), ['https://hidden.example/secret-path?token=hidden'])
+  })
+
+  test('may do so in the query, from where the key is taken away', async () => {
+    for (const query of [`bt-proxy-key=${asking}&x=1`, `x=1&bt%2Dproxy-key=${asking}`]) {
+      assert.equal((await ask(`/proxy/a?${query}`, { 'bt-api-key': key })).status, 200)
+    }
+    const url = 'https://hidden.example/secret-path/a?token=hidden&x=1'
+    assert.deepEqual(sentUrls(), [url, url])
+  })
+
+  test('has its expressions replaced by what its caller may use', async () => {
+    const body = { type: 'token', data: 'plain' }
+    const id = (await vault.call('POST', '/tokens', { key, body })).json()['id'] as string
+    const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': open, 'content-type': 'application/json' }
+    assert.equal((await ask('/proxy', headers, `{"a":"{{${id}}}"}`)).status, 200)
+    assert.equal(vault.world.egress.sent[0]!.body.toString(), '{"a":"plain"}')
+  })
+
+  test('needs the permission all the same', async () => {
+    const other = await vault.keyFor({ permissions: ['token:create'] })
+    for (const it of [asking, open]) {
+      const reply = await ask('/proxy', { 'bt-api-key': other, 'BT-PROXY-KEY': it })
+      assert.equal(reply.status, 403)
+      assert.equal(codeOf(reply), 'permission_missing')
+    }
+  })
+
+  test('is held to the destinations of its application', async () => {
+    const by = await vault.keyFor({ permissions: ['token:use'], destinations: ['a.example'] })
+    const reply = await ask('/proxy', { 'bt-api-key': by, 'BT-PROXY-KEY': asking })
+    assert.equal(reply.status, 400)
+    assert.equal(codeOf(reply), 'destination_refused')
+    assert.ok(!reply.text.includes('hidden'))
+  })
+
+  test('is proxy_not_found for a key of nobody, or of another tenant', async () => {
+    const theirs = await configure({}, await vault.addTenant('other'))
+    for (const it of ['nobody', theirs]) {
+      const reply = await ask('/proxy', { 'bt-api-key': key, 'BT-PROXY-KEY': it })
+      assert.equal(reply.status, 404)
+      assert.equal(codeOf(reply), 'proxy_not_found')
+    }
+  })
+
+  test('is query_invalid with two keys in the query', async () => {
+    const query = `bt-proxy-key=${asking}&bt-proxy-key=${open}`
+    const reply = await ask(`/proxy?${query}`, { 'bt-api-key': key })
+    assert.equal(codeOf(reply), 'query_invalid')
+  })
+
+  test('is told by a dry run no more of the destination than its host', async () => {
+    const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': asking, 'BT-PROXY-DRY-RUN': 'true' }
+    const reply = await ask('/proxy/a?b=c', headers)
+    const { request, destination } = reply.json() as Record<string, JsonObject>
+    assert.equal(request!['url'], 'https://hidden.example/[not shown]/a?b=c')
+    assert.equal(destination!['host'], 'hidden.example')
+    assert.ok(!/secret-path|token=hidden/.test(reply.text))
+  })
+})
+
+describe('without an API key', () => {
+  test('a proxy that asks for none passes on, and expressions stay what they are', async () => {
+    const body = { type: 'token', data: 'plain' }
+    const id = (await vault.call('POST', '/tokens', { key, body })).json()['id'] as string
+    const raw = `{"a":"{{${id}}}"}`
+    for (const path of ['/proxy', `/proxy?bt-proxy-key=${open}`]) {
+      const headers = { 'content-type': 'application/json' }
+      const named = path === '/proxy' ? { ...headers, 'BT-PROXY-KEY': open } : headers
+      const reply = await ask(path, named, raw)
+      assert.equal(reply.status, 200, reply.text)
+      assert.equal(vault.world.egress.sent.at(-1)!.body.toString(), raw)
+    }
+  })
+
+  test('it is in the record as done by the proxy, with the destination, before anything is sent', async () => {
+    let entry: unknown
+    vault.world.egress.reply = () => {
+      const [it] = vault.world.committed
+        .flatMap((change) => (change.kind === 'append-record' ? change.entries.slice(-1) : []))
+        .slice(-1)
+      entry = [
+        it!.entityType,
+        it!.operation,
+        it!.destination,
+        it!.applicationId === it!.entityIds[0],
+      ]
+      return { status: 200 }
+    }
+    await ask('/proxy', { 'BT-PROXY-KEY': open })
+    assert.deepEqual(entry, ['proxy', 'invoke', 'hidden.example', true])
+  })
+
+  test('a proxy that asks for one, and one there is not, are the same key_missing', async () => {
+    const replies = [asking, 'nobody', ''].map((it) =>
+      ask('/proxy', { 'BT-PROXY-KEY': it, 'BT-TRACE-ID': 'x' }),
+    )
+    const texts = (await Promise.all(replies)).map((it) => {
+      assert.equal(it.status, 401)
+      assert.equal(codeOf(it), 'key_missing')
+      return it.text
+    })
+    assert.equal(new Set(texts).size, 1)
+  })
+
+  test('nobody learns by a dry run where a proxy leads', async () => {
+    const reply = await ask('/proxy', { 'BT-PROXY-KEY': open, 'BT-PROXY-DRY-RUN': 'true' })
+    assert.equal(reply.status, 401)
+    assert.ok(!reply.text.includes('hidden'))
+  })
+
+  test('a proxy opens no other operation, and an API key that is wrong stays wrong', async () => {
+    const headers = { 'BT-PROXY-KEY': open }
+    assert.equal((await vault.call('GET', '/tokens', { headers })).status, 401)
+    assert.equal((await ask('/proxy', { ...headers, 'bt-api-key': 'key_of_nobody' })).status, 401)
+    assert.equal((await ask('/proxy', { ...headers, 'bt-api-key': '' })).status, 401)
+    assert.deepEqual(sentUrls(), [])
+  })
+
+  test('the next request after the proxy was closed is refused', async () => {
+    const listed = (await vault.call('GET', '/proxies', { key: vault.managementKey })).json()
+    const { id } = (listed['data'] as JsonObject[]).find((it) => it['key'] === open)!
+    const body = { require_auth: true }
+    const path = `/proxies/${id as string}`
+    const patched = await vault.call('PATCH', path, { key: vault.managementKey, body })
+    assert.equal(patched.status, 204, patched.text)
+    assert.equal((await ask('/proxy', { 'BT-PROXY-KEY': open })).status, 401)
+  })
+})

@@ -1,0 +1,232 @@
+/**
+ * Requests to the proxy that two readers could read differently, as bytes: each gets the answer that is
+ * stated here, and nothing of it reaches a destination.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { PROXY_URL_CHARS_MAX, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
+import { answered, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+import { illFormed } from '../kit/raw-requests.ts'
+
+let stage: ProxyStage
+before(async () => void (stage = await proxyStage()))
+after(() => stage.close())
+
+function get(headers: readonly string[], line = 'GET /proxy HTTP/1.1'): string {
+  const all = [line, 'Host: vault.example', `BT-API-KEY: ${stage.key}`, urlHeader(), ...headers]
+  return `${all.join('\r\n')}\r\n\r\n`
+}
+
+function urlHeader(): string {
+  return `BT-PROXY-URL: ${stage.destination.url}`
+}
+
+function post(headers: readonly string[], body: string): string {
+  return get(['Content-Type: application/json', ...headers], 'POST /proxy HTTP/1.1') + body
+}
+
+test('a well-formed request reaches its destination', async () => {
+  assert.match(await stage.talk(get([])), /^HTTP\/1\.1 200 [^]*done$/)
+  assert.equal(stage.destination.received.length, 1)
+  const chunked = post(['Transfer-Encoding: chunked'], '2\r\n[1\r\n1\r\n]\r\n0\r\n\r\n')
+  assert.match(await stage.talk(chunked), /^HTTP\/1\.1 200 [^]*done$/)
+  assert.equal(stage.destination.received[1]!.body, '[1]')
+})
+
+describe('nothing is sent because of', () => {
+  /** Broken framing is answered by nobody who knows of the proxy; everything else as its error. */
+  type Wrapped = 'proxy_error' | 'plain'
+  const own: [name: string, status: number, bytes: () => string, wrapped: Wrapped][] = [
+    ['BT-PROXY-URL twice', 400, () => get([urlHeader()]), 'proxy_error'],
+    [
+      'BT-PROXY-URL twice, unlike',
+      400,
+      () => get(['bt-proxy-url: https://a.example']),
+      'proxy_error',
+    ],
+    ['BT-PROXY-KEY twice', 400, () => get(['BT-PROXY-KEY: a', 'BT-PROXY-KEY: b']), 'proxy_error'],
+    [
+      'BT-PROXY-CONNECTION twice',
+      400,
+      () => get(['BT-PROXY-CONNECTION: close', 'BT-PROXY-CONNECTION: close']),
+      'proxy_error',
+    ],
+    [
+      'BT-PROXY-KEEP-ALIVE twice',
+      400,
+      () => get(['BT-PROXY-KEEP-ALIVE: a', 'BT-PROXY-KEEP-ALIVE: a']),
+      'proxy_error',
+    ],
+    [
+      'BT-PROXY-DRY-RUN twice',
+      400,
+      () => get(['BT-PROXY-DRY-RUN: false', 'BT-PROXY-DRY-RUN: true']),
+      'proxy_error',
+    ],
+    ...['.', '..', '%2e%2E', 'a/../..', 'a%2f..%2fb', '\\', '..;/x'].map(
+      (it): (typeof own)[number] => [
+        `/proxy/${it}`,
+        400,
+        () => get([], `GET /proxy/${it} HTTP/1.1`),
+        'proxy_error',
+      ],
+    ),
+    [
+      'a whole URL as its target',
+      404,
+      () => get([], 'GET http://vault.example/proxy HTTP/1.1'),
+      'proxy_error',
+    ],
+    [
+      'a whole URL of the destination as its target',
+      404,
+      () => get([], `GET ${stage.destination.url}/proxy HTTP/1.1`),
+      'proxy_error',
+    ],
+    ['a path that cannot be decoded', 404, () => get([], 'GET /proxy/%zz HTTP/1.1'), 'proxy_error'],
+    ['HEAD', 405, () => get([], 'HEAD /proxy HTTP/1.1'), 'plain'],
+    ['TRACE', 405, () => get([], 'TRACE /proxy HTTP/1.1'), 'proxy_error'],
+    ['CONNECT', 0, () => get([], 'CONNECT localhost:443 HTTP/1.1'), 'plain'],
+    ['a target without a slash', 400, () => get([], 'GET proxy HTTP/1.1'), 'plain'],
+    ['no key', 401, () => get([]).replace(/BT-API-KEY.*\r\n/, ''), 'proxy_error'],
+    ['no BT-PROXY-URL', 400, () => get([]).replace(/BT-PROXY-URL.*\r\n/, ''), 'proxy_error'],
+    [
+      'a BT-PROXY-URL that is too long',
+      400,
+      () =>
+        get([]).replace(/(?<=BT-PROXY-URL: ).*/, (it) =>
+          `${it}/`.padEnd(PROXY_URL_CHARS_MAX + 1, 'a'),
+        ),
+      'proxy_error',
+    ],
+    ['a carriage return in a header', 400, () => get(['X: a\rb']), 'plain'],
+    [
+      'a carriage return in BT-TRACE-ID',
+      400,
+      () => get(['BT-TRACE-ID: a\rX-Injected: b']),
+      'plain',
+    ],
+    ['Transfer-Encoding: identity', 400, () => post(['Transfer-Encoding: identity'], ''), 'plain'],
+    [
+      'Transfer-Encoding twice',
+      400,
+      () => post(['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], '0\r\n\r\n'),
+      'plain',
+    ],
+    [
+      'an unheard-of expectation',
+      417,
+      () => post(['Expect: the-unexpected', 'Content-Length: 0'], ''),
+      'plain',
+    ],
+  ]
+  const forms = { key: () => stage.key, path: '/proxy', get, post }
+  const wrappedStatus: Record<string, Wrapped> = {
+    'Host twice': 'proxy_error',
+    'Host twice, unlike each other': 'proxy_error',
+    'BT-API-KEY twice': 'proxy_error',
+    'BT-API-KEY twice, the other one empty': 'proxy_error',
+    'Content-Type twice': 'proxy_error',
+    'BT-IDEMPOTENCY-KEY twice': 'proxy_error',
+    '101 headers': 'proxy_error',
+    'HTTP/0.9': 'proxy_error',
+    'no Host': 'proxy_error',
+  }
+  const all: typeof own = [
+    ...illFormed(forms).map(([name, status, bytes]): (typeof own)[number] => {
+      return [name, status, bytes, wrappedStatus[name] ?? 'plain']
+    }),
+    ...own,
+  ]
+  for (const [name, status, bytes, wrapped] of all) {
+    test(`${name}: ${status}`, async () => {
+      const before = [stage.destination.received.length, stage.destination.accepted()]
+      const headOnly = name === 'HEAD'
+      const text = await stage.talk(bytes(), (it) =>
+        headOnly ? it.endsWith('\r\n\r\n') : answered(it),
+      )
+      assert.equal(Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 0), status, text)
+      assert.ok(!/bt-proxy-destination-status/i.test(text))
+      const body = text.slice(text.indexOf('\r\n\r\n') + 4)
+      if (wrapped === 'proxy_error') {
+        const { proxy_error: error } = JSON.parse(body) as Record<string, Record<string, unknown>>
+        assert.equal(error!['status'], status)
+        assert.equal(error!['title'], 'Invalid proxy request')
+        assert.equal(typeof error!['errors'], 'object')
+      } else assert.ok(!body.includes('proxy_error'), body)
+      assert.deepEqual([stage.destination.received.length, stage.destination.accepted()], before)
+    })
+  }
+})
+
+test('what is in a body is no second request, however it is framed', async () => {
+  const before = stage.destination.received.length
+  const inner = get([], 'GET /proxy/smuggled HTTP/1.1')
+  const outer = post([`Content-Length: ${inner.length}`], inner)
+  assert.match(await stage.talk(outer), /^HTTP\/1\.1 200 /)
+  const lines = stage.destination.received.slice(before).map((it) => it.line)
+  assert.deepEqual(lines, ['POST / HTTP/1.1'])
+})
+
+test('a body that breaks its framing while it is passed on is no whole request, and its answer no answer', async () => {
+  const before = stage.destination.received.length
+  const head = get(
+    ['Content-Type: image/png', 'Transfer-Encoding: chunked'],
+    'POST /proxy HTTP/1.1',
+  )
+  const text = await stage.talk(`${head}5\r\nhello\r\nxyz\r\n`)
+  assert.match(text, /^HTTP\/1\.1 400 /)
+  assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
+  assert.equal(stage.destination.received.slice(before).filter((it) => it.body !== '').length, 0)
+})
+
+describe('a body that is passed on', () => {
+  async function halfSent(): Promise<{ client: Socket; server: Socket }> {
+    const connected = once(stage.vault.app.server, 'connection') as Promise<[Socket]>
+    const client = await stage.dial()
+    const [server] = await connected
+    const request = once(stage.vault.app.server, 'request')
+    client.write(
+      get(['Content-Type: application/json', 'Content-Length: 4'], 'POST /proxy HTTP/1.1') + '[1',
+    )
+    await request
+    return { client, server }
+  }
+
+  function told(client: Socket): Promise<string> {
+    let text = ''
+    return new Promise((resolve) => {
+      client.on('data', (chunk: Buffer) => {
+        text += chunk.toString('latin1')
+        if (answered(text)) resolve(text)
+      })
+    })
+  }
+
+  test('may take longer than other requests', async () => {
+    const { client, server } = await halfSent()
+    const text = told(client)
+    // What Node says when a request has taken as long as requests may.
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    stage.vault.app.server.emit('clientError', late, server)
+    client.write('2]')
+    assert.match(await text, /^HTTP\/1\.1 200 /)
+    // The next one may not.
+    client.write('GET /proxy HTTP/1.1\r\nHost:')
+    stage.vault.app.server.emit('clientError', late, server)
+    assert.match(await told(client), /^HTTP\/1\.1 408 /)
+    client.destroy()
+  })
+
+  test('may not pause for as long: 408, as an error of the proxy', async () => {
+    const { client, server } = await halfSent()
+    const text = told(client)
+    // Only who is waited for can be late.
+    while (server.timeout !== REQUEST_TIMEOUT_MS) await new Promise(setImmediate)
+    server.emit('timeout')
+    assert.match(await text, /^HTTP\/1\.1 408 [^]*"proxy_error"[^]*"request_timeout"/)
+    client.destroy()
+  })
+})

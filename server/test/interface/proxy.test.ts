@@ -1,0 +1,570 @@
+/**
+ * The ephemeral proxy, status by status, with a door out that answers as it is told to.
+ */
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { BODY_BYTES_MAX, PROXY_TOKENS_MAX } from '../../src/base/limits.ts'
+import type { EgressFault, EgressRule } from '../../src/world/egress.ts'
+import { STILL_NOW } from '../kit/still-world.ts'
+import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const URL = 'https://example.com/api'
+const NOBODY = '01945d00-0000-4000-8000-00000000000a'
+const USE_ALL = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:use'] }
+
+let vault: StillVault
+let key: string
+beforeEach(async () => {
+  vault = await stillVault()
+  key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
+})
+
+interface Asked {
+  readonly by?: string
+  readonly url?: string
+  readonly headers?: Record<string, string>
+  readonly body?: Json
+  readonly raw?: string | Buffer
+}
+
+function ask(method: Method, path: string, asked: Asked = {}): Promise<Reply> {
+  const { by = key, url = URL, headers = {}, body, raw } = asked
+  return vault.call(method, path, {
+    ...(by !== '' && { key: by }),
+    headers: {
+      ...(url !== '' && { 'BT-PROXY-URL': url }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { rawBody: JSON.stringify(body) }),
+    ...(raw !== undefined && { rawBody: raw }),
+  })
+}
+
+async function token(data: Json, more: JsonObject = {}): Promise<string> {
+  const body = { type: 'token', data, ...more }
+  const reply = await vault.call('POST', '/tokens', { key, body })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.json()['id'] as string
+}
+
+function sent() {
+  return vault.world.egress.sent.map(({ method, url, body }) => ({
+    method,
+    url,
+    body: body.toString(),
+  }))
+}
+
+/** Asserts that it is an error of the proxy's own and that nothing was sent, and returns what it says. */
+function refused(reply: Reply, status: number, code?: string): JsonObject {
+  assert.equal(reply.status, status, reply.text)
+  assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
+  assert.equal(reply.headers['bt-proxy-destination-status'], undefined)
+  assert.ok(reply.headers['bt-trace-id'])
+  const body = reply.json()
+  assert.deepEqual(Object.keys(body), ['proxy_error'])
+  const error = body['proxy_error'] as JsonObject
+  assert.equal(error['title'], 'Invalid proxy request')
+  assert.equal(error['status'], status)
+  assert.equal(typeof error['detail'], 'string')
+  assert.ok(typeof error['errors'] === 'object' && !Array.isArray(error['errors']))
+  assert.equal(error['code'], code)
+  assert.deepEqual(vault.world.egress.sent, [])
+  return error
+}
+
+describe('2xx and whatever else the destination answers', () => {
+  for (const method of METHODS) {
+    test(`${method} passes method, path and query, status, headers and body`, async () => {
+      vault.world.egress.reply = () => ({
+        status: 207,
+        reason: 'Multi',
+        headers: ['X-Their', 'own', 'Content-Type', 'text/plain'],
+        chunks: ['he', 'llo'],
+      })
+      const reply = await ask(method, '/proxy/a/b%20c?d=%2F&e')
+      assert.equal(reply.status, 207)
+      assert.equal(reply.text, 'hello')
+      assert.equal(reply.headers['x-their'], 'own')
+      assert.equal(reply.headers['content-type'], 'text/plain')
+      assert.equal(reply.headers['bt-proxy-destination-status'], '207')
+      assert.deepEqual(sent(), [{ method, url: `${URL}/a/b%20c?d=%2F&e`, body: '' }])
+    })
+  }
+
+  for (const path of ['/proxy', '/proxy/', '/proxy?', '/proxy/?']) {
+    test(`${path} is the base itself`, async () => {
+      assert.equal((await ask('POST', path)).status, 200)
+      assert.equal(sent()[0]?.url, URL)
+    })
+  }
+
+  for (const status of [
+    200, 204, 301, 304, 400, 401, 403, 404, 408, 409, 422, 429, 500, 502, 503,
+  ]) {
+    test(`${status} of the destination is the destination's`, async () => {
+      vault.world.egress.reply = () => ({ status, reason: 'Theirs' })
+      const reply = await ask('POST', '/proxy', { body: {} })
+      assert.equal(reply.status, status)
+      assert.equal(reply.headers['bt-proxy-destination-status'], String(status))
+      assert.equal(reply.text, '')
+    })
+  }
+
+  test('a body of any type arrives as it is when there is no expression in it', async () => {
+    const bodies: [type: string | undefined, body: string | Buffer][] = [
+      ['application/json', ' {"a" : 1.0, "a":12345678901234567890}\n'],
+      ['application/json', '{"not json'],
+      ['image/png', Buffer.from([0, 255, 123, 123, 10])],
+      ['text/plain; charset=utf-8', 'a }} b'],
+      [undefined, 'anything'],
+      ['not a type', 'anything {{ else }}'],
+      ['application/x-www-form-urlencoded', 'a=b+c&d'],
+    ]
+    for (const [type, raw] of bodies) {
+      const headers = type === undefined ? {} : { 'content-type': type }
+      const { egress } = vault.world
+      const reply = await vault.call('POST', '/proxy', {
+        key,
+        headers: { 'content-type': '', 'BT-PROXY-URL': URL, ...headers },
+        rawBody: raw,
+      })
+      assert.equal(reply.status, 200, reply.text)
+      assert.deepEqual(egress.sent.at(-1)!.body, Buffer.from(raw), type)
+    }
+  })
+
+  test('GET and DELETE may have a body, with expressions', async () => {
+    const id = await token('secret')
+    for (const method of ['GET', 'DELETE'] as const) {
+      assert.equal((await ask(method, '/proxy', { body: [`{{ ${id} }}`] })).status, 200)
+      assert.deepEqual(sent().at(-1), { method, url: URL, body: '["secret"]' })
+    }
+  })
+
+  test('expressions in header, path and query stay what they are', async () => {
+    const id = await token('secret')
+    const it = `{{${id}}}`
+    await ask('POST', `/proxy/${it}?q=${it}`, { headers: { 'x-it': it }, raw: '' })
+    const { url, headers } = vault.world.egress.sent[0]!
+    assert.equal(url, `${URL}/%7B%7B${id}%7D%7D?q=${it}`)
+    assert.equal(headers[headers.indexOf('x-it') + 1], it)
+    assert.ok(!JSON.stringify(vault.world.egress.sent).includes('secret'))
+  })
+
+  test('a compressed body is not looked into', async () => {
+    const raw = gzipSync(JSON.stringify(`{{ ${await token('secret')} }}`))
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    await ask('POST', '/proxy', { raw, headers })
+    assert.deepEqual(vault.world.egress.sent[0]!.body, raw)
+  })
+
+  test('an idempotency key is ignored', async () => {
+    const headers = { 'bt-idempotency-key': 'once' }
+    await ask('POST', '/proxy', { body: 1, headers })
+    await ask('POST', '/proxy', { body: 2, headers })
+    assert.deepEqual(
+      sent().map((it) => it.body),
+      ['1', '2'],
+    )
+  })
+
+  test('what a rule masks is sent as the mask, and what it redacts as nothing', async () => {
+    const id = await token('4242424242424242', { mask: '{{ data | reveal_last: 4 }}' })
+    const bare = await token('4242424242424242')
+    for (const [transform, first, second] of [
+      ['reveal', '4242424242424242', '4242424242424242'],
+      ['mask', 'XXXXXXXXXXXX4242', null],
+      ['redact', null, null],
+    ] as const) {
+      const by = await vault.keyFor({ rules: [{ ...USE_ALL, transform }] })
+      await ask('POST', '/proxy', { by, body: [`{{ ${id} }}`, `{{ ${bare} }}`] })
+      assert.deepEqual(JSON.parse(sent().at(-1)!.body), [first, second], transform)
+    }
+  })
+})
+
+describe('400', () => {
+  const wrongHeaders: [what: string, headers: Record<string, string>][] = [
+    ['no BT-PROXY-URL', { 'BT-PROXY-URL': '' }],
+    ['a BT-PROXY-URL that is none', { 'BT-PROXY-URL': 'example.com' }],
+    ['a BT-PROXY-CONNECTION that nominates headers', { 'BT-PROXY-CONNECTION': 'x-api-key' }],
+    ['two options of BT-PROXY-CONNECTION', { 'BT-PROXY-CONNECTION': 'close, authorization' }],
+    ['a BT-PROXY-KEEP-ALIVE that is none', { 'BT-PROXY-KEEP-ALIVE': 'timeout 5' }],
+    ['an empty BT-PROXY-KEEP-ALIVE', { 'BT-PROXY-KEEP-ALIVE': '' }],
+    ['a BT-PROXY-DRY-RUN that is neither', { 'BT-PROXY-DRY-RUN': 'yes' }],
+  ]
+  for (const [what, headers] of wrongHeaders) {
+    test(`header_invalid for ${what}`, async () => {
+      const error = refused(await ask('POST', '/proxy', { headers }), 400, 'header_invalid')
+      assert.deepEqual(Object.keys(error['errors'] as JsonObject), [Object.keys(headers)[0]])
+    })
+  }
+
+  test('path_invalid for a step up', async () => {
+    refused(await ask('GET', '/proxy/a%2f%2E.%5Cb'), 400, 'path_invalid')
+  })
+
+  const rules: EgressRule[] = [
+    'scheme',
+    'credentials',
+    'host',
+    'literal',
+    'port',
+    'address',
+    'unlisted',
+  ]
+  for (const rule of rules) {
+    test(`destination_refused by the rule on ${rule}, which is named and recorded`, async () => {
+      vault.world.egress.refuse = () => rule
+      const id = await token('secret')
+      const error = refused(
+        await ask('POST', '/proxy', { body: `{{ ${id} }}` }),
+        400,
+        'destination_refused',
+      )
+      assert.deepEqual((error['errors'] as JsonObject)['rule'], [rule])
+      assert.deepEqual(lastEntry(), ['proxy', 'invoke', false, 'example.com', []])
+    })
+  }
+
+  test('expression_invalid for one that is not closed, or whose filter fails', async () => {
+    const id = await token('secret')
+    for (const text of ['{{ a', '{{ }}', `{{ ${id} | nofilter }}`, `{{ ${id} | to_number }}`]) {
+      refused(await ask('POST', '/proxy', { body: { a: [text] } }), 400, 'expression_invalid')
+    }
+  })
+
+  test('detokenize_tokens_unknown lists uuids, and does not repeat what may be data', async () => {
+    const id = await token('secret')
+    const gone = await token('gone')
+    const by = await vault.keyFor({ permissions: ['token:delete'] })
+    assert.equal((await vault.call('DELETE', `/tokens/${gone}`, { key: by })).status, 204)
+    const body = { a: `{{ ${id} }} {{ ${gone} }}`, b: ['{{ 4242424242424242 }}', `{{${NOBODY}}}`] }
+    const error = refused(await ask('POST', '/proxy', { body }), 400, 'detokenize_tokens_unknown')
+    assert.equal(error['detail'], `Failed to detokenize some tokens: ${gone}, ${NOBODY}.`)
+    assert.deepEqual(error['errors'], {
+      a: [`There is no token ${gone}.`],
+      'b[0]': ['There is no token of this id.'],
+      'b[1]': [`There is no token ${NOBODY}.`],
+    })
+  })
+
+  test('detokenize_tokens_unknown for an expired, an uncommitted and a foreign token', async () => {
+    const expiresAt = new Date(STILL_NOW + 60_000).toISOString()
+    const expired = await token('x', { expires_at: expiresAt })
+    const open = (await vault.call('POST', '/transactions', { key })).json()['id'] as string
+    const made = await vault.call('POST', '/tokens', {
+      key,
+      body: { type: 'token', data: 'x' },
+      headers: { 'bt-transaction-id': open },
+    })
+    const other = await vault.addTenant('other')
+    const theirs = await vault.call('POST', '/applications', {
+      key: other,
+      body: { name: 'b', type: 'private', permissions: ['token:create'] },
+    })
+    const foreign = await vault.call('POST', '/tokens', {
+      key: theirs.json()['key'] as string,
+      body: { type: 'token', data: 'x' },
+    })
+    vault.world.clock.pass(60_000)
+    const ids = [expired, made.json()['id'], foreign.json()['id']] as string[]
+    for (const id of ids) {
+      const reply = await ask('POST', '/proxy', { body: `{{ ${id} }}` })
+      refused(reply, 400, 'detokenize_tokens_unknown')
+    }
+  })
+
+  test('detokenize_tokens_max for one token more than there may be', async () => {
+    const ids = await Promise.all(Array.from({ length: PROXY_TOKENS_MAX + 1 }, () => token('x')))
+    const body = (count: number) => ids.slice(0, count).map((id) => `{{ ${id} }}{{ ${id} }}`)
+    const reply = await ask('POST', '/proxy', { body: body(PROXY_TOKENS_MAX + 1) })
+    refused(reply, 400, 'detokenize_tokens_max')
+    for (const count of [PROXY_TOKENS_MAX - 1, PROXY_TOKENS_MAX]) {
+      assert.equal((await ask('POST', '/proxy', { body: body(count) })).status, 200)
+    }
+  })
+})
+
+describe('401', () => {
+  test('key_missing without a key, key_unknown with one that is none', async () => {
+    refused(await ask('POST', '/proxy/x', { by: '' }), 401, 'key_missing')
+    refused(await ask('POST', '/proxy/x', { by: 'key_of_nobody' }), 401, 'key_unknown')
+  })
+})
+
+describe('403', () => {
+  const others: [what: string, application: JsonObject][] = [
+    ['a public application', { type: 'public', permissions: ['token:create', 'token:update'] }],
+    ['a management application', { type: 'management', permissions: ['proxy:read', 'log:read'] }],
+    [
+      'a private application that may do everything else',
+      {
+        permissions: [
+          'token:create',
+          'token:read',
+          'token:update',
+          'token:search',
+          'token:delete',
+          'reactor:invoke',
+        ],
+      },
+    ],
+  ]
+  for (const [what, application] of others) {
+    test(`permission_missing for ${what}, even if nothing is detokenized`, async () => {
+      const by = await vault.keyFor(application)
+      refused(await ask('POST', '/proxy', { by, body: {} }), 403, 'permission_missing')
+      assert.deepEqual(vault.world.egress.vetted, [])
+    })
+  }
+
+  test('permission_missing for a token in a container that the caller may not use', async () => {
+    const mine = await token('mine', { containers: ['/general/'] })
+    const other = await token('other', { containers: ['/pci/'] })
+    const by = await vault.keyFor({ rules: [{ ...USE_ALL, container: '/general/' }] })
+    assert.equal((await ask('POST', '/proxy', { by, body: `{{ ${mine} }}` })).status, 200)
+    vault.world.egress.sent.length = 0
+    const body = [`{{ ${mine} }}`, `{{ ${other} }}`]
+    refused(await ask('POST', '/proxy', { by, body }), 403, 'permission_missing')
+    // What does not exist comes first.
+    const more = [...body, `{{ ${NOBODY} }}`]
+    refused(await ask('POST', '/proxy', { by, body: more }), 400, 'detokenize_tokens_unknown')
+  })
+
+  test('proxy:invoke is enough, and so is a session that was given it', async () => {
+    const id = await token('secret')
+    const invoking = await vault.keyFor({ permissions: ['proxy:invoke'] })
+    const page = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+    const opened = (await vault.call('POST', '/sessions', { key: page })).json()
+    const by = opened['session_key'] as string
+    refused(await ask('POST', '/proxy', { by, body: {} }), 403, 'permission_missing')
+    const given = { nonce: opened['nonce']!, permissions: ['token:use'] }
+    const authorized = await vault.call('POST', '/sessions/authorize', { key, body: given })
+    assert.equal(authorized.status, 200, authorized.text)
+    for (const it of [invoking, by]) {
+      assert.equal((await ask('POST', '/proxy', { by: it, body: `{{ ${id} }}` })).status, 200)
+      assert.equal(sent().at(-1)!.body, '"secret"')
+    }
+  })
+
+  test('plan_insufficient for the two headers of the enterprise plan on the standard plan', async () => {
+    const management = await vault.addTenant('small', 'standard')
+    const made = await vault.call('POST', '/applications', {
+      key: management,
+      body: { name: 'a', type: 'private', permissions: ['token:use'] },
+    })
+    const by = made.json()['key'] as string
+    for (const headers of [
+      { 'BT-PROXY-KEEP-ALIVE': 'timeout=5' },
+      { 'BT-PROXY-CONNECTION': 'close' },
+    ]) {
+      refused(await ask('POST', '/proxy', { by, headers }), 403, 'plan_insufficient')
+      assert.equal((await ask('POST', '/proxy', { headers })).status, 200)
+      vault.world.egress.sent.length = 0
+    }
+    assert.equal((await ask('POST', '/proxy', { by })).status, 200)
+  })
+
+  test('a destination that the application does not list is refused before anything is asked about it', async () => {
+    const listing = { permissions: ['token:use'], destinations: ['api.example.com'] }
+    const by = await vault.keyFor(listing)
+    refused(await ask('POST', '/proxy', { by }), 400, 'destination_refused')
+    const url = 'https://api.example.com/x'
+    assert.equal((await ask('POST', '/proxy', { by, url })).status, 200)
+  })
+})
+
+describe('404, 405', () => {
+  test('what is not written as the path is no path', async () => {
+    const spelt = await ask('GET', '/pro%78y/x')
+    assert.equal(spelt.status, 404)
+    assert.deepEqual(vault.world.egress.sent, [])
+    refused(await ask('GET', '/proxy/%zz'), 404, 'route_not_found')
+    assert.equal((await ask('GET', '/proxyx')).status, 404)
+  })
+
+  test('other methods say which there are', async () => {
+    const reply = await ask('HEAD' as Method, '/proxy/x')
+    assert.equal(reply.status, 405)
+    assert.equal(reply.headers['allow'], 'POST, GET, PUT, PATCH, DELETE')
+  })
+})
+
+describe('408, 502: the destination fails before it answers', () => {
+  const faults: [EgressFault, number, string][] = [
+    ['timeout', 408, 'destination_timeout'],
+    ['unresolved', 502, 'destination_unresolved'],
+    ['unreachable', 502, 'destination_unreachable'],
+    ['tls', 502, 'destination_untrusted'],
+    ['reset', 502, 'destination_reset'],
+    ['answer-invalid', 502, 'destination_answer_invalid'],
+  ]
+  for (const [fault, status, code] of faults) {
+    test(`${status} ${code}`, async () => {
+      vault.world.egress.reply = () => ({ fault })
+      const reply = await ask('POST', '/proxy', { body: {} })
+      assert.equal(vault.world.egress.sent.length, 1)
+      vault.world.egress.sent.length = 0
+      refused(reply, status, code)
+    })
+  }
+
+  test('a name without an address is found out before anything is sent', async () => {
+    vault.world.egress.refuse = () => 'unresolved'
+    refused(await ask('POST', '/proxy', { body: {} }), 502, 'destination_unresolved')
+  })
+})
+
+describe('413', () => {
+  test('body_too_large for one with an expression that cannot be held', async () => {
+    const id = await token('secret')
+    const raw = JSON.stringify([`{{ ${id} }}`, 'x'.repeat(BODY_BYTES_MAX)])
+    const headers = { 'content-type': 'application/json' }
+    refused(await ask('POST', '/proxy', { raw, headers }), 413, 'body_too_large')
+  })
+})
+
+describe('500, 503', () => {
+  test('a fault tells nothing of itself', async () => {
+    vault.world.egress.reply = () => {
+      throw new Error('4242424242424242')
+    }
+    const reply = await ask('POST', '/proxy', { body: {} })
+    vault.world.egress.sent.length = 0
+    refused(reply, 500)
+    assert.ok(!reply.text.includes('4242'))
+  })
+})
+
+describe('the record', () => {
+  test('has the use of each token, with the destination, before anything is sent', async () => {
+    const ids = [await token('a'), await token('b')]
+    let recorded: unknown
+    vault.world.egress.reply = () => {
+      recorded = lastEntry()
+      return { status: 200 }
+    }
+    await ask('POST', '/proxy', {
+      url: 'https://example.com:8443/x',
+      body: ids.map((it) => `{{${it}}}`),
+    })
+    assert.deepEqual(recorded, ['token', 'use', true, 'example.com:8443', ids])
+  })
+
+  test('has the request itself where no token is used', async () => {
+    await ask('GET', '/proxy')
+    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+  })
+})
+
+describe('a dry run', () => {
+  const headers = {
+    'BT-PROXY-DRY-RUN': 'true',
+    Authorization: 'Bearer theirs',
+    'X-Api-Key': 'theirs',
+    'X-Plain': 'shown',
+  }
+
+  test('sends nothing and says what would be sent, by which rules', async () => {
+    const id = await token('4242424242424242')
+    const alias = await token('x', { id: 'an alias', containers: ['/pci/high/'] })
+    const rules = [{ ...USE_ALL, priority: 3, container: '/pci/', transform: 'mask' }]
+    const by = await vault.keyFor({
+      rules,
+      permissions: ['token:use'],
+      destinations: ['example.com'],
+    })
+    const body = { number: `{{ ${id} | slice: 0, 6 }}`, name: `a {{ ${alias} }} b` }
+    const reply = await ask('PUT', '/proxy/x?y=z', { by, headers, body })
+    assert.equal(reply.status, 200, reply.text)
+    assert.equal(reply.headers['bt-proxy-destination-status'], undefined)
+    assert.deepEqual(vault.world.egress.sent, [])
+    const { request, tokens, destination } = reply.json() as Record<string, JsonObject>
+    const { headers: fields, ...rest } = request!
+    const serial = (await vault.world.store.tokens.find(vault.tenantId, [alias]))[0]!.serial
+    assert.deepEqual(rest, {
+      method: 'PUT',
+      url: `${URL}/x?y=z`,
+      body: `{"number":"[token ${id}]","name":"a [token ${serial}] b"}`,
+    })
+    const shown = new Map((fields as JsonObject[]).map((it) => [it['name'], it['value']]))
+    assert.equal(shown.get('x-plain'), 'shown')
+    assert.equal(shown.get('authorization'), '[not shown]')
+    assert.equal(shown.get('x-api-key'), '[not shown]')
+    assert.deepEqual(tokens, [
+      { id, containers: ['/general/high/'], rules: [0], transform: 'reveal' },
+      { id: alias, containers: ['/pci/high/'], rules: [3], transform: 'mask' },
+    ])
+    assert.deepEqual(destination, {
+      host: 'example.com',
+      rule: { name: 'public' },
+      list: ['example.com'],
+    })
+  })
+
+  test('is recorded as a use that showed nothing', async () => {
+    const id = await token('secret')
+    await ask('POST', '/proxy', { headers, body: `{{ ${id} }}` })
+    assert.deepEqual(lastEntry(), ['token', 'use', true, 'example.com', [id]])
+    assert.equal(entries().at(-1)!.shown, 'redact')
+  })
+
+  test('is refused as the request would be', async () => {
+    const by = await vault.keyFor({ rules: [{ ...USE_ALL, container: '/pci/' }] })
+    const id = await token('secret')
+    refused(
+      await ask('POST', '/proxy', { by, headers, body: `{{ ${id} }}` }),
+      403,
+      'permission_missing',
+    )
+    const unknown = await ask('POST', '/proxy', { headers, body: `{{ ${NOBODY} }}` })
+    refused(unknown, 400, 'detokenize_tokens_unknown')
+    vault.world.egress.refuse = () => 'address'
+    refused(await ask('POST', '/proxy', { headers, body: {} }), 400, 'destination_refused')
+  })
+})
+
+describe('a page in a browser', () => {
+  const origin = 'https://shop.example'
+
+  test('may ask, below the path as well, and send and read any header', async () => {
+    const reply = await vault.call('OPTIONS', '/proxy/x', {
+      headers: { origin, 'access-control-request-method': 'POST' },
+    })
+    assert.equal(reply.status, 204)
+    assert.equal(reply.headers['access-control-allow-methods'], 'POST, GET, PUT, PATCH, DELETE')
+    const allowed = reply.headers['access-control-allow-headers']!.split(', ')
+    for (const it of ['Authorization', 'BT-API-KEY', 'BT-PROXY-URL', '*'])
+      assert.ok(allowed.includes(it))
+    const headers = { origin }
+    const answer = await ask('POST', '/proxy', { headers })
+    assert.equal(answer.headers['access-control-allow-origin'], '*')
+    assert.match(answer.headers['access-control-expose-headers']!, /(?:^|, )\*$/)
+  })
+
+  test('gets no more leave from the destination than from us', async () => {
+    vault = await stillVault({ corsOrigins: ['https://other.example'] })
+    key = await vault.keyFor({ permissions: ['token:use'] })
+    vault.world.egress.reply = () => ({
+      status: 200,
+      headers: ['Access-Control-Allow-Origin', '*', 'Access-Control-Allow-Credentials', 'true'],
+    })
+    const { headers } = await ask('POST', '/proxy', { headers: { origin } })
+    assert.ok(!Object.keys(headers).some((it) => it.startsWith('access-control-')))
+  })
+})
+
+function entries() {
+  return vault.world.committed.flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+}
+
+function lastEntry(): unknown[] {
+  const { entityType, operation, allowed, destination, entityIds } = entries().at(-1)!
+  return [entityType, operation, allowed, destination, [...entityIds]]
+}

@@ -1,0 +1,152 @@
+/**
+ * A vault that listens, with the real door out, and a destination over TLS on loopback that remembers what
+ * it was sent down to the byte.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import { parseDestination } from '../../src/base/destination.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { World } from '../../src/world/world.ts'
+import { stillVault, type StillVault, type StillVaultOptions } from './still-vault.ts'
+import type { StillWorld } from './still-world.ts'
+import { onRequest, testAuthority, testDestination, type Answer } from './test-destination.ts'
+
+export interface ProxyStage {
+  readonly vault: StillVault
+  readonly port: number
+  /** Of a private application that may create tokens and use them anywhere. */
+  readonly key: string
+  readonly destination: RememberingDestination
+  /** Sends bytes as they are and returns what came, once the connection was closed or `enough` has come. */
+  readonly talk: (bytes: string, enough?: (text: string) => boolean) => Promise<string>
+  readonly dial: () => Promise<Socket>
+  /** Makes a token and returns its id. */
+  readonly token: (data: Json, more?: JsonObject) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export interface Received {
+  /** The request line. */
+  readonly line: string
+  /** Names and values, in order, as they came. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+export interface RememberingDestination {
+  readonly url: string
+  readonly port: number
+  readonly received: Received[]
+  /** Connections that were ever made to it, and those that are open. */
+  readonly accepted: () => number
+  readonly open: () => number
+  /** What it answers, as bytes; replaced by tests that want another. */
+  answer: (received: Received, socket: Socket) => void
+}
+
+export interface ProxyStageOptions extends StillVaultOptions {
+  /** In place of a destination that answers whole requests. */
+  readonly serve?: Answer
+}
+
+export async function proxyStage(options: ProxyStageOptions = {}): Promise<ProxyStage> {
+  const received: Received[] = []
+  const serve = onRequest((socket, head, body) => {
+    const [line = '', ...lines] = head.split('\r\n')
+    const headers = lines.map((it) => {
+      const colon = it.indexOf(':')
+      return [it.slice(0, colon), it.slice(colon + 1).trim()] as const
+    })
+    const it = { line, headers, body: body.toString('latin1') }
+    received.push(it)
+    destination.answer(it, socket)
+  })
+  const server = await testDestination(options.serve ?? serve, { certificate: 'destination' })
+  const destination: RememberingDestination = {
+    url: `https://localhost:${server.port}`,
+    port: server.port,
+    received,
+    accepted: server.accepted,
+    open: server.open,
+    answer: (_received, socket) => answerWith(socket, 200, [], 'done'),
+  }
+  const egress = new UndiciEgress({
+    allow: [parseDestination('localhost')!],
+    extraAuthorities: [testAuthority()],
+  })
+  const change = (world: StillWorld): World => {
+    const outside = { ...world, egress } as never as StillWorld
+    return options.change?.(outside) ?? outside
+  }
+  const vault = await stillVault({ ...options, change })
+  await vault.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = vault.app.server.address() as AddressInfo
+  egress.own(port)
+  const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
+  return {
+    vault,
+    port,
+    key,
+    destination,
+    talk,
+    dial,
+    token: async (data, more = {}) => {
+      const body = { type: 'token', data, ...more }
+      const reply = await vault.call('POST', '/tokens', { key, body })
+      assert.equal(reply.status, 201, reply.text)
+      return reply.json()['id'] as string
+    },
+    close: async () => {
+      await egress.close()
+      await server.close()
+      await vault.close()
+    },
+  }
+
+  async function dial(): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+
+  async function talk(bytes: string, enough = answered): Promise<string> {
+    const socket = await dial()
+    const done = Promise.withResolvers<void>()
+    let text = ''
+    socket.setEncoding('latin1')
+    socket.on('data', (part: string) => {
+      text += part
+      if (enough(text)) done.resolve()
+    })
+    socket.on('close', () => done.resolve())
+    socket.write(bytes, 'latin1')
+    await done.promise
+    socket.destroy()
+    return text
+  }
+}
+
+/** Writes an answer of known length. */
+export function answerWith(
+  socket: Socket,
+  status: number,
+  headers: readonly string[],
+  body: string | Buffer,
+): void {
+  const bytes = Buffer.from(body as string, 'latin1')
+  const head = [`HTTP/1.1 ${status} Reason`, ...headers, `Content-Length: ${bytes.length}`]
+  // In one piece: two would wait for each other.
+  socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]))
+}
+
+/** Whether `text` is one whole answer. */
+export function answered(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return false
+  const head = text.slice(0, end)
+  if (/^transfer-encoding: chunked/im.test(head)) return text.endsWith('0\r\n\r\n')
+  return text.length >= end + 4 + Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+}

@@ -1,0 +1,88 @@
+/**
+ * Requests that are not what HTTP/1.1 says they should be, or more than this service takes, as bytes.
+ */
+import { HEADER_BYTES_MAX, HEADERS_MAX } from '../../src/base/limits.ts'
+
+export interface RequestForms {
+  readonly key: () => string
+  /** What they ask for. */
+  readonly path: string
+  /** A request with a key and more headers, that ends as a request ends; `line` replaces its first line. */
+  readonly get: (headers: readonly string[], line?: string) => string
+  /** One with a body of JSON. */
+  readonly post: (headers: readonly string[], body: string) => string
+}
+
+/** What is wrong with each, the status it is refused with, and its bytes. */
+export function illFormed({
+  key,
+  path,
+  get,
+  post,
+}: RequestForms): [name: string, status: number, bytes: () => string][] {
+  const length = (body: string): string => `Content-Length: ${Buffer.byteLength(body)}`
+  return [
+    ['Host twice', 400, () => get(['Host: localhost'])],
+    ['Host twice, unlike each other', 400, () => get(['host: elsewhere'])],
+    ['BT-API-KEY twice', 400, () => get([`bt-api-key: ${key()}`])],
+    ['BT-API-KEY twice, the other one empty', 400, () => get(['BT-API-KEY:'])],
+    ['Content-Type twice', 400, () => post(['Content-Type: text/plain', length('"x"')], '"x"')],
+    [
+      'BT-IDEMPOTENCY-KEY twice',
+      400,
+      () => post(['BT-IDEMPOTENCY-KEY: a', 'BT-IDEMPOTENCY-KEY: b', length('"x"')], '"x"'),
+    ],
+    ['101 headers', 431, () => get(many(HEADERS_MAX + 1 - 2))],
+    ['1000 headers', 431, () => get(many(1000))],
+    ['17 KiB of one header', 431, () => get([`X: ${'a'.repeat(HEADER_BYTES_MAX + 1024)}`])],
+    ['17 KiB of headers', 431, () => get(many(90).map((it) => it + 'a'.repeat(195)))],
+    [
+      '17 KiB of path',
+      431,
+      () => get([], `GET ${path}/${'a'.repeat(HEADER_BYTES_MAX + 1024)} HTTP/1.1`),
+    ],
+    ['HTTP/0.9', 400, () => `GET ${path}\r\n\r\n`],
+    ['HTTP/2 in the clear', 400, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['lines that end without a carriage return', 400, () => get([]).replaceAll('\r\n', '\n')],
+    ['a header folded over two lines', 400, () => get(['X: a\r\n b'])],
+    ['a space before the colon', 400, () => get(['X : a'])],
+    ['a NUL in a header', 400, () => get(['X: a\0b'])],
+    ['no Host', 400, () => `GET ${path} HTTP/1.1\r\n\r\n`],
+    ['a method nobody knows', 400, () => get([], `STEAL ${path} HTTP/1.1`)],
+    ['bytes that are no HTTP', 400, () => '\x16\x03\x01\x02\x00\x01\x00'],
+    [
+      'both Transfer-Encoding and Content-Length',
+      400,
+      () => post(['Transfer-Encoding: chunked', 'Content-Length: 3'], '3\r\n"x"\r\n0\r\n\r\n'),
+    ],
+    ['Content-Length twice', 400, () => post(['Content-Length: 3', 'Content-Length: 4'], '"x" ')],
+    ['Content-Length of a list', 400, () => post(['Content-Length: 3, 3'], '"x"')],
+    ['Content-Length with a sign', 400, () => post(['Content-Length: +3'], '"x"')],
+    ['Content-Length with other digits', 400, () => post(['Content-Length: 0x3'], '"x"')],
+    [
+      'a transfer encoding nobody knows',
+      400,
+      () => post(['Transfer-Encoding: chunked, identity'], '"x"'),
+    ],
+    [
+      'a chunk whose length is no number',
+      400,
+      () => post(['Transfer-Encoding: chunked'], 'xyz\r\n"x"\r\n0\r\n\r\n'),
+    ],
+    [
+      'a chunk longer than it says',
+      400,
+      () => post(['Transfer-Encoding: chunked'], '2\r\n"xyz"\r\n0\r\n\r\n'),
+    ],
+    [
+      'a chunk length that overflows',
+      400,
+      () => post(['Transfer-Encoding: chunked'], 'fffffffffffffffff\r\n'),
+    ],
+  ]
+}
+
+/** So many headers that mean nothing. */
+export function many(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)
+}

@@ -1,0 +1,90 @@
+/**
+ * Destinations for tests of the door out: servers on loopback that answer as they are told to, down to the byte.
+ */
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+
+export interface TestDestination {
+  readonly port: number
+  /** How many connections it has accepted so far. */
+  readonly accepted: () => number
+  readonly open: () => number
+  readonly close: () => Promise<void>
+}
+
+export type Answer = (socket: Socket) => void
+
+const HERE = new URL('certificates/', import.meta.url)
+
+export type CertificateName = 'destination' | 'other' | 'expired' | 'self-signed'
+
+/** The authority that test certificates are signed by. */
+export function testAuthority(): string {
+  return readFileSync(new URL('authority.pem', HERE), 'utf8')
+}
+
+/** A server of bytes, over TLS if there is a certificate to show. */
+export async function testDestination(
+  answer: Answer,
+  tls: (TlsOptions & { readonly certificate: CertificateName }) | null = null,
+  host = '127.0.0.1',
+): Promise<TestDestination> {
+  const sockets = new Set<Socket>()
+  let accepted = 0
+  const serve = (socket: Socket): void => {
+    socket.on('error', () => socket.destroy())
+    answer(socket)
+  }
+  const server: Server =
+    tls === null
+      ? createServer(serve)
+      : createTlsServer({ ...pairOf(tls.certificate), ...tls }, serve)
+  server.on('connection', (socket: Socket) => {
+    accepted += 1
+    sockets.add(socket)
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket))
+  })
+  const listening = Promise.withResolvers<void>()
+  server.on('error', listening.reject).listen(0, host, listening.resolve)
+  await listening.promise
+  return {
+    port: (server.address() as AddressInfo).port,
+    accepted: () => accepted,
+    open: () => sockets.size,
+    close: async () => {
+      const closed = Promise.withResolvers<void>()
+      server.close(() => closed.resolve())
+      for (const socket of sockets) socket.destroy()
+      await closed.promise
+    },
+  }
+}
+
+/** Calls `answer` with each request as soon as its head and a body of known length are there. */
+export function onRequest(answer: (socket: Socket, head: string, body: Buffer) => void): Answer {
+  return (socket) => {
+    let bytes = Buffer.alloc(0)
+    socket.on('data', (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk])
+      for (;;) {
+        const end = bytes.indexOf('\r\n\r\n')
+        if (end === -1) return
+        const head = bytes.toString('latin1', 0, end)
+        const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
+        const whole = end + 4 + length
+        if (bytes.length < whole) return
+        const body = bytes.subarray(end + 4, whole)
+        bytes = bytes.subarray(whole)
+        answer(socket, head, body)
+      }
+    })
+  }
+}
+
+function pairOf(name: CertificateName): { key: Buffer; cert: Buffer } {
+  return {
+    key: readFileSync(new URL('server.key', HERE)),
+    cert: readFileSync(new URL(`${name}.pem`, HERE)),
+  }
+}
