@@ -69,6 +69,7 @@ async function serveVault(): Promise<void> {
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key, samples)
@@ -92,7 +93,17 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, sessions, tokens, answers, transactions, proxies, record } = store
+  const {
+    tenants,
+    applications,
+    sessions,
+    tokens,
+    answers,
+    transactions,
+    proxies,
+    reactors,
+    record,
+  } = store
   return {
     tenants,
     applications,
@@ -101,6 +112,7 @@ function withCommit(store: Store, commit: Store['commit']): Store {
     answers,
     transactions,
     proxies,
+    reactors,
     record,
     commit,
     sweep: (now) => store.sweep(now),

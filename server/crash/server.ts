@@ -70,6 +70,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -113,6 +114,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

@@ -9,6 +9,8 @@ import type { PassageEndpoint } from './http/passage.ts'
 import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
+import { reactorEndpoints } from './reactors/endpoints.ts'
+import type { ReactorSettings } from './reactors/reactor-settings.ts'
 import * as record from './record/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
@@ -20,6 +22,7 @@ export interface RouteSettings {
   readonly tokens: TokenSettings
   readonly transactions: TransactionSettings
   readonly proxy: ProxySettings
+  readonly reactors: ReactorSettings
   readonly version: string
 }
 
@@ -27,11 +30,13 @@ export function routes({
   tokens,
   transactions,
   proxy,
+  reactors,
   version,
 }: RouteSettings): (Endpoint | PassageEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
+  const reactor = reactorEndpoints(reactors)
   const described = [
     token.postTokenize,
 
@@ -62,6 +67,13 @@ export function routes({
     proxies.putProxyById,
     proxies.patchProxyById,
     proxies.deleteProxyById,
+
+    reactor.postReactors,
+    reactor.getReactors,
+    reactor.getReactor,
+    reactor.putReactor,
+    reactor.patchReactor,
+    reactor.deleteReactor,
 
     access.postApplications,
     access.getApplications,

@@ -165,6 +165,7 @@ function forgetful(store: Store, forget: () => void): Store {
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),
@@ -208,4 +209,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-proxy': false,
   'update-proxy': false,
   'delete-proxy': false,
+  'insert-reactor': false,
+  'update-reactor': false,
+  'delete-reactor': false,
 }

@@ -89,7 +89,10 @@ export const DESTINATION_CHARS_MAX = 300
 /** The destination of a proxy. Source: wire contract, pre-configured proxies. */
 export const DESTINATION_URL_CHARS_MAX = 400
 
-/** What a proxy is configured with; how long its members may be is ours. Source: as above. */
+/** The code of a reactor. Source: wire contract, reactors. */
+export const REACTOR_CODE_CHARS_MAX = 50_000
+
+/** What a proxy or a reactor is configured with; how long its members may be is ours. Source: as above. */
 export const CONFIGURATION_ENTRIES_MAX = 25
 export const CONFIGURATION_KEY_CHARS_MAX = 200
 export const CONFIGURATION_VALUE_CHARS_MAX = 10_000

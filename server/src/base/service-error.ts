@@ -52,6 +52,7 @@ export const REFUSALS = {
   },
   session_not_found: { status: 404, detail: 'There is no session with this nonce.' },
   proxy_not_found: { status: 404, detail: 'There is no such proxy.' },
+  reactor_not_found: { status: 404, detail: 'There is no such reactor.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },
   transaction_not_found: { status: 404, detail: 'There is no such transaction.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
@@ -62,6 +63,7 @@ export const REFUSALS = {
     detail: 'An open transaction has changed the token: wait until it ends.',
   },
   proxy_busy: { status: 409, detail: 'Others kept changing the proxy at the same time.' },
+  reactor_busy: { status: 409, detail: 'Others kept changing the reactor at the same time.' },
   token_busy: { status: 409, detail: 'Others kept changing the token at the same time.' },
   transaction_full: {
     status: 409,

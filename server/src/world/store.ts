@@ -27,6 +27,7 @@ export interface Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
+  readonly reactors: DefinitionReader<StoredReactor>
   readonly record: RecordReader
 
   /**
@@ -135,10 +136,13 @@ export interface TransactionReader {
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
 }
 
-export interface ProxyReader {
-  find(tenantId: string, id: string): Promise<StoredProxy | null>
+export interface DefinitionReader<Stored extends StoredDefinition> {
+  find(tenantId: string, id: string): Promise<Stored | null>
   /** Newest first, filtered where asked; `total` counts all that match. */
-  list(tenantId: string, filter: ProxyFilter, page: PageRequest): Promise<Page<StoredProxy>>
+  list(tenantId: string, filter: DefinitionFilter, page: PageRequest): Promise<Page<Stored>>
+}
+
+export interface ProxyReader extends DefinitionReader<StoredProxy> {
   /** Finds out whose the proxy with the key of this SHA-256 hash is; null when there is none. */
   findByKeyHash(hash: Uint8Array): Promise<ProxyHolder | null>
 }
@@ -262,6 +266,10 @@ export type Change =
   /** Puts `proxy` in the place of its last revision; its key stays. */
   | { readonly kind: 'update-proxy'; readonly proxy: StoredProxy }
   | { readonly kind: 'delete-proxy'; readonly id: string }
+  | { readonly kind: 'insert-reactor'; readonly reactor: StoredReactor }
+  /** Puts `reactor` in the place of its last revision. */
+  | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
+  | { readonly kind: 'delete-reactor'; readonly id: string }
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -284,6 +292,8 @@ export type Conflict =
   | { readonly kind: 'absent' }
   /** A proxy is not there in the revision it was read in: it was changed since, or deleted. */
   | { readonly kind: 'proxy-changed' }
+  /** The same of a reactor. */
+  | { readonly kind: 'reactor-changed' }
   /** A token is not there in the revision it was read in: it was changed since, deleted, or has expired. */
   | { readonly kind: 'token-changed' }
   /** A transaction that is open has updated or deleted the token. */
@@ -404,12 +414,11 @@ export interface SessionHolder {
   readonly authorizer: StoredApplication | null
 }
 
-export interface StoredProxy {
+/** What a tenant has defined under a name, to be called later. */
+export interface StoredDefinition {
   readonly id: string
   readonly name: string
-  /** SHA-256 of its key, 32 bytes; unique over all tenants. */
-  readonly hash: Uint8Array
-  /** What it does, its key included, sealed. */
+  /** What it does, sealed. */
   readonly terms: Uint8Array
   readonly createdBy: string
   readonly createdAt: number
@@ -419,7 +428,14 @@ export interface StoredProxy {
   readonly revision: number
 }
 
-export interface ProxyFilter {
+export interface StoredProxy extends StoredDefinition {
+  /** SHA-256 of its key, which is among its terms, 32 bytes; unique over all tenants. */
+  readonly hash: Uint8Array
+}
+
+export type StoredReactor = StoredDefinition
+
+export interface DefinitionFilter {
   readonly ids?: readonly string[]
   /** As namePattern() reads it. */
   readonly name?: string

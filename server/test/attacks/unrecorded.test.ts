@@ -183,6 +183,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     record: store.record,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),

@@ -17,6 +17,7 @@ const SETTINGS = {
   tokens: { tokensMax: 10_000, privacyShown: false },
   transactions: { lifetimeMs: limits.TRANSACTION_LIFETIME_MS },
   proxy: { timeoutMs: 25_000 },
+  reactors: { configurationRequired: true },
 }
 const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
 

@@ -30,11 +30,12 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy'
+type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
 const UPDATE = { name: 'renamed', permissions: ['token:read'] }
+const REACTOR = { name: 'x', code: 'x', configuration: {} }
 const PROXY = { name: 'x', destination_url: 'https://x.example' }
 
 const PASSED: Row = {
@@ -118,6 +119,27 @@ const ROWS: Record<string, Row> = {
     params: { id: 'proxy' },
   },
   'DELETE /proxies/:id': { permission: 'proxy:delete', success: 204, params: { id: 'proxy' } },
+
+  'POST /reactors': { permission: 'reactor:create', success: 201, body: REACTOR },
+  'GET /reactors': { permission: 'reactor:read', success: 200 },
+  'GET /reactors/:id': { permission: 'reactor:read', success: 200, params: { id: 'reactor' } },
+  'PUT /reactors/:id': {
+    permission: 'reactor:update',
+    success: 200,
+    body: REACTOR,
+    params: { id: 'reactor' },
+  },
+  'PATCH /reactors/:id': {
+    permission: 'reactor:update',
+    success: 204,
+    body: { name: 'renamed' },
+    params: { id: 'reactor' },
+  },
+  'DELETE /reactors/:id': {
+    permission: 'reactor:delete',
+    success: 204,
+    params: { id: 'reactor' },
+  },
 
   'POST /applications': {
     permission: 'application:create',
@@ -347,12 +369,13 @@ async function twoTenants(): Promise<TwoTenants> {
     ours: ours.things,
     theirs: theirs.things,
     theirState: async () => {
-      const { application, token, proxy } = theirs.things
+      const { application, token, proxy, reactor } = theirs.things
       const asked = [
         ['/applications', theirManagementKey],
         [`/applications/${application}/keys`, theirManagementKey],
         [`/tokens/${token}`, theirs.key],
         [`/proxies/${proxy}`, theirManagementKey],
+        [`/reactors/${reactor}`, theirManagementKey],
       ] as const
       const replies = await Promise.all(asked.map(([at, key]) => vault.call('GET', at, { key })))
       for (const reply of replies) assert.equal(reply.status, 200, reply.text)
@@ -384,8 +407,13 @@ async function furnish(
     key: managementKey,
     body: { name, destination_url: `https://${name}.example` },
   })
+  const reactor = await vault.call('POST', '/reactors', {
+    key: managementKey,
+    body: { name, code: name, configuration: { name } },
+  })
   const things = {
     application,
+    reactor: reactor.json()['id'] as string,
     proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,

@@ -405,6 +405,7 @@ describe('PATCH /proxies/{id} answers', () => {
         store: {
           ...world.store,
           proxies: world.store.proxies,
+          reactors: world.store.reactors,
           commit: async (tenantId, changes) =>
             changes.some((it) => it.kind === 'update-proxy')
               ? { kind: 'proxy-changed' }

@@ -84,6 +84,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

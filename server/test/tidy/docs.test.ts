@@ -157,6 +157,7 @@ function routesOfTheService(): Route[] {
     tokens: { tokensMax: 1, privacyShown: false },
     transactions: { lifetimeMs: 1 },
     proxy: { timeoutMs: 1 },
+    reactors: { configurationRequired: true },
     version: '0.0.0',
   })
   assert.ok(listed.length > 10, `it saw ${listed.length} routes`)

@@ -5,6 +5,7 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  DefinitionReader,
   ProxyReader,
   RecordReader,
   RootKeyCheck,
@@ -13,13 +14,14 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredReactor,
   StoredSession,
   StoredTenant,
   TenantReader,
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
-import { MemoryProxies } from './memory-proxies.ts'
+import { MemoryDefined } from './memory-defined.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
@@ -38,7 +40,7 @@ export class MemoryStore implements Store {
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new Shelf<StoredSession>(this.#undo)
-  readonly #proxies = new MemoryProxies(this.#undo, (id) => this.#tenants.find(id, id))
+  readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
@@ -126,7 +128,8 @@ export class MemoryStore implements Store {
     },
   }
 
-  readonly proxies: ProxyReader = this.#proxies.reader
+  readonly proxies: ProxyReader = this.#defined.proxies
+  readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
 
   readonly record: RecordReader = this.#record.reader
 
@@ -227,14 +230,12 @@ export class MemoryStore implements Store {
       }
 
       case 'insert-proxy':
-        this.#proxies.insert(tenantId, change.proxy)
-        return null
-
       case 'update-proxy':
-        return this.#proxies.update(tenantId, change.proxy)
-
       case 'delete-proxy':
-        return this.#proxies.remove(tenantId, change.id)
+      case 'insert-reactor':
+      case 'update-reactor':
+      case 'delete-reactor':
+        return this.#defined.apply(tenantId, change)
 
       case 'insert-tokens':
         for (const token of change.tokens) {
@@ -351,7 +352,7 @@ export class MemoryStore implements Store {
     const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
     return [
       ...entities,
-      this.#proxies.shelf,
+      ...this.#defined.belongings(),
       ...this.#tokens.belongings(),
       ...this.#record.belongings(),
     ]

@@ -6,6 +6,7 @@ import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { packSeal } from './record-reader.ts'
 import { CLEARED } from './clearing-statements.ts'
+import { insertValues, updateValues } from './definition-statements.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -109,21 +110,29 @@ export function packChange(
       return
 
     case 'insert-proxy': {
-      const { proxy: it } = change
-      const made = [it.createdBy, it.createdAt, it.modifiedBy, it.modifiedAt, it.revision]
-      packer.step(STATEMENT.insertProxy, [tenantId, it.id, it.name, it.hash, it.terms, ...made])
+      const { proxy } = change
+      packer.step(STATEMENT.insertProxy, [...insertValues(tenantId, proxy), proxy.hash])
       return
     }
 
-    case 'update-proxy': {
-      const { id, name, terms, modifiedBy, modifiedAt, revision } = change.proxy
-      const values = [tenantId, id, name, terms, modifiedBy, modifiedAt, revision]
-      packer.step(STATEMENT.updateProxy, values)
+    case 'update-proxy':
+      packer.step(STATEMENT.updateProxy, updateValues(tenantId, change.proxy))
       return
-    }
 
     case 'delete-proxy':
       packer.step(STATEMENT.deleteProxy, [tenantId, change.id])
+      return
+
+    case 'insert-reactor':
+      packer.step(STATEMENT.insertReactor, insertValues(tenantId, change.reactor))
+      return
+
+    case 'update-reactor':
+      packer.step(STATEMENT.updateReactor, updateValues(tenantId, change.reactor))
+      return
+
+    case 'delete-reactor':
+      packer.step(STATEMENT.deleteReactor, [tenantId, change.id])
       return
 
     case 'remember-answer': {
@@ -327,9 +336,12 @@ export function conflictOf(
     case STATEMENT.insertSession:
     case STATEMENT.authorizeSession:
     case STATEMENT.deleteProxy:
+    case STATEMENT.deleteReactor:
       return { kind: 'absent' }
     case STATEMENT.updateProxy:
       return { kind: 'proxy-changed' }
+    case STATEMENT.updateReactor:
+      return { kind: 'reactor-changed' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:
     case STATEMENT.pendUpdate:
