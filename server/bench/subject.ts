@@ -16,6 +16,7 @@ import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
 import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
@@ -57,7 +58,7 @@ async function serveVault(): Promise<void> {
   // The log is written as it would be in service; only nobody reads it.
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
   const egress = new UndiciEgress({ allow: [], extraAuthorities: [] })
-  const world: World = { clock, random, keyring, log, store, egress }
+  const world: World = { clock, random, keyring, log, store, egress, runner: NO_RUNNER }
   const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
   const { key, id } = await addApplication(world, tenantId)
   const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(tokens)) : undefined

@@ -2,6 +2,7 @@
  * The table of contents: every operation, in the order of docs/interface.md.
  */
 import * as access from './access/endpoints.ts'
+import type { LentKeys } from './access/lent-keys.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -26,17 +27,15 @@ export interface RouteSettings {
   readonly version: string
 }
 
-export function routes({
-  tokens,
-  transactions,
-  proxy,
-  reactors,
-  version,
-}: RouteSettings): (Endpoint | PassageEndpoint)[] {
+/** `lentKeys` are those that callers are identified by, too. */
+export function routes(
+  { tokens, transactions, proxy, reactors, version }: RouteSettings,
+  lentKeys: LentKeys,
+): (Endpoint | PassageEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
-  const reactor = reactorEndpoints(reactors)
+  const reactor = reactorEndpoints(reactors, { tokens, lentKeys })
   const described = [
     token.postTokenize,
 
@@ -74,6 +73,7 @@ export function routes({
     reactor.putReactor,
     reactor.patchReactor,
     reactor.deleteReactor,
+    reactor.postReact,
 
     access.postApplications,
     access.getApplications,

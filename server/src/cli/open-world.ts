@@ -8,6 +8,7 @@ import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
@@ -42,7 +43,7 @@ export async function openWorld(
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store, egress },
+      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner: NO_RUNNER },
       keyProvider,
       rootKeyFile,
       ownPort: (port) => egress.own(port),

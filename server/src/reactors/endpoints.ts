@@ -1,16 +1,23 @@
+import type { LentKeys } from '../access/lent-keys.ts'
 import { definitionsQuery, parseDefinitionFilter } from '../http/definitions.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
 import { createReactor } from './create-reactor.ts'
 import { deleteReactor } from './delete-reactor.ts'
 import { readReactor } from './get-reactor.ts'
+import { react } from './invocation/react.ts'
+import { reactAnswer, reactBody } from './invocation/wire.ts'
 import { listReactors } from './list-reactors.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
+import type { TokenSettings } from '../tokens/token-settings.ts'
 import { patchReactor, replaceReactor } from './update-reactor.ts'
 import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './wire.ts'
 
 /** The HTTP surface of reactors. */
-export function reactorEndpoints(settings: ReactorSettings) {
+export function reactorEndpoints(
+  settings: ReactorSettings,
+  { tokens, lentKeys }: { readonly tokens: TokenSettings; readonly lentKeys: LentKeys },
+) {
   return {
     postReactors: endpoint({
       method: 'POST',
@@ -76,6 +83,17 @@ export function reactorEndpoints(settings: ReactorSettings) {
       answers: { 204: { description: 'It is gone.' } },
       handle: async ({ world, caller, params }) =>
         await deleteReactor(world, caller, params['id']!),
+    }),
+
+    postReact: endpoint({
+      method: 'POST',
+      path: '/reactors/:id/react',
+      summary: 'Run a reactor',
+      permission: 'reactor:invoke',
+      body: { contentType: 'application/json', schema: reactBody, optional: true },
+      answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
+      handle: async ({ world, caller, params, body }) =>
+        await react(world, caller, { id: params['id']!, body, lentKeys, settings: tokens }),
     }),
   }
 }

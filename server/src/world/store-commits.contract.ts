@@ -143,6 +143,6 @@ function fresh(): Change[] {
     },
     { kind: 'update-application', application: application(1, { id: FRESH, name: 'changed' }) },
     insert({ ...token(1), ...own, deduplicate: true }),
-    { kind: 'remember-answer', answer: { ...stored(1), id: FRESH } },
+    { kind: 'remember-answer', answer: { ...stored(1), id: FRESH }, now: NOW },
   ]
 }

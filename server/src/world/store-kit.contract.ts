@@ -118,7 +118,7 @@ export function end(n: number, as: 'committed' | 'rolled_back' | 'expired', now 
 }
 
 export function answer(n: number): Change {
-  return { kind: 'remember-answer', answer: stored(n) }
+  return { kind: 'remember-answer', answer: stored(n), now: NOW }
 }
 
 export function stored(n: number): StoredAnswer {

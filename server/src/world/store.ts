@@ -43,7 +43,7 @@ export interface Store {
 
   /**
    * Removes for good some of what nobody can reach any more at `now`, of all tenants: tokens and security
-   * codes past their end, what transactions left behind that were not committed.
+   * codes past their end, answers that are no longer replayed, what transactions left behind that were not committed.
    *
    * Resolves with whether there may be more. Each call is short, so that nobody waits long behind it.
    */
@@ -194,7 +194,8 @@ export type Change =
    * those transactions alone.
    */
   | { readonly kind: 'insert-tokens'; readonly tokens: readonly StoredToken[] }
-  | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer }
+  /** Unless one with its id is remembered that has not expired at `now`. */
+  | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer; readonly now: number }
   /**
    * Puts `token` in the place of its last revision, if that is there and not expired at `now`; with
    * `unlessTwin`, if it is no twin of another one either.
@@ -283,7 +284,7 @@ export type Conflict =
   | { readonly kind: 'token-id-taken'; readonly id: string }
   /** A token that asked for deduplication has a twin; this is asked before whether its id is taken. */
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
-  /** An answer with this id is remembered and lives on when the new one, a lifetime long, begins. */
+  /** An answer with this id is remembered, and not expired. */
   | { readonly kind: 'answer-taken' }
   /**
    * What should be updated or deleted is not there, or the application of a new key, or the key of a new

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
@@ -140,6 +141,12 @@ const ROWS: Record<string, Row> = {
     success: 204,
     params: { id: 'reactor' },
   },
+  'POST /reactors/:id/react': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    success: 200,
+    params: { id: 'reactor' },
+  },
 
   'POST /applications': {
     permission: 'application:create',
@@ -237,7 +244,7 @@ const WORTHLESS_KEYS: Record<
   },
 }
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
 test('every route has a row in the access matrix, and every row a route', () => {
   assert.deepEqual(
@@ -456,7 +463,8 @@ async function keyIn(vault: StillVault, managementKey: string, body: JsonObject)
 /** The application that a row's permission is for. */
 function grantedTo({ permission }: Row): JsonObject {
   if (permission === 'any-key') return { type: 'public', permissions: ['token:create'] }
-  const type: ApplicationType = permission.startsWith('token:') ? 'private' : 'management'
+  const own = permissionsOf('private').some((it) => it === permission)
+  const type: ApplicationType = own ? 'private' : 'management'
   return { type, permissions: [permission] }
 }
 

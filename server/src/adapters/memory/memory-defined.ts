@@ -47,6 +47,11 @@ export class MemoryDefined {
         return this.#reactors.update(tenantId, change.reactor) ? null : { kind: 'reactor-changed' }
       case 'delete-reactor':
         return this.#reactors.remove(tenantId, change.id) ? null : { kind: 'absent' }
+
+      default:
+        throw new TypeError('Cannot define: a change is of no known kind', {
+          cause: change satisfies never,
+        })
     }
   }
 

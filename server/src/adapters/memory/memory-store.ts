@@ -1,4 +1,3 @@
-import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
@@ -153,6 +152,9 @@ export class MemoryStore implements Store {
 
   async sweep(now: number): Promise<boolean> {
     this.#tokens.sweep(now)
+    for (const [tenantId, { id, expiresAt }] of this.#answers.everywhere()) {
+      if (expiresAt <= now) this.#answers.delete(tenantId, id)
+    }
     this.#record.keepParked(
       (tenantId, id) => this.#tokens.findTransaction(tenantId, id)?.state === 'open',
     )
@@ -245,10 +247,9 @@ export class MemoryStore implements Store {
         return null
 
       case 'remember-answer': {
-        const { answer } = change
-        const madeAt = answer.expiresAt - IDEMPOTENCY_LIFETIME_MS
+        const { answer, now } = change
         const remembered = this.#answers.find(tenantId, answer.id)
-        if (remembered !== null && remembered.expiresAt > madeAt) return { kind: 'answer-taken' }
+        if (remembered !== null && remembered.expiresAt > now) return { kind: 'answer-taken' }
         this.#answers.put(tenantId, answer.id, answer)
         return null
       }

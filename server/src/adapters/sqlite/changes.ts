@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import { IDEMPOTENCY_LIFETIME_MS, PARKED_MAX } from '../../base/limits.ts'
+import { PARKED_MAX } from '../../base/limits.ts'
 import { writeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
@@ -137,9 +137,8 @@ export function packChange(
 
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer
-      const madeAt = expiresAt - IDEMPOTENCY_LIFETIME_MS
-      packer.step(STATEMENT.rememberAnswer, [tenantId, id, status, body, expiresAt, madeAt])
-      packer.step(STATEMENT.forgetAnswers, [madeAt])
+      packer.step(STATEMENT.rememberAnswer, [tenantId, id, status, body, expiresAt, change.now])
+      packer.step(STATEMENT.forgetAnswers, [change.now])
       return
     }
 
