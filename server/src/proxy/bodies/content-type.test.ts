@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
 import { bodyKindOf, parseContentType, type BodyKind } from './content-type.ts'
 
 test('bodyKindOf() says how a body is read', () => {
@@ -33,4 +34,13 @@ test('parseContentType() finds a boundary only when there is one', () => {
     const type = `multipart/form-data; ${parameters}`
     assert.equal(parseContentType(type).boundary, boundary, type)
   }
+})
+
+test('bodyKindOf() understands no type of more than CONTENT_TYPE_CHARS_MAX', () => {
+  const type = (length: number): string => 'text/plain; a="'.padEnd(length - 1, 'b') + '"'
+  const max = CONTENT_TYPE_CHARS_MAX
+  assert.deepEqual(
+    [max - 1, max, max + 1].map((it) => bodyKindOf(type(it))),
+    ['text', 'text', 'opaque'],
+  )
 })

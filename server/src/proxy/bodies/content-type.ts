@@ -1,4 +1,5 @@
 import { MIMEType, type MIMEParams } from 'node:util'
+import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
 import { findCharset, type Charset } from './charset.ts'
 
 /** How a body is read: `unstated` is for one that comes without a type, `opaque` for what is not looked into. */
@@ -25,7 +26,8 @@ export function parseContentType(contentType: string | undefined): ContentType {
 }
 
 const UNSTATED: ContentType = { kind: 'unstated', charset: null, boundary: '' }
-const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
+/** What is not looked into. */
+export const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
 
 /** What nearly everybody says, word for word. */
 const JSON_TYPE: ContentType = { kind: 'json', charset: null, boundary: '' }
@@ -47,6 +49,7 @@ function boundaryOf(contentType: string, params: MIMEParams): string {
 }
 
 function parseMimeType(contentType: string): MIMEType | null {
+  if (contentType.length > CONTENT_TYPE_CHARS_MAX) return null
   try {
     return new MIMEType(contentType)
   } catch {

@@ -2,16 +2,22 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { Json } from '../../base/json.ts'
-import { DETOKENIZE_MENTIONS_MAX, MULTIPART_PARTS_MAX } from '../../base/limits.ts'
+import {
+  DETOKENIZE_MENTIONS_MAX,
+  ERROR_PATH_CHARS_MAX,
+  MULTIPART_PARTS_MAX,
+  PART_HEAD_BYTES_MAX,
+  RENDERED_BODY_BYTES_MAX,
+} from '../../base/limits.ts'
 import { Allowance } from '../../expressions/template.ts'
 import type { Mention } from '../../tokens/mentions.ts'
 import { readBody } from './read-body.ts'
 
 const MEANS = { random: { bytes: (length: number) => new Uint8Array(length) } }
 
-function vectorsOf<Vectors>(folder: string, name: string): Vectors {
+function vectorsOf(folder: string, name: string): unknown {
   const url = new URL(`../../../test/vectors/${folder}/${name}.json`, import.meta.url)
-  return JSON.parse(readFileSync(url, 'utf8')) as Vectors
+  return JSON.parse(readFileSync(url, 'utf8'))
 }
 
 function render(
@@ -32,11 +38,11 @@ describe('readBody() gives what is documented', () => {
     readonly at: string
   }
 
-  const { tokens, wholes, cases } = vectorsOf<{
+  const { tokens, wholes, cases } = vectorsOf('proxy-bodies', 'documented') as {
     readonly tokens: Record<string, Json>
     readonly wholes: Record<string, Json>
     readonly cases: readonly Documented[]
-  }>('proxy-bodies', 'documented')
+  }
 
   const valueOf = ({ id, whole }: Mention): Json => {
     const value = (whole ? wholes : tokens)[id]
@@ -69,7 +75,7 @@ describe('readBody() applies each documented filter to a token', () => {
   }
 
   const SUBJECT = /\{\{ *data((?:\.\w+|\[\d+\])*)/g
-  const cases = vectorsOf<readonly Documented[]>('expressions', 'documented')
+  const cases = vectorsOf('expressions', 'documented') as readonly Documented[]
   for (const { comment, data, expression, expected, error } of cases) {
     const asked = expression.replaceAll(SUBJECT, (_, path: string) =>
       path === '' ? '{{ an-id 4' : `{{ an-id 4 | json: '$${path}'`,
@@ -99,7 +105,7 @@ describe('a value stays where it is put', () => {
     readonly refused?: string
   }
 
-  const cases = vectorsOf<readonly Hostile[]>('proxy-bodies', 'hostile')
+  const cases = vectorsOf('proxy-bodies', 'hostile') as readonly Hostile[]
   test('in many cases', () => assert.ok(cases.length >= 120))
   for (const { reason, type, body, value, expected, intended, refused } of cases) {
     test(reason, async () => {
@@ -182,6 +188,33 @@ test('readBody() lists what is mentioned in order of appearance, as often as it 
   )
 })
 
+test('a value may not end its part together with what stands beside it', () => {
+  const type = 'multipart/form-data; boundary=bound'
+  const values: Record<string, string> = { a: '-', b: 'bo', c: 'd', none: '' }
+  const rendered = (content: string): Buffer =>
+    render(`--bound\r\n\r\n\r\n${content}\r\n--bound--`, type, ({ id }) => values[id]!)
+  for (const content of [
+    '-{{a}}bound',
+    '--{{b}}und',
+    '--boun{{c}}',
+    '{{a}}-{{b}}un{{c}}',
+    '--b{{none}}ound',
+  ]) {
+    assert.throws(() => rendered(content), { code: 'expression_invalid' }, content)
+  }
+  for (const content of ['-{{a}}boun', '--{{b}}un', '{{a}}-{{b}}un', 'x--bound {{a}}']) {
+    assert.doesNotThrow(() => rendered(content), content)
+  }
+})
+
+test('half of a surrogate pair is escaped where it can be, and refused elsewhere', () => {
+  const half = '\ud83d'
+  assert.equal(render('["{{x}}"]', 'application/json', () => half).toString(), '["\\ud83d"]')
+  for (const type of ['text/plain', 'text/xml', 'application/x-www-form-urlencoded']) {
+    assert.throws(() => render('a={{x}}', type, () => half), { code: 'expression_invalid' }, type)
+  }
+})
+
 test('bytes that are no UTF-8 pass, but not as part of an expression', () => {
   const around = (text: string): Buffer =>
     Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text), Buffer.from([0xc3, 0x28])])
@@ -236,7 +269,8 @@ test('depth is bounded by nothing but length, and a place is named in few words'
   const wrong = `{"${'n'.repeat(100_000)}":"{{ x"}`
   assert.throws(
     () => readBody(Buffer.from(wrong), 'application/json'),
-    (error: { errors?: object }) => Object.keys(error.errors!)[0]!.length < 300,
+    (error: { errors?: object }) =>
+      Object.keys(error.errors!)[0]!.length <= ERROR_PATH_CHARS_MAX + 1,
   )
 })
 
@@ -275,12 +309,24 @@ describe('what a body may have is bounded', () => {
     assert.throws(() => read(MULTIPART_PARTS_MAX + 1), { code: 'body_invalid' })
   })
 
+  test('the headers of a part', () => {
+    const read = (length: number) => {
+      const head = 'a:'.padEnd(length, ' ')
+      const part = `--b\r\n${head}\r\n\r\n{{x}}\r\n--b--`
+      return readBody(Buffer.from(part), 'multipart/form-data; boundary=b')
+    }
+    for (const length of [PART_HEAD_BYTES_MAX - 1, PART_HEAD_BYTES_MAX]) {
+      assert.equal(read(length).mentions.length, 1)
+    }
+    assert.throws(() => read(PART_HEAD_BYTES_MAX + 1), { code: 'body_invalid' })
+  })
+
   test('what is written in all', () => {
     const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
     const filled = (length: number): Buffer => body.render(MEANS, () => '"'.repeat(length))
     // Each quote takes two bytes, and the string two more.
-    const most = (32 * 1024 * 1024) / 8 / 2 - 1
-    assert.equal(filled(most).length, 32 * 1024 * 1024 + 9)
+    const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
+    assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
     assert.throws(() => filled(most + 1), { code: 'expression_invalid' })
   })
 
