@@ -32,6 +32,7 @@ export async function openWorld(
 ): Promise<OpenWorld> {
   const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
+  const runner = NO_RUNNER
   const egress = new UndiciEgress({
     allow: config.egressAllow,
     extraAuthorities: readAuthorities(config.extraCaFile),
@@ -43,11 +44,12 @@ export async function openWorld(
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner: NO_RUNNER },
+      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
       rootKeyFile,
       ownPort: (port) => egress.own(port),
       close: async () => {
+        await runner.close()
         await egress.close()
         await store.close()
         await log.close()

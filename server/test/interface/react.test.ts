@@ -306,6 +306,23 @@ describe('an invocation is recorded', () => {
   })
 })
 
+test('a session runs code as far as it may, and makes the tokens of its result without the right to', async () => {
+  const stage = await reactorStage({ behave: () => returned({ tokenize: ['made'] }) })
+  const { vault, react, token } = stage
+  const browser = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+  const giver = await vault.keyFor({ permissions: ['reactor:invoke'] })
+  const opened = (await vault.call('POST', '/sessions', { key: browser })).json()
+  const key = opened['session_key'] as string
+  assert.equal((await react({}, key)).status, 403)
+  const given = { nonce: opened['nonce']!, permissions: ['reactor:invoke'] }
+  const authorized = await vault.call('POST', '/sessions/authorize', { key: giver, body: given })
+  assert.equal(authorized.status, 200, authorized.text)
+  const reply = await react({ args: `{{ ${await token('Ada')} }}` }, key)
+  assert.equal(reply.status, 200, reply.text)
+  assert.equal(stage.ran().args, 'Ada')
+  assert.equal((await vault.call('POST', '/tokenize', { key, body: ['x'] })).status, 403)
+})
+
 describe('the application of a reactor', () => {
   const CREATOR = { type: 'private', permissions: ['token:create', 'token:read'] }
 

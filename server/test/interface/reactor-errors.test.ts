@@ -212,6 +212,7 @@ describe('a response that code throws is answered', () => {
     ] as const) {
       const reply = await afterThrowing({ name: NAME, status, body })
       assert.deepEqual([reply.status, reply.text], [status, ''])
+      assert.equal(reply.headers['content-type'], undefined)
     }
   })
 

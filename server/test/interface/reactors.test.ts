@@ -102,7 +102,7 @@ describe('POST /reactors answers', () => {
         { configuration: { k: ['v'.repeat(most - 3)] } },
       ],
       [
-        `configuration.${'k'.repeat(longest + 1)}`.slice(0, 200) + '…',
+        `configuration.${'k'.repeat(longest + 1)}`,
         { configuration: { ['k'.repeat(longest)]: 'v' } },
         { configuration: { ['k'.repeat(longest + 1)]: 'v' } },
       ],
@@ -160,45 +160,6 @@ describe('POST /reactors answers', () => {
 })
 
 describe('GET /reactors answers', () => {
-  test('200 with reactors newest first, in pages, as they are when asked for alone', async () => {
-    const { call, vault, applicationId } = await stage()
-    for (const name of ['a', 'b', 'c']) {
-      vault.world.clock.pass(1)
-      await call('POST', '/reactors', { ...REACTOR, name, application: { id: applicationId } })
-    }
-    const { pagination, data } = await list(call, '?size=2')
-    assert.deepEqual(pagination, { total_items: 3, page_number: 1, page_size: 2, total_pages: 2 })
-    assert.deepEqual(
-      data.map((it) => it['name']),
-      ['c', 'b'],
-    )
-    for (const it of data) {
-      assert.equal((it['application'] as JsonObject)['id'], applicationId)
-      assert.deepEqual((await call('GET', `/reactors/${it['id'] as string}`)).json(), it)
-    }
-  })
-
-  test('200 with those of the ids and of the names that were asked for', async () => {
-    const { call } = await stage()
-    const ids: string[] = []
-    for (const name of ['Payments', 'other payments', 'Ship']) {
-      const made = await call('POST', '/reactors', { ...REACTOR, name })
-      ids.push(made.json()['id'] as string)
-    }
-    const names = async (query: string) => {
-      const { data } = await list(call, query)
-      return data.map((it) => it['name'] as string).sort()
-    }
-    assert.deepEqual(await names('?name=PAY'), ['Payments', 'other payments'])
-    assert.deepEqual(await names('?name=pay*'), ['Payments'])
-    assert.deepEqual(await names(`?id=${ids[0]}&id=${ids[2]}&id=${NOBODYS_ID}`), [
-      'Payments',
-      'Ship',
-    ])
-    assert.deepEqual(await names(`?id=${ids[2]}&name=pay`), [])
-    assert.deepEqual(await names('?id=none'), [])
-  })
-
   test('200 without an application that is gone or has expired', async () => {
     const { call, vault, applicationId } = await stage()
     const brief = await call('POST', '/applications', {
@@ -324,66 +285,6 @@ describe('PATCH /reactors/{id} answers', () => {
       assert.deepEqual((await call('GET', at)).json(), made)
     })
   }
-
-  test('415 to plain JSON', async () => {
-    const { call, vault } = await stage()
-    const made = (await call('POST', '/reactors', REACTOR)).json()
-    const reply = await vault.call('PATCH', `/reactors/${made['id'] as string}`, {
-      key: vault.managementKey,
-      body: { name: 'x' },
-      headers: { 'content-type': 'application/json' },
-    })
-    assert.equal(reply.status, 415)
-  })
-
-  test('204 to many at once, and none of them is lost', async () => {
-    const { call } = await stage()
-    const made = (await call('POST', '/reactors', REACTOR)).json()
-    const path = `/reactors/${made['id'] as string}`
-    const patches: JsonObject[] = [
-      { name: 'Renamed' },
-      ...Array.from({ length: 10 }, (_, n) => ({ configuration: { [`k${n}`]: 'v' } })),
-    ]
-    const replies = await Promise.all(patches.map((it) => call('PATCH', path, it)))
-    assert.ok(replies.every((it) => it.status === 204))
-    const now = (await call('GET', path)).json()
-    assert.equal(now['name'], 'Renamed')
-    assert.equal(Object.keys(now['configuration'] as JsonObject).length, 10)
-  })
-
-  test('409 when it is changed by others all the time', async () => {
-    const vault = await stillVault({
-      change: (world) => ({
-        ...world,
-        store: {
-          ...world.store,
-          reactors: world.store.reactors,
-          commit: async (tenantId, changes) =>
-            changes.some((it) => it.kind === 'update-reactor')
-              ? { kind: 'reactor-changed' }
-              : await world.store.commit(tenantId, changes),
-        },
-      }),
-    })
-    const key = vault.managementKey
-    const made = (await vault.call('POST', '/reactors', { key, body: REACTOR })).json()
-    const path = `/reactors/${made['id'] as string}`
-    const reply = await vault.call('PATCH', path, { key, body: { name: 'x' } })
-    assert.deepEqual([reply.status, reply.json()['code']], [409, 'reactor_busy'])
-  })
-})
-
-describe('DELETE /reactors/{id} answers', () => {
-  test('204, and it is gone', async () => {
-    const { call } = await stage()
-    const made = (await call('POST', '/reactors', REACTOR)).json()
-    const path = `/reactors/${made['id'] as string}`
-    assert.equal((await call('DELETE', path)).status, 204)
-    for (const method of ['GET', 'DELETE'] as const) {
-      const reply = await call(method, path)
-      assert.deepEqual([reply.status, reply.json()['code']], [404, 'reactor_not_found'])
-    }
-  })
 })
 
 test('a reactor whose row was given another’s terms is not opened', async () => {
@@ -397,28 +298,6 @@ test('a reactor whose row was given another’s terms is not opened', async () =
   const forged = { ...first!, terms: second!.terms, revision: 1 }
   await vault.world.store.commit(tenantId, [{ kind: 'update-reactor', reactor: forged }])
   assert.equal((await call('GET', `/reactors/${first!.id}`)).status, 500)
-})
-
-test('what is done with reactors is in the record, each with its id', async () => {
-  const { call } = await stage()
-  const made = (await call('POST', '/reactors', REACTOR)).json()
-  const path = `/reactors/${made['id'] as string}`
-  await call('PATCH', path, { name: 'a' })
-  await call('PUT', path, REACTOR)
-  await call('GET', path)
-  await call('DELETE', path)
-  const { data } = await list(call, '', '/logs')
-  const told = data.filter((it) => it['entity_type'] === 'reactor')
-  assert.deepEqual(
-    told.map((it) => [it['message'], it['entity_id'] ?? null]),
-    [
-      ['Reactor deleted', made['id']],
-      ['Reactor read', null],
-      ['Reactor updated', made['id']],
-      ['Reactor updated', made['id']],
-      ['Reactor created', made['id']],
-    ],
-  )
 })
 
 interface Stage {

@@ -4,7 +4,10 @@ import type { ReactorOutcome } from '../../src/world/reactor-runner.ts'
 import { returned, threw, type Ran } from './still-runner.ts'
 
 /** Runs code that the tests have written themselves, with no walls at all: for a told runner to behave so. */
-export async function runPlainly({ code, args, configuration }: Ran): Promise<ReactorOutcome> {
+export async function runPlainly(
+  { code, args, configuration }: Ran,
+  bt: unknown = null,
+): Promise<ReactorOutcome> {
   const module: { exports: unknown } = { exports: undefined }
   try {
     runInContext(code, createContext({ module }))
@@ -15,7 +18,7 @@ export async function runPlainly({ code, args, configuration }: Ran): Promise<Re
     return { kind: 'no-function', message: 'The code exports no function.' }
   }
   try {
-    const result = (await module.exports({ args, configuration, bt: null })) as Json | undefined
+    const result = (await module.exports({ args, configuration, bt })) as Json | undefined
     return returned(result ?? null)
   } catch (error) {
     const {
