@@ -89,7 +89,35 @@ export const DESTINATION_CHARS_MAX = 300
 /** The destination of a proxy. Source: wire contract, pre-configured proxies. */
 export const DESTINATION_URL_CHARS_MAX = 400
 
-/** What a proxy is configured with; how long its members may be is ours. Source: as above. */
+/** The code of a reactor. Source: wire contract, reactors. */
+export const REACTOR_CODE_CHARS_MAX = 50_000
+
+/** Different tokens that one invocation may name. Source: interface.md, Limits. */
+export const REACTOR_TOKENS_MAX = 100
+
+/** How long code may run while somebody waits for it. Source: wire contract, reactors. */
+export const REACTOR_TIMEOUT_MS = 30_000
+
+/** How long code may be asked to run while nobody waits. Source: interface.md, Limits. */
+export const REACTOR_TIMEOUT_ASKED_MS_MIN = 10_000
+export const REACTOR_TIMEOUT_ASKED_MS_MAX = 210_000
+
+/** What code may return, as JSON, and the body of a response that it throws. Ours. */
+export const REACTOR_RESULT_BYTES_MAX = 5 * MiB
+
+/** A message that code throws; what is longer is not shown. Of one error, names and messages of each. Ours. */
+export const REACTOR_MESSAGE_CHARS_MAX = 2_000
+export const REACTOR_ERROR_NAME_CHARS_MAX = 200
+export const REACTOR_ERRORS_MAX = 20
+
+/** Headers of a response that code throws, and their names and values together. Ours. */
+export const REACTOR_HEADERS_MAX = 50
+export const REACTOR_HEADERS_CHARS_MAX = 8 * KiB
+
+/** Values that are looked for in what code throws, all forms together; with more, nothing of it is shown. Ours. */
+export const REDACTION_CHARS_MAX = 64 * KiB
+
+/** What a proxy or a reactor is configured with; how long its members may be is ours. Source: as above. */
 export const CONFIGURATION_ENTRIES_MAX = 25
 export const CONFIGURATION_KEY_CHARS_MAX = 200
 export const CONFIGURATION_VALUE_CHARS_MAX = 10_000

@@ -8,6 +8,7 @@ import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
@@ -31,6 +32,7 @@ export async function openWorld(
 ): Promise<OpenWorld> {
   const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
+  const runner = NO_RUNNER
   const egress = new UndiciEgress({
     allow: config.egressAllow,
     extraAuthorities: readAuthorities(config.extraCaFile),
@@ -42,11 +44,12 @@ export async function openWorld(
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store, egress },
+      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
       rootKeyFile,
       ownPort: (port) => egress.own(port),
       close: async () => {
+        await runner.close()
         await egress.close()
         await store.close()
         await log.close()

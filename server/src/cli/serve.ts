@@ -43,6 +43,7 @@ export const serve: Command = {
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
         proxy: { timeoutMs: config.proxyTimeoutMs },
+        reactors: { configurationRequired: config.reactorConfiguration === 'required' },
       })
       const port = await listen(app, config.host, config.port)
       opened.ownPort(port)

@@ -235,6 +235,7 @@ async function openVault(folder: string, change: (world: World) => World): Promi
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   const rule = { priority: 1, container: '/', transform: 'mask' }
   return {
