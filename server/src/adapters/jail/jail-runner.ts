@@ -1,0 +1,130 @@
+import { fileURLToPath } from 'node:url'
+import {
+  REACTOR_BLANKS,
+  REACTOR_ERROR_BYTES_MAX,
+  REACTOR_MEMORY_BYTES_MAX,
+  REACTOR_RESULT_BYTES_MAX,
+  REACTOR_WATCH_MS,
+} from '../../base/limits.ts'
+import {
+  RunnerUnavailable,
+  type ReactorJob,
+  type ReactorLevel,
+  type ReactorOutcome,
+  type ReactorRunner,
+} from '../../world/reactor-runner.ts'
+import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
+import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
+import { GuestProcess, type GuestSettings } from './guest-process.ts'
+import { installedPackages } from './packages.ts'
+import { Turns } from './turns.ts'
+import { WarmProcesses } from './warm-processes.ts'
+import { canBeReadByAll } from './readable.ts'
+
+export interface JailSettings {
+  /** Packages that code may require besides those that come along, as installed beside the service. */
+  readonly packages: readonly string[]
+  /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
+  readonly checks?: boolean
+}
+
+/** Reactors behind the kernel's own walls, each in a process of its own. Ours: decision 0030. */
+export class JailRunner implements ReactorRunner {
+  readonly level: ReactorLevel | null = 'jail'
+  readonly #files: GuestFiles
+  readonly #settings: GuestSettings
+  readonly #blanks: GuestProcess[] = []
+  readonly #warm = new WarmProcesses()
+  readonly #running = new Set<GuestProcess>()
+  readonly #turns = new Turns()
+  readonly #watch: NodeJS.Timeout
+  #closed = false
+
+  constructor({ packages, checks = true }: JailSettings) {
+    this.#files = prepareGuestFiles()
+    const allowed = [...PACKAGES, ...packages]
+    const { homes, folders } = installedPackages(allowed, fileURLToPath(import.meta.url))
+    const readable = [this.#files.folder, ...folders]
+    this.#settings = {
+      main: this.#files.main,
+      readable,
+      ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
+      setUp: {
+        builtIns: [...BUILT_INS],
+        packages: homes,
+        checks,
+        resultBytesMax: REACTOR_RESULT_BYTES_MAX,
+        errorBytesMax: REACTOR_ERROR_BYTES_MAX,
+      },
+    }
+    this.#watch = setInterval(() => this.#look(), REACTOR_WATCH_MS).unref()
+  }
+
+  async run(job: ReactorJob): Promise<ReactorOutcome> {
+    if (this.#closed) throw new RunnerUnavailable('Closed')
+    const leave = await this.#turns.take(job.tenantId)
+    try {
+      return await this.#runIn(await this.#processFor(job), job)
+    } finally {
+      leave()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#watch)
+    this.#warm.close()
+    for (const it of [...this.#blanks, ...this.#running]) it.kill()
+    this.#files.remove()
+  }
+
+  async #processFor(job: ReactorJob): Promise<GuestProcess> {
+    const warm = this.#warm.take(job)
+    if (warm !== null) {
+      warm.thaw()
+      return warm
+    }
+    const blank = this.#blanks.shift() ?? this.#start()
+    this.fill()
+    try {
+      await blank.ready
+    } catch (error) {
+      throw new RunnerUnavailable('No process can be started', { cause: error })
+    }
+    return blank
+  }
+
+  async #runIn(guest: GuestProcess, job: ReactorJob): Promise<ReactorOutcome> {
+    this.#running.add(guest)
+    try {
+      return await guest.run(job)
+    } finally {
+      this.#running.delete(guest)
+      if (this.#closed) guest.kill()
+      else if (!guest.gone) {
+        guest.freeze()
+        this.#warm.put(job, guest)
+      }
+    }
+  }
+
+  /** Starts blank processes until there are as many as should wait. */
+  fill(): void {
+    while (!this.#closed && this.#blanks.length < REACTOR_BLANKS) this.#blanks.push(this.#start())
+  }
+
+  #start(): GuestProcess {
+    const guest = new GuestProcess(this.#settings)
+    guest.ready.catch(() => {
+      const index = this.#blanks.indexOf(guest)
+      if (index >= 0) this.#blanks.splice(index, 1)
+    })
+    return guest
+  }
+
+  #look(): void {
+    for (const it of this.#running) {
+      if (it.privateBytes() > REACTOR_MEMORY_BYTES_MAX) it.kill('out-of-memory')
+    }
+  }
+}
