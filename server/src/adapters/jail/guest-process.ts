@@ -11,6 +11,7 @@ import {
 } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import { Broker, type WaysOut } from './broker.ts'
 import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
 import type { Run, SetUp } from './guest/messages.ts'
 import type { LaunchPlan } from './launch/launch-plan.ts'
@@ -22,6 +23,7 @@ export interface GuestSettings {
   readonly readable: readonly string[]
   readonly ownUser: boolean
   readonly setUp: SetUp
+  readonly waysOut: WaysOut
 }
 
 /**
@@ -39,13 +41,13 @@ export class GuestProcess {
   readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
   #complaint = ''
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
-  #current: { readonly run: number; readonly settle: (outcome: ReactorOutcome) => void } | null =
-    null
+  readonly #broker: Broker
+  #current: CurrentRun | null = null
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
 
-  constructor({ main, readable, ownUser, setUp }: GuestSettings) {
+  constructor({ main, readable, ownUser, setUp, waysOut }: GuestSettings) {
     const plan: LaunchPlan = {
       parent: process.pid,
       arguments: [...RUNTIME_FLAGS, main],
@@ -64,6 +66,7 @@ export class GuestProcess {
     this.ready = promise
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
+    this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
     this.#listenToErrors(this.#child.stderr!)
     this.#child
       .once('error', (error) => this.#end(error))
@@ -84,7 +87,7 @@ export class GuestProcess {
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     const number = ++this.#runs
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
-    this.#current = { run: number, settle: resolve }
+    this.#current = { tenantId: job.tenantId, number, settle: resolve }
     const run: Run = { run: number, apiKey: job.apiKey?.reveal() ?? null }
     const frames = [
       textFrame(FRAME.configuration, job.configuration.reveal()),
@@ -144,14 +147,19 @@ export class GuestProcess {
   }
 
   /** Throws at what no guest of ours would say. */
-  #take({ kind, payload }: Frame): void {
+  #take(it: Frame): void {
+    const { kind, payload } = it
     if (kind === FRAME.ready && this.#begun !== null) {
       this.#begun.resolve()
       this.#begun = null
       return
     }
     const current = this.#current
-    if (current === null || payload.length < 4 || payload.readUInt32BE(0) !== current.run) {
+    if (kind >= FRAME.data) {
+      this.#broker.take(current?.tenantId ?? null, it)
+      return
+    }
+    if (current === null || payload.readUInt32BE(0) !== current.number) {
       throw new Error('An answer to nothing')
     }
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
@@ -160,6 +168,7 @@ export class GuestProcess {
   }
 
   #settle(outcome: ReactorOutcome): void {
+    this.#broker.closeAll()
     this.#current?.settle(outcome)
     this.#current = null
   }
@@ -180,6 +189,12 @@ export class GuestProcess {
       if (this.#complaint.length > REACTOR_STDERR_BYTES_MAX) errors.destroy()
     })
   }
+}
+
+interface CurrentRun {
+  readonly tenantId: string
+  readonly number: number
+  readonly settle: (outcome: ReactorOutcome) => void
 }
 
 const CHANNEL = 3

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
+import { NO_WAY } from './no-way.ts'
 
 const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
 
@@ -21,7 +22,12 @@ if (mode === 'bare') {
   process.exit()
 }
 
-const runner = new JailRunner({ packages: [], checks: mode !== 'unchecked' })
+const runner = new JailRunner({
+  packages: [],
+  authorities: [],
+  waysOut: NO_WAY,
+  checks: mode !== 'unchecked',
+})
 const job: ReactorJob = {
   tenantId: 'tenant-a',
   reactorId: 'reactor-a',

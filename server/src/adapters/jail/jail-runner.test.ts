@@ -5,12 +5,18 @@ import { fileURLToPath } from 'node:url'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
+import { NO_WAY } from './no-way.ts'
 
 const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
 
 describe('JailRunner.run()', () => {
-  const runner = new JailRunner({ packages: [] })
-  const unchecked = new JailRunner({ packages: [], checks: false })
+  const runner = new JailRunner({ packages: [], authorities: [], waysOut: NO_WAY })
+  const unchecked = new JailRunner({
+    packages: [],
+    authorities: [],
+    waysOut: NO_WAY,
+    checks: false,
+  })
   after(() => Promise.all([runner.close(), unchecked.close()]))
 
   test('hands the code its args and configuration and returns what it returns', async () => {

@@ -13,17 +13,21 @@ import {
   type ReactorOutcome,
   type ReactorRunner,
 } from '../../world/reactor-runner.ts'
+import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
 import { GuestProcess, type GuestSettings } from './guest-process.ts'
 import { installedPackages } from './packages.ts'
+import { canBeReadByAll } from './readable.ts'
 import { Turns } from './turns.ts'
 import { WarmProcesses } from './warm-processes.ts'
-import { canBeReadByAll } from './readable.ts'
 
 export interface JailSettings {
   /** Packages that code may require besides those that come along, as installed beside the service. */
   readonly packages: readonly string[]
+  /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
+  readonly authorities: readonly string[]
+  readonly waysOut: WaysOut
   /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
   readonly checks?: boolean
 }
@@ -40,7 +44,7 @@ export class JailRunner implements ReactorRunner {
   readonly #watch: NodeJS.Timeout
   #closed = false
 
-  constructor({ packages, checks = true }: JailSettings) {
+  constructor({ packages, authorities, waysOut, checks = true }: JailSettings) {
     this.#files = prepareGuestFiles()
     const allowed = [...PACKAGES, ...packages]
     const { homes, folders } = installedPackages(allowed, fileURLToPath(import.meta.url))
@@ -49,10 +53,12 @@ export class JailRunner implements ReactorRunner {
       main: this.#files.main,
       readable,
       ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
+      waysOut,
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
         checks,
+        authorities,
         resultBytesMax: REACTOR_RESULT_BYTES_MAX,
         errorBytesMax: REACTOR_ERROR_BYTES_MAX,
       },

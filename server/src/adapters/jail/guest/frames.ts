@@ -26,7 +26,23 @@ export const FRAME = {
   noFunction: 36,
   /** From the guest: a line of output. */
   output: 37,
+
+  /** Both ways, each with the number of a connection first: bytes, room for more bytes, no more of them, the end. */
+  data: 64,
+  credit: 65,
+  finish: 66,
+  close: 67,
+  /** From the guest: open one, to a host and a port. JSON. */
+  open: 68,
+  /** To the guest: it is open; or why not. */
+  opened: 69,
+  refused: 70,
 } as const
+
+/** Bytes of one connection that may be under way in one direction, before the other side has taken them. */
+export const WINDOW_BYTES = 64 * 1024
+/** Connections that one guest may have open. */
+export const CONNECTIONS_MAX = 32
 
 export interface Frame {
   readonly kind: number
@@ -48,11 +64,11 @@ export function textFrame(kind: number, text: string): Buffer {
   return frame(kind, Buffer.from(text))
 }
 
-/** A frame that answers the run with this number. */
-export function answerFrame(kind: number, run: number, text: string): Buffer {
-  const number = Buffer.allocUnsafe(4)
-  number.writeUInt32BE(run)
-  return frame(kind, number, Buffer.from(text))
+/** A frame about the run, or the connection, with this number. */
+export function numberedFrame(kind: number, number: number, content: string | Uint8Array): Buffer {
+  const head = Buffer.allocUnsafe(4)
+  head.writeUInt32BE(number)
+  return frame(kind, head, typeof content === 'string' ? Buffer.from(content) : content)
 }
 
 /** Cuts a stream of bytes into frames again. */

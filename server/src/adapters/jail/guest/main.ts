@@ -5,15 +5,19 @@
  * Nothing here protects anything: all of it is in the hands of the code it runs. What protects is outside.
  */
 import { Socket } from 'node:net'
-import { answerFrame, FRAME, frame, FrameReader, type Frame } from './frames.ts'
+import { Connections } from './connections.ts'
+import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
 import type { Run, SetUp } from './messages.ts'
 import { loadCode, NoFunction } from './modules.ts'
+import { openClient } from './open-client.ts'
+import { replaceSockets } from './sockets.ts'
 import { renderThrown } from './thrown.ts'
 
 const CHANNEL = 3
 
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true })
 const reader = new FrameReader(0xffffffff)
+const connections = new Connections((it) => channel.write(it))
 
 let setUp: SetUp | null = null
 let code = ''
@@ -32,9 +36,14 @@ process.on('uncaughtException', (error) => {
 })
 channel.write(frame(FRAME.ready))
 
-function take({ kind, payload }: Frame): void {
-  const text = payload.toString()
-  if (kind === FRAME.setUp) setUp = JSON.parse(text)
+function take(it: Frame): void {
+  if (connections.take(it)) return
+  const { kind } = it
+  const text = it.payload.toString()
+  if (kind === FRAME.setUp) {
+    setUp = JSON.parse(text) as SetUp
+    replaceSockets(connections, setUp.authorities)
+  }
   if (kind === FRAME.code) code = text
   if (kind === FRAME.configuration) configuration = text
   if (kind === FRAME.args) args = text
@@ -46,13 +55,14 @@ function take({ kind, payload }: Frame): void {
 
 async function run(): Promise<void> {
   const { errorBytesMax, resultBytesMax } = setUp!
+  const { apiKey } = running!
   try {
     loaded ??= loadCode(code, setUp!)
     const call = await loaded
     const result = await call({
       args: JSON.parse(args),
       configuration: JSON.parse(configuration),
-      bt: null,
+      bt: openClient(apiKey, setUp!),
     })
     const json = JSON.stringify(result) ?? 'null'
     if (Buffer.byteLength(json) > resultBytesMax) {
@@ -67,6 +77,6 @@ async function run(): Promise<void> {
 
 function answer(kind: number, text: string): void {
   if (running === null) return
-  channel.write(answerFrame(kind, running.run, text))
+  channel.write(numberedFrame(kind, running.run, text))
   running = null
 }

@@ -6,6 +6,8 @@ export interface SetUp {
   readonly packages: Readonly<Record<string, string>>
   /** Without it anything may be required: for whoever wants to see that the walls hold alone. */
   readonly checks: boolean
+  /** Certificates of authorities, as PEM, trusted besides those that Node brings along. */
+  readonly authorities: readonly string[]
   readonly resultBytesMax: number
   readonly errorBytesMax: number
 }
@@ -15,3 +17,12 @@ export interface Run {
   readonly run: number
   readonly apiKey: string | null
 }
+
+/** Where the guest wants a connection to. */
+export interface Whereto {
+  readonly host: string
+  readonly port: number
+}
+
+/** What stands for the service itself: a port of the guest's own machine that nobody uses. */
+export const SERVICE: Whereto = { host: 'localhost', port: 1 }

@@ -30,7 +30,7 @@ export class Kernel {
 
   /** Returns the negative number of the error in place of throwing it. */
   attempt(name: CallName, ...args: readonly Argument[]): number {
-    const number = this.machine.numbers[name]
+    const number = this.machine.numbers.get(name)
     if (number === undefined) return -38
     const words = [0, 1, 2, 3, 4].map((index) => wordOf(args[index] ?? 0))
     const result = Number(this.#syscall(number, ...words))

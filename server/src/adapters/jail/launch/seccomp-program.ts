@@ -24,13 +24,13 @@ export function seccompProgram(
     code.push({ code: JUMP_GREATER_EQUAL, yes: 0, no: 1, value: machine.foreignFrom }, give(KILL))
   }
   for (const { name, only = [] } of allowed) {
-    const number = machine.numbers[name]
+    const number = machine.numbers.get(name)
     if (number === undefined) continue
     const body = [...only.flatMap(check), give(ALLOW)]
     code.push({ code: JUMP_EQUAL, yes: 0, no: body.length, value: number }, ...body)
   }
   for (const name of missing) {
-    const number = machine.numbers[name]
+    const number = machine.numbers.get(name)
     if (number === undefined) continue
     code.push({ code: JUMP_EQUAL, yes: 0, no: 1, value: number }, give(ERROR | ENOSYS))
   }
