@@ -222,6 +222,9 @@ export const EGRESS_LOOKUP_MS_MAX = 5_000
 /** How long one address of several may take to accept a connection before the next is tried. Ours. */
 export const EGRESS_CONNECT_MS_MAX = 3_000
 
+/** How long it may take to open a tunnel. Ours. */
+export const EGRESS_TUNNEL_MS_MAX = 10_000
+
 /** Connections of one tenant to one destination, and requests that wait for one of them. Ours. */
 export const EGRESS_CONNECTIONS_MAX = 64
 export const EGRESS_WAITING_MAX = 256

@@ -50,7 +50,7 @@ export class GuestProcess {
   constructor({ main, readable, ownUser, setUp, waysOut }: GuestSettings) {
     const plan: LaunchPlan = {
       parent: process.pid,
-      arguments: [...RUNTIME_FLAGS, main],
+      arguments: [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : []), main],
       variables: [],
       readable,
       ownUser,
@@ -206,7 +206,6 @@ const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
 const RUNTIME_FLAGS = [
   '--openssl-config=/dev/null',
   '--disable-sigusr1',
-  '--no-addons',
   '--no-warnings',
   '--freeze-flags-after-init',
   '--single-threaded-gc',

@@ -22,7 +22,7 @@ if (mode === 'bare') {
   process.exit()
 }
 
-const runner = new JailRunner({
+const runner = await JailRunner.open({
   packages: [],
   authorities: [],
   waysOut: NO_WAY,

@@ -10,8 +10,8 @@ import { NO_WAY } from './no-way.ts'
 const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
 
 describe('JailRunner.run()', () => {
-  const runner = new JailRunner({ packages: [], authorities: [], waysOut: NO_WAY })
-  const unchecked = new JailRunner({
+  const runner = await JailRunner.open({ packages: [], authorities: [], waysOut: NO_WAY })
+  const unchecked = await JailRunner.open({
     packages: [],
     authorities: [],
     waysOut: NO_WAY,

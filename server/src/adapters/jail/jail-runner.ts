@@ -17,8 +17,10 @@ import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
 import { GuestProcess, type GuestSettings } from './guest-process.ts'
+import { NO_WAY } from './no-way.ts'
 import { installedPackages } from './packages.ts'
 import { canBeReadByAll } from './readable.ts'
+import { testWalls } from './self-test.ts'
 import { Turns } from './turns.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
@@ -34,7 +36,9 @@ export interface JailSettings {
 
 /** Reactors behind the kernel's own walls, each in a process of its own. Ours: decision 0030. */
 export class JailRunner implements ReactorRunner {
-  readonly level: ReactorLevel | null = 'jail'
+  readonly level: ReactorLevel | null
+  /** Why there is no level, for the operator; null when there is one. */
+  readonly flaw: string | null
   readonly #files: GuestFiles
   readonly #settings: GuestSettings
   readonly #blanks: GuestProcess[] = []
@@ -44,7 +48,22 @@ export class JailRunner implements ReactorRunner {
   readonly #watch: NodeJS.Timeout
   #closed = false
 
-  constructor({ packages, authorities, waysOut, checks = true }: JailSettings) {
+  /** Tries the walls before anything is run behind them: where they do not stand, nothing will be. */
+  static async open(settings: JailSettings): Promise<JailRunner> {
+    const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
+    const flaw = await testWalls((job) => tested.#runInFresh(job))
+    await tested.close()
+    const runner = new JailRunner(settings, flaw)
+    if (flaw === null) runner.#fill()
+    return runner
+  }
+
+  private constructor(
+    { packages, authorities, waysOut, checks = true }: JailSettings,
+    flaw: string | null,
+  ) {
+    this.flaw = flaw
+    this.level = flaw === null ? 'jail' : null
     this.#files = prepareGuestFiles()
     const allowed = [...PACKAGES, ...packages]
     const { homes, folders } = installedPackages(allowed, fileURLToPath(import.meta.url))
@@ -67,7 +86,7 @@ export class JailRunner implements ReactorRunner {
   }
 
   async run(job: ReactorJob): Promise<ReactorOutcome> {
-    if (this.#closed) throw new RunnerUnavailable('Closed')
+    if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
     const leave = await this.#turns.take(job.tenantId)
     try {
       return await this.#runIn(await this.#processFor(job), job)
@@ -91,13 +110,12 @@ export class JailRunner implements ReactorRunner {
       return warm
     }
     const blank = this.#blanks.shift() ?? this.#start()
-    this.fill()
-    try {
-      await blank.ready
-    } catch (error) {
-      throw new RunnerUnavailable('No process can be started', { cause: error })
-    }
-    return blank
+    this.#fill()
+    return await readied(blank)
+  }
+
+  async #runInFresh(job: ReactorJob): Promise<ReactorOutcome> {
+    return await this.#runIn(await readied(this.#start()), job)
   }
 
   async #runIn(guest: GuestProcess, job: ReactorJob): Promise<ReactorOutcome> {
@@ -115,7 +133,7 @@ export class JailRunner implements ReactorRunner {
   }
 
   /** Starts blank processes until there are as many as should wait. */
-  fill(): void {
+  #fill(): void {
     while (!this.#closed && this.#blanks.length < REACTOR_BLANKS) this.#blanks.push(this.#start())
   }
 
@@ -132,5 +150,14 @@ export class JailRunner implements ReactorRunner {
     for (const it of this.#running) {
       if (it.privateBytes() > REACTOR_MEMORY_BYTES_MAX) it.kill('out-of-memory')
     }
+  }
+}
+
+async function readied(guest: GuestProcess): Promise<GuestProcess> {
+  try {
+    await guest.ready
+    return guest
+  } catch (error) {
+    throw new RunnerUnavailable('No process can be started', { cause: error })
   }
 }

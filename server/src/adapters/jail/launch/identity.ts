@@ -15,9 +15,8 @@ const RLIMIT_NPROC = 6
  */
 export function giveUpPrivileges(kernel: Kernel, ownUser: boolean): void {
   for (let it = 0; it <= LAST_CAPABILITY_EVER; it++) kernel.attempt('prctl', PR_CAPBSET_DROP, it)
-  if (ownUser) {
+  if (ownUser && kernel.attempt('setgroups', 0, 0) >= 0) {
     const id = unusedId()
-    kernel.call('setgroups', 0, 0)
     kernel.call('setresgid', id, id, id)
     kernel.call('setresuid', id, id, id)
     kernel.call('prlimit64', 0, RLIMIT_NPROC, limitOf(THREADS_MAX), 0)
