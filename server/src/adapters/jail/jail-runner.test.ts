@@ -9,16 +9,13 @@ import { NO_WAY } from './no-way.ts'
 
 const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
 
-describe('JailRunner.run()', () => {
-  const runner = await JailRunner.open({ packages: [], authorities: [], waysOut: NO_WAY })
-  const unchecked = await JailRunner.open({
-    packages: [],
-    authorities: [],
-    waysOut: NO_WAY,
-    checks: false,
-  })
-  after(() => Promise.all([runner.close(), unchecked.close()]))
+const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
 
+const runner = await JailRunner.open(SETTINGS)
+const unchecked = await JailRunner.open({ ...SETTINGS, checks: false })
+after(() => Promise.all([runner.close(), unchecked.close()]))
+
+describe('JailRunner.run()', () => {
   test('hands the code its args and configuration and returns what it returns', async () => {
     const outcome = await runner.run({
       ...job('module.exports = async (req) => ({ raw: [req.args, req.configuration, req.bt] })'),
