@@ -250,6 +250,9 @@ export const EGRESS_LOOKUP_MS_MAX = 5_000
 /** How long one address of several may take to accept a connection before the next is tried. Ours. */
 export const EGRESS_CONNECT_MS_MAX = 3_000
 
+/** How long it may take to open a tunnel. Ours. */
+export const EGRESS_TUNNEL_MS_MAX = 10_000
+
 /** Connections of one tenant to one destination, and requests that wait for one of them. Ours. */
 export const EGRESS_CONNECTIONS_MAX = 64
 export const EGRESS_WAITING_MAX = 256
@@ -282,3 +285,37 @@ export const PART_HEAD_BYTES_MAX = 4 * KiB
 
 /** A content type of a body that is sent on; a longer one is not understood. Ours. */
 export const CONTENT_TYPE_CHARS_MAX = 1_000
+
+/** What a reactor returns, as JSON, and what it throws. Ours: an answer is as large as a body may be. */
+export const REACTOR_RESULT_BYTES_MAX = 6 * MiB
+export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
+
+/** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
+export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
+
+/** JavaScript objects of one reactor, in MiB. Ours. */
+export const REACTOR_HEAP_MIB = 192
+
+/** All memory of one reactor that it shares with nobody: more is taken for a bomb. Ours: decision 0030. */
+export const REACTOR_MEMORY_BYTES_MAX = 320 * MiB
+
+/** What it may ask the kernel for, used or not; below 800 MiB Node does not start. Ours: decision 0030. */
+export const REACTOR_DATA_BYTES_MAX = 1024 * MiB
+
+/** How often memory is looked at. Ours. */
+export const REACTOR_WATCH_MS = 20
+
+/** Blank processes that wait for their first reactor. Ours. */
+export const REACTOR_BLANKS = 2
+
+/** Runs at a time, of one tenant and of all, and those of one tenant that wait for a turn. Ours. */
+export const REACTOR_RUNS_MAX = 64
+export const REACTOR_TENANT_RUNS_MAX = 16
+export const REACTOR_TENANT_WAITING_MAX = 64
+
+/** How long a run waits for its turn, or for a process. Ours. */
+export const REACTOR_WAIT_MS_MAX = 5_000
+
+/** Memory of all processes that wait, frozen, for their reactor's next run; and how long one waits. Ours. */
+export const REACTOR_WARM_BYTES_MAX = 512 * MiB
+export const REACTOR_WARM_MS_MAX = 15 * 60 * 1000

@@ -1,0 +1,50 @@
+/**
+ * Runs one piece of code in a jail and prints what came of it, as a program of its own: so that it can be run as
+ * another user, and in namespaces of its own.
+ *
+ * Its arguments: the code, the args as JSON, and `unchecked` to allow every module. With `bare` in place of that, the
+ * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
+ */
+import { createRequire } from 'node:module'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { ReactorJob } from '../../world/reactor-runner.ts'
+import { JailRunner } from './jail-runner.ts'
+import { NO_WAY } from './no-way.ts'
+
+const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
+
+if (mode === 'bare') {
+  const module = { exports: {} as (req: object) => unknown }
+  const compile = createRequire(import.meta.url)('node:vm').compileFunction
+  compile(code, ['module', 'require'])(module, createRequire(import.meta.url))
+  const result = await module.exports({ args: JSON.parse(args), configuration: {}, bt: null })
+  process.stdout.write(`${JSON.stringify({ kind: 'returned', result })}\n`)
+  process.exit()
+}
+
+const runner = await JailRunner.open({
+  packages: [],
+  authorities: [],
+  waysOut: NO_WAY,
+  checks: mode !== 'unchecked',
+})
+const job: ReactorJob = {
+  tenantId: 'tenant-a',
+  reactorId: 'reactor-a',
+  version: '1',
+  code,
+  args: new Sensitive(args),
+  configuration: new Sensitive('{}'),
+  apiKey: null,
+  timeoutMs: 10_000,
+}
+const outcome = await runner.run(job)
+process.stdout.write(
+  `${JSON.stringify(
+    outcome.kind === 'returned'
+      ? { kind: 'returned', result: JSON.parse(outcome.result.reveal()) }
+      : outcome,
+  )}\n`,
+)
+await runner.close()
+process.exit()
