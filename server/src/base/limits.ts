@@ -286,8 +286,7 @@ export const PART_HEAD_BYTES_MAX = 4 * KiB
 /** A content type of a body that is sent on; a longer one is not understood. Ours. */
 export const CONTENT_TYPE_CHARS_MAX = 1_000
 
-/** What a reactor returns, as JSON, and what it throws. Ours: an answer is as large as a body may be. */
-export const REACTOR_RESULT_BYTES_MAX = 6 * MiB
+/** What a reactor throws, as JSON. Ours. */
 export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 
 /** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
