@@ -169,24 +169,63 @@ function partsOfDecisions(
 ): Iterable<Part> {
   // As good as always: a request makes something, and one decision allowed it.
   if (decisions.every((it) => isAboutChange(it, changed))) return []
-  const parts = new Map<string, Part & { readonly seen: Set<string> }>()
+  const parts: DecidedPart[] = []
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue
-    const { permission, allowed, serial, transform = null, replayed = false } = decision
-    const { destination = null } = decision
-    const what = whatIsAsked(decision)
-    const name = `${what.entityType} ${permission} ${allowed} ${transform} ${replayed} ${serial === undefined} ${destination ?? ''}`
-    let found = parts.get(name)
+    const { serial } = decision
+    const { entityType, operation } = whatIsAsked(decision)
+    // Few differ, and what follows on each other mostly does not.
+    let found = parts.findLast((it) => it.entityType === entityType && isAlike(it.of, decision))
     if (found === undefined) {
-      const rest = { allowed, changed: false, permission, shown: transform, replayed }
-      found = { ...what, ...rest, destination, ids: [], seen: new Set() }
-      parts.set(name, found)
+      const { permission, allowed, transform = null, replayed = false } = decision
+      const { destination = null } = decision
+      found = {
+        entityType,
+        operation,
+        allowed,
+        changed: false,
+        permission,
+        shown: transform,
+        replayed,
+        destination,
+        ids: [],
+        of: decision,
+        seen: null,
+      }
+      parts.push(found)
     }
-    if (serial === undefined || found.seen.has(serial)) continue
-    found.seen.add(serial)
-    found.ids.push(serial)
+    if (serial !== undefined) addId(found, serial)
   }
-  return [...parts.values()].map(({ seen: _seen, ...rest }) => rest)
+  return parts
+}
+
+interface DecidedPart extends Part {
+  /** The first of those that share it. */
+  readonly of: Decision
+  /** The ids, from the second on: most parts have one. */
+  seen: Set<string> | null
+}
+
+/** Whether the two share an entry, if they are about the same kind of thing. */
+function isAlike(a: Decision, b: Decision): boolean {
+  return (
+    a.permission === b.permission &&
+    a.allowed === b.allowed &&
+    a.transform === b.transform &&
+    a.replayed === b.replayed &&
+    a.destination === b.destination &&
+    (a.serial === undefined) === (b.serial === undefined)
+  )
+}
+
+function addId(part: DecidedPart, id: string): void {
+  const { ids } = part
+  if (ids.length > 0) {
+    part.seen ??= new Set(ids)
+    if (part.seen.has(id)) return
+    part.seen.add(id)
+  }
+  ids.push(id)
 }
 
 /**

@@ -19,11 +19,20 @@ export function writeUuid(text: string, target: Uint8Array, at: number): boolean
 
 /** Returns the uuid whose 16 bytes lie in `bytes` from `at` on. */
 export function readUuid(bytes: Uint8Array, at: number): string {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + at, 16).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  for (let n = 0, to = 0; n < 16; n++) {
+    if (n === 4 || n === 6 || n === 8 || n === 10) to++
+    const byte = bytes[at + n]!
+    written[to++] = DIGITS[byte >> 4]!
+    written[to++] = DIGITS[byte & 15]!
+  }
+  return written.toString('latin1')
 }
 
 const DASH = 0x2d
+
+/** The uuid that was read last, as text: a string of strings would take several times the memory. */
+const written = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1')
+const DIGITS = Buffer.from('0123456789abcdef', 'latin1')
 
 /** Returns the value of a lower-case hexadecimal digit; negative when it is none, even shifted. */
 function nibble(code: number): number {

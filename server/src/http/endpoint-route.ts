@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { World } from '../world/world.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
   apiKeyOf,
@@ -20,6 +19,7 @@ import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
+import { together } from './together.ts'
 import { wholeBody } from './whole-body.ts'
 
 /** `inFlight` holds the idempotency keys that are being worked on. */
@@ -106,21 +106,6 @@ export function addEndpoint(
       inFlight.delete(scope.id)
     }
   }
-}
-
-let turn: Promise<void> | null = null
-
-/**
- * Resolves once the event loop has read every request that is there, for all of them at once.
- *
- * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
- * for all but the first: with a crowd this halves what a request costs. A single one waits for nobody.
- */
-function together(clock: World['clock']): Promise<void> {
-  turn ??= clock.yield().then(() => {
-    turn = null
-  })
-  return turn
 }
 
 function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {

@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http'
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -13,6 +14,22 @@ import type { IncomingBody } from './passage.ts'
  * away, so that the next request on the connection can be read.
  */
 export function incomingBody(response: ServerResponse): IncomingBody & { dispose(): void } {
+  const message = response.req
+  return message.complete ? bodyThatIsThere(message) : bodyToCome(response)
+}
+
+/** Most come in the packet of their headers. */
+function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): void } {
+  const whole = (message.read() as Buffer | null) ?? Buffer.alloc(0)
+  return {
+    length: whole.length,
+    whole,
+    chunks: { [Symbol.asyncIterator]: () => assert.fail('There is nothing more to come') },
+    dispose: () => {},
+  }
+}
+
+function bodyToCome(response: ServerResponse): IncomingBody & { dispose(): void } {
   const message = response.req
   const length = message.headers['content-length']
   // What tests inject comes over none.
@@ -45,6 +62,7 @@ export function incomingBody(response: ServerResponse): IncomingBody & { dispose
 
   return {
     length: length === undefined ? null : Number(length),
+    whole: null,
     chunks: { [Symbol.asyncIterator]: () => ({ next }) },
     dispose,
   }

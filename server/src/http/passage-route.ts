@@ -22,6 +22,7 @@ import { WrittenReply } from './passage-reply.ts'
 import type { PassageEndpoint } from './passage.ts'
 import { isBodiless } from './request-headers.ts'
 import { sendAnswer } from './send.ts'
+import { together } from './together.ts'
 
 export function addPassage(
   server: FastifyInstance,
@@ -65,6 +66,7 @@ export function addPassage(
     keyless: boolean,
   ): Promise<void> {
     const target = targetOf(request.raw.url!)
+    await together(world.clock)
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
     if (body !== null) reply.raw.once('close', () => body.dispose())

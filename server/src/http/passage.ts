@@ -40,6 +40,8 @@ export interface Passage {
 export interface IncomingBody {
   /** In bytes; null when nobody knows yet. */
   readonly length: number | null
+  /** All of it, if it is there already; then there is nothing to be read. */
+  readonly whole: Buffer | null
   /** Can be read once. Rejects when the client breaks off, and with `request_timeout` when it pauses. */
   readonly chunks: AsyncIterable<Uint8Array>
 }

@@ -1,9 +1,10 @@
+import { authorize, type Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { PROXY_TOKENS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
-import { readingMeans, showTokens } from '../tokens/shown-tokens.ts'
+import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
 import type { StoredToken } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import type { ReadBody } from './bodies/read-body.ts'
@@ -29,12 +30,20 @@ export async function findMentioned(
   return live
 }
 
+/** Decides what of each token may go to `destination`, a host. Throws `permission_missing`. */
+export function grantUses(
+  caller: Caller,
+  tokens: readonly StoredToken[],
+  destination: string,
+): readonly Grant[] {
+  return tokens.map((it) => authorize(caller, 'proxy:invoke', it, destination))
+}
+
 /**
- * Returns the body with what the caller may send of `tokens` in the places of its expressions: the data where
- * its rules reveal it, the mask where they mask it, nothing where they redact it.
+ * Returns the body with what `grants`, one for each, let go of `tokens` in the places of its expressions: the
+ * data where the caller's rules reveal it, the mask where they mask it, nothing where they redact it.
  *
- * Each use is decided and recorded with `destination`, its host. Throws `permission_missing`,
- * `answer_too_large` and `expression_invalid`.
+ * Rejects with `answer_too_large` and `expression_invalid`.
  */
 export async function detokenizeBody(
   world: Pick<World, 'clock' | 'random' | 'keyring'>,
@@ -45,17 +54,18 @@ export async function detokenizeBody(
     ...more
   }: {
     readonly tokens: readonly StoredToken[]
+    readonly grants: readonly Grant[]
     readonly now: number
-    readonly destination: string
     readonly privacyShown: boolean
   },
 ): Promise<Buffer> {
+  // The record of it, which was begun just before, is written meanwhile.
+  await world.clock.yield()
   const means = readingMeans(world.random, tokens.length)
-  const permission = 'proxy:invoke'
-  const shown = await showTokens(world, caller, tokens, { permission, means, ...more })
+  const shown = await showGranted(world, caller, tokens, { means, ...more })
   const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
   return body.render(means, ({ id, whole }): Json => {
     const { data, wire } = byId.get(id)!
-    return whole ? wire : (data ?? null)
+    return whole ? wire() : (data ?? null)
   })
 }

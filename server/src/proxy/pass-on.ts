@@ -8,12 +8,12 @@ import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress
 import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
-import { detokenizeBody, findMentioned } from './detokenize-body.ts'
+import { detokenizeBody, findMentioned, grantUses } from './detokenize-body.ts'
 import { rehearse } from './dry-run.ts'
 import { refusalOfEgress } from './egress-refusals.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
-import { holdBody } from './request-body.ts'
+import { holdBody, type HeldBody } from './request-body.ts'
 import { outboundHeaders } from './request-headers.ts'
 import { parseWishes } from './reserved-headers.ts'
 import { whereto } from './whereto.ts'
@@ -56,21 +56,27 @@ export async function passOn(
     return ok(rehearse(caller, { method, route, url: shown, headers, body: read, tokens }))
   }
 
-  let body: OutboundRequest['body'] = held.kind === 'passing' ? held.stream : null
-  if (held.kind === 'whole') body = held.bytes
-  if (read !== null && tokens.length > 0) {
-    const uses = { tokens, now, destination, privacyShown }
-    body = await detokenizeBody(world, caller, read, uses)
-  }
-  await commit(world, caller, [])
+  const grants = grantUses(caller, tokens, destination)
+  const recording = commit(world, caller, [])
+  const uses = { tokens, grants, now, privacyShown }
+  const rendering = tokens.length > 0 ? detokenizeBody(world, caller, read!, uses) : null
+  // What is wrong with it is told once it is recorded that somebody tried.
+  rendering?.catch(() => {})
+  await recording
 
   try {
+    const body = (await rendering) ?? asItCame(held)
     const request = { method, headers, body, timeoutMs }
     await exchange(world.egress, route, request, passage.reply, accepted)
   } catch (error) {
     throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error)
   }
   return undefined
+}
+
+function asItCame(held: HeldBody): OutboundRequest['body'] {
+  if (held.kind === 'none') return null
+  return held.kind === 'passing' ? held.stream : held.bytes
 }
 
 /** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */

@@ -12,6 +12,8 @@ import { fold } from './hop-headers.ts'
 
 export type HeldBody =
   | { readonly kind: 'none' }
+  /** All of it, and there is nothing in it for us. */
+  | { readonly kind: 'unread'; readonly bytes: Buffer }
   /** All of it, to be read for expressions. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly contentType: string | undefined }
   | PassingBody
@@ -37,13 +39,17 @@ export async function holdBody(
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'none' }
   const contentType = valueOf(headers, 'content-type')
-  const source = body.chunks[Symbol.asyncIterator]()
   // What is compressed is not opened: a few bytes may hold more than there is room for.
   const coding = valueOf(headers, 'content-encoding') ?? 'identity'
   const opaque = coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque'
-  if (opaque || !looked) {
-    return passing(body.length, [], source, null)
+  const { whole } = body
+  if (whole !== null && (opaque || !looked)) return { kind: 'unread', bytes: whole }
+  if (whole !== null && whole.length <= BODY_BYTES_MAX) {
+    return { kind: 'whole', bytes: whole, contentType }
   }
+
+  const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
+  if (opaque || !looked) return passing(body.length, [], source, null)
   const watch = new ExpressionWatch(contentType)
   const held: Uint8Array[] = []
   let bytes = 0
@@ -58,6 +64,10 @@ export async function holdBody(
     if (found) throw new ServiceError('body_too_large')
     return passing(body.length, held, source, watch)
   }
+}
+
+async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield chunk
 }
 
 function passing(

@@ -42,7 +42,7 @@ export async function detokenize(
     const place = places[at]!
     const value = evaluatePlace(place, means, ({ id, whole }) => {
       const { data, wire } = tokens.get(id)!
-      return whole ? wire : (data ?? null)
+      return whole ? wire() : (data ?? null)
     })
     place.put(value)
   })

@@ -32,7 +32,7 @@ export async function listTokens(
   const means = readingMeans(world.random, found.items.length)
   const options = { permission, now, means, privacyShown } as const
   const items = await showTokens(world, caller, found.items, options)
-  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire))
+  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }
 
 async function inOrder(

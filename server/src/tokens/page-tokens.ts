@@ -46,7 +46,7 @@ export async function pageTokens(
   const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.serial) : null
   return ok(
     renderCursorPage(
-      shown.map((it) => it.wire),
+      shown.map((it) => it.wire()),
       { size, cursor },
     ),
   )

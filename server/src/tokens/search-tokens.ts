@@ -28,5 +28,5 @@ export async function searchTokens(
   const means = readingMeans(world.random, found.items.length)
   const options = { permission, now, means, privacyShown } as const
   const items = await showTokens(world, caller, found.items, options)
-  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire))
+  return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }

@@ -1,7 +1,7 @@
 /**
  * Tokens on their way to a reader: opened, and shown as far as each may be seen.
  */
-import { authorize } from '../access/authorize.ts'
+import { authorize, type Grant } from '../access/authorize.ts'
 import type { Caller, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -23,35 +23,41 @@ import { maskOf, renderToken } from './wire.ts'
 export interface ShownToken {
   /** Undefined when it may not be seen. */
   readonly data: Json | undefined
-  /** The whole token. */
-  readonly wire: JsonObject
+  /** Renders the whole token. */
+  readonly wire: () => JsonObject
+}
+
+export interface Showing {
+  readonly now: number
+  readonly means: Means
+  readonly privacyShown: boolean
 }
 
 /**
  * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is.
  *
- * Throws `permission_missing`, and `answer_too_large` before anything is opened.
+ * Throws `permission_missing`, and what showGranted() throws.
  */
 export async function showTokens(
   world: Pick<World, 'clock' | 'keyring'>,
   caller: Caller,
   tokens: readonly StoredToken[],
-  {
-    permission,
-    destination,
-    now,
-    means,
-    privacyShown,
-  }: {
-    readonly permission: Permission
-    /** Where they are sent, for the record; undefined when the caller is shown them. */
-    readonly destination?: string
-    readonly now: number
-    readonly means: Means
-    readonly privacyShown: boolean
-  },
+  { permission, ...showing }: Showing & { readonly permission: Permission },
 ): Promise<ShownToken[]> {
-  const grants = tokens.map((it) => authorize(caller, permission, it, destination))
+  const grants = tokens.map((it) => authorize(caller, permission, it))
+  return await showGranted(world, caller, tokens, { grants, ...showing })
+}
+
+/**
+ * Returns `tokens` as far as `grants`, one for each, let the caller see them. Throws `answer_too_large` before
+ * anything is opened.
+ */
+export async function showGranted(
+  world: Pick<World, 'clock' | 'keyring'>,
+  caller: Caller,
+  tokens: readonly StoredToken[],
+  { grants, now, means, privacyShown }: Showing & { readonly grants: readonly Grant[] },
+): Promise<ShownToken[]> {
   let bytes = 0
   for (const it of tokens) bytes += it.data.length
   if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')
@@ -61,13 +67,14 @@ export async function showTokens(
     const token = tokens[index]!
     const grant = grants[index]!
     const data = shownData(token, openData(keys, token, now, grant), grant.transform, means)
-    const wire = renderToken(token, {
-      tenantId: caller.tenantId,
-      data,
-      mask: maskOf(token),
-      privacy: privacyShown,
-      deduplicated: false,
-    })
+    const wire = (): JsonObject =>
+      renderToken(token, {
+        tenantId: caller.tenantId,
+        data,
+        mask: maskOf(token),
+        privacy: privacyShown,
+        deduplicated: false,
+      })
     shown.push({ data, wire })
   })
   return shown
