@@ -64,7 +64,8 @@ export function authorize(
   destination?: string,
 ): Grant {
   const grant = ask(caller, permission, about, destination)
-  if (grant === null) throw new ServiceError('permission_missing', { permission: [permission] })
+  if (grant === null)
+    throw new ServiceError('permission_missing', undefined, { named: [permission] })
   return grant
 }
 
@@ -106,7 +107,7 @@ export function reachOf(caller: Caller, permission: Permission): readonly string
     caller.within === null ? own : intersectionOf(own, pathsOf(caller.within, permission))
   const allowed = transform !== null
   caller.decisions.push({ permission, containers: paths, allowed, by })
-  if (!allowed) throw new ServiceError('permission_missing', { permission: [permission] })
+  if (!allowed) throw new ServiceError('permission_missing', undefined, { named: [permission] })
   return paths.includes('/') ? null : paths
 }
 

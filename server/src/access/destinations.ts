@@ -3,6 +3,7 @@
  *
  * Source: interface.md, Applications. What a list lets pass is decided at the door out, `world/egress.ts`.
  */
+import { parseDestination } from '../base/destination.ts'
 
 /** What an entry looks like, to be said in a sentence after "must be". */
 export const DESTINATION_FORM =
@@ -16,13 +17,11 @@ export function writtenDestination(text: string): string | null {
   const parts = PARTS.exec(text)
   if (parts === null) return null
   const [, below = '', name = '', port] = parts
-  const url = `https://${name}/`
-  if (!URL.canParse(url)) return null
-  const host = new URL(url).hostname.replace(/\.$/, '')
-  if (!(NAME.test(host) || (ADDRESS.test(host) && below === ''))) return null
-  if (port === undefined) return below + host
-  const number = Number(port)
-  return number >= 1 && number <= PORT_MAX ? `${below}${host}:${number}` : null
+  const url = URL.parse(`https://${name}/`)
+  if (url === null) return null
+  const host = url.hostname.replace(/\.$/, '')
+  const written = below + host + (port === undefined ? '' : `:${Number(port)}`)
+  return parseDestination(written) === null ? null : written
 }
 
 /** Returns the list of what is in both; null stands for a list of everything. */
@@ -60,6 +59,3 @@ function split(entry: string): { readonly host: string; readonly port: string } 
 }
 
 const PARTS = /^(\*\.)?([^\s:/?#@%\\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?$/
-const NAME = /^(?=.{1,253}$)(?!.*(?:^|\.)[\d]+$)[a-z\d_-]{1,63}(?:\.[a-z\d_-]{1,63})*$/
-const ADDRESS = /^(?:[\d.]+|\[[\da-f:.]+\])$/
-const PORT_MAX = 65_535

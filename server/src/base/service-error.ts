@@ -2,7 +2,7 @@
  * The refusals this service can give: expected noes that the caller can act on.
  *
  * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP
- * status; `detail` is fixed text and never carries data, though ids of ours may be listed behind it. What
+ * status; `detail` is fixed text and never carries data, though words of ours may be listed behind it, such as ids. What
  * varies goes into `errors`: the path of a member and what is wrong with it, never its value. Anything else
  * that fails is a fault, a 500.
  */
@@ -100,7 +100,7 @@ export const REFUSALS = {
   destination_unreachable: { status: 502, detail: 'There is no connection to the destination.' },
   destination_untrusted: {
     status: 502,
-    detail: 'The destination cannot be trusted: its TLS is not what its name asks for.',
+    detail: 'The destination has no certificate that proves its name, or no TLS 1.2.',
   },
   destination_reset: { status: 502, detail: 'The destination ended the connection too early.' },
   destination_answer_invalid: { status: 502, detail: 'The destination did not answer in HTTP.' },
@@ -128,7 +128,7 @@ export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: RefusalCode
   readonly errors: MemberErrors | undefined
-  /** Uuids of ours that the detail lists at its end. */
+  /** What the detail lists at its end: uuids of ours, names of permissions. Never what somebody sent. */
   readonly named: readonly string[]
 
   constructor(

@@ -37,6 +37,9 @@ declare module 'fastify' {
     traceId: string
     principal: Principal | null
     caller: Caller | null
+    /** Why the answer is a no. */
+    refusal: ServiceError | null
+    /** What the operator has to see. */
     fault: unknown
     logged: boolean
   }
@@ -99,7 +102,7 @@ export function refuseOutright(
   if (permission === 'public') return
   if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
     caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
-    throw new ServiceError('permission_missing', { permission: [permission] })
+    throw new ServiceError('permission_missing', undefined, { named: [permission] })
   }
   if (applicationType !== undefined && caller.type !== applicationType) {
     throw new ServiceError('key_type_unfit')

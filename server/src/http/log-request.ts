@@ -1,13 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../base/access.ts'
 import { DECISIONS_LOGGED_MAX } from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { EgressFailure, EgressRefusal } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
 
 /** Writes the one line that the operator has of every request: who asked what, and what was decided. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   if (request.logged) return
   request.logged = true
-  const { caller, principal } = request
+  const { caller, principal, refusal, fault } = request
   const decisions = caller?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.
@@ -15,6 +17,9 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     method: request.method,
     // None when whoever asked was gone before there was an answer.
     status: reply.raw.headersSent ? reply.statusCode : undefined,
+    code: refusal?.code,
+    // Of the door out; what else is refused says all in its code.
+    rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
     ms: Math.round(reply.elapsedTime * 100) / 100,
     trace_id: request.traceId,
     tenant_id: principal?.tenantId,
@@ -23,8 +28,11 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     decisions: decisions === undefined ? undefined : renderDecisions(decisions),
     decisions_left_out: leftOut(decisions),
   }
-  if (request.fault === null) world.log.info('request', fields)
-  else world.log.error('request_failed', request.fault, fields)
+  const failed = fault ?? refusal
+  if (failed instanceof ServiceError && failed.cause instanceof EgressFailure) {
+    world.log.warn('destination_failed', fields, failed)
+  } else if (fault === null) world.log.info('request', fields)
+  else world.log.error('request_failed', fault, fields)
 }
 
 /**

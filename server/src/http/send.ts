@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Answer } from './endpoint.ts'
+import { ServiceError } from '../base/service-error.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -24,6 +25,7 @@ export function sendError(
 ): FastifyReply {
   const refusal = refusalOfFramework(error) ?? error
   const { status, body } = passage ? renderProxyError(refusal) : renderError(refusal)
+  if (refusal instanceof ServiceError) request.refusal = refusal
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
   if (status >= 500) request.fault = error ?? new Error('Something threw nothing')
   if (status === 503) reply.header('retry-after', '1')

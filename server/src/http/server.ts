@@ -62,7 +62,7 @@ export function createServer(options: ServerOptions): Server {
     clientErrorHandler: refuseBadFraming,
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
-      request.principal = request.caller = request.fault = null
+      request.principal = request.caller = request.refusal = request.fault = null
       label(request, reply, options)
       const passage = findPath(paths, request)?.passage === true
       sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply, passage)
@@ -75,6 +75,7 @@ export function createServer(options: ServerOptions): Server {
   server.decorateRequest('traceId', '')
   server.decorateRequest('principal', null)
   server.decorateRequest('caller', null)
+  server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)
   // Bodies are read in endpoint-route.ts, or passed on unread: the framework is told that there are none.

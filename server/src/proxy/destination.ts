@@ -15,14 +15,18 @@ export function parseBase(text: string | undefined): URL {
   if (text.length > PROXY_URL_CHARS_MAX) {
     throw invalid(`It must have at most ${PROXY_URL_CHARS_MAX} characters.`)
   }
-  // What a parser would quietly take away, turn around or guess at.
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]/i.test(text) || !/^[!-[\]-~]+$/.test(text)) {
+  if (!isUnambiguous(text)) {
     throw invalid('It must be an absolute URL of printable ASCII, such as https://example.com/api.')
   }
   if (text.includes('#')) throw invalid('It must have no fragment.')
   const base = URL.parse(text)
   if (base === null) throw invalid('It must be a URL.')
   return base
+}
+
+/** Whether a parser would find a scheme and a host in `text`, and nothing to take away, turn around or guess at. */
+export function isUnambiguous(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) && /^[!-[\]-~]+$/.test(text)
 }
 
 /**

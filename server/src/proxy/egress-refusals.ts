@@ -7,12 +7,12 @@ import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import { EgressFailure, EgressRefusal, type EgressFault, type EgressRule } from '../world/egress.ts'
 
 const RULES: Readonly<Record<EgressRule, string>> = {
-  scheme: 'It must be https.',
+  scheme: 'It must be https, unless the operator allows it.',
   credentials: 'It must hold neither a user nor a password.',
   host: 'It must have a host, and one that can be a name.',
-  literal: 'Its host must be a name, not an address.',
+  literal: 'Its host must be a name and not an address, unless the operator allows it.',
   port: 'Its port is not one that anything is sent to.',
-  address: 'Its host leads to an address that is not public.',
+  address: 'Its host leads to an address that is not public, and that the operator does not allow.',
   unlisted: 'It is not among the destinations of the application.',
 }
 

@@ -6,8 +6,9 @@
  */
 export interface Log {
   info(event: string, fields?: LogFields): void
-  warn(event: string, fields?: LogFields): void
-  /** `error` is shown with its stack and causes; it must not carry data. */
+  /** For what needs a look and is no fault of this service: `error`, if there is one, is another's. */
+  warn(event: string, fields?: LogFields, error?: Error): void
+  /** `error` is shown, here as above, with its stack and causes; it must not carry data. */
   error(event: string, error: unknown, fields?: LogFields): void
 }
 

@@ -43,6 +43,7 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     assert.equal(sent?.['request'], 'POST /charges')
     const received = { number: '4242424242424242', expiry: '12/2030' }
     assert.deepEqual(JSON.parse(sent['body'] as string), received)
+    assert.match(sent['body'] as string, /^\{\n {2}"number"[^]*\n\}\n$/, 'as it was pasted')
     assert.match(JSON.stringify(unsent), /"body":"\{ \\"number\\": \\"\[token /)
   } finally {
     for (const it of [server, echo]) {

@@ -265,7 +265,7 @@ describe('an answer of 12 MiB', () => {
       assert.ok(!text.includes('proxy_error'))
       const { logged } = stage.vault.world
       await until(() => JSON.stringify(logged.at(-1)).includes('/proxy'))
-      assert.match(JSON.stringify(logged.at(-1)), /request_failed.*reset/)
+      assert.match(JSON.stringify(logged.at(-1)), /destination_failed.*reset/)
     })
   }
 })

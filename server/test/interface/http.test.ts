@@ -118,7 +118,12 @@ describe('an error answer', () => {
     const reply = await vault.call('POST', '/tokenize', { key, body: 'x' })
     assert.deepEqual(
       reply.json(),
-      problem(403, 'Forbidden', 'permission_missing', 'The API key lacks the permission.'),
+      problem(
+        403,
+        'Forbidden',
+        'permission_missing',
+        'The API key lacks the permission: token:create.',
+      ),
     )
   })
 

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { BODY_BYTES_MAX, PROXY_TOKENS_MAX } from '../../src/base/limits.ts'
-import type { EgressFault, EgressRule } from '../../src/world/egress.ts'
+import { BODY_BYTES_MAX, HEADERS_MAX, PROXY_TOKENS_MAX } from '../../src/base/limits.ts'
+import { EgressFailure, type EgressFault, type EgressRule } from '../../src/world/egress.ts'
 import { STILL_NOW } from '../kit/still-world.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 
@@ -280,6 +280,18 @@ describe('400', () => {
     }
   })
 
+  test('detokenize_tokens_unknown within the transaction that made the token, for it is ignored', async () => {
+    const open = (await vault.call('POST', '/transactions', { key })).json()['id'] as string
+    const headers = { 'bt-transaction-id': open }
+    const body = { type: 'token', data: 'x' }
+    const made = await vault.call('POST', '/tokens', { key, body, headers })
+    const id = made.json()['id'] as string
+    const asked = { headers, body: `{{ ${id} }}` }
+    refused(await ask('POST', '/proxy', asked), 400, 'detokenize_tokens_unknown')
+    assert.equal((await vault.call('POST', `/transactions/${open}/commit`, { key })).status, 200)
+    assert.equal((await ask('POST', '/proxy', asked)).status, 200)
+  })
+
   test('detokenize_tokens_max for one token more than there may be', async () => {
     const ids = await Promise.all(Array.from({ length: PROXY_TOKENS_MAX + 1 }, () => token('x')))
     const body = (count: number) => ids.slice(0, count).map((id) => `{{ ${id} }}{{ ${id} }}`)
@@ -319,7 +331,9 @@ describe('403', () => {
   for (const [what, application] of others) {
     test(`permission_missing for ${what}, even if nothing is detokenized`, async () => {
       const by = await vault.keyFor(application)
-      refused(await ask('POST', '/proxy', { by, body: {} }), 403, 'permission_missing')
+      const reply = await ask('POST', '/proxy', { by, body: {} })
+      const { detail } = refused(reply, 403, 'permission_missing')
+      assert.equal(detail, 'The API key lacks the permission: proxy:invoke.')
       assert.deepEqual(vault.world.egress.vetted, [])
     })
   }
@@ -421,7 +435,13 @@ describe('408, 502: the destination fails before it answers', () => {
   })
 })
 
-describe('413', () => {
+describe('413, 431', () => {
+  test('headers_too_large for more than there may be', async () => {
+    const names = Array.from({ length: HEADERS_MAX }, (_, at) => `x-${at}`)
+    const headers = Object.fromEntries(names.map((it) => [it, '']))
+    refused(await ask('POST', '/proxy', { headers }), 431, 'headers_too_large')
+  })
+
   test('body_too_large for one with an expression that cannot be held', async () => {
     const id = await token('secret')
     const raw = JSON.stringify([`{{ ${id} }}`, 'x'.repeat(BODY_BYTES_MAX)])
@@ -460,6 +480,41 @@ describe('the record', () => {
   test('has the request itself where no token is used', async () => {
     await ask('GET', '/proxy')
     assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+  })
+})
+
+describe('the log', () => {
+  test('says why a request was refused, by which rule, and where it was to go', async () => {
+    vault.world.egress.refuse = () => 'address'
+    await ask('POST', '/proxy/path?query', { body: {} })
+    const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+    assert.equal(event, 'request')
+    assert.equal(fields['code'], 'destination_refused')
+    assert.equal(fields['rule'], 'address')
+    assert.deepEqual(fields['decisions'], ['denied proxy:invoke on - to example.com'])
+    assert.doesNotMatch(JSON.stringify(fields), /path|query/)
+    await ask('POST', '/proxy', { by: 'key_of_nobody' })
+    const [, others] = vault.world.logged.at(-1) as [string, JsonObject]
+    assert.deepEqual([others['code'], others['rule']], ['key_unknown', undefined])
+  })
+
+  for (const fault of ['timeout', 'reset'] as const) {
+    test(`calls a destination that fails by ${fault} no fault of the vault`, async () => {
+      vault.world.egress.reply = () => ({ fault })
+      await ask('POST', '/proxy', { body: {} })
+      const line = vault.world.logged.at(-1) as [string, Error, JsonObject]
+      const [event, { cause }, fields] = line
+      assert.equal(event, 'destination_failed')
+      assert.ok(cause instanceof EgressFailure && cause.fault === fault)
+      assert.equal(fields['code'], `destination_${fault}`)
+    })
+  }
+
+  test('says nothing of a code where the answer is the destination’s', async () => {
+    vault.world.egress.reply = () => ({ status: 502 })
+    await ask('POST', '/proxy', { body: {} })
+    const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+    assert.deepEqual([event, fields['status'], fields['code']], ['request', 502, undefined])
   })
 })
 

@@ -4,7 +4,7 @@ export interface RememberedLine {
   readonly level: 'info' | 'warn' | 'error'
   readonly event: string
   readonly fields: LogFields
-  /** What was thrown, as it was thrown; absent but for errors. */
+  /** What was thrown, as it was thrown; absent where nothing was. */
   readonly error?: unknown
 }
 
@@ -16,8 +16,8 @@ export class RememberingLog implements Log {
     this.lines.push({ level: 'info', event, fields })
   }
 
-  warn(event: string, fields: LogFields = {}): void {
-    this.lines.push({ level: 'warn', event, fields })
+  warn(event: string, fields: LogFields = {}, error?: Error): void {
+    this.lines.push({ level: 'warn', event, fields, ...(error !== undefined && { error }) })
   }
 
   error(event: string, error: unknown, fields: LogFields = {}): void {

@@ -7,7 +7,7 @@ import { stillRunner, type StillRunner } from './still-runner.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
-import type { Log, LogFields } from '../../src/world/log.ts'
+import type { Log } from '../../src/world/log.ts'
 import type { Random } from '../../src/world/random.ts'
 import type { Change, Store } from '../../src/world/store.ts'
 
@@ -125,10 +125,10 @@ function repeatingRandom(): Random {
 }
 
 function rememberingLog(logged: unknown[]): Log {
-  const write = (event: string, fields?: LogFields): void => void logged.push([event, fields])
   return {
-    info: write,
-    warn: write,
+    info: (event, fields) => void logged.push([event, fields]),
+    warn: (event, fields, error) =>
+      void logged.push(error === undefined ? [event, fields] : [event, error, fields]),
     error: (event, error, fields) => void logged.push([event, error, fields]),
   }
 }

@@ -26,6 +26,10 @@ server.on('request', (request, response) => {
     response.end(JSON.stringify({ request: `${method} ${url}`, body }))
   })
 })
+server.on('error', ({ message }) => {
+  process.stderr.write(`${message}\n`)
+  process.exitCode = 1
+})
 server.listen(Number(values.port), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   process.stdout.write(`It listens at https://localhost:${port}\n`)

@@ -21,6 +21,17 @@ test('info() and warn() write one JSON object a line: level, time, event, then t
   )
 })
 
+test('warn() shows an error as error() does', async (t) => {
+  const { log, parsed } = openLog(t)
+  const error = new Error('why', { cause: new Error('deeper') })
+  log.warn('event', { a: 1 }, error)
+  log.error('event', error, { a: 1 })
+  const [warned, failed] = await parsed()
+  assert.deepEqual({ ...warned, level: 'error', time: failed?.time }, failed)
+  assert.equal(warned?.level, 'warn')
+  assert.match(JSON.stringify(warned), /why.*deeper/)
+})
+
 test('every line has its time as ISO 8601', async (t) => {
   const { log, parsed } = openLog(t)
   log.info('event')

@@ -38,8 +38,9 @@ export class SystemLog implements Log {
     this.#write('info', event, fields)
   }
 
-  warn(event: string, fields?: LogFields): void {
-    this.#write('warn', event, fields)
+  warn(event: string, fields?: LogFields, error?: Error): void {
+    const shown = error === undefined ? fields : { ...fields, error: renderError(error) }
+    this.#write('warn', event, shown)
   }
 
   error(event: string, error: unknown, fields?: LogFields): void {

@@ -8,6 +8,7 @@ import { pageSchema } from '../../http/pagination.ts'
 import { configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../world/store.ts'
+import { isUnambiguous } from '../destination.ts'
 import type { ProxyTerms } from './terms.ts'
 
 /**
@@ -31,11 +32,9 @@ const destinationUrl = z
   .refine(isDestinationUrl, `Must be an https URL of printable ASCII, without user or fragment.`)
   .meta({ examples: ['https://api.example.com/v1'] })
 
-/** Nothing that a parser would quietly take away or turn around, for others read the text as well. */
 function isDestinationUrl(text: string): boolean {
-  if (!/^https:\/\/[^/?#]/i.test(text) || !/^[!-[\]-~]+$/.test(text)) return false
   const url = URL.parse(text)
-  if (url === null || text.includes('#')) return false
+  if (url === null || text.includes('#') || !isUnambiguous(text)) return false
   return url.protocol === 'https:' && url.username === '' && url.password === ''
 }
 
