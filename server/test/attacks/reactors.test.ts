@@ -83,7 +83,6 @@ test('nothing that code is given stays behind, in files, in the log, or in words
 
 async function vaultOnDisk(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-reactors-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
   const descriptor = openSync(join(folder, 'log'), 'a')
   const log = new SystemLog({ level: 'info', descriptor })
   const config = readConfig({ 'data-dir': join(folder, 'data'), 'log-level': 'silent' }, {})
@@ -92,6 +91,11 @@ async function vaultOnDisk(t: TestContext) {
   const world = { ...opened.world, log, runner }
   const { apiKey } = await setUp(world, opened.keyProvider, { name: 'a', plan: 'enterprise' })
   const app = createApp(world, STILL_SETTINGS)
+  let closed = false
+  t.after(async () => {
+    await close()
+    rmSync(folder, { recursive: true, force: true })
+  })
   return {
     folder,
     runner,
@@ -106,11 +110,15 @@ async function vaultOnDisk(t: TestContext) {
       const json = () => reply.json<JsonObject>()
       return { status: reply.statusCode, text: reply.payload, json }
     },
-    close: async () => {
-      await app.close()
-      await opened.close()
-      await log.close()
-      closeSync(descriptor)
-    },
+    close,
+  }
+
+  async function close(): Promise<void> {
+    if (closed) return
+    closed = true
+    await app.close()
+    await opened.close()
+    await log.close()
+    closeSync(descriptor)
   }
 }
