@@ -50,7 +50,7 @@ export async function react(
   const mentions = findMentions({ args: parseReact(body) })
   const opened = await openReactor(world, caller, reactor)
   refuseWithoutApplication(opened)
-  if (world.runner.level === null) throw new ServiceError('reactors_unavailable')
+  if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_WALLS))
   const filled = await fillMentions(world, caller, mentions, {
     permission: 'reactor:invoke',
     tokensMax: REACTOR_TOKENS_MAX,
@@ -86,11 +86,17 @@ async function run(
     const key = lent === null ? [] : [lent.key.reveal()]
     return tell(outcome, () => [...shown, ...Object.values(configuration), ...key])
   } catch (cause) {
-    if (!(cause instanceof RunnerUnavailable)) throw cause
-    throw new ServiceError('reactors_unavailable', undefined, { cause })
+    throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
   } finally {
     lent?.end()
   }
+}
+
+const NO_WALLS = 'There are no walls to run code behind: reactors are not run'
+
+/** The cause is for the operator's log. */
+function unavailable(cause: RunnerUnavailable): ServiceError {
+  return new ServiceError('reactors_unavailable', undefined, { cause })
 }
 
 /** Makes the tokens that the code asked for, and answers. */
