@@ -8,7 +8,6 @@ export const CONFIG_REFERENCE = 'docs/operate/configuration.md'
 /** Settings that are parsed and checked, while what will read them is still being built. */
 export const AHEAD: readonly (keyof Config)[] = [
   'databaseUrl',
-  'proxyTimeoutMs',
   'callbackRetryBaseMs',
   'reactorLevel',
   'reactorConfiguration',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { commonDestinations, parseDestination } from './destinations.ts'
+import { commonDestinations, writtenDestination } from './destinations.ts'
 
-describe('parseDestination()', () => {
+describe('writtenDestination()', () => {
   const good: [text: string, form: string][] = [
     ['api.example.com', 'api.example.com'],
     ['API.Example.COM.', 'api.example.com'],
@@ -20,8 +20,8 @@ describe('parseDestination()', () => {
   ]
   for (const [text, form] of good) {
     test(`reads ${JSON.stringify(text)} as ${form}`, () => {
-      assert.equal(parseDestination(text), form)
-      assert.equal(parseDestination(form), form, 'what it wrote reads the same')
+      assert.equal(writtenDestination(text), form)
+      assert.equal(writtenDestination(form), form, 'what it wrote reads the same')
     })
   }
 
@@ -56,14 +56,14 @@ describe('parseDestination()', () => {
     ['a number too large for an address', '256.256.256.256'],
   ]
   for (const [why, text] of bad) {
-    test(`refuses ${why}`, () => assert.equal(parseDestination(text), null))
+    test(`refuses ${why}`, () => assert.equal(writtenDestination(text), null))
   }
 
   test('throws for nothing, and what it returns it returns again', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.domain(), fc.ipV6()), (text) => {
-        const form = parseDestination(text)
-        if (form !== null) assert.equal(parseDestination(form), form)
+        const form = writtenDestination(text)
+        if (form !== null) assert.equal(writtenDestination(form), form)
       }),
     )
   })

@@ -12,7 +12,7 @@ export const DESTINATION_FORM =
  * Returns an entry in its one written form, or null when it is none: lower case, without a trailing dot, other
  * alphabets as they are resolved. Without a port it is for every port of the host.
  */
-export function parseDestination(text: string): string | null {
+export function writtenDestination(text: string): string | null {
   const parts = PARTS.exec(text)
   if (parts === null) return null
   const [, below = '', name = '', port] = parts

@@ -19,7 +19,7 @@ import { pageQuery, pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { ApplicationFilter, StoredApplication, StoredApplicationKey } from '../world/store.ts'
 import { CONTAINER_FORM } from './container.ts'
-import { DESTINATION_FORM, parseDestination } from './destinations.ts'
+import { DESTINATION_FORM, writtenDestination } from './destinations.ts'
 import { parseGrants, type Grants } from './grants.ts'
 import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
 
@@ -182,7 +182,7 @@ export const listPermissionsQuery = z.object({ application_type: applicationType
 export function parseCreateApplication(body: Json | undefined, now: number): ApplicationDraft {
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
-  const destinations = parseDestinations(rest.destinations ?? null, type, errors)
+  const destinations = writtenDestinations(rest.destinations ?? null, type, errors)
   const expiresAt = rest.expires_at === undefined ? null : Date.parse(rest.expires_at)
   if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
   refuseIfAny(errors)
@@ -203,7 +203,7 @@ export function parseUpdateApplication(
   const { grants, errors } = parseGrants(rest, type)
   const lifted = isJsonObject(body) && body['destinations'] === null
   const asked = lifted ? null : (rest.destinations ?? current)
-  const destinations = parseDestinations(asked, type, errors)
+  const destinations = writtenDestinations(asked, type, errors)
   // Ignoring it would let the caller believe that the type was changed.
   if (rest.type !== undefined && rest.type !== type)
     errors['type'] = ['The type cannot be changed.']
@@ -211,7 +211,7 @@ export function parseUpdateApplication(
   return { name, ...grants, destinations }
 }
 
-function parseDestinations(
+function writtenDestinations(
   names: readonly string[] | null,
   type: ApplicationType,
   errors: Record<string, string[]>,
@@ -221,7 +221,7 @@ function parseDestinations(
     errors['destinations'] = ['A management application has none: nothing is sent for it.']
   }
   const parsed = names.map((name, index) => {
-    const destination = parseDestination(name)
+    const destination = writtenDestination(name)
     if (destination === null) errors[`destinations[${index}]`] = [`Must be ${DESTINATION_FORM}.`]
     return destination ?? ''
   })

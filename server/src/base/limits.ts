@@ -12,7 +12,7 @@ export const BODY_BYTES_MAX = 5 * MiB
 export const JSON_DEPTH_MAX = 512
 
 /** The path of a member in an error; what is longer is cut. Ours. */
-export const ERROR_PATH_CHARS_MAX = 200
+export const ERROR_PATH_CHARS_MAX = 500
 
 /** Header fields of one request; more is 431. Ours. */
 export const HEADERS_MAX = 100
@@ -251,6 +251,12 @@ export const RENDERED_BODY_BYTES_MAX = 32 * MiB
 
 /** Parts of a multipart body that is sent on and has expressions in it. Ours. */
 export const MULTIPART_PARTS_MAX = 1_000
+
+/** All headers of one part of a multipart body; with more it is not well-formed. Ours. */
+export const PART_HEAD_BYTES_MAX = 4 * KiB
+
+/** A content type of a body that is sent on; a longer one is not understood. Ours. */
+export const CONTENT_TYPE_CHARS_MAX = 1_000
 
 /** What a reactor returns, as JSON, and what it throws. Ours: an answer is as large as a body may be. */
 export const REACTOR_RESULT_BYTES_MAX = 6 * MiB

@@ -61,9 +61,12 @@ export async function openWorld(
 function readAuthorities(file: string | null): string[] {
   if (file === null) return []
   try {
-    return parseCertificates(readFileSync(file, 'utf8'))
+    const found = parseCertificates(readFileSync(file, 'utf8'))
+    if (found.length === 0) throw new Error('there is none in it')
+    return found
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const code = (error as NodeJS.ErrnoException).code
+    const reason = code === undefined ? (error as Error).message : `it cannot be read (${code})`
     throw new ConfigError(
       `SYMBOLON_EXTRA_CA_FILE is '${file}', but must be a PEM file of certificates: ${reason}.`,
     )

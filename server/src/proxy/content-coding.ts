@@ -44,8 +44,10 @@ export function acceptedFrom(headers: readonly string[]): Accepted {
     .filter((it) => READABLE.has(codingOf(it)) || codingOf(it) === 'identity')
   return {
     asked: told.length === 0 ? 'identity' : told.join(', '),
-    takes: (coding) =>
-      [coding, TWIN[coding] ?? coding].some((it) => (any || named.has(it)) && !refused.has(it)),
+    takes: (coding) => {
+      const names = [coding, TWIN[coding] ?? coding]
+      return (any || names.some((it) => named.has(it))) && !names.some((it) => refused.has(it))
+    },
   }
 }
 

@@ -1,6 +1,12 @@
 import type { Transform } from 'node:stream'
 import type { PassageReply } from '../http/passage.ts'
-import type { Egress, OutboundCall, OutboundRequest, Route } from '../world/egress.ts'
+import {
+  EgressFailure,
+  type Egress,
+  type OutboundCall,
+  type OutboundRequest,
+  type Route,
+} from '../world/egress.ts'
 import { answerHead } from './answer-headers.ts'
 import { decoderFor, type Accepted } from './content-coding.ts'
 
@@ -41,7 +47,8 @@ export async function exchange(
     },
   })
   reply.onDrain(() => (decoder === null ? call.resume() : decoder.resume()))
-  reply.onGone(() => call.abort())
+  // Also of an answer that has come whole and waits to be taken.
+  reply.onGone(() => fail(new EgressFailure('aborted')))
   try {
     await call.done
   } catch (error) {

@@ -47,7 +47,10 @@ export interface OutboundRequest {
   readonly headers: readonly string[]
   /** What goes out; null for none. A stream of unknown length goes out in chunks. */
   readonly body: Uint8Array | OutboundStream | null
-  /** How long the head of the answer may take, and then how long its body may pause. */
+  /**
+   * How long the head of the answer may take, counted anew with each part of a stream that goes out, and then how
+   * long its body may pause.
+   */
   readonly timeoutMs: number
 }
 

@@ -2,8 +2,7 @@
  * Runs in a network namespace of its own, in which every address there is leads to this process: tries to get through
  * the door to forbidden ones, and prints what became of it.
  */
-import type { AddressInfo, Socket } from 'node:net'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { dial } from '../../src/adapters/egress/dial.ts'
 import { placeOf } from '../../src/adapters/egress/place.ts'
 import { createTrust } from '../../src/adapters/egress/trust.ts'

@@ -11,7 +11,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { isUuid } from '../../src/base/id.ts'
-import type { Json, JsonObject } from '../../src/base/json.ts'
+import type { JsonObject } from '../../src/base/json.ts'
 import { listenInMemory, startServe, type ListeningVault } from './listening-vault.ts'
 
 type Payload = Parameters<Client['tokenize']>[0]
@@ -700,6 +700,71 @@ for (const [name, open] of [
       await refused(masked.tenants.retrieve(), 403)
     })
 
+    test('proxy.get(), post(), put(), patch() and delete() reach the destination with data in place of tokens', async () => {
+      const using = await management.applications.create({
+        name: 'using',
+        type: 'private',
+        permissions: ['token:create', 'token:use'],
+      })
+      const client = await clientWith(using.key!)
+      const { id } = await client.tokens.create({ type: 'card', data: CARD })
+      const headers = { 'BT-PROXY-URL': vault.destinationUrl, 'Content-Type': 'application/json' }
+      const body = { number: `{{ ${id} | json: '$.number' }}`, camelCase: 1, snake_case: 2 }
+      const sent = JSON.stringify({ ...body, number: CARD.number })
+      for (const method of ['post', 'put', 'patch'] as const) {
+        const options = { headers, path: '/charges', query: { mode: 'test' }, body }
+        assert.deepEqual(await client.proxy[method](options), {
+          line: `${method.toUpperCase()} /charges?mode=test HTTP/1.1`,
+          body: sent,
+        })
+      }
+      for (const method of ['get', 'delete'] as const) {
+        const line = (path: string): string => `${method.toUpperCase()} ${path} HTTP/1.1`
+        assert.deepEqual(await client.proxy[method]({ headers }), { line: line('/'), body: '' })
+        const options = { headers, path: '/charges/1' }
+        assert.deepEqual(await client.proxy[method](options), {
+          line: line('/charges/1'),
+          body: '',
+        })
+      }
+
+      const withHeaders = (await client.proxy.post({
+        headers,
+        body,
+        includeResponseHeaders: true,
+      })) as { headers: Record<string, string> }
+      assert.equal(withHeaders.headers['x-theirs'], 'own')
+      assert.equal(withHeaders.headers['bt-proxy-destination-status'], '200')
+
+      const theirs = await failed(client.proxy.post({ headers, path: '/refuse', body }))
+      assert.deepEqual([theirs.status, theirs.data['body']], [402, sent])
+      const unknown = { a: '{{ 01945d00-0000-4000-8000-00000000000a }}' }
+      const ours = await failed(client.proxy.post({ headers, body: unknown }))
+      const { title, errors } = ours.data['proxy_error'] as JsonObject
+      assert.deepEqual([ours.status, title], [400, 'Invalid proxy request'])
+      assert.deepEqual(Object.keys(errors as JsonObject), ['a'])
+      const reader = await clientWith(revealingKey)
+      assert.equal((await failed(reader.proxy.post({ headers, body }))).status, 403)
+
+      const configured = await management.proxies.create({
+        name: 'configured',
+        destinationUrl: `${vault.destinationUrl}/hidden`,
+        requireAuth: true,
+      })
+      const byKey = { 'BT-PROXY-KEY': configured.key, 'Content-Type': 'application/json' }
+      assert.deepEqual(await client.proxy.post({ headers: byKey, body }), {
+        line: 'POST /hidden HTTP/1.1',
+        body: sent,
+      })
+      assert.deepEqual(
+        await client.proxy.get({ query: { 'bt-proxy-key': configured.key, a: 'b' } }),
+        {
+          line: 'GET /hidden?a=b HTTP/1.1',
+          body: '',
+        },
+      )
+    })
+
     describe('raises errors that carry status and body:', () => {
       test('400 names the members at fault and repeats no value', async () => {
         const data = { number: '4242424242424241', expiration_month: 13 }
@@ -771,16 +836,22 @@ for (const [name, open] of [
 
 /** Asserts that the client raises its error for `status`, with our body in it, and returns the body. */
 async function refused(call: Promise<unknown>, status: number): Promise<JsonObject> {
-  const error = await call.then(
-    () => assert.fail(`it was not refused with ${status}`),
-    (reason: unknown) => reason as Error & { status: number; data: Json },
-  )
-  assert.equal(error.name, 'BasisTheoryApiError', String(error))
+  const error = await failed(call)
   assert.equal(error.status, status)
-  const body = error.data as JsonObject
+  const body = error.data
   assert.equal(body['status'], status)
   for (const member of ['title', 'detail']) assert.equal(typeof body[member], 'string')
   return body
+}
+
+/** What the client makes of an answer that is no success, whoever gave it. */
+async function failed(call: Promise<unknown>): Promise<{ status: number; data: JsonObject }> {
+  const error = await call.then(
+    () => assert.fail('it was not refused'),
+    (reason: unknown) => reason as Error & { status: number; data: JsonObject },
+  )
+  assert.equal(error.name, 'BasisTheoryApiError', String(error))
+  return error
 }
 
 interface Exchange {

@@ -9,43 +9,83 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import { parseDestination } from '../../src/base/destination.ts'
 import { stillVault } from '../kit/still-vault.ts'
+import {
+  onRequest,
+  testAuthority,
+  testDestination,
+  type TestDestination,
+} from '../kit/test-destination.ts'
 
 export interface ListeningVault {
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly managementKey: string
+  /** Of a destination that it may send to, and that answers with what it was sent. */
+  readonly destinationUrl: string
   readonly close: () => Promise<void>
 }
 
 /** The app over memory stores, in this process. */
 export async function listenInMemory(): Promise<ListeningVault> {
-  const vault = await stillVault()
+  const destination = await echo()
+  const egress = new UndiciEgress({
+    allow: [parseDestination('localhost')!],
+    extraAuthorities: [testAuthority()],
+  })
+  const vault = await stillVault({ change: (world) => ({ ...world, egress }) })
   await vault.app.listen({ host: 'localhost', port: 0 })
   const { port } = vault.app.server.address() as AddressInfo
   return {
     baseUrl: `http://localhost:${port}`,
     managementKey: vault.managementKey,
-    close: vault.close,
+    destinationUrl: `https://localhost:${destination.port}`,
+    close: async () => {
+      await egress.close()
+      await vault.close()
+      await destination.close()
+    },
   }
 }
 
 /** `symbolon serve` as an operator starts it first: an empty folder, a process of its own. */
 export async function startServe(): Promise<ListeningVault> {
+  const destination = await echo()
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-client-'))
   const main = path.join(import.meta.dirname, '../../src/main.ts')
   const args = [main, 'serve', '--port', '0', '--data-dir', folder, '--log-level', 'silent']
+  const authority = path.join(import.meta.dirname, '../kit/certificates/authority.pem')
+  args.push('--egress-allow', `localhost:${destination.port}`, '--extra-ca-file', authority)
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const { apiKey, baseUrl } = await greetingOf(child)
   return {
     baseUrl,
     managementKey: apiKey,
+    destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {
       child.kill('SIGTERM')
       if (child.exitCode === null) await once(child, 'exit')
+      await destination.close()
       rmSync(folder, { recursive: true })
     },
   }
+}
+
+/** Answers with what it was sent; `/refuse` with 402. */
+async function echo(): Promise<TestDestination> {
+  const answer = onRequest((socket, head, body) => {
+    const [line] = head.split('\r\n')
+    const refusing = line!.includes('/refuse')
+    const sent = JSON.stringify({ line, body: body.toString() })
+    socket.write(
+      `HTTP/1.1 ${refusing ? '402 Payment Required' : '200 OK'}\r\nX-Theirs: own\r\n` +
+        'Content-Type: application/json\r\n' +
+        `Content-Length: ${Buffer.byteLength(sent)}\r\n\r\n${sent}`,
+    )
+  })
+  return await testDestination(answer, { certificate: 'destination' })
 }
 
 async function greetingOf(

@@ -24,6 +24,10 @@ test('every example of the interface answers what the page says, in order, in on
   const world = stillWorld()
   const app = createApp(world, { ...SETTINGS, corsOrigins: '*' })
   const bindings = new Bindings()
+  world.egress.reply = ({ method, url, body }) => {
+    const received = { request: `${method} ${url}`, ...(body.length > 0 && { body: parsed(body) }) }
+    return { status: 200, reason: 'OK', chunks: [JSON.stringify(received)] }
+  }
   const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
   bindings.bind('$MANAGEMENT_KEY', apiKey)
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
@@ -37,6 +41,7 @@ test('every example of the interface answers what the page says, in order, in on
         permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
       },
     ],
+    ['$USE_KEY', { type: 'private', permissions: ['token:use'] }],
     ['$SEARCH_KEY', { type: 'private', permissions: ['token:search'] }],
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
   ]
@@ -81,6 +86,10 @@ test('every example of the interface answers what the page says, in order, in on
     return reply.json<{ key: string }>().key
   }
 })
+
+function parsed(body: Buffer): Json {
+  return JSON.parse(body.toString()) as Json
+}
 
 test('every operation has an example, but for the one that would show this page again', () => {
   const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)

@@ -10,46 +10,74 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { readDocument } from '../tidy/docs.ts'
 import { SERVER } from '../tidy/source.ts'
 
-test('the tour of the README, pasted into a shell, ends with a masked and a revealed card', async () => {
+const README = readDocument('README.md', 'the way in')
+
+test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, and not sent', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'symbolon-tour-'))
+  const script = path.join(SERVER, 'test/tour/echo.ts')
+  const echo = spawn(process.execPath, [script, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const other = /localhost:\d+/.exec(await untilSaid(echo.stdout, 'It listens at'))![0]
   const server = spawn(process.execPath, [path.join(SERVER, 'bin/symbolon.cjs'), 'serve'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], SYMBOLON_PORT: '0' },
+    env: { PATH: process.env['PATH'], SYMBOLON_PORT: '0', ...secondStart(other) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {
-    const said = await untilReady(server.stdout)
+    const said = await untilSaid(server.stdout, ' is ready at ')
     const key = /api_key\s+(key_local_mgt_\w+)/.exec(said)?.[1]
     const url = /ready at (http:\S+)/.exec(said)?.[1]
     assert.ok(key !== undefined && url !== undefined, said)
 
-    const lines = (await run(script(key, url))).trim().split('\n')
+    const lines = (await run(tour(key, url, other))).trim().split('\n')
     const answers = lines.map((it) => JSON.parse(it) as JsonObject)
-    const [card, nested, masked, revealed] = answers
-    assert.equal(answers.length, 4)
+    const [card, nested, masked, revealed, sent, unsent] = answers
+    assert.equal(answers.length, 6)
     const shown = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 }
     assert.deepEqual(card?.['mask'], shown)
     assert.deepEqual(Object.keys(nested!), ['name', 'contacts', 'ssn'])
     assert.equal(masked?.['id'], card?.['id'])
     assert.deepEqual(masked?.['data'], shown)
     assert.deepEqual(revealed?.['data'], { ...shown, number: '4242424242424242', cvc: '123' })
+    assert.equal(sent?.['request'], 'POST /charges')
+    const received = { number: '4242424242424242', expiry: '12/2030' }
+    assert.deepEqual(JSON.parse(sent['body'] as string), received)
+    assert.match(JSON.stringify(unsent), /"body":"\{ \\"number\\": \\"\[token /)
   } finally {
-    server.kill()
-    await once(server, 'exit')
+    for (const it of [server, echo]) {
+      it.kill()
+      await once(it, 'exit')
+    }
     await rm(folder, { recursive: true })
   }
 })
 
+/** With which settings the reader is told to start again, for somebody who listens at `other`. */
+function secondStart(other: string): Record<string, string> {
+  const line = /^(SYMBOLON_EGRESS_ALLOW=\S+ SYMBOLON_EXTRA_CA_FILE=\S+) npm start$/m.exec(
+    README,
+  )?.[1]
+  assert.ok(line !== undefined)
+  const settings = line.split(' ').map((it) => it.replace('localhost:4443', other).split('='))
+  const { SYMBOLON_EXTRA_CA_FILE: file, ...rest } = Object.fromEntries(settings) as Settings
+  return { ...rest, SYMBOLON_EXTRA_CA_FILE: path.join(SERVER, '..', file) }
+}
+
+type Settings = Record<'SYMBOLON_EGRESS_ALLOW' | 'SYMBOLON_EXTRA_CA_FILE', string>
+
 /** The blocks of the tour, with what the reader is told to put in. */
-function script(key: string, url: string): string {
-  const readme = readDocument('README.md', 'the way in')
-  const [, tour = ''] = /^## A tour in five minutes\n([^]*?)^## /m.exec(readme) ?? []
-  const blocks = [...tour.matchAll(/^```sh\n([^]*?)^```$/gm)].map((it) => it[1]!)
+function tour(key: string, url: string, other: string): string {
+  const [, text = ''] = /^## A tour in five minutes\n([^]*?)^## /m.exec(README) ?? []
+  const blocks = [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map((it) => it[1]!)
   assert.ok(blocks.length > 5, `it saw ${blocks.length} blocks`)
-  const text = blocks.join('\n')
-  assert.match(text, /^KEY=key_local_mgt_\.\.\.$/m)
-  assert.match(text, /^URL=http:\/\/localhost:4400$/m)
-  return text.replace('key_local_mgt_...', key).replace('http://localhost:4400', url)
+  const lines = blocks.join('\n')
+  assert.match(lines, /^KEY=key_local_mgt_\.\.\.$/m)
+  assert.match(lines, /^URL=http:\/\/localhost:4400$/m)
+  return lines
+    .replace('key_local_mgt_...', key)
+    .replace('http://localhost:4400', url)
+    .replaceAll('localhost:4443', other)
 }
 
 async function run(text: string): Promise<string> {
@@ -62,11 +90,11 @@ async function run(text: string): Promise<string> {
   return out
 }
 
-async function untilReady(stdout: NodeJS.ReadableStream): Promise<string> {
+async function untilSaid(stdout: NodeJS.ReadableStream, what: string): Promise<string> {
   let said = ''
   for await (const line of createInterface({ input: stdout })) {
     said += `${line}\n`
-    if (line.includes(' is ready at ')) {
+    if (line.includes(what)) {
       // What it says from now on is not read, but must not stop it.
       stdout.resume()
       return said

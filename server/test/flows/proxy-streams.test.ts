@@ -287,6 +287,29 @@ test('an answer that breaks off is a reset to a client that reads to the end of 
   assert.equal(fault?.code, 'ECONNRESET')
 })
 
+test('what is passed on when the vault is told to stop comes to its end first', async () => {
+  const finish: (() => void)[] = []
+  stage = await proxyStage({
+    serve: (socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst')
+        finish.push(() => socket.write('+rest'))
+      }),
+  })
+  const socket = await stage.dial()
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  socket.write(headOf(['Content-Length: 0']))
+  await until(() => text.endsWith('first'))
+  const closed = stage.vault.app.close()
+  assert.equal(finish.length, 1)
+  finish[0]!()
+  await until(() => answered(text))
+  assert.match(text, /first\+rest$/)
+  socket.destroy()
+  await closed
+})
+
 describe('a compressed answer', () => {
   const plain = 'number one '.repeat(100_000)
   for (const [coding, bytes] of [

@@ -121,6 +121,21 @@ describe('symbolon serve', () => {
         { SYMBOLON_TOKEN_PRIVACY: 'yes' },
         "SYMBOLON_TOKEN_PRIVACY is 'yes', but must be on or off.",
       ],
+      [
+        [],
+        { SYMBOLON_EGRESS_ALLOW: 'ok.example, 10.1.2.3/8,*.b.example:99999' },
+        "SYMBOLON_EGRESS_ALLOW is 'ok.example, 10.1.2.3/8,*.b.example:99999' (see '10.1.2.3/8', '*.b.example:99999'), but must be a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example.",
+      ],
+      [
+        [],
+        { SYMBOLON_EXTRA_CA_FILE: '/dev/null' },
+        "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: there is none in it.",
+      ],
+      [
+        ['--extra-ca-file', '/no/such/file'],
+        {},
+        "SYMBOLON_EXTRA_CA_FILE is '/no/such/file', but must be a PEM file of certificates: it cannot be read (ENOENT).",
+      ],
     ]
     for (const [args, variables, said] of bad) {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }

@@ -17,6 +17,9 @@ interface Row {
   readonly plan?: 'enterprise'
   /** The only type of application that may. */
   readonly applicationType?: ApplicationType
+  /** A wider permission that amounts to this one. */
+  readonly impliedBy?: Permission
+  readonly headers?: Readonly<Record<string, string>>
   /** What whoever may gets. */
   readonly success: number
   /** A text `$nonce` in it stands for the nonce of an open session. */
@@ -33,6 +36,13 @@ const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
 const UPDATE = { name: 'renamed', permissions: ['token:read'] }
 const PROXY = { name: 'x', destination_url: 'https://x.example' }
+
+const PASSED: Row = {
+  permission: 'proxy:invoke',
+  impliedBy: 'token:use',
+  success: 200,
+  headers: { 'BT-PROXY-URL': 'https://x.example' },
+}
 
 const ROWS: Record<string, Row> = {
   'POST /tokenize': {
@@ -85,6 +95,12 @@ const ROWS: Record<string, Row> = {
   'GET /v2/tokens': { permission: 'token:read', success: 200 },
   'POST /v2/tokens/search': { permission: 'token:search', success: 200, body: { query: '' } },
   'POST /detokenize': { permission: 'token:read', success: 200, body: { a: 'x' } },
+
+  'POST /proxy': PASSED,
+  'GET /proxy': PASSED,
+  'PUT /proxy': PASSED,
+  'PATCH /proxy': PASSED,
+  'DELETE /proxy': PASSED,
 
   'POST /proxies': { permission: 'proxy:create', success: 201, body: PROXY },
   'GET /proxies': { permission: 'proxy:read', success: 200 },
@@ -229,7 +245,8 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
     for (const type of APPLICATION_TYPES) {
       const open = row.permission === 'any-key' || row.permission === 'public'
-      const others = permissionsOf(type).filter((it) => it !== row.permission)
+      const enough = [row.permission, row.impliedBy]
+      const others = permissionsOf(type).filter((it) => !enough.includes(it))
       const fits = row.applicationType === undefined || row.applicationType === type
       const status = open && fits ? row.success : 403
       test(`a ${type} application with every other permission: ${status}`, async () => {
@@ -301,7 +318,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       const reply = await vault.call(method, url, {
         ...(key === undefined ? {} : { key }),
         ...(row!.body === undefined ? {} : { body: withNonce(row!.body, things.nonce) }),
-        headers: { 'bt-trace-id': 'same' },
+        headers: { 'bt-trace-id': 'same', ...row!.headers },
       })
       assert.equal(reply.status, status, reply.text)
       assert.ok(!reply.text.includes(THEIRS), reply.text)

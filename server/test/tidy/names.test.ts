@@ -12,6 +12,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/expressions/filters/': 'filters are called as expressions call them',
   'src/http/pagination.ts': 'it is the wire of every list',
   'src/http/log-request.ts': 'log lines name ids as the interface does',
+  'src/http/render-error.ts': 'the members of errors are part of the interface',
   'src/tokens/draft.ts': 'it reads token requests as wire.ts hands them over',
   'src/tokens/types/': 'token data is kept as it was sent',
 }

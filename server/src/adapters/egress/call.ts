@@ -70,11 +70,16 @@ export abstract class Call implements OutboundCall, Timed {
   }
 
   tick(now: number): void {
-    // While we are the ones who pause, the destination is not late.
-    if (this.#inBody && (this.#moved || this.#paused)) {
+    // While we are the ones who pause, or have more to say, the destination is not late.
+    if (this.#moved || this.#paused) {
       this.#moved = false
       this.#deadline = now + this.request.timeoutMs
     } else if (now >= this.#deadline) this.fail(new EgressFailure('timeout'))
+  }
+
+  /** A part of the request has gone out. */
+  protected onSent(): void {
+    this.#moved = true
   }
 
   protected onHead(status: number, reason: string, headers: readonly string[]): void {

@@ -82,8 +82,8 @@ export function dial(
       socket: raw,
       host: address,
       servername: name,
+      // It has the oldest version of TLS that is spoken, too.
       secureContext: trust(),
-      minVersion: 'TLSv1.2',
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
       ...(memory.session === undefined ? {} : { session: memory.session }),

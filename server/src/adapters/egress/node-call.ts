@@ -80,7 +80,10 @@ export class NodeCall extends Call implements Passenger, DialCall {
     })
     if (body === null || body instanceof Uint8Array) sending.end(body ?? undefined)
     else {
-      const chunks = Readable.from(measured(body), { objectMode: false })
+      const chunks = Readable.from(
+        measured(body, () => this.onSent()),
+        { objectMode: false },
+      )
       chunks.on('error', (error) => this.fail(error)).pipe(sending)
       sending.on('close', () => chunks.destroy())
     }

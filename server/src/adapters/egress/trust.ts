@@ -14,9 +14,8 @@ export function createTrust(extra: readonly string[]): SecureContext {
   return createSecureContext({ ca, minVersion: 'TLSv1.2' })
 }
 
-/** Returns the certificates of a PEM file's text. Throws when there is none, or one that cannot be read. */
+/** Returns the certificates that a PEM file's text has, none if there is none. Throws for one that cannot be read. */
 export function parseCertificates(pem: string): string[] {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
-  if (found.length === 0) throw new Error('There is no certificate in it')
   return found.map((it) => new X509Certificate(it).toString())
 }

@@ -37,7 +37,8 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
         path: this.#path,
         method,
         headers: headersOf(headers, body),
-        body: body === null || body instanceof Uint8Array ? body : measured(body),
+        body:
+          body === null || body instanceof Uint8Array ? body : measured(body, () => this.onSent()),
       } as Dispatcher.DispatchOptions,
       this,
     )

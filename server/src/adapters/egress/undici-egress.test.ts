@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import { describe, test, type TestContext } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { after, describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
-import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import { EGRESS_CONNECTIONS_MAX, EGRESS_POOLS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import { egressContract } from '../../world/egress.contract.ts'
 import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import {
@@ -16,6 +18,23 @@ import { UndiciEgress } from './undici-egress.ts'
 
 const GET: OutboundRequest = { method: 'GET', headers: [], body: null, timeoutMs: 30_000 }
 const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
+
+describe('the contract', () => {
+  const ends: (() => Promise<void>)[] = []
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  egressContract('undici', async ({ status, chunks, cut }) => {
+    const length = chunks.join('').length + (cut ? 1 : 0)
+    const answer = onRequest((socket) => {
+      socket.write(`HTTP/1.1 ${status} Told\r\nContent-Length: ${length}\r\n\r\n`)
+      for (const it of chunks) socket.write(it)
+      if (cut) socket.end()
+    })
+    const { egress, url } = await stage({ after: (end) => ends.push(end) }, { answer })
+    return { egress, url }
+  })
+})
 
 describe('vet()', () => {
   test('asks no resolver about a destination that is not listed', async (t) => {
@@ -124,34 +143,45 @@ for (const carrier of ['undici', 'node'] as const) {
       assert.equal(destination.accepted(), 3)
     })
 
-    test('waits with the next data until it is told to go on', async (t) => {
-      const { egress, url } = await stage(t, {
-        answer: onRequest((socket) => {
-          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${4 << 20}\r\n\r\n`)
-          for (let it = 0; it < 64; it += 1) socket.write(Buffer.alloc(1 << 16))
-          socket.end()
-        }),
-      })
-      let paused = false
-      let pauses = 0
-      const call: { now?: OutboundCall } = {}
-      const receiver = collector(() => {
-        assert.ok(!paused, 'data came while it paused')
-        paused = true
-        pauses += 1
-        // Long enough for what is on its way to arrive, the end of the connection with it.
-        void turns(pauses === 1 ? 500 : 20).then(() => {
-          paused = false
-          call.now!.resume()
+    for (const framing of [
+      'Content-Length: 4194304',
+      'Connection: close',
+      'Transfer-Encoding: chunked',
+    ]) {
+      test(`waits with the next data until it is told to go on: ${framing}`, async (t) => {
+        const chunked = framing.includes('chunked')
+        const { egress, url } = await stage(t, {
+          answer: onRequest((socket) => {
+            socket.write(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\n`)
+            for (let it = 0; it < 64; it += 1) {
+              if (chunked) socket.write('10000\r\n')
+              socket.write(Buffer.alloc(1 << 16))
+              if (chunked) socket.write('\r\n')
+            }
+            socket.end(chunked ? '0\r\n\r\n' : '')
+          }),
         })
-        return false
+        let paused = false
+        let pauses = 0
+        const call: { now?: OutboundCall } = {}
+        const receiver = collector(() => {
+          assert.ok(!paused, 'data came while it paused')
+          paused = true
+          pauses += 1
+          // Long enough for what is on its way to arrive, the end of the connection with it.
+          void turns(pauses === 1 ? 500 : 1).then(() => {
+            paused = false
+            call.now!.resume()
+          })
+          return false
+        })
+        const route = await egress.vet('tenant-a', url, null)
+        call.now = egress.send(route, { ...GET, headers: own }, receiver)
+        await call.now.done
+        assert.equal(receiver.body.length, 4 << 20)
+        assert.ok(pauses > 1)
       })
-      const route = await egress.vet('tenant-a', url, null)
-      call.now = egress.send(route, { ...GET, headers: own }, receiver)
-      await call.now.done
-      assert.equal(receiver.body.length, 4 << 20)
-      assert.ok(pauses > 1)
-    })
+    }
 
     test('draws from a stream no faster than the destination takes it', async (t) => {
       let drawn = 0
@@ -249,12 +279,11 @@ for (const carrier of ['undici', 'node'] as const) {
       await assert.rejects(last.done, { fault: 'aborted' })
       calls.push(send())
       let done = 0
-      const all = Promise.all(calls.map((it) => it.done.then(() => (done += 1))))
-      while (done < count) {
+      for (const it of calls) void it.done.then(() => (done += 1))
+      await until(() => {
         for (const it of waiting.splice(0)) it.write('HTTP/1.1 204 No Content\r\n\r\n')
-        await turns(1)
-      }
-      await all
+        return done === count
+      })
       assert.equal(destination.accepted(), EGRESS_CONNECTIONS_MAX)
     })
 
@@ -272,11 +301,31 @@ for (const carrier of ['undici', 'node'] as const) {
     })
 
     test('checks the name of a certificate on every connection, resumed or not', async (t) => {
-      const { egress, destination, url } = await stage(t, { certificate: 'other' })
-      for (const _ of [1, 2, 3]) {
-        await assert.rejects(sent(egress, url, { ...GET, headers: own }), { fault: 'tls' })
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+        const { egress, destination, url } = await stage(t, { certificate: 'other', maxVersion })
+        for (const _ of [1, 2, 3]) {
+          await assert.rejects(sent(egress, url, { ...GET, headers: own }), { fault: 'tls' })
+        }
+        assert.equal(destination.accepted(), 3)
       }
-      assert.equal(destination.accepted(), 3)
+    })
+
+    test('resumes a session of the same destination', async (t) => {
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+        const resumed: boolean[] = []
+        const { egress, url } = await stage(t, {
+          certificate: 'destination',
+          maxVersion,
+          answer: (socket) => {
+            resumed.push((socket as TLSSocket).isSessionReused())
+            onRequest((it) => it.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'))(
+              socket,
+            )
+          },
+        })
+        for (const _ of [1, 2]) await sent(egress, url, { ...GET, headers: own })
+        assert.deepEqual(resumed, [false, true], maxVersion)
+      }
     })
 
     test('checks the address itself where there is no name', async (t) => {
@@ -310,6 +359,29 @@ test('send() tries the addresses of a name in their order', async (t) => {
   })
   assert.equal((await sent(egress, url, GET)).status, 204)
   assert.equal(destination.accepted(), 1)
+})
+
+test('send() keeps the connections of so many destinations, and lets those go that were used longest ago', async (t) => {
+  const slow: Socket[] = []
+  const { egress, destination, url } = await stage(t, {
+    answer: onRequest((socket, head) => {
+      if (head.includes('/slow')) slow.push(socket)
+      else socket.write('HTTP/1.1 204 No Content\r\n\r\n')
+    }),
+  })
+  const first = new URL('/slow', url)
+  const receiver = collector()
+  const call = egress.send(await egress.vet('tenant-a', first, null), GET, receiver)
+  for (let it = 0; it < EGRESS_POOLS_MAX; it += 1) {
+    await sent(egress, new URL(url.href.replace('name', `name-${it}`)), GET)
+  }
+  assert.equal(destination.open(), EGRESS_POOLS_MAX + 1)
+  // What is under way is brought to its end, and only then let go.
+  slow[0]!.write('HTTP/1.1 204 No Content\r\n\r\n')
+  await call.done
+  await until(() => destination.open() === EGRESS_POOLS_MAX)
+  await sent(egress, new URL(url.href.replace('name', 'name-last')), GET)
+  await until(() => destination.open() === EGRESS_POOLS_MAX)
 })
 
 test('send() takes no route but its own', async (t) => {
@@ -389,17 +461,16 @@ async function until(met: () => boolean): Promise<void> {
 interface Stage {
   readonly answer?: Answer
   readonly certificate?: CertificateName
+  readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3'
   readonly resolve?: (name: string) => Promise<string[]>
   readonly allow?: readonly string[]
 }
 
 /** A destination on loopback, which answers 204 unless told otherwise, and a door that leads to it. */
-async function stage(t: TestContext, options: Stage = {}) {
-  const { answer = noContent, certificate, resolve, allow = ['127.0.0.1/32'] } = options
-  const destination = await testDestination(
-    answer,
-    certificate === undefined ? null : { certificate },
-  )
+async function stage(t: { after: (end: () => Promise<void>) => unknown }, options: Stage = {}) {
+  const { answer = noContent, certificate, maxVersion, resolve, allow = ['127.0.0.1/32'] } = options
+  const tls = certificate === undefined ? null : { certificate, ...(maxVersion && { maxVersion }) }
+  const destination = await testDestination(answer, tls)
   const asked: string[] = []
   const egress = new UndiciEgress({
     allow: allow.map((it) => parseDestination(it)!),

@@ -1,4 +1,4 @@
-import { HEADER_BYTES_MAX } from '../../base/limits.ts'
+import { PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
 import { parseContentType, type BodyKind } from './content-type.ts'
 import { delimiterOf, parseHead } from './multipart.ts'
 import { mayHoldExpression, OPENING_BYTES_MAX } from './openings.ts'
@@ -81,7 +81,7 @@ class PartsWatch {
   #readHead(): boolean | 'more' {
     const end = this.#held.indexOf('\r\n\r\n')
     if (end < 0) {
-      if (this.#held.length <= HEADER_BYTES_MAX) return false
+      if (this.#held.length <= PART_HEAD_BYTES_MAX) return false
       // A head as long as that is none: what follows is looked into, whatever it is.
       this.#kind = 'multipart'
       return 'more'

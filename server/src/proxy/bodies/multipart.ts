@@ -2,8 +2,8 @@
  * A form in parts (`multipart/form-data`), read strictly: where two readers could see two different forms,
  * none is seen. Source: RFC 2046, section 5.1; RFC 7578.
  */
-import { HEADER_BYTES_MAX, MULTIPART_PARTS_MAX } from '../../base/limits.ts'
-import { parseContentType, type ContentType } from './content-type.ts'
+import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { OPAQUE, parseContentType, type ContentType } from './content-type.ts'
 
 export interface Part {
   /** Where its content is, in bytes. */
@@ -16,7 +16,8 @@ export interface Part {
 /** Returns null for what is not well-formed, or too odd to be sure. */
 export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
   const delimiter = delimiterOf(boundary)
-  if (delimiter === null || bytes.indexOf(delimiter) !== 0) return null
+  if (delimiter === null || !bytes.toString('latin1', 0, delimiter.length).startsWith(delimiter))
+    return null
   const parts: Part[] = []
   let at = delimiter.length
   for (;;) {
@@ -30,7 +31,7 @@ export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
         ? start - 2
         : bytes.indexOf('\r\n\r\n', start)
     const end = bytes.indexOf(`\r\n${delimiter}`, head + 2)
-    if (head < 0 || end < 0 || head - start > HEADER_BYTES_MAX) return null
+    if (head < 0 || end < 0 || head - start > PART_HEAD_BYTES_MAX) return null
     if (parts.length === MULTIPART_PARTS_MAX) return null
     const type = parseHead(bytes.toString('latin1', start, Math.max(head, start)))
     if (type === null) return null
@@ -60,19 +61,19 @@ export function parseHead(head: string): ContentType | null {
   for (const line of head === '' ? [] : head.split('\r\n')) {
     const [, name, value] = HEADER.exec(line) ?? []
     if (name === undefined || value === undefined || headers.has(name.toLowerCase())) return null
-    headers.set(name.toLowerCase(), value)
+    headers.set(name.toLowerCase(), value.trim())
   }
   const disposition = headers.get('content-disposition') ?? ''
   const withoutTexts = disposition.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
   if (withoutTexts.replaceAll('""', '').includes('"')) return null
   const encoding = headers.get('content-transfer-encoding') ?? 'binary'
   const file = /;\s*filename\*?\d*\*?\s*=/i.test(withoutTexts)
-  if (file || !/^(?:7bit|8bit|binary)$/i.test(encoding)) return parseContentType('')
+  if (file || !/^(?:7bit|8bit|binary)$/i.test(encoding)) return OPAQUE
   const type = parseContentType(headers.get('content-type') ?? 'text/plain')
-  return READ.has(type.kind) ? type : parseContentType('')
+  return READ.has(type.kind) ? type : OPAQUE
 }
 
-const HEADER = /^([\w!#$%&'*+.^`|~-]+):[ \t]*((?:\t|\P{Cc})*?)[ \t]*$/u
+const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
 
 /** Parts of other kinds are left alone. */
 const READ: ReadonlySet<string> = new Set(['json', 'json-lines', 'xml', 'text'])

@@ -6,6 +6,7 @@ interface Opening {
   /** What is in every such spelling. */
   readonly sign: string
 }
+
 const IN_JSON: Opening = { pattern: /(?:\{|\\u007[bB]){2}/g, sign: String.raw`\u007` }
 const IN_FORM: Opening = { pattern: /(?:\{|%7[bB]){2}/g, sign: '%7' }
 

@@ -38,9 +38,10 @@ export interface ReadBody {
 }
 
 /**
- * Finds the expressions of a whole body.
+ * Finds the expressions of a whole body, which is in no encoding: what is compressed is not for this.
  *
- * Throws `expression_invalid`, and `detokenize_tokens_max` when there are more than DETOKENIZE_MENTIONS_MAX.
+ * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_MENTIONS_MAX, and
+ * `body_invalid` for a multipart body that is not well-formed and may hold an expression.
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
@@ -99,7 +100,7 @@ function refuseDelimiter(
       Math.max(0, from - delimiter.length + 1),
       at + delimiter.length - 1,
     )
-    if (around.includes(delimiter))
-      throw refusal(hole.path, 'The value would end its part of the body')
+    if (!around.includes(delimiter)) continue
+    throw refusal(hole.path, 'The value would end its part of the body')
   }
 }

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { OutboundReceiver } from '../../world/egress.ts'
+import { Call } from './call.ts'
+import { Timekeeper } from './timekeeper.ts'
+
+const RECEIVER: OutboundReceiver = { head: () => {}, data: () => true, end: () => {} }
+const TIMEOUT_MS = 25_000
+
+class BareCall extends Call {
+  protected goOn(): void {}
+  protected drop(): void {}
+  /** A part of the request went out. */
+  send(): void {
+    this.onSent()
+  }
+}
+
+test('a call is late when nothing came for as long as it may, and not while its request goes out', async () => {
+  const timekeeper = new Timekeeper()
+  const request = { method: 'POST', headers: [], body: null, timeoutMs: TIMEOUT_MS }
+  const call = new BareCall(request, RECEIVER, timekeeper)
+  const start = timekeeper.now()
+  for (const part of [1, 2, 3]) {
+    call.send()
+    call.tick(start + part * TIMEOUT_MS)
+    assert.equal(call.over, false)
+  }
+  call.tick(start + 4 * TIMEOUT_MS - 1)
+  assert.equal(call.over, false)
+  call.tick(start + 4 * TIMEOUT_MS)
+  await assert.rejects(call.done, { fault: 'timeout' })
+  timekeeper.stop()
+})

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
+import { bodyKindOf, parseContentType, type BodyKind } from './content-type.ts'
+
+test('bodyKindOf() says how a body is read', () => {
+  const kinds: [kind: BodyKind, ...types: (string | undefined)[]][] = [
+    ['json', 'application/json', 'APPLICATION/JSON; charset="utf-8"', 'application/problem+json'],
+    ['json-lines', 'application/x-ndjson', 'application/jsonl'],
+    ['form', 'application/x-www-form-urlencoded;charset=UTF-8'],
+    ['xml', 'text/xml', 'application/xml', 'image/svg+xml'],
+    ['text', 'text/plain', 'text/anything', 'application/graphql'],
+    ['multipart', 'multipart/form-data; boundary=a'],
+    ['unstated', undefined],
+    ['opaque', '', 'json', 'application/octet-stream', 'multipart/mixed', 'a/b, application/json'],
+    ['opaque', 'application/json; charset=utf-16', 'text/plain; charset=windows-1251'],
+  ]
+  for (const [kind, ...types] of kinds) {
+    for (const type of types) assert.equal(bodyKindOf(type), kind, type)
+  }
+})
+
+test('parseContentType() finds a boundary only when there is one', () => {
+  const boundaries: [type: string, boundary: string][] = [
+    ['boundary=a', 'a'],
+    ['Boundary="a b"', 'a b'],
+    ['boundary=----WebKitFormBoundary7', '----WebKitFormBoundary7'],
+    ['boundary="; boundary=a"', '; boundary=a'],
+    ['boundary=a; boundary=a', ''],
+    ['boundary=a; BOUNDARY =b', ''],
+    ['xboundary=a', ''],
+  ]
+  for (const [parameters, boundary] of boundaries) {
+    const type = `multipart/form-data; ${parameters}`
+    assert.equal(parseContentType(type).boundary, boundary, type)
+  }
+})
+
+test('bodyKindOf() understands no type of more than CONTENT_TYPE_CHARS_MAX', () => {
+  const type = (length: number): string => 'text/plain; a="'.padEnd(length - 1, 'b') + '"'
+  const max = CONTENT_TYPE_CHARS_MAX
+  assert.deepEqual(
+    [max - 1, max, max + 1].map((it) => bodyKindOf(type(it))),
+    ['text', 'text', 'opaque'],
+  )
+})

@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import type { Json } from '../../base/json.ts'
+import {
+  DETOKENIZE_MENTIONS_MAX,
+  ERROR_PATH_CHARS_MAX,
+  MULTIPART_PARTS_MAX,
+  PART_HEAD_BYTES_MAX,
+  RENDERED_BODY_BYTES_MAX,
+} from '../../base/limits.ts'
+import { Allowance } from '../../expressions/template.ts'
+import type { Mention } from '../../tokens/mentions.ts'
+import { readBody } from './read-body.ts'
+
+const MEANS = { random: { bytes: (length: number) => new Uint8Array(length) } }
+
+function vectorsOf(folder: string, name: string): unknown {
+  const url = new URL(`../../../test/vectors/${folder}/${name}.json`, import.meta.url)
+  return JSON.parse(readFileSync(url, 'utf8'))
+}
+
+function render(
+  body: string | Buffer,
+  type: string | undefined,
+  valueOf: (mention: Mention) => Json,
+): Buffer {
+  return readBody(Buffer.from(body as string), type).render(MEANS, valueOf)
+}
+
+describe('readBody() gives what is documented', () => {
+  interface Documented {
+    readonly reason: string
+    readonly type: string | null
+    readonly body: string
+    readonly expected: string
+    readonly refused?: string
+    readonly at: string
+  }
+
+  const { tokens, wholes, cases } = vectorsOf('proxy-bodies', 'documented') as {
+    readonly tokens: Record<string, Json>
+    readonly wholes: Record<string, Json>
+    readonly cases: readonly Documented[]
+  }
+
+  const valueOf = ({ id, whole }: Mention): Json => {
+    const value = (whole ? wholes : tokens)[id]
+    assert.ok(value !== undefined, `there is no ${id}`)
+    return value
+  }
+
+  for (const { reason, type, body, expected, refused, at } of cases) {
+    test(reason, () => {
+      const rendered = (): Buffer => render(body, type ?? undefined, valueOf)
+      if (refused === undefined) assert.equal(rendered().toString(), expected)
+      else {
+        assert.throws(rendered, (error: { code?: string; errors?: object }) => {
+          assert.equal(error.code, refused)
+          assert.deepEqual(Object.keys(error.errors!), [at])
+          return true
+        })
+      }
+    })
+  }
+})
+
+describe('readBody() applies each documented filter to a token', () => {
+  interface Documented {
+    readonly comment: string
+    readonly data: Json
+    readonly expression: string
+    readonly expected?: Json
+    readonly error?: string
+  }
+
+  const SUBJECT = /\{\{ *data((?:\.\w+|\[\d+\])*)/g
+  const cases = vectorsOf('expressions', 'documented') as readonly Documented[]
+  for (const { comment, data, expression, expected, error } of cases) {
+    const asked = expression.replaceAll(SUBJECT, (_, path: string) =>
+      path === '' ? '{{ an-id 4' : `{{ an-id 4 | json: '$${path}'`,
+    )
+    test(`${asked}: ${comment}`, () => {
+      const body = JSON.stringify({ a: asked })
+      const rendered = (): Buffer => render(body, 'application/json', () => data)
+      if (error !== undefined) assert.throws(rendered, { code: 'expression_invalid' })
+      else {
+        const typed = /to_(?:number|boolean) \}\}$/.test(asked) || typeof expected === 'string'
+        const scalar = typeof expected === 'number' || typeof expected === 'boolean'
+        const a = scalar && !typed ? String(expected) : expected
+        assert.deepEqual(JSON.parse(rendered().toString()), { a })
+      }
+    })
+  }
+})
+
+describe('a value stays where it is put', () => {
+  interface Hostile {
+    readonly reason: string
+    readonly type: string
+    readonly body: string
+    readonly value: string
+    readonly expected: string
+    readonly intended: Json
+    readonly refused?: string
+  }
+
+  const cases = vectorsOf('proxy-bodies', 'hostile') as readonly Hostile[]
+  test('in many cases', () => assert.ok(cases.length >= 120))
+  for (const { reason, type, body, value, expected, intended, refused } of cases) {
+    test(reason, async () => {
+      const rendered = (): string => render(body, type, () => value).toString()
+      if (refused !== undefined) assert.throws(rendered, { code: refused })
+      else {
+        assert.equal(rendered(), expected)
+        assert.deepEqual(await parsed(rendered(), type), intended)
+      }
+    })
+  }
+
+  /** What a destination makes of a body. */
+  async function parsed(body: string, type: string): Promise<unknown> {
+    const [essence] = type.split(';')
+    if (essence === 'application/json') return JSON.parse(body)
+    if (essence === 'application/x-ndjson') {
+      const lines = body.split('\n')
+      assert.equal(lines.pop(), '')
+      return lines.map((it) => JSON.parse(it) as Json)
+    }
+    if (essence === 'text/plain') return body
+    if (essence!.includes('xml')) return parsedXml(body)
+    const answer = new Response(body, { headers: { 'content-type': type } })
+    const form = await answer.formData()
+    return Promise.all(
+      Array.from(form, async ([name, it]) => [name, typeof it === 'string' ? it : await it.text()]),
+    )
+  }
+
+  /** Reads the two forms that the cases have, and nothing else. */
+  function parsedXml(body: string): unknown {
+    const attributes = /^<r v='([^'<]*)' w="([^"<]*)"\/>$/.exec(body)
+    if (attributes !== null) return { v: resolved(attributes[1]!), w: resolved(attributes[2]!) }
+    const [, content] = /^<r><v>([^]*)<\/v>(?:<w\/>)?<\/r>$/.exec(body)!
+    const pieces = content!.split(/<!\[CDATA\[([^]*?)\]\]>/)
+    const texts = pieces.map((it, at) => {
+      if (at % 2 === 1) return it
+      assert.doesNotMatch(it, /<|\]\]>/)
+      return resolved(it)
+    })
+    return { v: texts.join('') }
+  }
+
+  function resolved(text: string): string {
+    const names: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
+    return text.replaceAll(/&(.*?);/g, (_, name: string) =>
+      name.startsWith('#') ? String.fromCodePoint(Number(name.slice(1))) : names[name]!,
+    )
+  }
+})
+
+test('readBody() returns the very same bytes when there is no expression in them', () => {
+  const types = ['application/json', 'text/plain', 'application/x-www-form-urlencoded', undefined]
+  for (const type of [...types, 'text/xml', 'multipart/form-data; boundary=x', 'image/png']) {
+    const bytes = Buffer.from('{"a": "{ }} \\u007d %7D"}')
+    const body = readBody(bytes, type)
+    assert.deepEqual(body.mentions, [])
+    assert.equal(
+      body.render(MEANS, () => assert.fail('nothing is mentioned')),
+      bytes,
+    )
+  }
+})
+
+test('readBody() lists what is mentioned in order of appearance, as often as it is', () => {
+  const body = readBody(
+    Buffer.from('{"a":"{{ x | last4 }}-{{y}}","b":["{{ token: x }}"]}'),
+    'application/json',
+  )
+  const listed = body.mentions.map(({ id, whole }) => [id, whole])
+  assert.deepEqual(listed, [
+    ['x', false],
+    ['y', false],
+    ['x', true],
+  ])
+  assert.deepEqual(
+    body.places.map((it) => it.path()),
+    ['a', 'b[0]'],
+  )
+})
+
+test('a value may not end its part together with what stands beside it', () => {
+  const type = 'multipart/form-data; boundary=bound'
+  const values: Record<string, string> = { a: '-', b: 'bo', c: 'd', none: '' }
+  const rendered = (content: string): Buffer =>
+    render(`--bound\r\n\r\n\r\n${content}\r\n--bound--`, type, ({ id }) => values[id]!)
+  for (const content of [
+    '-{{a}}bound',
+    '--{{b}}und',
+    '--boun{{c}}',
+    '{{a}}-{{b}}un{{c}}',
+    '--b{{none}}ound',
+  ]) {
+    assert.throws(() => rendered(content), { code: 'expression_invalid' }, content)
+  }
+  for (const content of ['-{{a}}boun', '--{{b}}un', '{{a}}-{{b}}un', 'x--bound {{a}}']) {
+    assert.doesNotThrow(() => rendered(content), content)
+  }
+})
+
+test('half of a surrogate pair is escaped where it can be, and refused elsewhere', () => {
+  const half = '\ud83d'
+  assert.equal(render('["{{x}}"]', 'application/json', () => half).toString(), '["\\ud83d"]')
+  for (const type of ['text/plain', 'text/xml', 'application/x-www-form-urlencoded']) {
+    assert.throws(() => render('a={{x}}', type, () => half), { code: 'expression_invalid' }, type)
+  }
+})
+
+test('bytes that are no UTF-8 pass, but not as part of an expression', () => {
+  const around = (text: string): Buffer =>
+    Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text), Buffer.from([0xc3, 0x28])])
+  const json = (text: string): Buffer =>
+    Buffer.concat([Buffer.from('["'), around(`","${text}`), Buffer.from('"]')])
+  assert.deepEqual(
+    render(around('{{ a }}'), 'text/plain', () => 'é'),
+    around('é'),
+  )
+  assert.deepEqual(
+    render(around('<a>{{ a }}</a>'), 'text/xml', () => 'é'),
+    around('<a>é</a>'),
+  )
+  const still = Buffer.concat([
+    Buffer.from('{"\xff":"\xff","a":"', 'latin1'),
+    Buffer.from('{{ a }}"}'),
+  ])
+  const changed = Buffer.concat([Buffer.from('{"\xff":"\xff","a":"', 'latin1'), Buffer.from('é"}')])
+  assert.deepEqual(
+    render(still, 'application/json', () => 'é'),
+    changed,
+  )
+  for (const [type, bytes] of [
+    ['text/plain', Buffer.from('{{ \xff }}', 'latin1')],
+    ['application/json', json('{{ a }}')],
+    ['application/x-www-form-urlencoded', Buffer.from('a={{ a }}%FF')],
+  ] as const) {
+    assert.throws(() => render(bytes, type, () => 'é'), { code: 'expression_invalid' })
+  }
+})
+
+test('Latin-1 is read and written as Latin-1', () => {
+  const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
+  const cases: [type: string, sent: string, arrives: string][] = [
+    ['text/plain', 'é {{ é }}', 'é ü'],
+    ['application/xml', '<é>{{ é }}</é>', '<é>ü</é>'],
+    ['application/x-www-form-urlencoded', 'a={{ é }}', 'a=%FC'],
+    ['application/json', '["é","{{ é }}"]', '["é","\\u00fc"]'],
+  ]
+  for (const [type, sent, arrives] of cases) {
+    const rendered = render(latin1(sent), `${type}; charset=ISO-8859-1`, ({ id }) => {
+      assert.equal(id, 'é')
+      return 'ü'
+    })
+    assert.deepEqual(rendered, latin1(arrives))
+  }
+})
+
+test('depth is bounded by nothing but length, and a place is named in few words', () => {
+  const deep = '['.repeat(200_000) + '"{{ x }}"' + ']'.repeat(200_000)
+  assert.equal(render(deep, 'application/json', () => 'y').length, 400_003)
+  const wrong = `{"${'n'.repeat(100_000)}":"{{ x"}`
+  assert.throws(
+    () => readBody(Buffer.from(wrong), 'application/json'),
+    (error: { errors?: object }) =>
+      Object.keys(error.errors!)[0]!.length <= ERROR_PATH_CHARS_MAX + 1,
+  )
+})
+
+describe('what a body may have is bounded', () => {
+  const many = (count: number): string => '{{x}}'.repeat(count)
+  const bodies: [kind: string, type: string, of: (count: number) => string][] = [
+    ['JSON', 'application/json', (count) => `["${many(count)}"]`],
+    ['strings of JSON', 'application/json', (count) => JSON.stringify(Array(count).fill('{{x}}'))],
+    ['text', 'text/plain', many],
+    ['a form', 'application/x-www-form-urlencoded', (count) => `a=${many(count)}`],
+    ['XML', 'text/xml', many],
+    [
+      'parts',
+      'multipart/form-data; boundary=b',
+      (count) => `--b\r\n\r\n${many(count - 1)}\r\n--b\r\n\r\n{{x}}\r\n--b--`,
+    ],
+  ]
+  for (const [kind, type, of] of bodies) {
+    test(`${DETOKENIZE_MENTIONS_MAX} expressions in ${kind}`, () => {
+      const read = (count: number) => readBody(Buffer.from(of(count)), type)
+      for (const count of [DETOKENIZE_MENTIONS_MAX - 1, DETOKENIZE_MENTIONS_MAX]) {
+        assert.equal(read(count).mentions.length, count)
+      }
+      assert.throws(() => read(DETOKENIZE_MENTIONS_MAX + 1), { code: 'detokenize_tokens_max' })
+    })
+  }
+
+  test(`${MULTIPART_PARTS_MAX} parts`, () => {
+    const read = (count: number) => {
+      const parts = `--b\r\n\r\n{{x}}\r\n`.repeat(count)
+      return readBody(Buffer.from(`${parts}--b--`), 'multipart/form-data; boundary=b')
+    }
+    for (const count of [MULTIPART_PARTS_MAX - 1, MULTIPART_PARTS_MAX]) {
+      assert.equal(read(count).mentions.length, count)
+    }
+    assert.throws(() => read(MULTIPART_PARTS_MAX + 1), { code: 'body_invalid' })
+  })
+
+  test('the headers of a part', () => {
+    const read = (length: number) => {
+      const head = 'a:'.padEnd(length, ' ')
+      const part = `--b\r\n${head}\r\n\r\n{{x}}\r\n--b--`
+      return readBody(Buffer.from(part), 'multipart/form-data; boundary=b')
+    }
+    for (const length of [PART_HEAD_BYTES_MAX - 1, PART_HEAD_BYTES_MAX]) {
+      assert.equal(read(length).mentions.length, 1)
+    }
+    assert.throws(() => read(PART_HEAD_BYTES_MAX + 1), { code: 'body_invalid' })
+  })
+
+  test('what is written in all', () => {
+    const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
+    const filled = (length: number): Buffer => body.render(MEANS, () => '"'.repeat(length))
+    // Each quote takes two bytes, and the string two more.
+    const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
+    assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
+    assert.throws(() => filled(most + 1), { code: 'expression_invalid' })
+  })
+
+  test('what expressions do together', () => {
+    const body = readBody(Buffer.from('{{x}}{{x}}'), 'text/plain')
+    const rendered = (shown: number): Buffer =>
+      body.render({ ...MEANS, allowance: new Allowance(1_000, shown) }, () => 'four')
+    assert.throws(() => rendered(11), { code: 'expression_invalid' })
+    assert.equal(rendered(12).toString(), 'fourfour')
+  })
+})
+
+test('no error repeats what was sent, or what a token holds', () => {
+  const secret = 's3cr3t'
+  const cases: [type: string, body: string][] = [
+    ['application/json', `["{{ x | to_number }}${secret}"]`],
+    ['application/json', `{"a":"{{ x }}${secret}",}`],
+    ['application/json', `["{{ ${secret} | nothing }}"]`],
+    ['text/plain; charset=us-ascii', `{{ x }}${secret}`],
+    ['text/xml', `<a ${secret} {{ x }}>`],
+    ['application/x-www-form-urlencoded', `${secret}={{ ${secret}`],
+    ['multipart/form-data; boundary=b', `--b\r\n${secret}: ${secret}\r\n\r\n--b {{ x }}\r\n--b--`],
+    ['multipart/form-data; boundary=b', `--b\r\n\r\n{{ ${secret}\r\n--b--`],
+  ]
+  for (const [type, body] of cases) {
+    assert.throws(
+      () => render(body, type, () => `é, ${secret}`),
+      (error: Error & { errors?: object }) => {
+        assert.doesNotMatch(JSON.stringify([error.message, error.errors]), /s3cr3t/)
+        return true
+      },
+      body,
+    )
+  }
+})

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { scheduler } from 'node:timers/promises'
+import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from './egress.ts'
+
+/** A destination for a contract, and the door to it. */
+export interface EgressStage {
+  readonly egress: Egress
+  /** Of a destination that may be reached. */
+  readonly url: URL
+}
+
+/** What the destination answers: a head, these chunks one after the other, and then an end, or none. */
+export interface ToldAnswer {
+  readonly status: number
+  readonly chunks: readonly string[]
+  readonly cut: boolean
+}
+
+const POST: OutboundRequest = {
+  method: 'POST',
+  headers: ['X-Any', 'a'],
+  body: Buffer.from('body'),
+  timeoutMs: 30_000,
+}
+
+/** What every Egress promises. `open` returns one with a destination that answers so. */
+export function egressContract(
+  name: string,
+  open: (answer: ToldAnswer) => Promise<EgressStage>,
+): void {
+  describe(`Egress contract: ${name}`, () => {
+    const whole = { status: 299, chunks: ['one', 'two'], cut: false }
+
+    test('vet() returns a route for the tenant, and refuses what is not listed', async () => {
+      const { egress, url } = await open(whole)
+      const route = await egress.vet('tenant-a', url, [url.hostname])
+      assert.deepEqual([route.tenantId, route.url.href], ['tenant-a', url.href])
+      const rule = { name: 'EgressRefusal', rule: 'unlisted' }
+      await assert.rejects(egress.vet('tenant-a', url, []), rule)
+      await assert.rejects(egress.vet('tenant-a', url, ['other.example']), rule)
+    })
+
+    test('vet() refuses a scheme that nothing is sent by', async () => {
+      const { egress } = await open(whole)
+      const vetted = egress.vet('tenant-a', new URL('ftp://name.test/'), null)
+      await assert.rejects(vetted, { name: 'EgressRefusal', rule: 'scheme' })
+    })
+
+    test('send() tells a head once, then data, then the end, and is done', async () => {
+      const { told, call } = await send(whole, POST)
+      await call.done
+      assert.deepEqual([told[0], told.slice(1, -1).join(''), told.at(-1)], ['299', 'onetwo', 'end'])
+    })
+
+    test('send() says that an answer was cut off, after what came of it', async () => {
+      const { told, call } = await send({ ...whole, cut: true }, POST)
+      await assert.rejects(call.done, { name: 'EgressFailure', fault: 'reset' })
+      assert.equal(told[0], '299')
+      assert.ok(!told.includes('end'))
+    })
+
+    test('send() tells nothing while it is to wait', async () => {
+      let waiting = false
+      const { told, call } = await send(whole, POST, () => {
+        assert.ok(!waiting)
+        waiting = true
+        void scheduler.yield().then(() => {
+          waiting = false
+          call.resume()
+        })
+        return false
+      })
+      await call.done
+      assert.equal(told.slice(1, -1).join(''), 'onetwo')
+    })
+
+    test('send() tells nothing once it was aborted', async () => {
+      const { told, call } = await send(whole, POST)
+      call.abort()
+      await assert.rejects(call.done, { name: 'EgressFailure', fault: 'aborted' })
+      const before = told.length
+      await scheduler.yield()
+      assert.equal(told.length, before)
+    })
+
+    test('send() fails when a stream is not as long as it said, or fails', async () => {
+      const streams: [length: number | null, chunks: AsyncIterable<Uint8Array>][] = [
+        [3, chunksOf('ab')],
+        [1, chunksOf('ab')],
+        [null, failing()],
+      ]
+      for (const [length, chunks] of streams) {
+        const { call } = await send(whole, { ...POST, body: { length, chunks } })
+        await assert.rejects(call.done, { name: 'EgressFailure', fault: 'request' })
+      }
+    })
+
+    async function send(
+      answer: ToldAnswer,
+      request: OutboundRequest,
+      more: () => boolean = () => true,
+    ): Promise<{ told: string[]; call: OutboundCall }> {
+      const { egress, url } = await open(answer)
+      const told: string[] = []
+      const receiver: OutboundReceiver = {
+        head: (status) => void told.push(String(status)),
+        data: (chunk) => {
+          told.push(Buffer.from(chunk).toString())
+          return more()
+        },
+        end: () => void told.push('end'),
+      }
+      const route = await egress.vet('tenant-a', url, null)
+      return { told, call: egress.send(route, request, receiver) }
+    }
+  })
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
+
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('a')
+  throw new Error('the client went away')
+}

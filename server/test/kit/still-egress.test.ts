@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { egressContract } from '../../src/world/egress.contract.ts'
+import { collector } from './collector.ts'
+import { stillEgress } from './still-egress.ts'
+
+egressContract('still', async ({ status, chunks, cut }) => {
+  const egress = stillEgress()
+  egress.reply = () => ({ status, chunks, ...(cut ? { fault: 'reset' } : {}) })
+  return { egress, url: new URL('https://name.test/') }
+})
+
+test('it remembers what was asked and sent, and refuses what it is told to', async () => {
+  const egress = stillEgress()
+  const url = new URL('https://name.test/a')
+  const route = await egress.vet('tenant-a', url, null)
+  const request = { method: 'PUT', headers: ['A', 'b'], body: Buffer.from('c'), timeoutMs: 1 }
+  await egress.send(route, request, collector()).done
+  assert.deepEqual(egress.vetted, [{ tenantId: 'tenant-a', url: url.href, listed: null }])
+  const { timeoutMs: _, ...sent } = request
+  assert.deepEqual(egress.sent, [{ tenantId: 'tenant-a', url: url.href, ...sent }])
+  egress.refuse = () => 'address'
+  await assert.rejects(egress.vet('tenant-a', url, null), { rule: 'address' })
+  egress.refuse = () => 'unresolved'
+  await assert.rejects(egress.vet('tenant-a', url, null), { fault: 'unresolved' })
+})

@@ -1,0 +1,32 @@
+/**
+ * A destination to try the proxy with: it answers every request with what it was sent.
+ *
+ * It listens on loopback, with a certificate of the tests, which nobody trusts who is not told to.
+ * `npm run echo --workspace server`, or with `-- --port 0` for a port that is free.
+ */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+
+const CERTIFICATES = new URL('../kit/certificates/', import.meta.url)
+
+const { values } = parseArgs({ options: { port: { type: 'string', default: '4443' } } })
+const server = createServer({
+  key: readFileSync(new URL('server.key', CERTIFICATES)),
+  cert: readFileSync(new URL('destination.pem', CERTIFICATES)),
+})
+server.on('request', (request, response) => {
+  let body = ''
+  request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
+  request.on('end', () => {
+    const { method, url } = request
+    process.stdout.write(`${method} ${url}\n${body}\n`)
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify({ request: `${method} ${url}`, body }))
+  })
+})
+server.listen(Number(values.port), '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo
+  process.stdout.write(`It listens at https://localhost:${port}\n`)
+})
