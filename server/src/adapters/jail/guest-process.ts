@@ -37,7 +37,6 @@ export class GuestProcess {
   readonly ready: Promise<void>
   readonly #child: ChildProcess
   readonly #channel: Duplex
-  readonly #setUp: SetUp
   readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
   #complaint = ''
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
@@ -56,7 +55,6 @@ export class GuestProcess {
       ownUser,
       dataBytesMax: REACTOR_DATA_BYTES_MAX,
     }
-    this.#setUp = setUp
     this.#child = spawn(process.execPath, [LAUNCHER, JSON.stringify(plan)], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: {},
@@ -67,6 +65,7 @@ export class GuestProcess {
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
     this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
+    this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
     this.#child
       .once('error', (error) => this.#end(error))
@@ -94,12 +93,7 @@ export class GuestProcess {
       textFrame(FRAME.args, job.args.reveal()),
       textFrame(FRAME.run, JSON.stringify(run)),
     ]
-    if (number === 1) {
-      frames.unshift(
-        textFrame(FRAME.setUp, JSON.stringify(this.#setUp)),
-        textFrame(FRAME.code, job.code),
-      )
-    }
+    if (number === 1) frames.unshift(textFrame(FRAME.code, job.code))
     if (this.#gone) return { kind: 'died' }
     const deadline = setTimeout(() => this.kill('timed-out'), job.timeoutMs)
     this.#channel.write(Buffer.concat(frames))

@@ -92,6 +92,8 @@ export class JailRunner implements ReactorRunner {
       return await this.#runIn(await this.#processFor(job), job)
     } finally {
       leave()
+      // Not before: to start a process takes longer than most runs do.
+      this.#fill()
     }
   }
 
@@ -109,9 +111,7 @@ export class JailRunner implements ReactorRunner {
       warm.thaw()
       return warm
     }
-    const blank = this.#blanks.shift() ?? this.#start()
-    this.#fill()
-    return await readied(blank)
+    return await readied(this.#blanks.shift() ?? this.#start())
   }
 
   async #runInFresh(job: ReactorJob): Promise<ReactorOutcome> {

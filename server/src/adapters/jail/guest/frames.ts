@@ -14,7 +14,7 @@ export const FRAME = {
   /** To the guest: begin. JSON. */
   run: 5,
 
-  /** From the guest: it has started. */
+  /** From the guest: it is set up. */
   ready: 32,
   /** From the guest: the number of the run in four bytes, then the result as JSON. */
   returned: 33,

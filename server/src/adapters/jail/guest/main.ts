@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { Connections } from './connections.ts'
 import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
 import type { Run, SetUp } from './messages.ts'
-import { loadCode, NoFunction } from './modules.ts'
+import { holdImports, loadCode, NoFunction } from './modules.ts'
 import { openClient } from './open-client.ts'
 import { replaceSockets } from './sockets.ts'
 import { renderThrown } from './thrown.ts'
@@ -34,7 +34,6 @@ process.on('uncaughtException', (error) => {
   if (running === null) process.exit(1)
   answer(FRAME.crashed, renderThrown(error, setUp!.errorBytesMax))
 })
-channel.write(frame(FRAME.ready))
 
 function take(it: Frame): void {
   if (connections.take(it)) return
@@ -43,6 +42,8 @@ function take(it: Frame): void {
   if (kind === FRAME.setUp) {
     setUp = JSON.parse(text) as SetUp
     replaceSockets(connections, setUp.authorities)
+    holdImports(setUp)
+    channel.write(frame(FRAME.ready))
   }
   if (kind === FRAME.code) code = text
   if (kind === FRAME.configuration) configuration = text
@@ -57,7 +58,7 @@ async function run(): Promise<void> {
   const { errorBytesMax, resultBytesMax } = setUp!
   const { apiKey } = running!
   try {
-    loaded ??= loadCode(code, setUp!)
+    loaded ??= loadCode(code)
     const call = await loaded
     const result = await call({
       args: JSON.parse(args),

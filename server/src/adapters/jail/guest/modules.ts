@@ -16,14 +16,16 @@ const ERROR_PACKAGES = [
 /** There is nothing to run: it does not parse, or exports no function. */
 export class NoFunction extends Error {}
 
+/** The text that MODULE_URL stands for. */
+let moduleText = ''
+
 /**
  * Loads `code` as CommonJS or, where it cannot be, as an ES module, and returns the function it exports.
  *
- * What it requires or imports is held to what `setUp` allows. Throws NoFunction; what the code throws while it
- * loads is thrown on.
+ * Throws NoFunction; what the code throws while it loads is thrown on.
  */
-export async function loadCode(code: string, setUp: SetUp): Promise<(req: object) => unknown> {
-  holdImports(code, setUp)
+export async function loadCode(code: string): Promise<(req: object) => unknown> {
+  moduleText = code
   const exported = await evaluate(code)
   if (typeof exported !== 'function') throw new NoFunction('The code exports no function')
   return exported as (req: object) => unknown
@@ -68,7 +70,8 @@ function defaultOf(exported: unknown): unknown {
   return 'default' in exported ? defaultOf(exported.default) : exported
 }
 
-function holdImports(code: string, { builtIns, packages, checks }: SetUp): void {
+/** Has the code to come require and import what `setUp` allows, and nothing else. */
+export function holdImports({ builtIns, packages, checks }: SetUp): void {
   const errors = new URL('./reactor-errors.mjs', import.meta.url).href
   registerHooks({
     resolve(specifier, context, next) {
@@ -93,7 +96,7 @@ function holdImports(code: string, { builtIns, packages, checks }: SetUp): void 
     },
     load(url, context, next) {
       if (url !== MODULE_URL) return next(url, context)
-      return { format: 'module', source: code, shortCircuit: true }
+      return { format: 'module', source: moduleText, shortCircuit: true }
     },
   })
 }
