@@ -8,7 +8,6 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import assert from 'node:assert/strict'
 import {
-  BODY_BYTES_MAX,
   HEADER_BYTES_MAX,
   HEADERS_MAX,
   HEADERS_TIMEOUT_MS,
@@ -28,6 +27,7 @@ import { logRequest } from './log-request.ts'
 import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
 import { sendError } from './send.ts'
+import { readWhole } from './whole-body.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
@@ -41,7 +41,6 @@ export function createServer(options: ServerOptions): Server {
   const { world, endpoints } = options
   const paths = knownPaths(endpoints)
   const server = fastify({
-    bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,
@@ -80,9 +79,7 @@ export function createServer(options: ServerOptions): Server {
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  )
+  server.addContentTypeParser('*', (_request, message, done) => readWhole(message, done))
 
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(world, request, reply)
