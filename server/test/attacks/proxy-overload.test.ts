@@ -1,0 +1,142 @@
+/** Callers and destinations that want more of the vault than their share. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, test } from 'node:test'
+import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
+import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+import { startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { onRequest, type Answer } from '../kit/test-destination.ts'
+
+/** Resolves when `done()` is true; looks whenever the event loop has been around. */
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('a body in a million chunks does not fill memory', async (t) => {
+  // Each chunk kept by itself would take a third of a kilobyte of it.
+  const vault = await startVault(temporaryFolder(t), {
+    NODE_OPTIONS: '--max-old-space-size=96',
+    SYMBOLON_EGRESS_ALLOW: 'localhost',
+  })
+  const management = /key_local_mgt_\w+/.exec(vault.greeting)![0]
+  const made = await fetch(`${vault.url}/applications`, {
+    method: 'POST',
+    headers: { 'bt-api-key': management, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'x', type: 'private', permissions: ['token:create'] }),
+  })
+  const { key } = (await made.json()) as { key: string }
+  const { hostname, port } = new URL(vault.url)
+  for (const path of ['/tokenize', '/proxy']) {
+    const socket = connect({ host: hostname, port: Number(port) })
+    const answer = once(socket, 'data')
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      'Host: vault.example',
+      `BT-API-KEY: ${key}`,
+      'BT-PROXY-URL: https://localhost:1',
+      'Transfer-Encoding: chunked',
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n`)
+    const piece = '1\r\n \r\n'.repeat(10_000)
+    for (let it = 0; it < 80; it++) if (!socket.write(piece)) await once(socket, 'drain')
+    socket.write('0\r\n\r\n')
+    assert.match(String((await answer)[0]), /^HTTP\/1\.1 4\d\d /, path)
+    socket.destroy()
+  }
+  assert.equal((await vault.stop()).status, 0)
+})
+
+describe('through the proxy', () => {
+  let stage: ProxyStage
+  afterEach(() => stage.close())
+
+  function head(headers: readonly string[], line = 'GET /proxy HTTP/1.1'): string {
+    return `${[line, 'Host: vault.example', ...headers].join('\r\n')}\r\n\r\n`
+  }
+
+  function mine(): string[] {
+    return [`BT-API-KEY: ${stage.key}`, `BT-PROXY-URL: ${stage.destination.url}`]
+  }
+
+  const endless: Answer = onRequest((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+    const piece = Buffer.alloc(MiB)
+    const more = (): void => {
+      while (socket.writable && socket.write(piece));
+    }
+    socket.on('drain', more)
+    more()
+  })
+
+  test('a client that takes nothing of its answer does not hold a connection for ever', async () => {
+    stage = await proxyStage({ serve: endless })
+    const { server } = stage.vault.app
+    const accepted = once(server, 'connection') as Promise<[Socket]>
+    const client = await stage.dial()
+    const [serving] = await accepted
+    client.pause().write(head(mine()))
+    await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+    assert.equal(stage.destination.open(), 1)
+    serving.emit('timeout')
+    await until(() => stage.destination.open() === 0)
+    client.destroy()
+  })
+
+  test('one that goes on after a while is not late', async () => {
+    stage = await proxyStage({
+      serve: onRequest((socket) => answerWith(socket, 200, [], Buffer.alloc(24 * MiB))),
+    })
+    const accepted = once(stage.vault.app.server, 'connection') as Promise<[Socket]>
+    const client = await stage.dial()
+    const [serving] = await accepted
+    client.pause().write(head(mine()))
+    await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+    let bytes = 0
+    client.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+    await until(() => bytes > 24 * MiB)
+    await until(() => serving.timeout !== REQUEST_TIMEOUT_MS)
+    client.destroy()
+  })
+
+  test('those who hang up leave nothing open, also when they asked for several things at once', async () => {
+    stage = await proxyStage({ serve: endless })
+    for (const count of [1, 5]) {
+      const client = await stage.dial()
+      client.resume().write(head(mine()).repeat(count))
+      await until(() => stage.destination.open() === count)
+      client.destroy()
+      await until(() => stage.destination.open() === 0)
+    }
+  })
+
+  test('strangers who may use a proxy cannot take the connections of those with a key', async () => {
+    const silent: Socket[] = []
+    stage = await proxyStage({
+      serve: onRequest((socket, request) => {
+        if (request.startsWith('GET /silent')) silent.push(socket)
+        else answerWith(socket, 200, [], 'done')
+      }),
+    })
+    const { vault, destination } = stage
+    const manager = await vault.keyFor({ type: 'management', permissions: ['proxy:create'] })
+    const body = {
+      name: 'open to all',
+      destination_url: destination.url,
+      require_auth: false,
+    }
+    const made = await vault.call('POST', '/proxies', { key: manager, body })
+    const theirs = [`BT-PROXY-KEY: ${made.json()['key'] as string}`]
+    const strangers = await Promise.all(
+      Array.from({ length: EGRESS_CONNECTIONS_MAX }, () => stage.dial()),
+    )
+    let told = 0
+    for (const it of strangers)
+      it.on('data', () => (told += 1)).write(head(theirs, 'GET /proxy/silent HTTP/1.1'))
+    await until(() => silent.length === EGRESS_CONNECTIONS_MAX)
+    const text = await stage.talk(head(mine()), answered)
+    assert.match(text, /^HTTP\/1\.1 200 [^]*done$/)
+    assert.equal(told, 0, 'they waited for nobody')
+    for (const it of strangers) it.destroy()
+  })
+})
