@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
+import type { Clock } from '../../src/world/clock.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { stillVault } from '../kit/still-vault.ts'
 import { onRequest, type Answer } from '../kit/test-destination.ts'
 
 /** Resolves when `done()` is true; looks whenever the event loop has been around. */
@@ -45,6 +47,29 @@ test('a body in a million chunks does not fill memory', async (t) => {
     socket.destroy()
   }
   assert.equal((await vault.stop()).status, 0)
+})
+
+test('a body that takes long to fill lets others have their turns', async () => {
+  let turns = 0
+  const vault = await stillVault({
+    change: (world) => {
+      let elapsed = 0
+      const clock: Clock = {
+        now: () => world.clock.now(),
+        // Whoever looks finds that it has taken too long.
+        elapsed: () => (elapsed += 1),
+        yield: async () => void (turns += 1),
+      }
+      return { ...world, clock }
+    },
+  })
+  const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
+  const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'x' } })
+  const body = Array(50).fill(`{{ ${made.json()['id'] as string} }}`)
+  turns = 0
+  const headers = { 'BT-PROXY-URL': 'https://example.com' }
+  assert.equal((await vault.call('POST', '/proxy', { key, body, headers })).status, 200)
+  assert.equal(turns, body.length)
 })
 
 describe('through the proxy', () => {
@@ -108,6 +133,55 @@ describe('through the proxy', () => {
       client.destroy()
       await until(() => stage.destination.open() === 0)
     }
+  })
+
+  test('those who vanish leave nothing open, wherever they were', async (t) => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    t.after(() => process.off('unhandledRejection', note))
+    stage = await proxyStage({
+      serve: onRequest((socket, request) => {
+        const bytes = request.includes('/half')
+          ? 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'
+          : 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n\x1f\x8b'
+        if (!request.includes('/silent')) socket.write(bytes, 'latin1')
+      }),
+    })
+    const id = await stage.token('data')
+    const body = `"{{ ${id} }}"`
+    const whole = [...mine(), `Content-Length: ${body.length}`]
+    const inPart = [...mine(), 'Content-Length: 100']
+    const image = [...inPart, 'Content-Type: image/png']
+    const node = [...mine(), 'BT-PROXY-KEEP-ALIVE: timeout=5']
+    const served: Socket[] = []
+    stage.vault.app.server.on('connection', (it: Socket) => served.push(it))
+    const asked = [
+      head(whole).slice(0, 40),
+      head(mine()),
+      head(whole, 'POST /proxy/half HTTP/1.1') + body,
+      head(whole, 'POST /proxy/silent HTTP/1.1') + body,
+      head(whole, 'POST /proxy/zipped HTTP/1.1') + body,
+      head(inPart, 'POST /proxy/half HTTP/1.1') + body,
+      head(image, 'POST /proxy/half HTTP/1.1') + body,
+      head([...mine(), 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1') + '4\r\n"{{ ',
+      head(node, 'GET /proxy/silent HTTP/1.1'),
+      head(node, 'GET /proxy/half HTTP/1.1'),
+      head(mine(), 'GET /proxy/silent HTTP/1.1') + head(mine(), 'GET /proxy/half HTTP/1.1'),
+    ]
+    for (const bytes of asked) {
+      // After so many turns of the event loop: while it is read, looked up, recorded, dialled, sent, answered.
+      for (let turns = 0; turns < 60; turns += 3) {
+        const client = await stage.dial()
+        client.resume().write(bytes, 'latin1')
+        for (let it = 0; it < turns; it++) await new Promise((resolve) => setImmediate(resolve))
+        client.resetAndDestroy()
+      }
+    }
+    // An idle connection to the destination is kept for a while, and nothing else.
+    await until(() => served.every((it) => it.destroyed))
+    await until(() => stage.destination.open() === 0)
+    assert.deepEqual(unhandled, [])
   })
 
   test('strangers who may use a proxy cannot take the connections of those with a key', async () => {
