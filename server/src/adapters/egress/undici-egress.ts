@@ -39,7 +39,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
-  /** By tenant and destination, the one used last at the end. */
+  /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   readonly #tunnels = new Set<Duplex>()
   #trust: SecureContext | null = null
@@ -59,15 +59,15 @@ export class UndiciEgress implements Egress {
     this.#rule.own(port)
   }
 
-  async vet(tenantId: string, url: URL, listed: readonly string[] | null): Promise<Route> {
+  async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const place = placeOf(url)
     if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
-    const { addresses, key, rule } = await this.#judge(place)
+    const { addresses, key, rule } = await this.#judge(owner, place)
     const scheme = place.secure ? 'https' : 'http'
-    return new VettedRoute(tenantId, url, rule, {
+    return new VettedRoute(owner, url, rule, {
       target: { place, addresses: addresses.map((it) => it.text) },
-      key: `${tenantId} ${scheme} ${place.host} ${place.port} ${key}`,
+      key: `${owner} ${scheme} ${place.host} ${place.port} ${key}`,
     })
   }
 
@@ -82,9 +82,9 @@ export class UndiciEgress implements Egress {
     return call
   }
 
-  async tunnel(_tenantId: string, host: string, port: number): Promise<Duplex> {
+  async tunnel(tenantId: string, host: string, port: number): Promise<Duplex> {
     const place = placeOf(tunnelUrl(host, port))
-    const { addresses } = await this.#judge(place)
+    const { addresses } = await this.#judge(tenantId, place)
     const target = { place, addresses: addresses.map((it) => it.text) }
     const plain = target.addresses.every((it) => {
       return this.#rule.permits({ ...place, secure: false }, it)
@@ -104,10 +104,12 @@ export class UndiciEgress implements Egress {
     this.#timekeeper.stop()
   }
 
-  async #judge(place: Place): Promise<NameAnswer & { rule: Route['rule'] }> {
+  async #judge(owner: string, place: Place): Promise<NameAnswer & { rule: Route['rule'] }> {
     this.#rule.beforeLookup(place)
     const answer =
-      place.literal === null ? await this.#names.answer(place.host) : literalAnswer(place.host)
+      place.literal === null
+        ? await this.#names.answer(owner, place.host)
+        : literalAnswer(place.host)
     return { ...answer, rule: this.#rule.judge(place, answer.addresses) }
   }
 
@@ -135,13 +137,13 @@ interface Way {
 }
 
 class VettedRoute implements Route {
-  readonly tenantId: string
+  readonly owner: string
   readonly url: URL
   readonly rule: Route['rule']
   readonly way: Way
 
-  constructor(tenantId: string, url: URL, rule: Route['rule'], way: Way) {
-    this.tenantId = tenantId
+  constructor(owner: string, url: URL, rule: Route['rule'], way: Way) {
+    this.owner = owner
     this.url = url
     this.rule = rule
     this.way = way
