@@ -7,7 +7,7 @@ import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 
-const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
+const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
 

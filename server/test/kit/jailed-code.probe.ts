@@ -6,10 +6,10 @@
  * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
  */
 import { createRequire } from 'node:module'
-import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob } from '../../world/reactor-runner.ts'
-import { JailRunner } from './jail-runner.ts'
-import { NO_WAY } from './no-way.ts'
+import { Sensitive } from '../../src/base/sensitive.ts'
+import type { ReactorJob } from '../../src/world/reactor-runner.ts'
+import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
+import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 
 const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
 
