@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
@@ -57,6 +60,28 @@ describe('JailRunner.run()', () => {
       seen.push(resultOf(await runner.run(it)))
     }
     assert.deepEqual(seen, [1, 2, 1, 1, 1])
+  })
+
+  test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
+    const counting =
+      job(`let turns = 0; const count = () => { turns++; setImmediate(count) }; count()
+      module.exports = () => [process.pid, turns]`)
+    const [pid, before] = resultOf(await runner.run(counting)) as [number, number]
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    const [same, after] = resultOf(await runner.run(counting)) as [number, number]
+    assert.equal(same, pid)
+    assert.ok(after >= before)
+  })
+
+  test('runs as many of a tenant as it may, and the others after them', async () => {
+    const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
+      return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
+    })
+    const outcomes = await Promise.all(slow.map((it) => runner.run(it)))
+    assert.deepEqual(
+      outcomes.map(resultOf),
+      slow.map(() => 1),
+    )
   })
 
   test('tells what was thrown, by its members', async () => {
@@ -135,6 +160,32 @@ describe('JailRunner', () => {
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [user, 'hello'] })
   })
 })
+
+describe('a guest', () => {
+  test('is gone when the service is, even if it is stopped', async () => {
+    const service = spawn(process.execPath, [
+      PROBE,
+      'module.exports = () => process.pid',
+      '{}',
+      'linger',
+    ])
+    const [said] = await once(service.stdout, 'data')
+    const pid: number = JSON.parse(String(said)).result
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    service.kill('SIGKILL')
+    while (stateOf(pid) !== null) await new Promise((resolve) => void setImmediate(resolve))
+  })
+})
+
+/** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
+function stateOf(pid: number): string | null {
+  try {
+    const state = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1]!
+    return state === 'Z' || state === 'X' ? null : state
+  } catch {
+    return null
+  }
+}
 
 /** Each test is another reactor, so that none meets what another left. */
 let jobs = 0
