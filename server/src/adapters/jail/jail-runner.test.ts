@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
+import { REACTOR_OUTPUT_BYTES_MAX, REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
@@ -14,7 +14,8 @@ const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', im
 
 const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
 
-const runner = await JailRunner.open(SETTINGS)
+const heard: string[] = []
+const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })
 const unchecked = await JailRunner.open({ ...SETTINGS, checks: false })
 after(() => Promise.all([runner.close(), unchecked.close()]))
 
@@ -82,6 +83,34 @@ describe('JailRunner.run()', () => {
       outcomes.map(resultOf),
       slow.map(() => 1),
     )
+  })
+
+  test('tells what the code says, but for what it was handed, and only so much of it', async () => {
+    heard.length = 0
+    const talking = job(`module.exports = (req) => {
+      console.log('number', req.args.number); console.error('key', req.configuration)
+      for (let it = 0; it < 1000; it++) console.log('x'.repeat(1000))
+    }`)
+    const secrets = {
+      args: new Sensitive('{"number":"4242424242424242"}'),
+      configuration: new Sensitive('{"key":"hunter2"}'),
+    }
+    resultOf(await runner.run({ ...talking, ...secrets }))
+    assert.deepEqual(heard.slice(0, 2), ['number [redacted]\n', "key { key: '[redacted]' }\n"])
+    assert.ok(heard.join('').length <= REACTOR_OUTPUT_BYTES_MAX)
+    heard.length = 0
+    resultOf(await runner.run(job('module.exports = () => { console.log("again") }')))
+    assert.deepEqual(heard, ['again\n'])
+  })
+
+  test('hears nothing where nobody listens, and lets nobody tell', async () => {
+    assert.equal(
+      resultOf(await unchecked.run(job('module.exports = () => console.log(1) ?? 1'))),
+      1,
+    )
+    const forged = 'Buffer.from([0, 0, 0, 5, 37, 0, 0, 0, 1, 49])'
+    const code = `module.exports = () => new Promise(() => require('fs').writeSync(3, ${forged}))`
+    assert.equal((await unchecked.run(job(code))).kind, 'died')
   })
 
   test('tells what was thrown, by its members', async () => {

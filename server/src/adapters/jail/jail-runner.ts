@@ -3,6 +3,7 @@ import {
   REACTOR_BLANKS,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_MEMORY_BYTES_MAX,
+  REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_WATCH_MS,
 } from '../../base/limits.ts'
@@ -16,7 +17,7 @@ import {
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
-import { GuestProcess, type GuestSettings } from './guest-process.ts'
+import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
 import { installedPackages } from './packages.ts'
 import { canBeReadByAll } from './readable.ts'
@@ -30,6 +31,8 @@ export interface JailSettings {
   /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
   readonly authorities: readonly string[]
   readonly waysOut: WaysOut
+  /** Nobody hears what reactors say unless somebody asks: it may be what they were handed, in another form. */
+  readonly output?: ReactorOutput | null
   /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
   readonly checks?: boolean
 }
@@ -59,7 +62,7 @@ export class JailRunner implements ReactorRunner {
   }
 
   private constructor(
-    { packages, authorities, waysOut, checks = true }: JailSettings,
+    { packages, authorities, waysOut, output = null, checks = true }: JailSettings,
     flaw: string | null,
   ) {
     this.flaw = flaw
@@ -73,11 +76,13 @@ export class JailRunner implements ReactorRunner {
       readable,
       ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
       waysOut,
+      output,
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
         checks,
         authorities,
+        outputBytesMax: output === null ? 0 : REACTOR_OUTPUT_BYTES_MAX,
         resultBytesMax: REACTOR_RESULT_BYTES_MAX,
         errorBytesMax: REACTOR_ERROR_BYTES_MAX,
       },
