@@ -41,6 +41,8 @@ export type ReactorOutput = (job: ReactorJob, text: string) => void
 export class GuestProcess {
   /** Resolves once it is ready for a job; rejects with why it is not. */
   readonly ready: Promise<void>
+  /** Resolves once the process is gone. */
+  readonly ended: Promise<void>
   readonly #child: ChildProcess
   readonly #channel: Duplex
   readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
@@ -69,17 +71,22 @@ export class GuestProcess {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#begun = { resolve, reject }
     this.ready = promise
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.ended = ended
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
     this.#output = output
     this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
     this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
-    this.#child
-      .once('error', (error) => this.#end(error))
-      .once('close', (code, signal) => {
-        this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
-      })
+    this.#child.once('error', (error) => {
+      this.#end(error)
+      end()
+    })
+    this.#child.once('close', (code, signal) => {
+      this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
+      end()
+    })
   }
 
   get gone(): boolean {

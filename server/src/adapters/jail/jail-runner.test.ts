@@ -190,6 +190,24 @@ describe('JailRunner', () => {
   })
 })
 
+describe('JailRunner.close()', () => {
+  test('ends what runs, what waits and what is only being started, and begins nothing more', async () => {
+    const closing = await JailRunner.open(SETTINGS)
+    const pid = resultOf(await closing.run(job('module.exports = () => process.pid'))) as number
+    const endless = closing.run(job('module.exports = () => new Promise(() => {})'))
+    const starting = Array.from({ length: 4 }, () => closing.run(job('module.exports = () => 1')))
+    const ends = Promise.allSettled([endless, ...starting])
+    await closing.close()
+    for (const it of await ends) {
+      assert.ok(it.status === 'rejected' || it.value.kind === 'died')
+    }
+    assert.equal(stateOf(pid), null)
+    await assert.rejects(closing.run(job('module.exports = () => 1')), {
+      name: 'RunnerUnavailable',
+    })
+  })
+})
+
 describe('a guest', () => {
   test('is gone when the service is, even if it is stopped', async () => {
     const service = spawn(process.execPath, [

@@ -47,6 +47,8 @@ export class JailRunner implements ReactorRunner {
   readonly #blanks: GuestProcess[] = []
   readonly #warm = new WarmProcesses()
   readonly #running = new Set<GuestProcess>()
+  /** All that are there, whatever they do. */
+  readonly #guests = new Set<GuestProcess>()
   readonly #turns = new Turns()
   readonly #watch: NodeJS.Timeout
   #closed = false
@@ -106,7 +108,8 @@ export class JailRunner implements ReactorRunner {
     this.#closed = true
     clearInterval(this.#watch)
     this.#warm.close()
-    for (const it of [...this.#blanks, ...this.#running]) it.kill()
+    for (const it of this.#guests) it.kill()
+    await Promise.all([...this.#guests].map((it) => it.ended))
     this.#files.remove()
   }
 
@@ -143,7 +146,10 @@ export class JailRunner implements ReactorRunner {
   }
 
   #start(): GuestProcess {
+    if (this.#closed) throw new RunnerUnavailable('Closed')
     const guest = new GuestProcess(this.#settings)
+    this.#guests.add(guest)
+    void guest.ended.then(() => this.#guests.delete(guest))
     guest.ready.catch(() => {
       const index = this.#blanks.indexOf(guest)
       if (index >= 0) this.#blanks.splice(index, 1)
