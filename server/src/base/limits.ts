@@ -296,6 +296,9 @@ export const CONTENT_TYPE_CHARS_MAX = 1_000
 /** What a reactor throws, as JSON. Ours. */
 export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 
+/** What is heard of one run on a reactor's console, if anybody listens. Ours. */
+export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
+
 /** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
 export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rememberingLog } from '../../test/kit/remembering-log.ts'
+import { RememberingLog } from '../../test/kit/remembering-log.ts'
 import { stillEgress } from '../../test/kit/still-egress.ts'
 import { onRequest, testDestination } from '../../test/kit/test-destination.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -10,7 +10,7 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
   const service = await testDestination(
     onRequest((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')),
   )
-  const log = rememberingLog()
+  const log = new RememberingLog()
   const runner = await openRunner({
     egress: stillEgress(),
     log,

@@ -1,5 +1,4 @@
-import { connect } from 'node:net'
-import type { Duplex } from 'node:stream'
+import { dialService } from '../adapters/jail/dial-service.ts'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
 import type { Egress } from '../world/egress.ts'
 import type { Log } from '../world/log.ts'
@@ -22,16 +21,9 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     authorities,
     waysOut: {
       toHost: (tenantId, host, port) => egress.tunnel(tenantId, host, port),
-      toService: () => dialOwn(ownPort()),
+      toService: () => dialService(ownPort()),
     },
   })
   if (runner.flaw !== null) log.warn('no_reactors', { reason: runner.flaw })
   return runner
-}
-
-function dialOwn(port: number | null): Promise<Duplex> {
-  const { promise, resolve, reject } = Promise.withResolvers<Duplex>()
-  if (port === null) return Promise.reject(new Error('The service does not listen yet'))
-  const socket = connect({ host: 'localhost', port }, () => resolve(socket)).on('error', reject)
-  return promise
 }

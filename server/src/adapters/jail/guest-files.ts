@@ -51,5 +51,5 @@ function withoutTypes(text: string): string {
   }
 }
 
-/** `from './frames.ts'`, or `.js` in a published package. */
+/** An import of a file beside: it ends in .ts in a checkout, in .js in a published package. */
 const OWN_IMPORT = /(\bfrom '\.\/[a-z-]+)\.[jt]s(')/g

@@ -6,6 +6,7 @@ import {
   REACTOR_DATA_BYTES_MAX,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_HEAP_MIB,
+  REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_STDERR_BYTES_MAX,
 } from '../../base/limits.ts'
@@ -16,6 +17,7 @@ import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
 import type { Run, SetUp } from './guest/messages.ts'
 import type { LaunchPlan } from './launch/launch-plan.ts'
 import { parseThrown } from './parse-thrown.ts'
+import { redactor } from './redact.ts'
 
 /** What every guest is started with. */
 export interface GuestSettings {
@@ -24,7 +26,11 @@ export interface GuestSettings {
   readonly ownUser: boolean
   readonly setUp: SetUp
   readonly waysOut: WaysOut
+  readonly output: ReactorOutput | null
 }
+
+/** Told what a reactor says on its console: a piece at a time, without the values that it was handed. */
+export type ReactorOutput = (job: ReactorJob, text: string) => void
 
 /**
  * One process behind walls. Blank at first, it belongs to one reactor from its first job on, for good.
@@ -35,18 +41,21 @@ export interface GuestSettings {
 export class GuestProcess {
   /** Resolves once it is ready for a job; rejects with why it is not. */
   readonly ready: Promise<void>
+  /** Resolves once the process is gone. */
+  readonly ended: Promise<void>
   readonly #child: ChildProcess
   readonly #channel: Duplex
   readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
   #complaint = ''
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
   readonly #broker: Broker
+  readonly #output: ReactorOutput | null
   #current: CurrentRun | null = null
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
 
-  constructor({ main, readable, ownUser, setUp, waysOut }: GuestSettings) {
+  constructor({ main, readable, ownUser, setUp, waysOut, output }: GuestSettings) {
     const plan: LaunchPlan = {
       parent: process.pid,
       arguments: [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : []), main],
@@ -62,16 +71,22 @@ export class GuestProcess {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#begun = { resolve, reject }
     this.ready = promise
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.ended = ended
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
+    this.#output = output
     this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
     this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
-    this.#child
-      .once('error', (error) => this.#end(error))
-      .once('close', (code, signal) => {
-        this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
-      })
+    this.#child.once('error', (error) => {
+      this.#end(error)
+      end()
+    })
+    this.#child.once('close', (code, signal) => {
+      this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
+      end()
+    })
   }
 
   get gone(): boolean {
@@ -86,7 +101,13 @@ export class GuestProcess {
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     const number = ++this.#runs
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
-    this.#current = { tenantId: job.tenantId, number, settle: resolve }
+    this.#current = {
+      job,
+      number,
+      outputLeft: REACTOR_OUTPUT_BYTES_MAX,
+      redact: null,
+      settle: resolve,
+    }
     const run: Run = { run: number, apiKey: job.apiKey?.reveal() ?? null }
     const frames = [
       textFrame(FRAME.configuration, job.configuration.reveal()),
@@ -150,13 +171,22 @@ export class GuestProcess {
     }
     const current = this.#current
     if (kind >= FRAME.data) {
-      this.#broker.take(current?.tenantId ?? null, it)
+      this.#broker.take(current?.job.tenantId ?? null, it)
       return
     }
     if (current === null || payload.readUInt32BE(0) !== current.number) {
       throw new Error('An answer to nothing')
     }
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
+    if (kind === FRAME.output) {
+      current.outputLeft -= payload.length - 4
+      if (this.#output === null || current.outputLeft < 0)
+        throw new Error('Output nobody asked for')
+      const { job } = current
+      current.redact ??= redactor([job.args.reveal(), job.configuration.reveal()])
+      this.#output(job, current.redact(text))
+      return
+    }
     this.#settle(parseAnswer(kind, text))
     if (kind === FRAME.crashed) this.kill()
   }
@@ -186,8 +216,12 @@ export class GuestProcess {
 }
 
 interface CurrentRun {
-  readonly tenantId: string
+  readonly job: ReactorJob
   readonly number: number
+  /** Bytes of output that an honest guest may still send. */
+  outputLeft: number
+  /** Made when it is first needed. */
+  redact: ((line: string) => string) | null
   readonly settle: (outcome: ReactorOutcome) => void
 }
 

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { REACTOR_OUTPUT_BYTES_MAX, REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 
-const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
+const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
 
-const runner = await JailRunner.open(SETTINGS)
+const heard: string[] = []
+const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })
 const unchecked = await JailRunner.open({ ...SETTINGS, checks: false })
 after(() => Promise.all([runner.close(), unchecked.close()]))
 
@@ -57,6 +61,56 @@ describe('JailRunner.run()', () => {
       seen.push(resultOf(await runner.run(it)))
     }
     assert.deepEqual(seen, [1, 2, 1, 1, 1])
+  })
+
+  test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
+    const counting =
+      job(`let turns = 0; const count = () => { turns++; setImmediate(count) }; count()
+      module.exports = () => [process.pid, turns]`)
+    const [pid, before] = resultOf(await runner.run(counting)) as [number, number]
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    const [same, after] = resultOf(await runner.run(counting)) as [number, number]
+    assert.equal(same, pid)
+    assert.ok(after >= before)
+  })
+
+  test('runs as many of a tenant as it may, and the others after them', async () => {
+    const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
+      return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
+    })
+    const outcomes = await Promise.all(slow.map((it) => runner.run(it)))
+    assert.deepEqual(
+      outcomes.map(resultOf),
+      slow.map(() => 1),
+    )
+  })
+
+  test('tells what the code says, but for what it was handed, and only so much of it', async () => {
+    heard.length = 0
+    const talking = job(`module.exports = (req) => {
+      console.log('number', req.args.number); console.error('key', req.configuration)
+      for (let it = 0; it < 1000; it++) console.log('x'.repeat(1000))
+    }`)
+    const secrets = {
+      args: new Sensitive('{"number":"4242424242424242"}'),
+      configuration: new Sensitive('{"key":"hunter2"}'),
+    }
+    resultOf(await runner.run({ ...talking, ...secrets }))
+    assert.deepEqual(heard.slice(0, 2), ['number [redacted]\n', "key { key: '[redacted]' }\n"])
+    assert.ok(heard.join('').length <= REACTOR_OUTPUT_BYTES_MAX)
+    heard.length = 0
+    resultOf(await runner.run(job('module.exports = () => { console.log("again") }')))
+    assert.deepEqual(heard, ['again\n'])
+  })
+
+  test('hears nothing where nobody listens, and lets nobody tell', async () => {
+    assert.equal(
+      resultOf(await unchecked.run(job('module.exports = () => console.log(1) ?? 1'))),
+      1,
+    )
+    const forged = 'Buffer.from([0, 0, 0, 5, 37, 0, 0, 0, 1, 49])'
+    const code = `module.exports = () => new Promise(() => require('fs').writeSync(3, ${forged}))`
+    assert.equal((await unchecked.run(job(code))).kind, 'died')
   })
 
   test('tells what was thrown, by its members', async () => {
@@ -135,6 +189,50 @@ describe('JailRunner', () => {
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [user, 'hello'] })
   })
 })
+
+describe('JailRunner.close()', () => {
+  test('ends what runs, what waits and what is only being started, and begins nothing more', async () => {
+    const closing = await JailRunner.open(SETTINGS)
+    const pid = resultOf(await closing.run(job('module.exports = () => process.pid'))) as number
+    const endless = closing.run(job('module.exports = () => new Promise(() => {})'))
+    const starting = Array.from({ length: 4 }, () => closing.run(job('module.exports = () => 1')))
+    const ends = Promise.allSettled([endless, ...starting])
+    await closing.close()
+    for (const it of await ends) {
+      assert.ok(it.status === 'rejected' || it.value.kind === 'died')
+    }
+    assert.equal(stateOf(pid), null)
+    await assert.rejects(closing.run(job('module.exports = () => 1')), {
+      name: 'RunnerUnavailable',
+    })
+  })
+})
+
+describe('a guest', () => {
+  test('is gone when the service is, even if it is stopped', async () => {
+    const service = spawn(process.execPath, [
+      PROBE,
+      'module.exports = () => process.pid',
+      '{}',
+      'linger',
+    ])
+    const [said] = await once(service.stdout, 'data')
+    const pid: number = JSON.parse(String(said)).result
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    service.kill('SIGKILL')
+    while (stateOf(pid) !== null) await new Promise((resolve) => void setImmediate(resolve))
+  })
+})
+
+/** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
+function stateOf(pid: number): string | null {
+  try {
+    const state = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1]!
+    return state === 'Z' || state === 'X' ? null : state
+  } catch {
+    return null
+  }
+}
 
 /** Each test is another reactor, so that none meets what another left. */
 let jobs = 0

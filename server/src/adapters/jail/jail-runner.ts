@@ -3,6 +3,7 @@ import {
   REACTOR_BLANKS,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_MEMORY_BYTES_MAX,
+  REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_RESULT_BYTES_MAX,
   REACTOR_WATCH_MS,
 } from '../../base/limits.ts'
@@ -16,7 +17,7 @@ import {
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
-import { GuestProcess, type GuestSettings } from './guest-process.ts'
+import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
 import { installedPackages } from './packages.ts'
 import { canBeReadByAll } from './readable.ts'
@@ -30,6 +31,8 @@ export interface JailSettings {
   /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
   readonly authorities: readonly string[]
   readonly waysOut: WaysOut
+  /** Nobody hears what reactors say unless somebody asks: it may be what they were handed, in another form. */
+  readonly output?: ReactorOutput | null
   /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
   readonly checks?: boolean
 }
@@ -44,6 +47,8 @@ export class JailRunner implements ReactorRunner {
   readonly #blanks: GuestProcess[] = []
   readonly #warm = new WarmProcesses()
   readonly #running = new Set<GuestProcess>()
+  /** All that are there, whatever they do. */
+  readonly #guests = new Set<GuestProcess>()
   readonly #turns = new Turns()
   readonly #watch: NodeJS.Timeout
   #closed = false
@@ -59,7 +64,7 @@ export class JailRunner implements ReactorRunner {
   }
 
   private constructor(
-    { packages, authorities, waysOut, checks = true }: JailSettings,
+    { packages, authorities, waysOut, output = null, checks = true }: JailSettings,
     flaw: string | null,
   ) {
     this.flaw = flaw
@@ -73,11 +78,13 @@ export class JailRunner implements ReactorRunner {
       readable,
       ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
       waysOut,
+      output,
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
         checks,
         authorities,
+        outputBytesMax: output === null ? 0 : REACTOR_OUTPUT_BYTES_MAX,
         resultBytesMax: REACTOR_RESULT_BYTES_MAX,
         errorBytesMax: REACTOR_ERROR_BYTES_MAX,
       },
@@ -101,7 +108,8 @@ export class JailRunner implements ReactorRunner {
     this.#closed = true
     clearInterval(this.#watch)
     this.#warm.close()
-    for (const it of [...this.#blanks, ...this.#running]) it.kill()
+    for (const it of this.#guests) it.kill()
+    await Promise.all([...this.#guests].map((it) => it.ended))
     this.#files.remove()
   }
 
@@ -138,7 +146,10 @@ export class JailRunner implements ReactorRunner {
   }
 
   #start(): GuestProcess {
+    if (this.#closed) throw new RunnerUnavailable('Closed')
     const guest = new GuestProcess(this.#settings)
+    this.#guests.add(guest)
+    void guest.ended.then(() => this.#guests.delete(guest))
     guest.ready.catch(() => {
       const index = this.#blanks.indexOf(guest)
       if (index >= 0) this.#blanks.splice(index, 1)

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Sensitive } from '../../base/sensitive.ts'
 import { testWalls } from './self-test.ts'
 
-const PROBE = fileURLToPath(new URL('./jail-kit.probe.ts', import.meta.url))
+const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 test('testWalls() finds every attempt that nothing stops, and says which', async () => {
   const flaw = await testWalls(async ({ code, args }) => {

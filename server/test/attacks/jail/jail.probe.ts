@@ -5,7 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -66,6 +66,7 @@ const last = await inJail({ name: 'last', code: 'return "healthy"' })
 const outcome: Outcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
+rmSync(folder, { recursive: true, force: true })
 process.exit()
 
 async function attempt(

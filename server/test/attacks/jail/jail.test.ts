@@ -14,6 +14,7 @@ const PROBE = fileURLToPath(new URL('jail.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 
 const SOMEBODY = 'setpriv --reuid 1500 --regid 1500 --clear-groups'
+const NAMESPACES = ['--net', '--mount', '--ipc', '--pid', '--fork', '--mount-proc']
 const root = process.getuid!() === 0
 
 for (const [who, prefix] of Object.entries({
@@ -52,8 +53,12 @@ function probe(prefix: string): Outcome {
     'unshare',
     [
       ...(root ? [] : ['--user', '--map-root-user']),
-      ...['--net', '--mount', '--ipc', '--pid', '--fork', '--mount-proc'],
-      ...['--', 'sh', '-c', world, process.execPath, PROBE],
+      ...NAMESPACES,
+      'sh',
+      '-c',
+      world,
+      process.execPath,
+      PROBE,
     ],
     { encoding: 'utf8', env: { CANARY: 'canary-3f1c', PATH: process.env['PATH'] } },
   )

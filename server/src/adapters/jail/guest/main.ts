@@ -5,6 +5,7 @@
  * Nothing here protects anything: all of it is in the hands of the code it runs. What protects is outside.
  */
 import { Socket } from 'node:net'
+import { captureOutput } from './capture-output.ts'
 import { Connections } from './connections.ts'
 import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
 import type { Run, SetUp } from './messages.ts'
@@ -23,6 +24,7 @@ let setUp: SetUp | null = null
 let code = ''
 let configuration = ''
 let args = ''
+let beginOutput = (): void => {}
 let loaded: Promise<(req: object) => unknown> | null = null
 let running: Run | null = null
 
@@ -43,6 +45,9 @@ function take(it: Frame): void {
     setUp = JSON.parse(text) as SetUp
     replaceSockets(connections, setUp.authorities)
     holdImports(setUp)
+    beginOutput = captureOutput(setUp.outputBytesMax, (line) => {
+      if (running !== null) channel.write(numberedFrame(FRAME.output, running.run, line))
+    })
     channel.write(frame(FRAME.ready))
   }
   if (kind === FRAME.code) code = text
@@ -50,6 +55,7 @@ function take(it: Frame): void {
   if (kind === FRAME.args) args = text
   if (kind === FRAME.run) {
     running = JSON.parse(text)
+    beginOutput()
     void run()
   }
 }

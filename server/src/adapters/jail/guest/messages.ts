@@ -8,6 +8,8 @@ export interface SetUp {
   readonly checks: boolean
   /** Certificates of authorities, as PEM, trusted besides those that Node brings along. */
   readonly authorities: readonly string[]
+  /** How much of its output is wanted of one run; 0 for none. */
+  readonly outputBytesMax: number
   readonly resultBytesMax: number
   readonly errorBytesMax: number
 }

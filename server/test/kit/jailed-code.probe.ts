@@ -2,14 +2,14 @@
  * Runs one piece of code in a jail and prints what came of it, as a program of its own: so that it can be run as
  * another user, and in namespaces of its own.
  *
- * Its arguments: the code, the args as JSON, and `unchecked` to allow every module. With `bare` in place of that, the
+ * Its arguments: the code, the args as JSON, and `linger` to stay until it is killed. With `bare` in place of that, the
  * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
  */
 import { createRequire } from 'node:module'
-import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob } from '../../world/reactor-runner.ts'
-import { JailRunner } from './jail-runner.ts'
-import { NO_WAY } from './no-way.ts'
+import { Sensitive } from '../../src/base/sensitive.ts'
+import type { ReactorJob } from '../../src/world/reactor-runner.ts'
+import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
+import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 
 const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
 
@@ -26,7 +26,6 @@ const runner = await JailRunner.open({
   packages: [],
   authorities: [],
   waysOut: NO_WAY,
-  checks: mode !== 'unchecked',
 })
 const job: ReactorJob = {
   tenantId: 'tenant-a',
@@ -46,5 +45,6 @@ process.stdout.write(
       : outcome,
   )}\n`,
 )
+if (mode === 'linger') await new Promise(() => setInterval(() => {}, 1_000))
 await runner.close()
 process.exit()
