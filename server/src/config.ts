@@ -160,9 +160,10 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   reactorLevel: {
     variable: 'SYMBOLON_REACTOR_LEVEL',
     default: 'jail',
-    accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
-    about: 'How reactors are walled in.',
-    parse: oneOf(REACTOR_LEVELS),
+    accepts: 'jail: the other levels, hardened and portable, are not there yet',
+    about:
+      'How reactors are walled in. `jail` means Landlock, seccomp and limits of the kernel, and takes Linux; without them no reactor is run, and the log says which is missing.',
+    parse: (text) => REACTOR_LEVELS.find((it) => it === text && it === 'jail'),
   },
   reactorConfiguration: {
     variable: 'SYMBOLON_REACTOR_CONFIGURATION',

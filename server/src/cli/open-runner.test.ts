@@ -28,6 +28,7 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
     args: new Sensitive('{}'),
     configuration: new Sensitive('{}'),
     apiKey: new Sensitive('key_test'),
+    destinations: null,
     timeoutMs: 20_000,
   })
   await runner.close()

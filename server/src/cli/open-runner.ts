@@ -20,7 +20,8 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     packages: [],
     authorities,
     waysOut: {
-      toHost: (tenantId, host, port) => egress.tunnel(tenantId, host, port),
+      toHost: ({ tenantId, destinations }, host, port) =>
+        egress.tunnel(tenantId, host, port, destinations),
       toService: () => dialService(ownPort()),
     },
   })

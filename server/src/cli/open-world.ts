@@ -15,6 +15,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, type Config } from '../config.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import type { World } from '../world/world.ts'
+import { openRunner } from './open-runner.ts'
 
 export interface OpenWorld {
   readonly world: World
@@ -25,20 +26,28 @@ export interface OpenWorld {
   readonly close: () => Promise<void>
 }
 
-/** `onFault` is called when the store can no longer be written: the process should end. */
+export interface WorldOptions {
+  /** Called when the store can no longer be written: the process should end. */
+  readonly onFault: (error: unknown) => void
+  /** Whether reactors are to be run. */
+  readonly reactors?: true
+}
+
 export async function openWorld(
   config: Config,
-  onFault: (error: unknown) => void,
+  { onFault, reactors }: WorldOptions,
 ): Promise<OpenWorld> {
   const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
-  const runner = NO_RUNNER
-  const egress = new UndiciEgress({
-    allow: config.egressAllow,
-    extraAuthorities: readAuthorities(config.extraCaFile),
-  })
+  const authorities = readAuthorities(config.extraCaFile)
+  const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
+  let own: number | null = null
+  let runner = NO_RUNNER
   try {
+    if (reactors === true) {
+      runner = await openRunner({ egress, log, authorities, ownPort: () => own })
+    }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
     const empty = (await store.tenants.rootKeyCheck()) === null
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
@@ -47,7 +56,10 @@ export async function openWorld(
       world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
       rootKeyFile,
-      ownPort: (port) => egress.own(port),
+      ownPort: (port) => {
+        own = port
+        egress.own(port)
+      },
       close: async () => {
         await runner.close()
         await egress.close()
@@ -56,6 +68,7 @@ export async function openWorld(
       },
     }
   } catch (error) {
+    await runner.close()
     await store.close()
     throw error
   }

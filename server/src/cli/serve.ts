@@ -22,7 +22,7 @@ export const serve: Command = {
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
     const stop = stopSignal()
-    const opened = await openWorld(config, stop.fault)
+    const opened = await openWorld(config, { onFault: stop.fault, reactors: true })
     const { world, keyProvider } = opened
     try {
       await checkRootKey(world.store, keyProvider)

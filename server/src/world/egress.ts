@@ -25,10 +25,15 @@ export interface Egress {
 
   /**
    * Opens a connection to `port` of `host` for bytes that nobody here reads, by the rules of `vet` for an https
-   * URL. It has to begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does,
+   * URL and with `listed`. It has to begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does,
    * and with EgressFailure when there is no connection.
    */
-  tunnel(tenantId: string, host: string, port: number): Promise<Duplex>
+  tunnel(
+    owner: string,
+    host: string,
+    port: number,
+    listed: readonly string[] | null,
+  ): Promise<Duplex>
 
   /** Ends what is under way and lets go of every connection. */
   close(): Promise<void>

@@ -86,7 +86,7 @@ async function vaultOnDisk(t: TestContext) {
   const descriptor = openSync(join(folder, 'log'), 'a')
   const log = new SystemLog({ level: 'info', descriptor })
   const config = readConfig({ 'data-dir': join(folder, 'data'), 'log-level': 'silent' }, {})
-  const opened = await openWorld(config, (error) => log.error('store_fault', error))
+  const opened = await openWorld(config, { onFault: (error) => log.error('store_fault', error) })
   const runner = stillRunner()
   const world = { ...opened.world, log, runner }
   const { apiKey } = await setUp(world, opened.keyProvider, { name: 'a', plan: 'enterprise' })

@@ -238,10 +238,6 @@ for (const [name, open] of [
         camelCase: 1,
         snake_case: 2,
       }
-      if (!vault.runsCode) {
-        await refused(client.reactors.react(id, { args }), 503)
-        return
-      }
       const { raw, tokens } = (await client.reactors.react(id, { args })) as {
         raw: JsonObject
         tokens: { card: JsonObject }

@@ -27,8 +27,6 @@ export interface ListeningVault {
   readonly managementKey: string
   /** Of a destination that it may send to, and that answers with what it was sent. */
   readonly destinationUrl: string
-  /** Whether there is anything to run the code of reactors. */
-  readonly runsCode: boolean
   readonly close: () => Promise<void>
 }
 
@@ -50,7 +48,6 @@ export async function listenInMemory(): Promise<ListeningVault> {
   }
   return {
     baseUrl,
-    runsCode: true,
     managementKey: vault.managementKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {
@@ -73,7 +70,6 @@ export async function startServe(): Promise<ListeningVault> {
   const { apiKey, baseUrl } = await greetingOf(child)
   return {
     baseUrl,
-    runsCode: false,
     managementKey: apiKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {

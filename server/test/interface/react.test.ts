@@ -79,6 +79,7 @@ describe('POST /reactors/{id}/react hands the code', () => {
       code: CODE,
       configuration: { SECRET: 'c4nary' },
       apiKey: null,
+      destinations: null,
       timeoutMs: REACTOR_TIMEOUT_MS,
     })
     const patch = { code: 'changed', configuration: { SECRET: null, other: [1] } }

@@ -35,6 +35,7 @@ const job: ReactorJob = {
   args: new Sensitive(args),
   configuration: new Sensitive('{}'),
   apiKey: null,
+  destinations: null,
   timeoutMs: 10_000,
 }
 const outcome = await runner.run(job)

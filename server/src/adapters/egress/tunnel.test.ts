@@ -22,14 +22,17 @@ describe('UndiciEgress.tunnel()', () => {
   ]
   for (const [what, host, port, rule] of refused) {
     test(`refuses ${what} by the rule on ${rule}`, async () => {
-      await assert.rejects(egress().tunnel('tenant-a', host, port), { name: 'EgressRefusal', rule })
+      await assert.rejects(egress().tunnel('tenant-a', host, port, null), {
+        name: 'EgressRefusal',
+        rule,
+      })
     })
   }
 
   test('carries what is said, TLS or not, where the operator allows plain http', async () => {
     const destination = await testDestination((socket) => socket.pipe(socket))
     const door = egress(`127.0.0.1:${destination.port}`)
-    const tunnel = await door.tunnel('tenant-a', '127.0.0.1', destination.port)
+    const tunnel = await door.tunnel('tenant-a', '127.0.0.1', destination.port, null)
     tunnel.write('hello')
     assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
     await door.close()

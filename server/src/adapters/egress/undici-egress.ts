@@ -62,8 +62,7 @@ export class UndiciEgress implements Egress {
   async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const place = placeOf(url)
-    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
-    const { addresses, key, rule } = await this.#judge(owner, place)
+    const { addresses, key, rule } = await this.#judge(owner, place, listed)
     const scheme = place.secure ? 'https' : 'http'
     return new VettedRoute(owner, url, rule, {
       target: { place, addresses: addresses.map((it) => it.text) },
@@ -82,9 +81,14 @@ export class UndiciEgress implements Egress {
     return call
   }
 
-  async tunnel(tenantId: string, host: string, port: number): Promise<Duplex> {
+  async tunnel(
+    owner: string,
+    host: string,
+    port: number,
+    listed: readonly string[] | null,
+  ): Promise<Duplex> {
     const place = placeOf(tunnelUrl(host, port))
-    const { addresses } = await this.#judge(tenantId, place)
+    const { addresses } = await this.#judge(owner, place, listed)
     const target = { place, addresses: addresses.map((it) => it.text) }
     const plain = target.addresses.every((it) => {
       return this.#rule.permits({ ...place, secure: false }, it)
@@ -104,7 +108,12 @@ export class UndiciEgress implements Egress {
     this.#timekeeper.stop()
   }
 
-  async #judge(owner: string, place: Place): Promise<NameAnswer & { rule: Route['rule'] }> {
+  async #judge(
+    owner: string,
+    place: Place,
+    listed: readonly string[] | null,
+  ): Promise<NameAnswer & { rule: Route['rule'] }> {
+    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
     this.#rule.beforeLookup(place)
     const answer =
       place.literal === null

@@ -1,13 +1,17 @@
 import type { Duplex } from 'node:stream'
 import { isJsonObject, type Json } from '../../base/json.ts'
 import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
+import type { ReactorJob } from '../../world/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
 
+/** For whom something is opened, and where they may send. */
+export type Whose = Pick<ReactorJob, 'tenantId' | 'destinations'>
+
 /** Ways out of the jail: both reject with what a guest is told. */
 export interface WaysOut {
-  /** A connection to a destination that the tenant may reach. */
-  toHost(tenantId: string, host: string, port: number): Promise<Duplex>
+  /** A connection to a destination that they may reach. */
+  toHost(whose: Whose, host: string, port: number): Promise<Duplex>
   /** A connection to the service itself. */
   toService(): Promise<Duplex>
 }
@@ -26,14 +30,14 @@ export class Broker {
     this.#send = send
   }
 
-  /** Throws at what no guest of ours would say. Without a tenant, when nothing runs, nothing is opened. */
-  take(tenantId: string | null, { kind, payload }: Frame): void {
+  /** Throws at what no guest of ours would say. For nobody, when nothing runs, nothing is opened. */
+  take(whose: Whose | null, { kind, payload }: Frame): void {
     const number = payload.readUInt32BE(0)
     const content = payload.subarray(4)
     const passage = this.#open.get(number)
     if (kind === FRAME.open) {
       if (passage !== undefined) throw new Error('A connection that there is already')
-      this.#begin(tenantId, number, content)
+      this.#begin(whose, number, content)
     } else if (passage !== undefined) passage.take(kind, content)
     // Of one that is not there any more, the guest did not know yet.
     else if (kind < FRAME.data || kind > FRAME.close) throw new Error('A kind that there is not')
@@ -43,7 +47,7 @@ export class Broker {
     for (const it of this.#open.values()) it.close('')
   }
 
-  #begin(tenantId: string | null, number: number, content: Buffer): void {
+  #begin(whose: Whose | null, number: number, content: Buffer): void {
     const { host, port } = parseWhereto(content)
     const tell = (kind: number, text: string | Uint8Array = ''): void => {
       if (this.#open.get(number) !== passage) return
@@ -51,14 +55,14 @@ export class Broker {
       this.#send(numberedFrame(kind, number, text))
     }
     const passage = new Passage(tell)
-    if (tenantId === null || this.#open.size >= CONNECTIONS_MAX) {
-      const reason = tenantId === null ? 'The run is over' : 'Too many connections are open'
+    if (whose === null || this.#open.size >= CONNECTIONS_MAX) {
+      const reason = whose === null ? 'The run is over' : 'Too many connections are open'
       this.#send(numberedFrame(FRAME.refused, number, reason))
       return
     }
     this.#open.set(number, passage)
     const own = host === SERVICE.host && port === SERVICE.port
-    const way = own ? this.#ways.toService() : this.#ways.toHost(tenantId, host, port)
+    const way = own ? this.#ways.toService() : this.#ways.toHost(whose, host, port)
     way.then(
       (it) => passage.begin(it),
       (error: unknown) => tell(FRAME.refused, reasonOf(error)),

@@ -171,7 +171,7 @@ export class GuestProcess {
     }
     const current = this.#current
     if (kind >= FRAME.data) {
-      this.#broker.take(current?.job.tenantId ?? null, it)
+      this.#broker.take(current?.job ?? null, it)
       return
     }
     if (current === null || payload.readUInt32BE(0) !== current.number) {

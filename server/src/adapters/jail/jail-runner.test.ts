@@ -246,6 +246,7 @@ function job(code: string): ReactorJob {
     args: new Sensitive('{}'),
     configuration: new Sensitive('{}'),
     apiKey: null,
+    destinations: null,
     timeoutMs: 10_000,
   }
 }

@@ -79,5 +79,6 @@ const JOB: Omit<ReactorJob, 'args'> = {
   code: ATTEMPTS,
   configuration: new Sensitive('{}'),
   apiKey: null,
+  destinations: null,
   timeoutMs: 10_000,
 }

@@ -26,7 +26,7 @@ const runner = await JailRunner.open({
   checks: false,
   authorities: [testAuthority()],
   waysOut: {
-    toHost: async (tenantId, host, port) => {
+    toHost: async ({ tenantId }, host, port) => {
       asked.push(`${tenantId} ${host} ${port}`)
       if (host === 'forbidden.test') throw new EgressRefusal('address')
       return await to(port === 443 ? secure.port : plain.port)
@@ -143,6 +143,7 @@ async function run(body: string, args: object = {}, key?: string): Promise<React
     args: new Sensitive(JSON.stringify(args)),
     configuration: new Sensitive('{}'),
     apiKey: key === undefined ? null : new Sensitive(key),
+    destinations: null,
     timeoutMs: 20_000,
   })
 }

@@ -1,5 +1,6 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
+import { commonDestinations } from '../../access/destinations.ts'
 import type { LentKeys } from '../../access/lent-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
@@ -79,6 +80,7 @@ async function run(
     args: new Sensitive(JSON.stringify((payload as JsonObject)['args'])),
     configuration: new Sensitive(JSON.stringify(configuration)),
     apiKey: lent?.key ?? null,
+    destinations: reachOfCode(caller, opened),
     timeoutMs: REACTOR_TIMEOUT_MS,
   }
   try {
@@ -90,6 +92,11 @@ async function run(
   } finally {
     lent?.end()
   }
+}
+
+/** Where both whoever invokes and whom the code acts for may send: it holds what one and the other have. */
+function reachOfCode(caller: Caller, { application }: OpenReactor): readonly string[] | null {
+  return commonDestinations(caller.destinations, application?.destinations ?? null)
 }
 
 const NO_WALLS = 'There are no walls to run code behind: reactors are not run'

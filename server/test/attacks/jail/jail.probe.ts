@@ -110,6 +110,7 @@ function jobOf(
     args: new Sensitive(JSON.stringify(surroundings())),
     configuration: new Sensitive('{}'),
     apiKey: null,
+    destinations: null,
     timeoutMs,
   }
 }
