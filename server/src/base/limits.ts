@@ -212,8 +212,15 @@ export const EGRESS_NAMELESS_MS = 1_000
 /** Names whose addresses are remembered. Ours. */
 export const EGRESS_NAMES_MAX = 10_000
 
-/** Names that are looked up at a time, and that wait for it; each holds one of Node's four threads. Ours. */
+/** Addresses that one name may have; with more it is taken for one that has none. Ours. */
+export const EGRESS_ADDRESSES_MAX = 100
+
+/**
+ * Names that are looked up at a time, of all owners and of one, and that wait for it, of one; each that is looked
+ * up holds one of Node's four threads. Ours.
+ */
 export const EGRESS_LOOKUPS_MAX = 3
+export const EGRESS_LOOKUPS_OF_ONE_MAX = 2
 export const EGRESS_LOOKUPS_WAITING_MAX = 1_000
 
 /** How long an answer about a name is waited for. Ours. */
@@ -222,11 +229,11 @@ export const EGRESS_LOOKUP_MS_MAX = 5_000
 /** How long one address of several may take to accept a connection before the next is tried. Ours. */
 export const EGRESS_CONNECT_MS_MAX = 3_000
 
-/** Connections of one tenant to one destination, and requests that wait for one of them. Ours. */
+/** Connections of one owner (see Egress.vet) to one destination, and requests that wait for one of them. Ours. */
 export const EGRESS_CONNECTIONS_MAX = 64
 export const EGRESS_WAITING_MAX = 256
 
-/** Destinations whose connections are kept, all tenants together. Ours. */
+/** Destinations whose connections are kept, all owners together. Ours. */
 export const EGRESS_POOLS_MAX = 1_000
 
 /**

@@ -44,6 +44,8 @@ export function addEndpoint(
     },
     handler: async (request, reply) => {
       await together(world.clock)
+      // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
+      if (bodySpec === undefined) request.raw.resume()
       const bytes = bodySpec === undefined ? NO_BODY : wholeBody(request.raw)
       const body = readBody(bytes instanceof Promise ? await bytes : bytes, endpoint)
       const query = queryOf(request.url)

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
+import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { passageCorsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { PassageReply } from './passage.ts'
@@ -14,6 +16,12 @@ export class WrittenReply implements PassageReply {
     this.#request = request
     this.#reply = reply
     this.#corsOrigins = corsOrigins
+  }
+
+  /** What tests inject comes over none. */
+  get #socket(): Socket | null {
+    const { socket } = this.#request.raw
+    return socket instanceof Socket ? socket : null
   }
 
   get begun(): boolean {
@@ -31,14 +39,21 @@ export class WrittenReply implements PassageReply {
     const { origin } = asked
     const cors = origin === undefined ? {} : passageCorsHeaders(this.#corsOrigins, origin)
     const own = Object.entries({ 'bt-trace-id': traceId, ...cors }).flat()
+    const { raw } = this.#reply
+    // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
+    raw.writeHead(status, reason, [...headers, ...own])
     this.#reply.hijack()
-    this.#reply.raw.writeHead(status, reason, [...headers, ...own])
+    raw.on('drain', () => this.#socket?.setTimeout(0))
+    raw.on('timeout', () => raw.destroy())
     // Whoever waits for the first byte sees the head at once. Not by flushHeaders(), which writes it as UTF-8.
-    this.#reply.raw.write(NOTHING)
+    raw.write(NOTHING)
   }
 
   data(chunk: Uint8Array): boolean {
-    return this.#reply.raw.write(chunk)
+    const welcome = this.#reply.raw.write(chunk)
+    // Whoever takes nothing of it for so long holds up a connection that others wait for.
+    if (!welcome) this.#socket?.setTimeout(REQUEST_TIMEOUT_MS)
+    return welcome
   }
 
   onDrain(callback: () => void): void {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
@@ -16,20 +17,21 @@ export function wholeBody(message: IncomingMessage): Buffer | Promise<Buffer> {
   return bytes
 }
 
+/** In a pile: kept each by itself, a chunk takes hundreds of bytes, and 5 MiB of chunks of one byte gigabytes. */
 function gather(message: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const chunks: Buffer[] = []
-  let length = 0
+  const pile = new BytePile()
   message.on('data', take)
-  message.on('end', () => resolve(Buffer.concat(chunks, length)))
+  message.on('end', () => resolve(pile.whole()))
   message.on('error', (cause) => reject(brokenOff(cause)))
   message.on('close', () => reject(brokenOff(undefined)))
   return promise
 
   function take(chunk: Buffer): void {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length <= BODY_BYTES_MAX) return
+    if (pile.length + chunk.length <= BODY_BYTES_MAX) {
+      pile.add(chunk)
+      return
+    }
     // What follows is thrown away, as the answer goes out.
     message.off('data', take)
     reject(tooLarge())
@@ -41,7 +43,8 @@ function tooLarge(): ServiceError {
 }
 
 function brokenOff(cause: unknown): ServiceError {
-  return new ServiceError('body_invalid', { error: ['The body broke off.'] }, { cause })
+  const errors = { error: ['The request is not well-formed.'] }
+  return new ServiceError('body_invalid', errors, { cause })
 }
 
 const EMPTY = Buffer.alloc(0)

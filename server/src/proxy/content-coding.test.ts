@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { acceptedFrom } from './content-coding.ts'
+import { constants, zstdCompressSync } from 'node:zlib'
+import { MiB } from '../base/limits.ts'
+import { acceptedFrom, decoderFor } from './content-coding.ts'
 
 describe('acceptedFrom() asks for what can be read here, and knows what the caller takes:', () => {
   const cases: [sent: string[], asked: string, takes: string[], refuses: string[]][] = [
@@ -27,4 +30,17 @@ describe('acceptedFrom() asks for what can be read here, and knows what the call
       for (const it of refuses) assert.equal(accepted.takes(it), false, it)
     })
   }
+})
+
+test('decoderFor() refuses to hold more than 8 MiB of what was read', async () => {
+  const compressed = (windowLog: number): Buffer =>
+    zstdCompressSync(Buffer.alloc(16 * MiB), {
+      params: { [constants.ZSTD_c_windowLog]: windowLog },
+    })
+  const fine = decoderFor('zstd', Buffer.alloc(1))!
+  fine.resume().end(compressed(23))
+  await once(fine, 'end')
+  const greedy = decoderFor('zstd', Buffer.alloc(1))!
+  greedy.resume().end(compressed(24))
+  await assert.rejects(once(greedy, 'end'), { code: 'ZSTD_error_frameParameter_windowTooLarge' })
 })

@@ -6,6 +6,7 @@
  */
 import type { Transform } from 'node:stream'
 import {
+  constants,
   createBrotliDecompress,
   createGunzip,
   createInflate,
@@ -60,7 +61,7 @@ export function decoderFor(coding: string, first: Uint8Array): Transform | null 
     case 'br':
       return createBrotliDecompress()
     case 'zstd':
-      return createZstdDecompress()
+      return createZstdDecompress(ZSTD)
     case 'deflate':
       // Half the world leaves out the wrapper that RFC 9110, section 8.4.1.2, asks for.
       return (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()
@@ -68,6 +69,13 @@ export function decoderFor(coding: string, first: Uint8Array): Transform | null 
       return null
   }
 }
+
+/**
+ * What a reader has to hold of what it has read, at most: a few bytes may ask for 128 MiB.
+ *
+ * Source: RFC 9659, section 3.
+ */
+const ZSTD = { params: { [constants.ZSTD_d_windowLogMax]: 23 } }
 
 /** Whether decoderFor() would return one. */
 export function isReadable(coding: string): boolean {

@@ -53,6 +53,8 @@ describe('joinDestination() refuses what leads out of the base:', () => {
     '/a\\..\\b',
     '/\\evil.example',
     '/..?a',
+    '#a',
+    '#/a',
   ]
   for (const path of paths) {
     test(path, () =>

@@ -37,6 +37,8 @@ export function isUnambiguous(text: string): boolean {
  * out of the base, however it is written, so that a base is also a bound.
  */
 export function joinDestination(base: URL, target: string): URL {
+  // The router takes a `#` for the end of the path: behind it would stand another name than the base's last.
+  if (target.startsWith('#')) throw new ServiceError('path_invalid')
   const at = target.indexOf('?')
   const path = at < 0 ? target : target.slice(0, at)
   const query = at < 0 ? '' : target.slice(at + 1)

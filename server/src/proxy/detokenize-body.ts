@@ -1,7 +1,7 @@
 import { authorize, type Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { PROXY_TOKENS_MAX } from '../base/limits.ts'
+import { PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
 import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
@@ -64,8 +64,15 @@ export async function detokenizeBody(
   const means = readingMeans(world.random, tokens.length)
   const shown = await showGranted(world, caller, tokens, { means, ...more })
   const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
-  return body.render(means, ({ id, whole }): Json => {
+  const rendering = body.render(means, ({ id, whole }): Json => {
     const { data, wire } = byId.get(id)!
     return whole ? wire() : (data ?? null)
   })
+  for (let turn = world.clock.elapsed(); ;) {
+    const { done, value } = rendering.next()
+    if (done === true) return value
+    if (world.clock.elapsed() - turn < SLICE_MS_MAX) continue
+    await world.clock.yield()
+    turn = world.clock.elapsed()
+  }
 }

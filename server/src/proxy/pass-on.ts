@@ -42,9 +42,9 @@ export async function passOn(
   const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
   const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
   const destination = url.host
-  const route = await vet(world, caller, url)
-  authorizeInvocation(caller, destination, proxy)
   const anonymous = proxy !== null && isAnonymous(caller, proxy)
+  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId)
+  authorizeInvocation(caller, destination, proxy)
   // What would be sent says where it goes, and that is for those who may know.
   if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
 
@@ -79,11 +79,18 @@ function asItCame(held: HeldBody): OutboundRequest['body'] {
   return held.kind === 'passing' ? held.stream : held.bytes
 }
 
-/** Asks the door out whether anything may be sent to `url`; a "no" is recorded. */
-async function vet({ egress }: PassOnWorld, caller: Caller, url: URL): Promise<Route> {
-  const { tenantId, destinations } = caller
+/**
+ * Asks the door out whether anything may be sent to `url`; a "no" is recorded. Those without a key have an `owner` of
+ * their own: as many as like may come, and those with a key must not stand in line behind them.
+ */
+async function vet(
+  { egress }: PassOnWorld,
+  caller: Caller,
+  url: URL,
+  owner: string,
+): Promise<Route> {
   try {
-    return await egress.vet(tenantId, url, destinations)
+    return await egress.vet(owner, url, caller.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: url.host } as const

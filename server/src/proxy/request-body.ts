@@ -2,6 +2,7 @@
  * The body of a request on its way to a destination: held until it is whole where there may be expressions in
  * it, passed on as it comes where not.
  */
+import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { IncomingBody } from '../http/passage.ts'
@@ -50,20 +51,15 @@ export async function holdBody(
 
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
   if (opaque || !looked) return passing(body.length, [], source, null)
-  const watch = new ExpressionWatch(contentType)
-  const held: Uint8Array[] = []
-  let bytes = 0
-  let found = false
-  for (;;) {
+  const held = new BytePile()
+  while (held.length <= BODY_BYTES_MAX) {
     const { done, value } = await source.next()
-    if (done === true) return { kind: 'whole', bytes: Buffer.concat(held, bytes), contentType }
-    held.push(value)
-    bytes += value.length
-    found = watch.see(value)
-    if (bytes <= BODY_BYTES_MAX) continue
-    if (found) throw new ServiceError('body_too_large')
-    return passing(body.length, held, source, watch)
+    if (done === true) return { kind: 'whole', bytes: held.whole(), contentType }
+    held.add(value)
   }
+  const watch = new ExpressionWatch(contentType)
+  if (watch.see(held.whole())) throw new ServiceError('body_too_large')
+  return passing(body.length, [held.whole()], source, watch)
 }
 
 async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {

@@ -32,10 +32,10 @@ export function egressContract(
   describe(`Egress contract: ${name}`, () => {
     const whole = { status: 299, chunks: ['one', 'two'], cut: false }
 
-    test('vet() returns a route for the tenant, and refuses what is not listed', async () => {
+    test('vet() returns a route for its owner, and refuses what is not listed', async () => {
       const { egress, url } = await open(whole)
       const route = await egress.vet('tenant-a', url, [url.hostname])
-      assert.deepEqual([route.tenantId, route.url.href], ['tenant-a', url.href])
+      assert.deepEqual([route.owner, route.url.href], ['tenant-a', url.href])
       const rule = { name: 'EgressRefusal', rule: 'unlisted' }
       await assert.rejects(egress.vet('tenant-a', url, []), rule)
       await assert.rejects(egress.vet('tenant-a', url, ['other.example']), rule)

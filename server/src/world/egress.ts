@@ -6,13 +6,14 @@
  */
 export interface Egress {
   /**
-   * Decides whether the tenant may be sent to `url`, and resolves its name. No connection is opened.
+   * Decides whether anything may be sent to `url`, and resolves its name. No connection is opened. What is scarce
+   * (lookups, connections) is shared out by `owner`, a tenant or those who call one of its proxies without a key.
    *
    * With `listed` only to destinations that are in it, whatever else is allowed; a name that is not is not even
    * resolved. Rejects with EgressRefusal for what nothing is ever sent to, with EgressFailure
    * (`unresolved`) when the name has no address.
    */
-  vet(tenantId: string, url: URL, listed: readonly string[] | null): Promise<Route>
+  vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route>
 
   /**
    * Sends `request` to where `route` leads, and tells `receiver` what comes back. Redirects are answers like
@@ -26,7 +27,7 @@ export interface Egress {
 
 /** A destination that was vetted. Only the adapter that made it knows what to do with it. */
 export interface Route {
-  readonly tenantId: string
+  readonly owner: string
   readonly url: URL
   /** Which rule let it through: it is a public address, or the operator allowed it by this entry. */
   readonly rule: { readonly name: 'public' } | { readonly name: 'allowed'; readonly entry: string }

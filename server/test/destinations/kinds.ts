@@ -146,6 +146,18 @@ export const KINDS: readonly Kind[] = [
     'answer-invalid',
     false,
   ),
+  keeps(
+    'switches to another protocol without a word',
+    'HTTP/1.1 101 Switching Protocols\r\nContent-Length: 2\r\n\r\nok',
+    'answer-invalid',
+    false,
+  ),
+  keeps(
+    'has a status that there is not',
+    'HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok',
+    'answer-invalid',
+    false,
+  ),
   {
     ...says(
       'says less than there is',

@@ -13,7 +13,7 @@ import {
 
 /** What went out, whole. */
 export interface Sent {
-  readonly tenantId: string
+  readonly owner: string
   readonly url: string
   readonly method: string
   /** Names and values in turn. */
@@ -33,7 +33,7 @@ export interface StillAnswer {
 
 /** A door out that leads nowhere: it remembers what was asked of it and answers as it was told to. */
 export interface StillEgress extends Egress {
-  readonly vetted: { readonly tenantId: string; readonly url: string; readonly listed: unknown }[]
+  readonly vetted: { readonly owner: string; readonly url: string; readonly listed: unknown }[]
   readonly sent: Sent[]
   /** How many calls were aborted before their end. */
   aborted: number
@@ -50,8 +50,8 @@ export function stillEgress(): StillEgress {
     aborted: 0,
     reply: () => ({ status: 200, reason: 'OK' }),
     refuse: (url) => (url.protocol === 'https:' ? null : 'scheme'),
-    async vet(tenantId, url, listed) {
-      egress.vetted.push({ tenantId, url: url.href, listed })
+    async vet(owner, url, listed) {
+      egress.vetted.push({ owner, url: url.href, listed })
       const { hostname, port } = url
       const covered = (listed ?? []).map(parseDestination).some((it) => {
         return it !== null && coversHost(it, hostname, port === '' ? 443 : Number(port))
@@ -60,7 +60,7 @@ export function stillEgress(): StillEgress {
       const refused = egress.refuse(url)
       if (refused === 'unresolved') throw new EgressFailure(refused)
       if (refused !== null) throw new EgressRefusal(refused)
-      return { tenantId, url, rule: { name: 'public' } }
+      return { owner, url, rule: { name: 'public' } }
     },
     send: (route, request, receiver) => stillCall(egress, route, request, receiver),
     close: async () => undefined,
@@ -70,7 +70,7 @@ export function stillEgress(): StillEgress {
 
 function stillCall(
   egress: StillEgress,
-  { tenantId, url }: Route,
+  { owner, url }: Route,
   request: OutboundRequest,
   receiver: OutboundReceiver,
 ): OutboundCall {
@@ -100,7 +100,7 @@ function stillCall(
   async function play(): Promise<void> {
     const { method, headers } = request
     const body = await wholeBody(request.body)
-    const sent = { tenantId, url: url.href, method, headers, body }
+    const sent = { owner, url: url.href, method, headers, body }
     egress.sent.push(sent)
     const { status, reason = '', headers: theirs = [], chunks = [], fault } = egress.reply(sent)
     if (status !== undefined && !over) receiver.head(status, reason, theirs)

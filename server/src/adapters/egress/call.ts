@@ -84,6 +84,11 @@ export abstract class Call implements OutboundCall, Timed {
 
   protected onHead(status: number, reason: string, headers: readonly string[]): void {
     if (this.#over) return
+    // No final status: there is none below, and nobody asked to switch protocols.
+    if (status < 200) {
+      this.fail(new EgressFailure('answer-invalid'))
+      return
+    }
     this.#inBody = true
     this.#moved = true
     this.#receiver.head(status, reason, headers)

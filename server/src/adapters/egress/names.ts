@@ -1,14 +1,14 @@
 import { lookup } from 'node:dns'
 import {
+  EGRESS_ADDRESSES_MAX,
   EGRESS_LOOKUP_MS_MAX,
-  EGRESS_LOOKUPS_MAX,
-  EGRESS_LOOKUPS_WAITING_MAX,
   EGRESS_NAME_MS,
   EGRESS_NAMELESS_MS,
   EGRESS_NAMES_MAX,
 } from '../../base/limits.ts'
 import { EgressFailure } from '../../world/egress.ts'
 import { knownAddress, type KnownAddress } from './destination-rule.ts'
+import { LookupTurns } from './lookup-turns.ts'
 
 /** Returns every address of a name, in the order to try them; rejects when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -22,7 +22,7 @@ export interface NameAnswer {
 
 /**
  * What names resolve to, remembered for a few seconds: a busy proxy asks once, and whoever asks meanwhile waits
- * for the same answer.
+ * for the same answer. Each owner asks for itself: what one waits for in vain is no answer for another.
  *
  * The system's resolver is asked, as every program on the machine does, hosts file included. It holds a thread
  * for as long as it takes, and cannot be stopped: so few lookups run at a time, and nobody waits for one longer
@@ -32,8 +32,7 @@ export class Names {
   readonly #resolve: Resolve
   readonly #now: () => number
   readonly #remembered = new Map<string, Remembered>()
-  readonly #waiting: (() => void)[] = []
-  #running = 0
+  readonly #turns = new LookupTurns()
 
   constructor(resolve: Resolve, now: () => number) {
     this.#resolve = resolve
@@ -41,18 +40,20 @@ export class Names {
   }
 
   /** Rejects with EgressFailure (`unresolved`). */
-  async answer(name: string): Promise<NameAnswer> {
-    const known = this.#remembered.get(name)
+  async answer(owner: string, name: string): Promise<NameAnswer> {
+    const asked = `${owner} ${name}`
+    const known = this.#remembered.get(asked)
     if (known !== undefined && this.#now() < known.until) return await known.answer
-    return await this.#ask(name)
+    const answer = this.#lookUp(owner, name)
+    this.#remember(asked, answer)
+    return await answer
   }
 
-  #ask(name: string): Promise<NameAnswer> {
-    const answer = this.#lookUp(name)
+  #remember(asked: string, answer: Promise<NameAnswer>): void {
     // Until it is there, it does not age.
     const entry: Remembered = { answer, until: Infinity }
-    this.#remembered.delete(name)
-    this.#remembered.set(name, entry)
+    this.#remembered.delete(asked)
+    this.#remembered.set(asked, entry)
     if (this.#remembered.size > EGRESS_NAMES_MAX) {
       this.#remembered.delete(this.#remembered.keys().next().value!)
     }
@@ -60,19 +61,18 @@ export class Names {
       () => (entry.until = this.#now() + EGRESS_NAME_MS),
       () => (entry.until = this.#now() + EGRESS_NAMELESS_MS),
     )
-    return answer
   }
 
-  async #lookUp(name: string): Promise<NameAnswer> {
+  async #lookUp(owner: string, name: string): Promise<NameAnswer> {
     const { promise: found, resolve, reject } = Promise.withResolvers<readonly string[]>()
-    const lookup = (): void => {
+    const stopWaiting = this.#turns.take(owner, () => {
       // A lookup that was given up counts until it comes back: it is the thread that is scarce.
-      this.#resolve(name).then(resolve, reject).finally(this.#next)
-    }
-    this.#whenFree(lookup, reject)
+      const end = (): void => this.#turns.end(owner)
+      this.#resolve(name).then(resolve, reject).finally(end)
+    })
+    if (stopWaiting === null) reject(new Error('Too many names are being looked up'))
     const timer = setTimeout(() => {
-      const index = this.#waiting.indexOf(lookup)
-      if (index !== -1) this.#waiting.splice(index, 1)
+      stopWaiting?.()
       reject(new Error('Nobody answered'))
     }, EGRESS_LOOKUP_MS_MAX)
     try {
@@ -82,20 +82,6 @@ export class Names {
     } finally {
       clearTimeout(timer)
     }
-  }
-
-  #whenFree(lookup: () => void, reject: (error: Error) => void): void {
-    if (this.#running < EGRESS_LOOKUPS_MAX) {
-      this.#running += 1
-      lookup()
-    } else if (this.#waiting.length < EGRESS_LOOKUPS_WAITING_MAX) this.#waiting.push(lookup)
-    else reject(new Error('Too many names are being looked up'))
-  }
-
-  readonly #next = (): void => {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#running -= 1
-    else next()
   }
 }
 
@@ -115,6 +101,8 @@ export function systemResolve(name: string): Promise<string[]> {
 }
 
 function answerOf(texts: readonly string[]): NameAnswer {
+  // Each is judged, kept and compared: thousands, of thousands of names, would fill memory.
+  if (texts.length > EGRESS_ADDRESSES_MAX) throw new Error('The name has too many addresses')
   const addresses = texts.map((text) => {
     const known = knownAddress(text)
     // One that cannot be judged would be passed over, and an answer is taken as a whole or not at all.

@@ -14,7 +14,7 @@ export interface Passenger {
 }
 
 /**
- * The connections of one tenant to one destination: used again one after the other, never by somebody else.
+ * The connections of one owner to one destination: used again one after the other, never by somebody else.
  *
  * A request has a connection to itself. Those that find none free wait in line, and leave it when their time is
  * up. The lane used last is taken first, so that connections nobody needs fall idle and are closed.

@@ -55,7 +55,7 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     _headers: unknown,
     reason = '',
   ): void {
-    if (status < 200) return
+    if (status >= 100 && status < 200 && status !== 101) return
     const headers = (controller.rawHeaders as Buffer[]).map(latin1)
     this.#left = lengthOf(headers)
     this.onHead(status, asSent(reason), headers)

@@ -386,7 +386,7 @@ test('send() keeps the connections of so many destinations, and lets those go th
 
 test('send() takes no route but its own', async (t) => {
   const { egress, url } = await stage(t)
-  const route = { tenantId: 'tenant-a', url, rule: { name: 'public' } } as const
+  const route = { owner: 'tenant-a', url, rule: { name: 'public' } } as const
   assert.throws(() => egress.send(route, GET, collector()), /not vetted/)
 })
 
@@ -442,10 +442,10 @@ async function sent(
   egress: Egress,
   url: URL,
   request: OutboundRequest,
-  tenantId = 'tenant-a',
+  owner = 'tenant-a',
 ): Promise<Collected> {
   const receiver: Collected & OutboundReceiver = collector()
-  await egress.send(await egress.vet(tenantId, url, null), request, receiver).done
+  await egress.send(await egress.vet(owner, url, null), request, receiver).done
   return receiver
 }
 

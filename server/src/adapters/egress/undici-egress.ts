@@ -37,7 +37,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
-  /** By tenant and destination, the one used last at the end. */
+  /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   #trust: SecureContext | null = null
   #closed = false
@@ -56,18 +56,20 @@ export class UndiciEgress implements Egress {
     this.#rule.own(port)
   }
 
-  async vet(tenantId: string, url: URL, listed: readonly string[] | null): Promise<Route> {
+  async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const place = placeOf(url)
     if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
     this.#rule.beforeLookup(place)
     const { addresses, key } =
-      place.literal === null ? await this.#names.answer(place.host) : literalAnswer(place.host)
+      place.literal === null
+        ? await this.#names.answer(owner, place.host)
+        : literalAnswer(place.host)
     const rule = this.#rule.judge(place, addresses)
     const scheme = place.secure ? 'https' : 'http'
-    return new VettedRoute(tenantId, url, rule, {
+    return new VettedRoute(owner, url, rule, {
       target: { place, addresses: addresses.map((it) => it.text) },
-      key: `${tenantId} ${scheme} ${place.host} ${place.port} ${key}`,
+      key: `${owner} ${scheme} ${place.host} ${place.port} ${key}`,
     })
   }
 
@@ -114,13 +116,13 @@ interface Way {
 }
 
 class VettedRoute implements Route {
-  readonly tenantId: string
+  readonly owner: string
   readonly url: URL
   readonly rule: Route['rule']
   readonly way: Way
 
-  constructor(tenantId: string, url: URL, rule: Route['rule'], way: Way) {
-    this.tenantId = tenantId
+  constructor(owner: string, url: URL, rule: Route['rule'], way: Way) {
+    this.owner = owner
     this.url = url
     this.rule = rule
     this.way = way

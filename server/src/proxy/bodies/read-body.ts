@@ -27,12 +27,13 @@ export interface ReadBody {
   /** What they name, in order of appearance: ids may come again. */
   readonly mentions: readonly Mention[]
   /**
-   * Returns the body with each expression replaced; nothing else differs by a byte.
+   * Returns the body with each expression replaced; nothing else differs by a byte. It yields after each hole: whoever
+   * draws from it may let others have their turn, for 32 MiB take a second.
    *
    * Throws `expression_invalid` when a filter fails, when a value cannot be written where it should stand,
    * and when more than RENDERED_BODY_BYTES_MAX would be written in all.
    */
-  readonly render: (means: Means, valueOf: (mention: Mention) => Json) => Buffer
+  readonly render: (means: Means, valueOf: (mention: Mention) => Json) => Generator<void, Buffer>
   /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
   readonly outline: (textOf: (mention: Mention) => string) => Buffer
 }
@@ -52,19 +53,29 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
     mentions: holes.flatMap(mentionsOf),
     render: (means, valueOf) =>
       render(bytes, holes, delimiter, (place) => evaluatePlace(place, means, valueOf)),
-    outline: (textOf) =>
-      render(bytes, holes, delimiter, ({ parts }) =>
+    outline: (textOf) => {
+      const outlined = render(bytes, holes, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
-      ),
+      )
+      return atOnce(outlined)
+    },
   }
 }
 
-function render(
+/** Returns what `work` comes to, with nobody else's turn in between. */
+export function atOnce<Result>(work: Generator<void, Result>): Result {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done === true) return value
+  }
+}
+
+function* render(
   bytes: Buffer,
   holes: readonly Hole[],
   delimiter: string | null,
   evaluate: (place: Place) => Json,
-): Buffer {
+): Generator<void, Buffer> {
   if (holes.length === 0) return bytes
   const pieces: Buffer[] = []
   let at = 0
@@ -78,6 +89,7 @@ function render(
     }
     pieces.push(bytes.subarray(at, hole.from), value)
     at = hole.to
+    yield
   }
   pieces.push(bytes.subarray(at))
   const rendered = Buffer.concat(pieces)

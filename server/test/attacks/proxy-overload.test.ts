@@ -1,0 +1,217 @@
+/** Callers and destinations that want more of the vault than their share. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, test } from 'node:test'
+import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
+import type { Clock } from '../../src/world/clock.ts'
+import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+import { startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { stillVault } from '../kit/still-vault.ts'
+import { onRequest, type Answer } from '../kit/test-destination.ts'
+
+/** Resolves when `done()` is true; looks whenever the event loop has been around. */
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('a body in a million chunks does not fill memory', async (t) => {
+  // Each chunk kept by itself would take a third of a kilobyte of it.
+  const vault = await startVault(temporaryFolder(t), {
+    NODE_OPTIONS: '--max-old-space-size=96',
+    SYMBOLON_EGRESS_ALLOW: 'localhost',
+  })
+  const management = /key_local_mgt_\w+/.exec(vault.greeting)![0]
+  const made = await fetch(`${vault.url}/applications`, {
+    method: 'POST',
+    headers: { 'bt-api-key': management, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'x', type: 'private', permissions: ['token:create'] }),
+  })
+  const { key } = (await made.json()) as { key: string }
+  const { hostname, port } = new URL(vault.url)
+  for (const path of ['/tokenize', '/proxy']) {
+    const socket = connect({ host: hostname, port: Number(port) })
+    const answer = once(socket, 'data')
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      'Host: vault.example',
+      `BT-API-KEY: ${key}`,
+      'BT-PROXY-URL: https://localhost:1',
+      'Transfer-Encoding: chunked',
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n`)
+    const piece = '1\r\n \r\n'.repeat(10_000)
+    for (let it = 0; it < 80; it++) if (!socket.write(piece)) await once(socket, 'drain')
+    socket.write('0\r\n\r\n')
+    assert.match(String((await answer)[0]), /^HTTP\/1\.1 4\d\d /, path)
+    socket.destroy()
+  }
+  assert.equal((await vault.stop()).status, 0)
+})
+
+test('a body that takes long to fill lets others have their turns', async () => {
+  let turns = 0
+  const vault = await stillVault({
+    change: (world) => {
+      let elapsed = 0
+      const clock: Clock = {
+        now: () => world.clock.now(),
+        // Whoever looks finds that it has taken too long.
+        elapsed: () => (elapsed += 1),
+        yield: async () => void (turns += 1),
+      }
+      return { ...world, clock }
+    },
+  })
+  const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
+  const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'x' } })
+  const body = Array(50).fill(`{{ ${made.json()['id'] as string} }}`)
+  turns = 0
+  const headers = { 'BT-PROXY-URL': 'https://example.com' }
+  assert.equal((await vault.call('POST', '/proxy', { key, body, headers })).status, 200)
+  // Besides, one for those who came at the same time, and one for the record.
+  assert.equal(turns, body.length + 2)
+})
+
+describe('through the proxy', () => {
+  let stage: ProxyStage
+  afterEach(() => stage.close())
+
+  function head(headers: readonly string[], line = 'GET /proxy HTTP/1.1'): string {
+    return `${[line, 'Host: vault.example', ...headers].join('\r\n')}\r\n\r\n`
+  }
+
+  function mine(): string[] {
+    return [`BT-API-KEY: ${stage.key}`, `BT-PROXY-URL: ${stage.destination.url}`]
+  }
+
+  const endless: Answer = onRequest((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+    const piece = Buffer.alloc(MiB)
+    const more = (): void => {
+      while (socket.writable && socket.write(piece));
+    }
+    socket.on('drain', more)
+    more()
+  })
+
+  test('a client that takes nothing of its answer does not hold a connection for ever', async () => {
+    stage = await proxyStage({ serve: endless })
+    const { server } = stage.vault.app
+    const accepted = once(server, 'connection') as Promise<[Socket]>
+    const client = await stage.dial()
+    const [serving] = await accepted
+    client.pause().write(head(mine()))
+    await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+    assert.equal(stage.destination.open(), 1)
+    serving.emit('timeout')
+    await until(() => stage.destination.open() === 0)
+    client.destroy()
+  })
+
+  test('one that goes on after a while is not late', async () => {
+    stage = await proxyStage({
+      serve: onRequest((socket) => answerWith(socket, 200, [], Buffer.alloc(24 * MiB))),
+    })
+    const accepted = once(stage.vault.app.server, 'connection') as Promise<[Socket]>
+    const client = await stage.dial()
+    const [serving] = await accepted
+    client.pause().write(head(mine()))
+    await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+    let bytes = 0
+    client.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+    await until(() => bytes > 24 * MiB)
+    await until(() => serving.timeout !== REQUEST_TIMEOUT_MS)
+    client.destroy()
+  })
+
+  test('those who hang up leave nothing open, also when they asked for several things at once', async () => {
+    stage = await proxyStage({ serve: endless })
+    for (const count of [1, 5]) {
+      const client = await stage.dial()
+      client.resume().write(head(mine()).repeat(count))
+      await until(() => stage.destination.open() === count)
+      client.destroy()
+      await until(() => stage.destination.open() === 0)
+    }
+  })
+
+  test('those who vanish leave nothing open, wherever they were', async (t) => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    t.after(() => process.off('unhandledRejection', note))
+    stage = await proxyStage({
+      serve: onRequest((socket, request) => {
+        const bytes = request.includes('/half')
+          ? 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'
+          : 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n\x1f\x8b'
+        if (!request.includes('/silent')) socket.write(bytes, 'latin1')
+      }),
+    })
+    const id = await stage.token('data')
+    const body = `"{{ ${id} }}"`
+    const whole = [...mine(), `Content-Length: ${body.length}`]
+    const inPart = [...mine(), 'Content-Length: 100']
+    const image = [...inPart, 'Content-Type: image/png']
+    const node = [...mine(), 'BT-PROXY-KEEP-ALIVE: timeout=5']
+    const served: Socket[] = []
+    stage.vault.app.server.on('connection', (it: Socket) => served.push(it))
+    const asked = [
+      head(whole).slice(0, 40),
+      head(mine()),
+      head(whole, 'POST /proxy/half HTTP/1.1') + body,
+      head(whole, 'POST /proxy/silent HTTP/1.1') + body,
+      head(whole, 'POST /proxy/zipped HTTP/1.1') + body,
+      head(inPart, 'POST /proxy/half HTTP/1.1') + body,
+      head(image, 'POST /proxy/half HTTP/1.1') + body,
+      head([...mine(), 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1') + '4\r\n"{{ ',
+      head(node, 'GET /proxy/silent HTTP/1.1'),
+      head(node, 'GET /proxy/half HTTP/1.1'),
+      head(mine(), 'GET /proxy/silent HTTP/1.1') + head(mine(), 'GET /proxy/half HTTP/1.1'),
+    ]
+    for (const bytes of asked) {
+      // After so many turns of the event loop: while it is read, looked up, recorded, dialled, sent, answered.
+      for (let turns = 0; turns < 60; turns += 3) {
+        const client = await stage.dial()
+        client.resume().write(bytes, 'latin1')
+        for (let it = 0; it < turns; it++) await new Promise((resolve) => setImmediate(resolve))
+        client.resetAndDestroy()
+      }
+    }
+    // An idle connection to the destination is kept for a while, and nothing else.
+    await until(() => served.every((it) => it.destroyed))
+    await until(() => stage.destination.open() === 0)
+    assert.deepEqual(unhandled, [])
+  })
+
+  test('strangers who may use a proxy cannot take the connections of those with a key', async () => {
+    const silent: Socket[] = []
+    stage = await proxyStage({
+      serve: onRequest((socket, request) => {
+        if (request.startsWith('GET /silent')) silent.push(socket)
+        else answerWith(socket, 200, [], 'done')
+      }),
+    })
+    const { vault, destination } = stage
+    const manager = await vault.keyFor({ type: 'management', permissions: ['proxy:create'] })
+    const body = {
+      name: 'open to all',
+      destination_url: destination.url,
+      require_auth: false,
+    }
+    const made = await vault.call('POST', '/proxies', { key: manager, body })
+    const theirs = [`BT-PROXY-KEY: ${made.json()['key'] as string}`]
+    const strangers = await Promise.all(
+      Array.from({ length: EGRESS_CONNECTIONS_MAX }, () => stage.dial()),
+    )
+    let told = 0
+    for (const it of strangers)
+      it.on('data', () => (told += 1)).write(head(theirs, 'GET /proxy/silent HTTP/1.1'))
+    await until(() => silent.length === EGRESS_CONNECTIONS_MAX)
+    const text = await stage.talk(head(mine()), answered)
+    assert.match(text, /^HTTP\/1\.1 200 [^]*done$/)
+    assert.equal(told, 0, 'they waited for nobody')
+    for (const it of strangers) it.destroy()
+  })
+})
