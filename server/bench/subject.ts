@@ -19,6 +19,7 @@ import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
 import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
@@ -72,7 +73,7 @@ async function serveVault(): Promise<void> {
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
   const allow = kind === 'proxying' ? [parseDestination('127.0.0.1')!] : []
   const egress = new UndiciEgress({ allow, extraAuthorities: [] })
-  const world: World = { clock, random, keyring, log, store, egress }
+  const world: World = { clock, random, keyring, log, store, egress, runner: NO_RUNNER }
   const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
   const { key, id } = await addApplication(world, tenantId)
   const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(number)) : undefined
@@ -84,6 +85,7 @@ async function serveVault(): Promise<void> {
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   tell(app.server.address(), key, samples)
@@ -107,7 +109,17 @@ function storeOf(store: Store): Store {
 }
 
 function withCommit(store: Store, commit: Store['commit']): Store {
-  const { tenants, applications, sessions, tokens, answers, transactions, proxies, record } = store
+  const {
+    tenants,
+    applications,
+    sessions,
+    tokens,
+    answers,
+    transactions,
+    proxies,
+    reactors,
+    record,
+  } = store
   return {
     tenants,
     applications,
@@ -116,6 +128,7 @@ function withCommit(store: Store, commit: Store['commit']): Store {
     answers,
     transactions,
     proxies,
+    reactors,
     record,
     commit,
     sweep: (now) => store.sweep(now),

@@ -10,7 +10,6 @@ export const AHEAD: readonly (keyof Config)[] = [
   'databaseUrl',
   'callbackRetryBaseMs',
   'reactorLevel',
-  'reactorConfiguration',
 ]
 
 /** Returns the operator's page of every setting, as Markdown. */

@@ -12,6 +12,7 @@ import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
 import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
@@ -57,7 +58,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
   const log = new SystemLog({ level: 'error', descriptor: 2 })
   const egress = new UndiciEgress({ allow: [], extraAuthorities: [] })
-  const world = { clock: new SystemClock(), random, keyring, log, store, egress }
+  const world = { clock: new SystemClock(), random, keyring, log, store, egress, runner: NO_RUNNER }
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
@@ -70,6 +71,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -113,6 +115,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

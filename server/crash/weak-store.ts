@@ -20,6 +20,7 @@ export function weakened(store: Store, weakness: Weakness): Store {
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

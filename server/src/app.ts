@@ -7,6 +7,7 @@ import { mayAnywhere } from './access/authorize.ts'
 import { commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
+import { LentKeys } from './access/lent-keys.ts'
 import { createServer, type Server } from './http/server.ts'
 import { routes, type RouteSettings } from './routes.ts'
 import type { World } from './world/world.ts'
@@ -16,12 +17,13 @@ export interface AppSettings extends RouteSettings {
 }
 
 export function createApp(outside: World, settings: AppSettings): Server {
-  const identities = identifier(outside)
+  const lentKeys = new LentKeys()
+  const identities = identifier(outside, lentKeys)
   const world: World = { ...outside, store: identities.store, keyring: keysOfTenants(outside) }
   return createServer({
     world,
     corsOrigins: settings.corsOrigins,
-    endpoints: routes(settings),
+    endpoints: routes(settings, lentKeys),
     doorkeeper: {
       identify: identities.identify.bind(identities),
       mayAnywhere,

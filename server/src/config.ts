@@ -7,6 +7,7 @@
  */
 import { parseDestination, type Destination } from './base/destination.ts'
 import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
+import { REACTOR_LEVELS, type ReactorLevel } from './world/reactor-runner.ts'
 
 export interface Config {
   readonly host: string
@@ -23,7 +24,7 @@ export interface Config {
   readonly proxyTimeoutMs: number
   readonly transactionLifetimeS: number
   readonly callbackRetryBaseMs: number
-  readonly reactorLevel: (typeof REACTOR_LEVELS)[number]
+  readonly reactorLevel: ReactorLevel
   readonly reactorConfiguration: 'required' | 'optional'
   readonly auditRetentionDays: number
 }
@@ -44,7 +45,6 @@ export interface Setting<Value> {
 }
 
 const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
-const REACTOR_LEVELS = ['jail', 'hardened', 'portable'] as const
 
 export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
   host: {
@@ -160,9 +160,10 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   reactorLevel: {
     variable: 'SYMBOLON_REACTOR_LEVEL',
     default: 'jail',
-    accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
-    about: 'How reactors are walled in.',
-    parse: oneOf(REACTOR_LEVELS),
+    accepts: 'jail: the other levels, hardened and portable, are not there yet',
+    about:
+      'How reactors are walled in. `jail` means Landlock, seccomp and limits of the kernel, and takes Linux; without them no reactor is run, and the log says which is missing.',
+    parse: (text) => REACTOR_LEVELS.find((it) => it === text && it === 'jail'),
   },
   reactorConfiguration: {
     variable: 'SYMBOLON_REACTOR_CONFIGURATION',

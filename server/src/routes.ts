@@ -2,6 +2,7 @@
  * The table of contents: every operation, in the order of docs/interface.md.
  */
 import * as access from './access/endpoints.ts'
+import type { LentKeys } from './access/lent-keys.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -9,6 +10,8 @@ import type { PassageEndpoint } from './http/passage.ts'
 import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
+import { reactorEndpoints } from './reactors/endpoints.ts'
+import type { ReactorSettings } from './reactors/reactor-settings.ts'
 import * as record from './record/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
@@ -20,18 +23,19 @@ export interface RouteSettings {
   readonly tokens: TokenSettings
   readonly transactions: TransactionSettings
   readonly proxy: ProxySettings
+  readonly reactors: ReactorSettings
   readonly version: string
 }
 
-export function routes({
-  tokens,
-  transactions,
-  proxy,
-  version,
-}: RouteSettings): (Endpoint | PassageEndpoint)[] {
+/** `lentKeys` are those that callers are identified by, too. */
+export function routes(
+  { tokens, transactions, proxy, reactors, version }: RouteSettings,
+  lentKeys: LentKeys,
+): (Endpoint | PassageEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
+  const reactor = reactorEndpoints(reactors, { tokens, lentKeys })
   const described = [
     token.postTokenize,
 
@@ -62,6 +66,14 @@ export function routes({
     proxies.putProxyById,
     proxies.patchProxyById,
     proxies.deleteProxyById,
+
+    reactor.postReactors,
+    reactor.getReactors,
+    reactor.getReactor,
+    reactor.putReactor,
+    reactor.patchReactor,
+    reactor.deleteReactor,
+    reactor.postReact,
 
     access.postApplications,
     access.getApplications,

@@ -49,7 +49,8 @@ export async function commit(
   if (entries.length > 0) all.push({ kind: 'append-record', entries })
   for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
-    all.push({ kind: 'remember-answer', answer: await seal(world, caller, replay, remembered) })
+    const answer = await seal(world, caller, replay, remembered, now)
+    all.push({ kind: 'remember-answer', answer, now })
   }
   if (all.length === 0) return null
   let conflict: Conflict | null
@@ -103,13 +104,16 @@ export async function replay(
 interface RestOfAnswer {
   readonly body?: Json
   readonly location?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly text?: string
 }
 
 async function seal(
-  world: Pick<World, 'clock' | 'keyring'>,
+  world: Pick<World, 'keyring'>,
   caller: Caller,
   scope: ReplayScope,
   answer: Answer,
+  now: number,
 ): Promise<StoredAnswer> {
   const keys = await world.keyring.open(caller.tenantId)
   const { status, ...rest } = answer
@@ -117,7 +121,7 @@ async function seal(
     id: scope.id,
     status,
     body: keys.seal(placeOf(scope), new Sensitive(JSON.stringify(rest satisfies RestOfAnswer))),
-    expiresAt: world.clock.now() + IDEMPOTENCY_LIFETIME_MS,
+    expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
   }
 }
 

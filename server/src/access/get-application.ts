@@ -31,9 +31,18 @@ export async function getApplication(
   caller: Caller,
   id: string,
 ): Promise<StoredApplication> {
-  const it = isUuid(id) ? await world.store.applications.find(caller.tenantId, id) : null
-  if (it === null || (it.expiresAt !== null && it.expiresAt <= world.clock.now())) {
-    throw new ServiceError('application_not_found')
-  }
+  const it = await findApplication(world, caller.tenantId, id)
+  if (it === null) throw new ServiceError('application_not_found')
+  return it
+}
+
+/** Returns the application with this id, null for what getApplication() does not find. */
+export async function findApplication(
+  world: Reach,
+  tenantId: string,
+  id: string,
+): Promise<StoredApplication | null> {
+  const it = isUuid(id) ? await world.store.applications.find(tenantId, id) : null
+  if (it === null || (it.expiresAt !== null && it.expiresAt <= world.clock.now())) return null
   return it
 }

@@ -7,6 +7,7 @@ import type { Change, KeyHolder, SessionHolder, Store, StoredApplication } from 
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 import { commonDestinations } from './destinations.ts'
+import { LentKeys, type Loan } from './lent-keys.ts'
 
 /**
  * From an API key to who is calling.
@@ -18,7 +19,8 @@ import { commonDestinations } from './destinations.ts'
  * quick to make as bytes.
  *
  * A session key is asked about anew until the session has its rights, by every request for itself: so it
- * has them from the next request on, without anybody forgetting anything.
+ * has them from the next request on, without anybody forgetting anything. So is a key that is lent, by every
+ * request: when its work ends, so does it.
  */
 export interface Identities {
   /**
@@ -32,7 +34,10 @@ export interface Identities {
   readonly store: Store
 }
 
-export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
+export function identifier(
+  world: Pick<World, 'clock' | 'store'>,
+  lentKeys: Pick<LentKeys, 'find'> = new LentKeys(),
+): Identities {
   const known = new LRUCache<string, Known>({ max: IDENTITY_CACHE_ENTRIES_MAX })
   const asked = new Map<string, Promise<Principal>>()
   let era = 0
@@ -46,6 +51,8 @@ export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
     if (it !== undefined && world.clock.elapsed() < it.until) return it.principal
     if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
     if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
+    const loan = lentKeys.find(name)
+    if (loan !== undefined) return lookUp(name, () => findBorrower(name, loan))
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
 
@@ -79,6 +86,18 @@ export function identifier(world: Pick<World, 'clock' | 'store'>): Identities {
     if (holder === null) return null
     const { expiresAt } = holder.application
     return { principal: principalOf(holder), expiresAt, lasting: true }
+  }
+
+  async function findBorrower(name: string, loan: Loan): Promise<Found | null> {
+    const { tenantId, applicationId, borrowerId: keyId } = loan
+    const [tenant, application] = await Promise.all([
+      world.store.tenants.find(tenantId),
+      world.store.applications.find(tenantId, applicationId),
+    ])
+    // It may have ended meanwhile.
+    if (tenant === null || application === null || lentKeys.find(name) === undefined) return null
+    const principal: Principal = { ...principalOf({ tenant, application, keyId }), lent: true }
+    return { principal, expiresAt: application.expiresAt, lasting: false }
   }
 
   async function findSession(keyHash: Uint8Array): Promise<Found | null> {
@@ -149,7 +168,7 @@ function principalOfSession({
   }
 }
 
-function rightsOf({ type, permissions, rules }: StoredApplication): Rights {
+export function rightsOf({ type, permissions, rules }: StoredApplication): Rights {
   return { type, permissions, rules: rules.toSorted((a, b) => a.priority - b.priority) }
 }
 
@@ -165,6 +184,7 @@ function forgetful(store: Store, forget: () => void): Store {
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),
@@ -208,4 +228,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-proxy': false,
   'update-proxy': false,
   'delete-proxy': false,
+  'insert-reactor': false,
+  'update-reactor': false,
+  'delete-reactor': false,
 }

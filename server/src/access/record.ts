@@ -130,6 +130,13 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'delete-proxy':
       return part('proxy', 'delete', change.id)
 
+    case 'insert-reactor':
+      return part('reactor', 'create', change.reactor.id)
+    case 'update-reactor':
+      return part('reactor', 'update', change.reactor.id)
+    case 'delete-reactor':
+      return part('reactor', 'delete', change.id)
+
     // Of no concern to the tenant, or the record itself.
     case 'clear-tenant':
     case 'enlist':

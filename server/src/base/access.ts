@@ -89,6 +89,8 @@ export interface Principal extends Rights {
    * the one that authorised it may send to.
    */
   readonly destinations: readonly string[] | null
+  /** Whether the key is lent, to code that acts for the application: nothing that it does may make it last longer. */
+  readonly lent?: true
 }
 
 export interface TenantSettings {
@@ -132,4 +134,6 @@ export interface ReplayScope {
   readonly id: string
   /** Whether the answer has been committed, so that nobody commits it a second time. */
   remembered: boolean
+  /** When the answer must be gone, in epoch milliseconds; undefined for when others are. */
+  until?: number
 }

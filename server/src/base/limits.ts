@@ -89,7 +89,35 @@ export const DESTINATION_CHARS_MAX = 300
 /** The destination of a proxy. Source: wire contract, pre-configured proxies. */
 export const DESTINATION_URL_CHARS_MAX = 400
 
-/** What a proxy is configured with; how long its members may be is ours. Source: as above. */
+/** The code of a reactor. Source: wire contract, reactors. */
+export const REACTOR_CODE_CHARS_MAX = 50_000
+
+/** Different tokens that one invocation may name. Source: interface.md, Limits. */
+export const REACTOR_TOKENS_MAX = 100
+
+/** How long code may run while somebody waits for it. Source: wire contract, reactors. */
+export const REACTOR_TIMEOUT_MS = 30_000
+
+/** How long code may be asked to run while nobody waits. Source: interface.md, Limits. */
+export const REACTOR_TIMEOUT_ASKED_MS_MIN = 10_000
+export const REACTOR_TIMEOUT_ASKED_MS_MAX = 210_000
+
+/** What code may return, as JSON, and the body of a response that it throws. Ours. */
+export const REACTOR_RESULT_BYTES_MAX = 5 * MiB
+
+/** A message that code throws; what is longer is not shown. Of one error, names and messages of each. Ours. */
+export const REACTOR_MESSAGE_CHARS_MAX = 2_000
+export const REACTOR_ERROR_NAME_CHARS_MAX = 200
+export const REACTOR_ERRORS_MAX = 20
+
+/** Headers of a response that code throws, and their names and values together. Ours. */
+export const REACTOR_HEADERS_MAX = 50
+export const REACTOR_HEADERS_CHARS_MAX = 8 * KiB
+
+/** Values that are looked for in what code throws, all forms together; with more, nothing of it is shown. Ours. */
+export const REDACTION_CHARS_MAX = 64 * KiB
+
+/** What a proxy or a reactor is configured with; how long its members may be is ours. Source: as above. */
 export const CONFIGURATION_ENTRIES_MAX = 25
 export const CONFIGURATION_KEY_CHARS_MAX = 200
 export const CONFIGURATION_VALUE_CHARS_MAX = 10_000
@@ -229,6 +257,9 @@ export const EGRESS_LOOKUP_MS_MAX = 5_000
 /** How long one address of several may take to accept a connection before the next is tried. Ours. */
 export const EGRESS_CONNECT_MS_MAX = 3_000
 
+/** How long it may take to open a tunnel. Ours. */
+export const EGRESS_TUNNEL_MS_MAX = 10_000
+
 /** Connections of one owner (see Egress.vet) to one destination, and requests that wait for one of them. Ours. */
 export const EGRESS_CONNECTIONS_MAX = 64
 export const EGRESS_WAITING_MAX = 256
@@ -261,3 +292,39 @@ export const PART_HEAD_BYTES_MAX = 4 * KiB
 
 /** A content type of a body that is sent on; a longer one is not understood. Ours. */
 export const CONTENT_TYPE_CHARS_MAX = 1_000
+
+/** What a reactor throws, as JSON. Ours. */
+export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
+
+/** What is heard of one run on a reactor's console, if anybody listens. Ours. */
+export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
+
+/** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
+export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
+
+/** JavaScript objects of one reactor, in MiB. Ours. */
+export const REACTOR_HEAP_MIB = 192
+
+/** All memory of one reactor that it shares with nobody: more is taken for a bomb. Ours: decision 0030. */
+export const REACTOR_MEMORY_BYTES_MAX = 320 * MiB
+
+/** What it may ask the kernel for, used or not; below 800 MiB Node does not start. Ours: decision 0030. */
+export const REACTOR_DATA_BYTES_MAX = 1024 * MiB
+
+/** How often memory is looked at. Ours. */
+export const REACTOR_WATCH_MS = 20
+
+/** Blank processes that wait for their first reactor. Ours. */
+export const REACTOR_BLANKS = 2
+
+/** Runs at a time, of one tenant and of all, and those of one tenant that wait for a turn. Ours. */
+export const REACTOR_RUNS_MAX = 64
+export const REACTOR_TENANT_RUNS_MAX = 16
+export const REACTOR_TENANT_WAITING_MAX = 64
+
+/** How long a run waits for its turn, or for a process. Ours. */
+export const REACTOR_WAIT_MS_MAX = 5_000
+
+/** Memory of all processes that wait, frozen, for their reactor's next run; and how long one waits. Ours. */
+export const REACTOR_WARM_BYTES_MAX = 512 * MiB
+export const REACTOR_WARM_MS_MAX = 15 * 60 * 1000

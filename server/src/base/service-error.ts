@@ -27,6 +27,10 @@ export const REFUSALS = {
     detail: 'The path behind /proxy must not lead up, with . or .. or a backslash.',
   },
   destination_refused: { status: 400, detail: 'Nothing is sent to this destination.' },
+  reactor_application_gone: {
+    status: 400,
+    detail: 'The application that the reactor acts for is gone.',
+  },
   expression_invalid: { status: 400, detail: 'An expression is not valid.' },
   key_missing: { status: 401, detail: 'The BT-API-KEY header is required.' },
   key_unknown: { status: 401, detail: 'The API key is not known, was revoked, or has expired.' },
@@ -52,6 +56,7 @@ export const REFUSALS = {
   },
   session_not_found: { status: 404, detail: 'There is no session with this nonce.' },
   proxy_not_found: { status: 404, detail: 'There is no such proxy.' },
+  reactor_not_found: { status: 404, detail: 'There is no such reactor.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },
   transaction_not_found: { status: 404, detail: 'There is no such transaction.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer to this method.' },
@@ -62,6 +67,7 @@ export const REFUSALS = {
     detail: 'An open transaction has changed the token: wait until it ends.',
   },
   proxy_busy: { status: 409, detail: 'Others kept changing the proxy at the same time.' },
+  reactor_busy: { status: 409, detail: 'Others kept changing the reactor at the same time.' },
   token_busy: { status: 409, detail: 'Others kept changing the token at the same time.' },
   transaction_full: {
     status: 409,
@@ -84,7 +90,12 @@ export const REFUSALS = {
     detail: 'The application has several keys: delete all but one, or add and delete keys instead.',
   },
   application_keys_max: { status: 422, detail: 'The application has as many keys as it may have.' },
+  reactor_code_invalid: {
+    status: 422,
+    detail: 'The code does not compile, or exports no function.',
+  },
   headers_too_large: { status: 431, detail: 'There are too many headers, or they are too large.' },
+  reactor_error: { status: 500, detail: 'Reactor Runtime Error' },
   destination_unresolved: { status: 502, detail: 'The name of the destination has no address.' },
   destination_unreachable: { status: 502, detail: 'There is no connection to the destination.' },
   destination_untrusted: {
@@ -93,6 +104,10 @@ export const REFUSALS = {
   },
   destination_reset: { status: 502, detail: 'The destination ended the connection too early.' },
   destination_answer_invalid: { status: 502, detail: 'The destination did not answer in HTTP.' },
+  reactors_unavailable: {
+    status: 503,
+    detail: 'No reactor can be run now; the log of the service says why.',
+  },
   store_unavailable: {
     status: 503,
     detail: 'The outcome is not known: repeat the request, best with an idempotency key.',

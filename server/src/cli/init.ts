@@ -22,7 +22,7 @@ export const init: Command = {
     }
     const { world, keyProvider, close } = await openWorld(
       { ...config, logLevel: 'silent' },
-      () => {},
+      { onFault: () => {} },
     )
     try {
       await checkRootKey(world.store, keyProvider)

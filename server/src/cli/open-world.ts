@@ -8,12 +8,14 @@ import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
+import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, type Config } from '../config.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import type { World } from '../world/world.ts'
+import { openRunner } from './open-runner.ts'
 
 export interface OpenWorld {
   readonly world: World
@@ -24,35 +26,49 @@ export interface OpenWorld {
   readonly close: () => Promise<void>
 }
 
-/** `onFault` is called when the store can no longer be written: the process should end. */
+export interface WorldOptions {
+  /** Called when the store can no longer be written: the process should end. */
+  readonly onFault: (error: unknown) => void
+  /** Whether reactors are to be run. */
+  readonly reactors?: true
+}
+
 export async function openWorld(
   config: Config,
-  onFault: (error: unknown) => void,
+  { onFault, reactors }: WorldOptions,
 ): Promise<OpenWorld> {
   const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const random = new SystemRandom()
-  const egress = new UndiciEgress({
-    allow: config.egressAllow,
-    extraAuthorities: readAuthorities(config.extraCaFile),
-  })
+  const authorities = readAuthorities(config.extraCaFile)
+  const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
+  let own: number | null = null
+  let runner = NO_RUNNER
   try {
+    if (reactors === true) {
+      runner = await openRunner({ egress, log, authorities, ownPort: () => own })
+    }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
     const empty = (await store.tenants.rootKeyCheck()) === null
     const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store, egress },
+      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
       rootKeyFile,
-      ownPort: (port) => egress.own(port),
+      ownPort: (port) => {
+        own = port
+        egress.own(port)
+      },
       close: async () => {
+        await runner.close()
         await egress.close()
         await store.close()
         await log.close()
       },
     }
   } catch (error) {
+    await runner.close()
     await store.close()
     throw error
   }

@@ -22,7 +22,7 @@ export const serve: Command = {
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
     const stop = stopSignal()
-    const opened = await openWorld(config, stop.fault)
+    const opened = await openWorld(config, { onFault: stop.fault, reactors: true })
     const { world, keyProvider } = opened
     try {
       await checkRootKey(world.store, keyProvider)
@@ -43,6 +43,7 @@ export const serve: Command = {
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
         proxy: { timeoutMs: config.proxyTimeoutMs },
+        reactors: { configurationRequired: config.reactorConfiguration === 'required' },
       })
       const port = await listen(app, config.host, config.port)
       opened.ownPort(port)

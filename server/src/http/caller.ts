@@ -24,6 +24,7 @@ export function callerOf(
     rules: principal.rules,
     within: principal.within,
     destinations: principal.destinations,
+    ...(principal.lent === true && { lent: true }),
     traceId: request.traceId,
     decisions: [],
     recorded: 0,

@@ -102,7 +102,8 @@ export function addEndpoint(
         return first
       }
       const answer = await work()
-      if (!scope.remembered) await doorkeeper.remember(caller, answer)
+      // What failed, in whatever words, is tried again.
+      if (!scope.remembered && answer.status < 400) await doorkeeper.remember(caller, answer)
       return answer
     } finally {
       inFlight.delete(scope.id)

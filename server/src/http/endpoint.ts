@@ -73,8 +73,12 @@ export type QueryParameters = ReadonlyMap<string, readonly string[]>
 export interface Answer {
   readonly status: number
   readonly body?: Json
+  /** In place of `body`: sent as it is, of the content type that `headers` say. */
+  readonly text?: string
   /** Path of what was created, for the Location header. */
   readonly location?: string
+  /** More headers, by their names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export function ok(body: Json): Answer {

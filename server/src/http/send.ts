@@ -8,9 +8,12 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** Sends what an operation answers. */
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status)
+  if (answer.headers !== undefined) reply.headers(answer.headers)
   if (answer.location !== undefined) reply.header('location', absolute(reply, answer.location))
+  if (answer.text !== undefined) return reply.send(answer.text)
   if (answer.body === undefined) return reply.header('content-length', '0').send()
-  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(answer.body))
+  if (answer.headers?.['content-type'] === undefined) reply.header('content-type', JSON_TYPE)
+  return reply.send(JSON.stringify(answer.body))
 }
 
 /** Sends what is said of `error`: where requests are passed on, as an error of the proxy's own. */

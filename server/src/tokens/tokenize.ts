@@ -15,7 +15,7 @@ import { renderToken, renderTwin } from './wire.ts'
  *
  * All tokens of a payload are stored or none is. Plain data is never in the answer, whatever the
  * caller's rules: a token request at the root shows its evaluated `mask`, one further in shows it as
- * `data`. `payload` is changed. Throws what planTokens(), parseDraft() and makeTokens() throw.
+ * `data`. The answer is that structure, unless `answerWith` makes more of it. `payload` is changed. Throws what planTokens(), parseDraft() and makeTokens() throw.
  *
  * Source: interface.md, Tokenize.
  */
@@ -24,6 +24,7 @@ export async function tokenize(
   caller: Caller,
   payload: Json,
   settings: TokenSettings,
+  answerWith: (tokens: Json) => Answer = ok,
 ): Promise<Answer> {
   const plan = planTokens(payload, settings.tokensMax)
   const now = world.clock.now()
@@ -37,7 +38,7 @@ export async function tokenize(
       const leaf = plan.leaves[index]!
       return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)
     },
-    answer: (replies) => ok(plan.fill(replies)),
+    answer: (replies) => answerWith(plan.fill(replies)),
   })
 }
 

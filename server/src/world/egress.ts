@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream'
+
 /**
  * The one door out: everything that leaves this service over a network goes through it.
  *
@@ -20,6 +22,18 @@ export interface Egress {
    * any other. Nothing is told once `done` is settled or `abort` was called.
    */
   send(route: Route, request: OutboundRequest, receiver: OutboundReceiver): OutboundCall
+
+  /**
+   * Opens a connection to `port` of `host` for bytes that nobody here reads, by the rules of `vet` for an https
+   * URL and with `listed`. It has to begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does,
+   * and with EgressFailure when there is no connection.
+   */
+  tunnel(
+    owner: string,
+    host: string,
+    port: number,
+    listed: readonly string[] | null,
+  ): Promise<Duplex>
 
   /** Ends what is under way and lets go of every connection. */
   close(): Promise<void>

@@ -21,6 +21,7 @@ import {
   taken,
   tenant,
   proxy,
+  reactor,
   token,
   uuid,
   type Open,
@@ -124,6 +125,7 @@ const CONFLICTING: Record<
   'token-id-taken': insert(token(1)),
   'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
   'answer-taken': answer(1),
+  'reactor-changed': { kind: 'update-reactor', reactor: reactor(1, { revision: 7 }) },
   'proxy-changed': { kind: 'update-proxy', proxy: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete-application', id: uuid(2) },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
@@ -141,6 +143,6 @@ function fresh(): Change[] {
     },
     { kind: 'update-application', application: application(1, { id: FRESH, name: 'changed' }) },
     insert({ ...token(1), ...own, deduplicate: true }),
-    { kind: 'remember-answer', answer: { ...stored(1), id: FRESH } },
+    { kind: 'remember-answer', answer: { ...stored(1), id: FRESH }, now: NOW },
   ]
 }

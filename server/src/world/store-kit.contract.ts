@@ -11,6 +11,7 @@ import type {
   StoredApplication,
   StoredApplicationKey,
   StoredProxy,
+  StoredReactor,
   StoredTenant,
   StoredToken,
   StoredTransaction,
@@ -66,6 +67,7 @@ export function everything(n: number): Change[] {
     { kind: 'insert-application', application: application(n) },
     { kind: 'insert-application-key', key: key(n, n) },
     { kind: 'insert-proxy', proxy: proxy(n) },
+    { kind: 'insert-reactor', reactor: reactor(n) },
     insert(token(n, { fingerprint: `f ${n}` })),
     answer(n),
   ]
@@ -116,7 +118,7 @@ export function end(n: number, as: 'committed' | 'rolled_back' | 'expired', now 
 }
 
 export function answer(n: number): Change {
-  return { kind: 'remember-answer', answer: stored(n) }
+  return { kind: 'remember-answer', answer: stored(n), now: NOW }
 }
 
 export function stored(n: number): StoredAnswer {
@@ -178,10 +180,13 @@ export function key(n: number, applicationNumber: number): StoredApplicationKey 
 }
 
 export function proxy(n: number, own: Partial<StoredProxy> = {}): StoredProxy {
+  return { ...reactor(n), hash: hash(`proxy ${n}`.padEnd(32)), ...own }
+}
+
+export function reactor(n: number, own: Partial<StoredReactor> = {}): StoredReactor {
   return {
     id: uuid(n),
     name: `Größe ${n}`,
-    hash: hash(`proxy ${n}`.padEnd(32)),
     terms: bytes(90),
     createdBy: uuid(99),
     createdAt: NOW,

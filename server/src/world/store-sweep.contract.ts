@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { TRANSACTION_KEPT_MS } from '../base/limits.ts'
-import type { Store } from './store.ts'
+import type { Change, Store } from './store.ts'
 import {
   NOW,
   OTHER,
@@ -15,6 +15,7 @@ import {
   opened,
   range,
   remove,
+  stored,
   succeed,
   token,
   update,
@@ -39,6 +40,27 @@ export function sweepContract(name: string, open: Open): void {
       }
       // Their ids are free.
       await succeed(store, TENANT, [insert(token(1001, { id: 'id 1' }))])
+    })
+
+    test('removes answers past their end, of every tenant, and no others', async (t) => {
+      const store = await opened(t, open)
+      for (const tenantId of [TENANT, OTHER]) {
+        const answers = range(0, 150).map((n): Change => {
+          const answer = { ...stored(n), expiresAt: NOW + (n % 3) }
+          return { kind: 'remember-answer', answer, now: NOW - 1 }
+        })
+        await succeed(store, tenantId, answers)
+      }
+      await sweepAll(store, NOW + 1)
+      for (const tenantId of [TENANT, OTHER]) {
+        const left = await Promise.all(
+          range(0, 150).map((n) => store.answers.find(tenantId, `answer ${n}`, NOW - 1)),
+        )
+        assert.deepEqual(
+          left.map((it) => it !== null),
+          range(0, 150).map((n) => n % 3 === 2),
+        )
+      }
     })
 
     test('removes security codes past their end and leaves the token as it was', async (t) => {

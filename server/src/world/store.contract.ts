@@ -1,6 +1,7 @@
 import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
+import { definitionContract } from './store-definitions.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
@@ -29,6 +30,7 @@ export function storeContract(name: string, open: Open): void {
   sweepContract(name, open)
   recordContract(name, open)
   sessionContract(name, open)
+  definitionContract(name, open)
   proxyContract(name, open)
   usageContract(name, open)
   totalsContract(name, open)

@@ -27,6 +27,7 @@ export interface Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
+  readonly reactors: DefinitionReader<StoredReactor>
   readonly record: RecordReader
 
   /**
@@ -42,7 +43,7 @@ export interface Store {
 
   /**
    * Removes for good some of what nobody can reach any more at `now`, of all tenants: tokens and security
-   * codes past their end, what transactions left behind that were not committed.
+   * codes past their end, answers that are no longer replayed, what transactions left behind that were not committed.
    *
    * Resolves with whether there may be more. Each call is short, so that nobody waits long behind it.
    */
@@ -135,10 +136,13 @@ export interface TransactionReader {
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
 }
 
-export interface ProxyReader {
-  find(tenantId: string, id: string): Promise<StoredProxy | null>
+export interface DefinitionReader<Stored extends StoredDefinition> {
+  find(tenantId: string, id: string): Promise<Stored | null>
   /** Newest first, filtered where asked; `total` counts all that match. */
-  list(tenantId: string, filter: ProxyFilter, page: PageRequest): Promise<Page<StoredProxy>>
+  list(tenantId: string, filter: DefinitionFilter, page: PageRequest): Promise<Page<Stored>>
+}
+
+export interface ProxyReader extends DefinitionReader<StoredProxy> {
   /** Finds out whose the proxy with the key of this SHA-256 hash is; null when there is none. */
   findByKeyHash(hash: Uint8Array): Promise<ProxyHolder | null>
 }
@@ -190,7 +194,8 @@ export type Change =
    * those transactions alone.
    */
   | { readonly kind: 'insert-tokens'; readonly tokens: readonly StoredToken[] }
-  | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer }
+  /** Unless one with its id is remembered that has not expired at `now`. */
+  | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer; readonly now: number }
   /**
    * Puts `token` in the place of its last revision, if that is there and not expired at `now`; with
    * `unlessTwin`, if it is no twin of another one either.
@@ -262,6 +267,10 @@ export type Change =
   /** Puts `proxy` in the place of its last revision; its key stays. */
   | { readonly kind: 'update-proxy'; readonly proxy: StoredProxy }
   | { readonly kind: 'delete-proxy'; readonly id: string }
+  | { readonly kind: 'insert-reactor'; readonly reactor: StoredReactor }
+  /** Puts `reactor` in the place of its last revision. */
+  | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
+  | { readonly kind: 'delete-reactor'; readonly id: string }
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -275,7 +284,7 @@ export type Conflict =
   | { readonly kind: 'token-id-taken'; readonly id: string }
   /** A token that asked for deduplication has a twin; this is asked before whether its id is taken. */
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
-  /** An answer with this id is remembered and lives on when the new one, a lifetime long, begins. */
+  /** An answer with this id is remembered, and not expired. */
   | { readonly kind: 'answer-taken' }
   /**
    * What should be updated or deleted is not there, or the application of a new key, or the key of a new
@@ -284,6 +293,8 @@ export type Conflict =
   | { readonly kind: 'absent' }
   /** A proxy is not there in the revision it was read in: it was changed since, or deleted. */
   | { readonly kind: 'proxy-changed' }
+  /** The same of a reactor. */
+  | { readonly kind: 'reactor-changed' }
   /** A token is not there in the revision it was read in: it was changed since, deleted, or has expired. */
   | { readonly kind: 'token-changed' }
   /** A transaction that is open has updated or deleted the token. */
@@ -404,12 +415,11 @@ export interface SessionHolder {
   readonly authorizer: StoredApplication | null
 }
 
-export interface StoredProxy {
+/** What a tenant has defined under a name, to be called later. */
+export interface StoredDefinition {
   readonly id: string
   readonly name: string
-  /** SHA-256 of its key, 32 bytes; unique over all tenants. */
-  readonly hash: Uint8Array
-  /** What it does, its key included, sealed. */
+  /** What it does, sealed. */
   readonly terms: Uint8Array
   readonly createdBy: string
   readonly createdAt: number
@@ -419,7 +429,14 @@ export interface StoredProxy {
   readonly revision: number
 }
 
-export interface ProxyFilter {
+export interface StoredProxy extends StoredDefinition {
+  /** SHA-256 of its key, which is among its terms, 32 bytes; unique over all tenants. */
+  readonly hash: Uint8Array
+}
+
+export type StoredReactor = StoredDefinition
+
+export interface DefinitionFilter {
   readonly ids?: readonly string[]
   /** As namePattern() reads it. */
   readonly name?: string

@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts'
 import type { Egress } from './egress.ts'
 import type { Keyring } from './keyring.ts'
 import type { Log } from './log.ts'
+import type { ReactorRunner } from './reactor-runner.ts'
 import type { Random } from './random.ts'
 import type { Store } from './store.ts'
 
@@ -13,4 +14,5 @@ export interface World {
   readonly keyring: Keyring
   readonly store: Store
   readonly egress: Egress
+  readonly runner: ReactorRunner
 }

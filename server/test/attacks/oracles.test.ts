@@ -202,6 +202,7 @@ describe('data cannot be read from', () => {
           answers: world.store.answers,
           transactions: world.store.transactions,
           proxies: world.store.proxies,
+          reactors: world.store.reactors,
           sweep: (now) => world.store.sweep(now),
           record: world.store.record,
           check: () => world.store.check(),

@@ -39,7 +39,7 @@ interface OpenVault {
 /** The vault that keeps its data in `folder`, as `symbolon serve` opens it, but without a socket. */
 async function open(folder: string): Promise<OpenVault> {
   const config = readConfig({ 'data-dir': folder, 'log-level': 'silent' }, {})
-  const { world, keyProvider, close } = await openWorld(config, () => {})
+  const { world, keyProvider, close } = await openWorld(config, { onFault: () => {} })
   const { log, logged } = stillWorld()
   const app = createApp(
     { ...world, log },

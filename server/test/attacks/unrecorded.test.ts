@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { permissionsOf } from '../../src/access/permissions.ts'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
 import type { Change, Store } from '../../src/world/store.ts'
@@ -21,7 +22,7 @@ const CARD = {
   data: { number: withLuhnDigit(`${CANARY.digits}000`), name: CANARY.text },
 }
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
 describe('a vault that cannot write its record answers 503, and with no data, to', () => {
   for (const { method, path, permission } of ROUTES) {
@@ -183,6 +184,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     record: store.record,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),

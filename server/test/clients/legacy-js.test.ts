@@ -171,6 +171,88 @@ for (const [name, open] of [
       await refused(management.proxies.retrieve(id), 404)
     })
 
+    test('reactors.create(), retrieve(), list(), update(), patch() and delete() work', async () => {
+      const application = await management.applications.create({
+        name: 'of a reactor',
+        type: 'private',
+        permissions: ['token:create', 'token:use'],
+      })
+      const { key: _, ...shown } = application
+      const code = 'module.exports = async (req) => ({ raw: req.args })'
+      const request = { name: 'Charge', code, configuration: METADATA, application }
+      const made = await management.reactors.create(request)
+      const { id, tenantId, createdBy, createdAt, ...rest } = made
+      for (const it of [id, tenantId, createdBy]) assert.ok(isUuid(it!))
+      assert.match(createdAt!, /\+00:00$/)
+      assert.deepEqual(rest, { ...request, application: shown, state: 'active' })
+      assert.deepEqual(await management.reactors.retrieve(id), made)
+      const { data } = await management.reactors.list({ name: 'char', id: [id], page: 1, size: 5 })
+      assert.deepEqual(data, [made])
+
+      const updated = await management.reactors.update(id, { ...made, name: 'Renamed' })
+      const { modifiedBy, modifiedAt } = updated
+      assert.deepEqual(updated, { ...made, name: 'Renamed', modifiedBy, modifiedAt })
+      await management.reactors.patch(id, { configuration: { camelCase: null, other: 'c' } })
+      const patched = await management.reactors.retrieve(id)
+      const { snake_case } = METADATA
+      assert.deepEqual(patched.configuration, { snake_case, other: 'c' })
+      assert.equal(patched.name, 'Renamed')
+
+      await management.reactors.delete(id)
+      await refused(management.reactors.retrieve(id), 404)
+    })
+
+    test('reactors.react() runs code with data in place of tokens, and bt for its application', async () => {
+      const { id: actor } = await management.applications.create({
+        name: 'acting',
+        type: 'private',
+        permissions: ['token:create', 'token:read'],
+      })
+      const code = `module.exports = async ({ args, configuration, bt }) => {
+        if (args.camelCase !== 1 || args.snake_case !== 2) {
+          throw Object.assign(new Error('x'), { name: 'BadRequestError', errors: { number: args.number } })
+        }
+        const made = await bt.tokens.create({ type: 'token', data: args.number })
+        const [plain] = await bt.tokenize(['also made'])
+        return {
+          raw: { last4: args.number.slice(-4), by: made.createdBy, plain, ...configuration },
+          tokenize: { card: { type: 'card', data: args.card } },
+        }
+      }`
+      const { id } = await management.reactors.create({
+        name: 'x',
+        code,
+        configuration: METADATA,
+        application: { id: actor },
+      })
+      const using = await management.applications.create({
+        name: 'using',
+        type: 'private',
+        permissions: ['token:create', 'token:use'],
+      })
+      const client = await clientWith(using.key!)
+      const card = await client.tokens.create({ type: 'card', data: CARD })
+      const args = {
+        card: `{{ ${card.id} }}`,
+        number: `{{ ${card.id} | json: '$.number' }}`,
+        camelCase: 1,
+        snake_case: 2,
+      }
+      const { raw, tokens } = (await client.reactors.react(id, { args })) as {
+        raw: JsonObject
+        tokens: { card: JsonObject }
+      }
+      const { plain, ...rest } = raw
+      assert.deepEqual(rest, { last4: '4242', by: actor, ...METADATA })
+      assert.ok(isUuid(plain as string))
+      assert.equal((tokens.card['data'] as JsonObject)['number'], 'XXXXXXXXXXXX4242')
+
+      const body = await refused(client.reactors.react(id, { args: { number: args.number } }), 400)
+      assert.deepEqual(body['errors'], { number: ['[redacted]'] })
+      await refused(masked.reactors.react(id, { args }), 403)
+      await refused(client.reactors.react(id, { args, callbackUrl: 'https://a.example' }), 400)
+    })
+
     test('logs.list() shows what happened, page after page', async () => {
       const made = await masked.tokens.create({ type: 'token', data: 'for the record' })
       await revealing.tokens.retrieve(made.id)

@@ -1,6 +1,7 @@
 /**
  * Vaults behind a real socket on localhost, for clients that bring their own HTTP.
  */
+import { BasisTheory } from '@basis-theory/basis-theory-js'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../../src/base/destination.ts'
+import { runPlainly } from '../kit/plain-runner.ts'
 import { stillVault } from '../kit/still-vault.ts'
 import {
   onRequest,
@@ -38,8 +40,14 @@ export async function listenInMemory(): Promise<ListeningVault> {
   const vault = await stillVault({ change: (world) => ({ ...world, egress }) })
   await vault.app.listen({ host: 'localhost', port: 0 })
   const { port } = vault.app.server.address() as AddressInfo
+  const baseUrl = `http://localhost:${port}`
+  vault.world.runner.behave = async (ran) => {
+    const client = new BasisTheory()
+    const bt = ran.apiKey === null ? null : await client.init(ran.apiKey, { apiBaseUrl: baseUrl })
+    return await runPlainly(ran, bt)
+  }
   return {
-    baseUrl: `http://localhost:${port}`,
+    baseUrl,
     managementKey: vault.managementKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {

@@ -5,7 +5,6 @@ import { documents, readDocument } from '../tidy/docs.ts'
 import { assertNone, PROJECT } from '../tidy/source.ts'
 
 /** Folders that the documents speak of before they are built. */
-const AHEAD: readonly string[] = ['reactors/']
 
 test('every file and folder of the source that a document names is there', () => {
   const files = globSync('server/{bin,bench,build,src,test}/**/*.{cjs,json,sql,ts}', {
@@ -22,7 +21,7 @@ test('every file and folder of the source that a document names is there', () =>
     .flatMap((document) =>
       [...readDocument(document, 'a page').matchAll(/`([\w/.-]+(?:\.ts|\/))`/g)]
         .map(([, name]) => name!)
-        .filter((name) => !AHEAD.includes(name) && !/^[/.]/.test(name))
+        .filter((name) => !/^[/.]/.test(name))
         .filter((name) => (seen++, !exists(name)))
         .map((name) => `${document}: there is no ${name} (any more)`),
     )

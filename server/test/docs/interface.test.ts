@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setUp } from '../../src/access/set-up.ts'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import { createApp } from '../../src/app.ts'
 import * as limits from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { PERMISSIONS } from '../../src/access/permissions.ts'
 import { TOKEN_TYPES } from '../../src/tokens/types/registry.ts'
 import { routes } from '../../src/routes.ts'
+import { runPlainly } from '../kit/plain-runner.ts'
 import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
 import { headingsOf, readDocument } from '../tidy/docs.ts'
 import { assertNone, sourceFiles } from '../tidy/source.ts'
@@ -17,6 +19,7 @@ const SETTINGS = {
   tokens: { tokensMax: 10_000, privacyShown: false },
   transactions: { lifetimeMs: limits.TRANSACTION_LIFETIME_MS },
   proxy: { timeoutMs: 25_000 },
+  reactors: { configurationRequired: true },
 }
 const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
 
@@ -28,6 +31,7 @@ test('every example of the interface answers what the page says, in order, in on
     const received = { request: `${method} ${url}`, ...(body.length > 0 && { body: parsed(body) }) }
     return { status: 200, reason: 'OK', chunks: [JSON.stringify(received)] }
   }
+  world.runner.behave = runPlainly
   const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
   bindings.bind('$MANAGEMENT_KEY', apiKey)
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
@@ -93,7 +97,7 @@ function parsed(body: Buffer): Json {
 
 test('every operation has an example, but for the one that would show this page again', () => {
   const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)
-  const missing = routes(SETTINGS)
+  const missing = routes(SETTINGS, new LentKeys())
     .filter(({ path }) => path !== '/openapi.json')
     .filter(({ method, path }) => {
       const form = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
@@ -104,7 +108,7 @@ test('every operation has an example, but for the one that would show this page 
 })
 
 test('operations stand on the page in the order of routes.ts', () => {
-  const operations = routes(SETTINGS).map(({ method, path }) => {
+  const operations = routes(SETTINGS, new LentKeys()).map(({ method, path }) => {
     return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
   })
   const headings = headingsOf(DOCUMENT).filter((it) => operations.includes(it))

@@ -226,7 +226,7 @@ async function openVault(folder: string, change: (world: World) => World): Promi
   const log = new SystemLog({ level: 'info', descriptor })
   const dataDir = join(folder, 'data')
   const config = readConfig({ 'data-dir': dataDir, 'log-level': 'silent' }, {})
-  const opened = await openWorld(config, (error) => log.error('store_fault', error))
+  const opened = await openWorld(config, { onFault: (error) => log.error('store_fault', error) })
   const world = change({ ...opened.world, log })
   const first = await setUp(world, opened.keyProvider, { name: 'canary', plan: 'enterprise' })
   const app = createApp(world, {
@@ -235,6 +235,7 @@ async function openVault(folder: string, change: (world: World) => World): Promi
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
   })
   const rule = { priority: 1, container: '/', transform: 'mask' }
   return {

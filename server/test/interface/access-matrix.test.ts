@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
@@ -30,11 +31,12 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy'
+type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
 const UPDATE = { name: 'renamed', permissions: ['token:read'] }
+const REACTOR = { name: 'x', code: 'x', configuration: {} }
 const PROXY = { name: 'x', destination_url: 'https://x.example' }
 
 const PASSED: Row = {
@@ -118,6 +120,33 @@ const ROWS: Record<string, Row> = {
     params: { id: 'proxy' },
   },
   'DELETE /proxies/:id': { permission: 'proxy:delete', success: 204, params: { id: 'proxy' } },
+
+  'POST /reactors': { permission: 'reactor:create', success: 201, body: REACTOR },
+  'GET /reactors': { permission: 'reactor:read', success: 200 },
+  'GET /reactors/:id': { permission: 'reactor:read', success: 200, params: { id: 'reactor' } },
+  'PUT /reactors/:id': {
+    permission: 'reactor:update',
+    success: 200,
+    body: REACTOR,
+    params: { id: 'reactor' },
+  },
+  'PATCH /reactors/:id': {
+    permission: 'reactor:update',
+    success: 204,
+    body: { name: 'renamed' },
+    params: { id: 'reactor' },
+  },
+  'DELETE /reactors/:id': {
+    permission: 'reactor:delete',
+    success: 204,
+    params: { id: 'reactor' },
+  },
+  'POST /reactors/:id/react': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    success: 200,
+    params: { id: 'reactor' },
+  },
 
   'POST /applications': {
     permission: 'application:create',
@@ -215,7 +244,7 @@ const WORTHLESS_KEYS: Record<
   },
 }
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
 test('every route has a row in the access matrix, and every row a route', () => {
   assert.deepEqual(
@@ -347,12 +376,13 @@ async function twoTenants(): Promise<TwoTenants> {
     ours: ours.things,
     theirs: theirs.things,
     theirState: async () => {
-      const { application, token, proxy } = theirs.things
+      const { application, token, proxy, reactor } = theirs.things
       const asked = [
         ['/applications', theirManagementKey],
         [`/applications/${application}/keys`, theirManagementKey],
         [`/tokens/${token}`, theirs.key],
         [`/proxies/${proxy}`, theirManagementKey],
+        [`/reactors/${reactor}`, theirManagementKey],
       ] as const
       const replies = await Promise.all(asked.map(([at, key]) => vault.call('GET', at, { key })))
       for (const reply of replies) assert.equal(reply.status, 200, reply.text)
@@ -384,8 +414,13 @@ async function furnish(
     key: managementKey,
     body: { name, destination_url: `https://${name}.example` },
   })
+  const reactor = await vault.call('POST', '/reactors', {
+    key: managementKey,
+    body: { name, code: name, configuration: { name } },
+  })
   const things = {
     application,
+    reactor: reactor.json()['id'] as string,
     proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,
@@ -428,7 +463,8 @@ async function keyIn(vault: StillVault, managementKey: string, body: JsonObject)
 /** The application that a row's permission is for. */
 function grantedTo({ permission }: Row): JsonObject {
   if (permission === 'any-key') return { type: 'public', permissions: ['token:create'] }
-  const type: ApplicationType = permission.startsWith('token:') ? 'private' : 'management'
+  const own = permissionsOf('private').some((it) => it === permission)
+  const type: ApplicationType = own ? 'private' : 'management'
   return { type, permissions: [permission] }
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-vault.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 const ORIGIN = 'https://shop.example'
 const EXPOSED = 'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After'
 /** What the browser clients send beside what every browser may. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import {
   BODY_BYTES_MAX,
@@ -11,7 +12,7 @@ import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS, type CallOptions, type Method, type Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
 function problem(status: number, title: string, code: string, detail: string): JsonObject {
   return { title, status, detail, code }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import { isPassage } from '../../src/http/passage.ts'
@@ -27,7 +28,7 @@ interface Operation {
   >
 }
 
-const ROUTES = routes(STILL_SETTINGS)
+const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
 async function openApi(): Promise<Document> {
   const { vault } = await tokenStage()

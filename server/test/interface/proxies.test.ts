@@ -189,64 +189,6 @@ describe('POST /proxies answers', () => {
   })
 })
 
-describe('GET /proxies answers', () => {
-  test('200 with proxies newest first, in pages, as they are when asked for alone', async () => {
-    const { call, vault } = await stage()
-    for (const name of ['a', 'b', 'c']) {
-      vault.world.clock.pass(1)
-      await call('POST', '/proxies', { ...PROXY, name })
-    }
-    const { pagination, data } = await list(call, '?size=2')
-    assert.deepEqual(pagination, {
-      total_items: 3,
-      page_number: 1,
-      page_size: 2,
-      total_pages: 2,
-    })
-    assert.deepEqual(
-      data.map((it) => it['name']),
-      ['c', 'b'],
-    )
-    for (const it of data) {
-      assert.deepEqual((await call('GET', `/proxies/${it['id'] as string}`)).json(), it)
-    }
-  })
-
-  test('200 with those of the ids and of the names that were asked for', async () => {
-    const { call } = await stage()
-    const ids: string[] = []
-    for (const name of ['Payments', 'other payments', 'Ship']) {
-      const made = await call('POST', '/proxies', { ...PROXY, name })
-      ids.push(made.json()['id'] as string)
-    }
-    const names = async (query: string) => {
-      const { data } = await list(call, query)
-      return data.map((it) => it['name'] as string).sort()
-    }
-    assert.deepEqual(await names('?name=PAY'), ['Payments', 'other payments'])
-    assert.deepEqual(await names('?name=pay*'), ['Payments'])
-    assert.deepEqual(await names('?name='), ['Payments', 'Ship', 'other payments'])
-    assert.deepEqual(await names(`?id=${ids[0]}&id=${ids[2]}&id=${NOBODYS_ID}`), [
-      'Payments',
-      'Ship',
-    ])
-    assert.deepEqual(await names(`?id=${ids[2]}&name=pay`), [])
-    assert.deepEqual(await names('?id=none'), [])
-  })
-
-  test('400 to a name given twice, a name that is too long, and a page there is not', async () => {
-    const { call } = await stage()
-    for (const [query, path] of [
-      ['name=a&name=b', 'name'],
-      [`name=${'a'.repeat(NAME_CHARS_MAX + 1)}`, 'name'],
-      ['size=101', 'size'],
-    ] as const) {
-      const reply = await call('GET', `/proxies?${query}`)
-      assert.deepEqual([reply.status, pathsOf(reply)], [400, [path]])
-    }
-  })
-})
-
 describe('PUT /proxies/{id} answers', () => {
   test('200 with everything replaced but id, key and who made it', async () => {
     const { call, vault, applicationId, managerId } = await stage()
@@ -370,89 +312,6 @@ describe('PATCH /proxies/{id} answers', () => {
       assert.deepEqual((await call('GET', at)).json(), made)
     })
   }
-
-  test('415 to plain JSON', async () => {
-    const { call, vault } = await stage()
-    const made = (await call('POST', '/proxies', PROXY)).json()
-    const reply = await vault.call('PATCH', `/proxies/${made['id'] as string}`, {
-      key: vault.managementKey,
-      body: { name: 'x' },
-      headers: { 'content-type': 'application/json' },
-    })
-    assert.equal(reply.status, 415)
-  })
-
-  test('204 to many at once, and none of them is lost', async () => {
-    const { call } = await stage()
-    const made = (await call('POST', '/proxies', { ...PROXY, require_auth: false })).json()
-    const path = `/proxies/${made['id'] as string}`
-    const patches: JsonObject[] = [
-      { require_auth: true },
-      { name: 'Renamed' },
-      ...Array.from({ length: 10 }, (_, n) => ({ configuration: { [`k${n}`]: 'v' } })),
-    ]
-    const replies = await Promise.all(patches.map((it) => call('PATCH', path, it)))
-    assert.ok(replies.every((it) => it.status === 204))
-    const now = (await call('GET', path)).json()
-    assert.deepEqual([now['require_auth'], now['name']], [true, 'Renamed'])
-    assert.equal(Object.keys(now['configuration'] as JsonObject).length, 10)
-  })
-
-  test('409 when it is changed by others all the time', async () => {
-    const vault = await stillVault({
-      change: (world) => ({
-        ...world,
-        store: {
-          ...world.store,
-          proxies: world.store.proxies,
-          commit: async (tenantId, changes) =>
-            changes.some((it) => it.kind === 'update-proxy')
-              ? { kind: 'proxy-changed' }
-              : await world.store.commit(tenantId, changes),
-        },
-      }),
-    })
-    const key = vault.managementKey
-    const made = (await vault.call('POST', '/proxies', { key, body: PROXY })).json()
-    const path = `/proxies/${made['id'] as string}`
-    const reply = await vault.call('PATCH', path, { key, body: { name: 'x' } })
-    assert.deepEqual([reply.status, reply.json()['code']], [409, 'proxy_busy'])
-  })
-})
-
-describe('DELETE /proxies/{id} answers', () => {
-  test('204, and it is gone', async () => {
-    const { call } = await stage()
-    const made = (await call('POST', '/proxies', PROXY)).json()
-    const path = `/proxies/${made['id'] as string}`
-    assert.equal((await call('DELETE', path)).status, 204)
-    for (const method of ['GET', 'DELETE'] as const) {
-      const reply = await call(method, path)
-      assert.deepEqual([reply.status, reply.json()['code']], [404, 'proxy_not_found'])
-    }
-  })
-})
-
-test('what is done with proxies is in the record, each with its id', async () => {
-  const { call } = await stage()
-  const made = (await call('POST', '/proxies', PROXY)).json()
-  const path = `/proxies/${made['id'] as string}`
-  await call('PATCH', path, { name: 'a' })
-  await call('PUT', path, PROXY)
-  await call('GET', path)
-  await call('DELETE', path)
-  const { data } = await list(call, '', '/logs')
-  const told = data.filter((it) => it['entity_type'] === 'proxy')
-  assert.deepEqual(
-    told.map((it) => [it['message'], it['entity_id'] ?? null]),
-    [
-      ['Proxy deleted', made['id']],
-      ['Proxy read', null],
-      ['Proxy updated', made['id']],
-      ['Proxy updated', made['id']],
-      ['Proxy created', made['id']],
-    ],
-  )
 })
 
 interface Stage {
@@ -475,14 +334,4 @@ async function stage(): Promise<Stage> {
   const applicationId = (await call('POST', '/applications', application)).json()['id'] as string
   const managerId = (await call('GET', '/applications/key')).json()['id'] as string
   return { vault, tenantId, applicationId, managerId, call }
-}
-
-async function list(
-  call: Call,
-  query: string,
-  path = '/proxies',
-): Promise<{ pagination: JsonObject; data: JsonObject[] }> {
-  const reply = await call('GET', path + query)
-  assert.equal(reply.status, 200, reply.text)
-  return JSON.parse(reply.text) as { pagination: JsonObject; data: JsonObject[] }
 }

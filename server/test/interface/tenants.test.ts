@@ -168,6 +168,7 @@ describe('DELETE /tenants/self', () => {
             answers: store.answers,
             transactions: store.transactions,
             proxies: store.proxies,
+            reactors: store.reactors,
             record: store.record,
             sweep: (now) => store.sweep(now),
             check: () => store.check(),

@@ -63,6 +63,7 @@ export function stillEgress(): StillEgress {
       return { owner, url, rule: { name: 'public' } }
     },
     send: (route, request, receiver) => stillCall(egress, route, request, receiver),
+    tunnel: () => Promise.reject(new EgressRefusal('unlisted')),
     close: async () => undefined,
   }
   return egress

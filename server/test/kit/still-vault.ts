@@ -48,6 +48,7 @@ export interface Reply {
 export interface StillVaultOptions {
   readonly tokensMax?: number
   readonly privacyShown?: boolean
+  readonly configurationRequired?: boolean
   readonly corsOrigins?: '*' | readonly string[]
   /** Of every tenant. */
   readonly settings?: Partial<TenantSettings>
@@ -62,6 +63,7 @@ export const STILL_SETTINGS: AppSettings = {
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   proxy: { timeoutMs: 25_000 },
+  reactors: { configurationRequired: true },
 }
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
@@ -77,6 +79,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       tokensMax: options.tokensMax ?? STILL_SETTINGS.tokens.tokensMax,
       privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,
     },
+    reactors: { configurationRequired: options.configurationRequired ?? true },
   })
   return {
     world,

@@ -3,6 +3,7 @@ import type { Caller, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { stillEgress, type StillEgress } from './still-egress.ts'
+import { stillRunner, type StillRunner } from './still-runner.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
@@ -21,6 +22,7 @@ export interface StillWorld {
   readonly keyring: Keyring
   readonly store: Store
   readonly egress: StillEgress
+  readonly runner: StillRunner
   /** Everything handed to the store's commit, in order. */
   readonly committed: Change[]
   readonly logged: unknown[]
@@ -38,6 +40,7 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     keyring: thinKeyring,
     store: watched(store, (changes) => committed.push(...changes)),
     egress: stillEgress(),
+    runner: stillRunner(),
     committed,
     logged,
   }
@@ -84,6 +87,7 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
     answers: store.answers,
     transactions: store.transactions,
     proxies: store.proxies,
+    reactors: store.reactors,
     sweep: (now) => store.sweep(now),
     record: store.record,
     check: () => store.check(),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { LentKeys } from '../../src/access/lent-keys.ts'
 import { routes } from '../../src/routes.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -153,12 +154,16 @@ interface Route {
 
 /** Every operation, as the table of contents lists it. */
 function routesOfTheService(): Route[] {
-  const listed = routes({
-    tokens: { tokensMax: 1, privacyShown: false },
-    transactions: { lifetimeMs: 1 },
-    proxy: { timeoutMs: 1 },
-    version: '0.0.0',
-  })
+  const listed = routes(
+    {
+      tokens: { tokensMax: 1, privacyShown: false },
+      transactions: { lifetimeMs: 1 },
+      proxy: { timeoutMs: 1 },
+      reactors: { configurationRequired: true },
+      version: '0.0.0',
+    },
+    new LentKeys(),
+  )
   assert.ok(listed.length > 10, `it saw ${listed.length} routes`)
   return listed
 }

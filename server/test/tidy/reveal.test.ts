@@ -8,9 +8,14 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
  */
 const REVEALS: Readonly<Record<string, string>> = {
   'src/access/commit.ts': 'it opens answers to be replayed',
+  'src/adapters/jail/guest-process.ts': 'it hands reactors what they run on',
+  'src/adapters/jail/self-test.ts': 'it reads what its own code returned',
   'src/adapters/local-keyring/data-key.ts': 'it encrypts',
   'src/adapters/local-keyring/local-tenant-keys.ts': 'it computes fingerprints and indexes',
   'src/proxy/configured/terms.ts': 'it opens what configured proxies do, their keys with it',
+  'src/reactors/invocation/react.ts': 'it takes the key that was lent out of what is told',
+  'src/reactors/invocation/result.ts': 'it reads what code returned',
+  'src/reactors/terms.ts': 'it opens the code and configuration of reactors',
   'src/tokens/derive.ts': 'it evaluates expressions over the data of a token being made',
   'src/tokens/patch.ts': 'it merges new data into the old',
   'src/tokens/render-made.ts': 'it shows a creator what it created, when a rule reveals it',

@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
 import type { Destination } from '../../base/destination.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
@@ -14,11 +15,12 @@ import {
 import { DestinationRule, knownAddress } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
-import { Names, systemResolve, type Resolve } from './names.ts'
-import { isListed, placeOf } from './place.ts'
+import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
+import { isListed, placeOf, type Place } from './place.ts'
 import type { Pool } from './pool.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
+import { dialTunnel, tunnelUrl } from './tunnel.ts'
 import { UndiciCall } from './undici-call.ts'
 import { wayOf } from './way-of.ts'
 
@@ -39,6 +41,7 @@ export class UndiciEgress implements Egress {
   readonly #dialling: DialSettings
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
+  readonly #tunnels = new Set<Duplex>()
   #trust: SecureContext | null = null
   #closed = false
 
@@ -59,13 +62,7 @@ export class UndiciEgress implements Egress {
   async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const place = placeOf(url)
-    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
-    this.#rule.beforeLookup(place)
-    const { addresses, key } =
-      place.literal === null
-        ? await this.#names.answer(owner, place.host)
-        : literalAnswer(place.host)
-    const rule = this.#rule.judge(place, addresses)
+    const { addresses, key, rule } = await this.#judge(owner, place, listed)
     const scheme = place.secure ? 'https' : 'http'
     return new VettedRoute(owner, url, rule, {
       target: { place, addresses: addresses.map((it) => it.text) },
@@ -84,12 +81,45 @@ export class UndiciEgress implements Egress {
     return call
   }
 
+  async tunnel(
+    owner: string,
+    host: string,
+    port: number,
+    listed: readonly string[] | null,
+  ): Promise<Duplex> {
+    const place = placeOf(tunnelUrl(host, port))
+    const { addresses } = await this.#judge(owner, place, listed)
+    const target = { place, addresses: addresses.map((it) => it.text) }
+    const plain = target.addresses.every((it) => {
+      return this.#rule.permits({ ...place, secure: false }, it)
+    })
+    const socket = await dialTunnel(target, this.#dialling, plain)
+    this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
+    if (this.#closed) socket.destroy()
+    return socket
+  }
+
   async close(): Promise<void> {
     this.#closed = true
+    for (const it of this.#tunnels) it.destroy()
     this.#timekeeper.abortAll()
     for (const pool of this.#pools.values()) pool.retire()
     this.#pools.clear()
     this.#timekeeper.stop()
+  }
+
+  async #judge(
+    owner: string,
+    place: Place,
+    listed: readonly string[] | null,
+  ): Promise<NameAnswer & { rule: Route['rule'] }> {
+    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
+    this.#rule.beforeLookup(place)
+    const answer =
+      place.literal === null
+        ? await this.#names.answer(owner, place.host)
+        : literalAnswer(place.host)
+    return { ...answer, rule: this.#rule.judge(place, answer.addresses) }
   }
 
   #poolFor({ target, key }: Way): Pool {
@@ -129,10 +159,7 @@ class VettedRoute implements Route {
   }
 }
 
-function literalAnswer(host: string): {
-  addresses: [NonNullable<ReturnType<typeof knownAddress>>]
-  key: string
-} {
+function literalAnswer(host: string): NameAnswer {
   return { addresses: [knownAddress(host)!], key: host }
 }
 

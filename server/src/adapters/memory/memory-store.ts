@@ -1,10 +1,10 @@
-import { IDEMPOTENCY_LIFETIME_MS } from '../../base/limits.ts'
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
   ApplicationReader,
   Change,
   Conflict,
+  DefinitionReader,
   ProxyReader,
   RecordReader,
   RootKeyCheck,
@@ -13,13 +13,14 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredReactor,
   StoredSession,
   StoredTenant,
   TenantReader,
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
-import { MemoryProxies } from './memory-proxies.ts'
+import { MemoryDefined } from './memory-defined.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
@@ -38,7 +39,7 @@ export class MemoryStore implements Store {
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new Shelf<StoredSession>(this.#undo)
-  readonly #proxies = new MemoryProxies(this.#undo, (id) => this.#tenants.find(id, id))
+  readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
@@ -126,7 +127,8 @@ export class MemoryStore implements Store {
     },
   }
 
-  readonly proxies: ProxyReader = this.#proxies.reader
+  readonly proxies: ProxyReader = this.#defined.proxies
+  readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
 
   readonly record: RecordReader = this.#record.reader
 
@@ -150,6 +152,9 @@ export class MemoryStore implements Store {
 
   async sweep(now: number): Promise<boolean> {
     this.#tokens.sweep(now)
+    for (const [tenantId, { id, expiresAt }] of this.#answers.everywhere()) {
+      if (expiresAt <= now) this.#answers.delete(tenantId, id)
+    }
     this.#record.keepParked(
       (tenantId, id) => this.#tokens.findTransaction(tenantId, id)?.state === 'open',
     )
@@ -227,14 +232,12 @@ export class MemoryStore implements Store {
       }
 
       case 'insert-proxy':
-        this.#proxies.insert(tenantId, change.proxy)
-        return null
-
       case 'update-proxy':
-        return this.#proxies.update(tenantId, change.proxy)
-
       case 'delete-proxy':
-        return this.#proxies.remove(tenantId, change.id)
+      case 'insert-reactor':
+      case 'update-reactor':
+      case 'delete-reactor':
+        return this.#defined.apply(tenantId, change)
 
       case 'insert-tokens':
         for (const token of change.tokens) {
@@ -244,10 +247,9 @@ export class MemoryStore implements Store {
         return null
 
       case 'remember-answer': {
-        const { answer } = change
-        const madeAt = answer.expiresAt - IDEMPOTENCY_LIFETIME_MS
+        const { answer, now } = change
         const remembered = this.#answers.find(tenantId, answer.id)
-        if (remembered !== null && remembered.expiresAt > madeAt) return { kind: 'answer-taken' }
+        if (remembered !== null && remembered.expiresAt > now) return { kind: 'answer-taken' }
         this.#answers.put(tenantId, answer.id, answer)
         return null
       }
@@ -351,7 +353,7 @@ export class MemoryStore implements Store {
     const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
     return [
       ...entities,
-      this.#proxies.shelf,
+      ...this.#defined.belongings(),
       ...this.#tokens.belongings(),
       ...this.#record.belongings(),
     ]

@@ -1,11 +1,12 @@
 import { isUuid } from '../../base/id.ts'
-import { IDEMPOTENCY_LIFETIME_MS, PARKED_MAX } from '../../base/limits.ts'
+import { PARKED_MAX } from '../../base/limits.ts'
 import { writeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { packSeal } from './record-reader.ts'
 import { CLEARED } from './clearing-statements.ts'
+import { insertValues, updateValues } from './definition-statements.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -109,28 +110,35 @@ export function packChange(
       return
 
     case 'insert-proxy': {
-      const { proxy: it } = change
-      const made = [it.createdBy, it.createdAt, it.modifiedBy, it.modifiedAt, it.revision]
-      packer.step(STATEMENT.insertProxy, [tenantId, it.id, it.name, it.hash, it.terms, ...made])
+      const { proxy } = change
+      packer.step(STATEMENT.insertProxy, [...insertValues(tenantId, proxy), proxy.hash])
       return
     }
 
-    case 'update-proxy': {
-      const { id, name, terms, modifiedBy, modifiedAt, revision } = change.proxy
-      const values = [tenantId, id, name, terms, modifiedBy, modifiedAt, revision]
-      packer.step(STATEMENT.updateProxy, values)
+    case 'update-proxy':
+      packer.step(STATEMENT.updateProxy, updateValues(tenantId, change.proxy))
       return
-    }
 
     case 'delete-proxy':
       packer.step(STATEMENT.deleteProxy, [tenantId, change.id])
       return
 
+    case 'insert-reactor':
+      packer.step(STATEMENT.insertReactor, insertValues(tenantId, change.reactor))
+      return
+
+    case 'update-reactor':
+      packer.step(STATEMENT.updateReactor, updateValues(tenantId, change.reactor))
+      return
+
+    case 'delete-reactor':
+      packer.step(STATEMENT.deleteReactor, [tenantId, change.id])
+      return
+
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer
-      const madeAt = expiresAt - IDEMPOTENCY_LIFETIME_MS
-      packer.step(STATEMENT.rememberAnswer, [tenantId, id, status, body, expiresAt, madeAt])
-      packer.step(STATEMENT.forgetAnswers, [madeAt])
+      packer.step(STATEMENT.rememberAnswer, [tenantId, id, status, body, expiresAt, change.now])
+      packer.step(STATEMENT.forgetAnswers, [change.now])
       return
     }
 
@@ -329,9 +337,12 @@ export function conflictOf(
     case STATEMENT.insertSession:
     case STATEMENT.authorizeSession:
     case STATEMENT.deleteProxy:
+    case STATEMENT.deleteReactor:
       return { kind: 'absent' }
     case STATEMENT.updateProxy:
       return { kind: 'proxy-changed' }
+    case STATEMENT.updateReactor:
+      return { kind: 'reactor-changed' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:
     case STATEMENT.pendUpdate:

@@ -7,6 +7,7 @@ export const CLEARED = [
   { table: 'applications', key: 'id' },
   { table: 'sessions', key: 'id' },
   { table: 'proxies', key: 'id' },
+  { table: 'reactors', key: 'id' },
   { table: 'token_indexes', key: 'hash, serial' },
   { table: 'tokens', key: 'serial' },
   { table: 'answers', key: 'id' },

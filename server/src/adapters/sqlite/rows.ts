@@ -5,6 +5,7 @@ import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
+  StoredDefinition,
   StoredProxy,
   StoredSession,
   StoredTenant,
@@ -77,16 +78,13 @@ export function sessionOf(row: Row): StoredSession {
   } as StoredSession
 }
 
+export function definitionOf(row: Row): StoredDefinition {
+  const { name, terms, revision } = row
+  return { id: unpackId(row.id), name, terms, ...madeOf(row), revision } as StoredDefinition
+}
+
 export function proxyOf(row: Row): StoredProxy {
-  const { name, hash, terms, revision } = row
-  return {
-    id: unpackId(row.id),
-    name,
-    hash,
-    terms,
-    ...madeOf(row),
-    revision,
-  } as StoredProxy
+  return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
 export function tokenOf(row: Row): StoredToken {

@@ -1,4 +1,4 @@
--- Version 7
+-- Version 8
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -347,3 +347,18 @@ CREATE TABLE proxies (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX proxies_by_age ON proxies (tenant, created_at, id);
+
+CREATE TABLE reactors (
+  tenant ANY NOT NULL,
+  id ANY NOT NULL,
+  name TEXT NOT NULL,
+  terms BLOB NOT NULL,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by ANY,
+  modified_at INTEGER,
+  revision INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reactors_by_age ON reactors (tenant, created_at, id);

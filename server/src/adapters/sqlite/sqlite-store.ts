@@ -5,10 +5,12 @@ import type {
   ApplicationReader,
   Change,
   Conflict,
+  DefinitionReader,
   ProxyReader,
   RecordReader,
   SessionReader,
   Store,
+  StoredReactor,
   TenantReader,
   TokenReader,
   TransactionReader,
@@ -18,9 +20,11 @@ import { applicationReader } from './application-reader.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
+import { definitionReader } from './definition-reader.ts'
 import { migrate } from './migrate.ts'
 import { proxyReader } from './proxy-reader.ts'
 import { recordReader } from './record-reader.ts'
+import { definitionOf } from './rows.ts'
 import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 import { SweepLook } from './sweep-look.ts'
@@ -59,6 +63,7 @@ export class SqliteStore implements Store {
   readonly answers: AnswerReader
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
+  readonly reactors: DefinitionReader<StoredReactor>
   readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
@@ -112,6 +117,7 @@ export class SqliteStore implements Store {
     this.answers = answerReader(reader)
     this.transactions = transactionReader(reader)
     this.proxies = proxyReader(reader)
+    this.reactors = definitionReader(reader, 'reactors', definitionOf)
     this.#sweepLook = new SweepLook(reader)
     this.record = recordReader(reader)
   }

@@ -1,5 +1,6 @@
 import { CHANGE_TABLE } from './change-statements.ts'
 import { clearing, isCleared } from './clearing-statements.ts'
+import { deleteDefinition, insertDefinition, updateDefinition } from './definition-statements.ts'
 import { RECORD_TABLE } from './record-statements.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
@@ -119,38 +120,13 @@ const TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  insertProxy: {
-    ...insert(
-      'proxies',
-      {
-        tenant: 'id',
-        id: 'id',
-        name: 'text',
-        hash: 'bytes',
-        terms: 'bytes',
-        created_by: 'id',
-        created_at: 'integer',
-        modified_by: 'id',
-        modified_at: 'integer',
-        revision: 'integer',
-      },
-      '',
-    ),
-    refuses: 'never',
-  },
+  insertProxy: insertDefinition('proxies', ['hash']),
+  updateProxy: updateDefinition('proxies'),
+  deleteProxy: deleteDefinition('proxies'),
 
-  updateProxy: {
-    sql: `UPDATE proxies SET name = ?3, terms = ?4, modified_by = ?5, modified_at = ?6, revision = ?7
-      WHERE tenant = ?1 AND id = ?2 AND revision = ?7 - 1`,
-    params: ['id', 'id', 'text', 'bytes', 'id', 'integer', 'integer'],
-    refuses: 'if-nothing-changed',
-  },
-
-  deleteProxy: {
-    sql: 'DELETE FROM proxies WHERE tenant = ? AND id = ?',
-    params: ['id', 'id'],
-    refuses: 'if-nothing-changed',
-  },
+  insertReactor: insertDefinition('reactors'),
+  updateReactor: updateDefinition('reactors'),
+  deleteReactor: deleteDefinition('reactors'),
 
   insertToken: {
     ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),

@@ -45,6 +45,12 @@ export const SWEEP_TABLE = {
     params: ['integer'],
     refuses: 'never',
   },
+  sweepAnswers: {
+    sql: `DELETE FROM answers WHERE rowid IN
+      (SELECT rowid FROM answers WHERE expires_at <= ?1 LIMIT ${ROWS_MAX})`,
+    params: ['integer'],
+    refuses: 'never',
+  },
   sweepCvcs: sweepCvcs('tokens'),
   sweepPendingCvcs: sweepCvcs('pending'),
 
@@ -98,6 +104,7 @@ export const SWEEP_TABLE = {
 export const ANYTHING_TO_SWEEP = `SELECT
   EXISTS (SELECT 1 FROM tokens WHERE expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM tokens WHERE cvc_expires_at <= ?1)
+  OR EXISTS (SELECT 1 FROM answers WHERE expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM pending WHERE cvc_expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM transactions WHERE state = 'open' AND expires_at <= ?1)
   OR ${DEAD_UNIT} IS NOT NULL

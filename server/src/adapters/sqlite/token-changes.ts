@@ -106,6 +106,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepExpiredIndexes, [now])
   packer.step(STATEMENT.sweepExpired, [now])
   packer.step(STATEMENT.sweepCvcs, [now])
+  packer.step(STATEMENT.sweepAnswers, [now])
   packer.step(STATEMENT.sweepPendingCvcs, [now])
   packer.step(STATEMENT.sweepSinglesIndexes, [])
   packer.step(STATEMENT.sweepSingles, [])

@@ -75,7 +75,9 @@ test('a database from before is counted when it is migrated', async (t) => {
     db.exec(`DROP ${String(type)} ${String(name)}`)
   }
   db.exec('DROP TABLE token_counts; DROP TABLE deleted_tenants; DROP TABLE sessions')
-  db.exec('DROP TABLE proxies; ALTER TABLE applications DROP COLUMN destinations')
+  db.exec(
+    'DROP TABLE proxies; DROP TABLE reactors; ALTER TABLE applications DROP COLUMN destinations',
+  )
   db.exec('PRAGMA user_version = 4')
   migrate(db)
   assert.deepEqual(db.prepare(SUMS).all(), db.prepare(ROWS).all())

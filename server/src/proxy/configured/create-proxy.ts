@@ -1,12 +1,13 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
+import { firstRevision } from '../../access/definition.ts'
 import type { Caller } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import type { Json } from '../../base/json.ts'
 import { created, type Answer } from '../../http/endpoint.ts'
 import type { StoredProxy } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
-import { refuseUnfitApplication } from './acting-for.ts'
+import { refuseUnfitApplication } from '../../access/acting-for.ts'
 import { hashProxyKey, sealTerms } from './terms.ts'
 import { parseProxy, renderProxy } from './wire.ts'
 
@@ -23,9 +24,7 @@ export async function createProxy(
   authorize(caller, 'proxy:create')
   const now = world.clock.now()
   const { name, ...draft } = parseProxy(body)
-  if (draft.applicationId !== null) {
-    await refuseUnfitApplication(world, caller, draft.applicationId)
-  }
+  await refuseUnfitApplication(world, caller, draft.applicationId)
   const keys = await world.keyring.open(caller.tenantId)
   const id = idOf(now, world.random.bytes(10))
   const key = Buffer.from(world.random.bytes(KEY_BYTES)).toString('hex')
@@ -35,11 +34,7 @@ export async function createProxy(
     name,
     hash: hashProxyKey(key),
     terms: sealTerms(keys, id, terms),
-    createdBy: caller.applicationId,
-    createdAt: now,
-    modifiedBy: null,
-    modifiedAt: null,
-    revision: 0,
+    ...firstRevision(caller, now),
   }
   const answer = created(renderProxy(caller.tenantId, proxy, terms), `/proxies/${id}`)
   const conflict = await commit(world, caller, [{ kind: 'insert-proxy', proxy }], answer)

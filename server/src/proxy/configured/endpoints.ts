@@ -1,18 +1,12 @@
 import { endpoint, ok } from '../../http/endpoint.ts'
+import { definitionsQuery, parseDefinitionFilter } from '../../http/definitions.ts'
 import { parsePage, renderPage } from '../../http/pagination.ts'
 import { createProxy } from './create-proxy.ts'
 import { deleteProxy } from './delete-proxy.ts'
 import { readProxy } from './get-proxy.ts'
 import { listProxies } from './list-proxies.ts'
 import { patchProxy, replaceProxy } from './update-proxy.ts'
-import {
-  listProxiesQuery,
-  parseProxyFilter,
-  proxyBody,
-  proxyPageSchema,
-  proxyPatch,
-  proxySchema,
-} from './wire.ts'
+import { proxyBody, proxyPageSchema, proxyPatch, proxySchema } from './wire.ts'
 
 export const postProxies = endpoint({
   method: 'POST',
@@ -29,10 +23,10 @@ export const getProxies = endpoint({
   path: '/proxies',
   summary: 'List proxies',
   permission: 'proxy:read',
-  query: listProxiesQuery,
+  query: definitionsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
   handle: async ({ world, caller, query }) => {
-    const [page, filter] = [parsePage(query), parseProxyFilter(query)]
+    const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
     const found = await listProxies(world, caller, { filter, page })
     return ok(renderPage(found, page, (it) => it))
   },

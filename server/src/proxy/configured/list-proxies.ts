@@ -2,7 +2,7 @@ import { authorize } from '../../access/authorize.ts'
 import type { Caller } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { Page, PageRequest, ProxyFilter } from '../../world/store.ts'
+import type { DefinitionFilter, Page, PageRequest } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
 import { openTerms } from './terms.ts'
 import { renderProxy } from './wire.ts'
@@ -15,7 +15,7 @@ import { renderProxy } from './wire.ts'
 export async function listProxies(
   world: Pick<World, 'keyring' | 'store'>,
   caller: Caller,
-  { filter, page }: { readonly filter: ProxyFilter; readonly page: PageRequest },
+  { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
   authorize(caller, 'proxy:read')
   const ids = filter.ids?.filter(isUuid)

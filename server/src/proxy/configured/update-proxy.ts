@@ -1,12 +1,12 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
+import { makeChange, revised } from '../../access/definition.ts'
 import type { Caller } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
-import { ServiceError } from '../../base/service-error.ts'
 import { noContent, ok, type Answer } from '../../http/endpoint.ts'
 import type { StoredProxy } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
-import { refuseUnfitApplication } from './acting-for.ts'
+import { refuseUnfitApplication } from '../../access/acting-for.ts'
 import { getProxy } from './get-proxy.ts'
 import { openTerms, sealTerms, type ProxyTerms } from './terms.ts'
 import { parseProxy, patchedProxy, renderProxy } from './wire.ts'
@@ -44,7 +44,6 @@ interface Updating {
   readonly answer: (proxy: StoredProxy, terms: ProxyTerms) => Answer
 }
 
-/** What was read is what is changed: when somebody was quicker, it is read again. */
 async function updateProxy(
   world: Reach,
   caller: Caller,
@@ -52,30 +51,21 @@ async function updateProxy(
   updating: Updating,
 ): Promise<Answer> {
   authorize(caller, 'proxy:update')
-  for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
+  return await makeChange('proxy_busy', async () => {
     const before = await getProxy(world, caller, id)
     const keys = await world.keyring.open(caller.tenantId)
     const was = openTerms(keys, before)
     const { name, ...draft } = parseProxy(updating.request(before, was))
-    // One that is gone meanwhile may stay: nobody has to know that to change something else.
-    if (draft.applicationId !== null && draft.applicationId !== was.applicationId) {
-      await refuseUnfitApplication(world, caller, draft.applicationId)
-    }
+    await refuseUnfitApplication(world, caller, draft.applicationId, was.applicationId)
     const terms = { ...draft, key: was.key }
     const proxy: StoredProxy = {
       ...before,
+      ...revised(world, caller, before),
       name,
       terms: sealTerms(keys, id, terms),
-      modifiedBy: caller.applicationId,
-      modifiedAt: world.clock.now(),
-      revision: before.revision + 1,
     }
     const answer = updating.answer(proxy, terms)
     const conflict = await commit(world, caller, [{ kind: 'update-proxy', proxy }], answer)
-    if (conflict === null) return answer
-  }
-  throw new ServiceError('proxy_busy')
+    return conflict === null ? answer : null
+  })
 }
-
-/** Each attempt loses to another request that won. */
-const UPDATE_ATTEMPTS_MAX = 100

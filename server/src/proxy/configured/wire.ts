@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { renderInstant } from '../../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
-import {
-  CONFIGURATION_ENTRIES_MAX,
-  CONFIGURATION_KEY_CHARS_MAX,
-  CONFIGURATION_VALUE_CHARS_MAX,
-  DESTINATION_URL_CHARS_MAX,
-  NAME_CHARS_MAX,
-} from '../../base/limits.ts'
+import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { QueryParameters } from '../../http/endpoint.ts'
-import { pageQuery, pageSchema } from '../../http/pagination.ts'
+import { pageSchema } from '../../http/pagination.ts'
+import { configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
-import type { ProxyFilter, StoredProxy } from '../../world/store.ts'
+import type { StoredProxy } from '../../world/store.ts'
 import { isUnambiguous } from '../destination.ts'
 import type { ProxyTerms } from './terms.ts'
 
@@ -28,35 +22,9 @@ export interface ProxyDraft extends Omit<ProxyTerms, 'key'> {
   readonly name: string
 }
 
-/** Of a map that is checked and kept as sent: a Zod record would leave out the key `__proto__`. */
-const configuration = z
-  .custom<Record<string, string>>(isJsonObject, 'Must be an object of strings.')
-  .superRefine((entries, context) => {
-    const names = Object.keys(entries)
-    if (names.length > CONFIGURATION_ENTRIES_MAX) {
-      context.addIssue(`At most ${CONFIGURATION_ENTRIES_MAX} entries.`)
-      return
-    }
-    for (const name of names) {
-      const message = entryFault(name, entries[name])
-      if (message !== null) context.addIssue({ code: 'custom', message, path: [name] })
-    }
-  })
-  .meta({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    description: `Up to ${CONFIGURATION_ENTRIES_MAX} texts, stored encrypted.`,
-  })
-
-function entryFault(name: string, value: unknown): string | null {
-  if (name.length > CONFIGURATION_KEY_CHARS_MAX) {
-    return `The name must have at most ${CONFIGURATION_KEY_CHARS_MAX} characters.`
-  }
-  if (typeof value !== 'string') return 'Must be a string.'
-  return value.length > CONFIGURATION_VALUE_CHARS_MAX
-    ? `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
-    : null
-}
+const configuration = configurationOf<string>('strings', { type: 'string' }, (value) =>
+  typeof value === 'string' ? null : 'Must be a string.',
+)
 
 const destinationUrl = z
   .string()
@@ -96,11 +64,7 @@ const UNDONE = {
 
 export const proxyBody = z
   .object({
-    name: z
-      .string()
-      .min(1)
-      .max(NAME_CHARS_MAX)
-      .regex(/^\P{Cc}*$/u, 'Must not contain control characters.'),
+    name: definitionName,
     destination_url: destinationUrl,
     ...UNDONE,
     application: z
@@ -138,15 +102,6 @@ export const proxySchema = z
 
 export const proxyPageSchema = pageSchema(proxySchema)
 
-export const listProxiesQuery = pageQuery.extend({
-  id: z.array(z.string()).optional().meta({ description: 'Only these; may be repeated.' }),
-  name: z
-    .string()
-    .max(NAME_CHARS_MAX)
-    .optional()
-    .meta({ description: 'A part of the name, or a pattern with * and ?; whatever the case.' }),
-})
-
 /** Throws `body_missing` or `body_invalid`. */
 export function parseProxy(body: Json | undefined): ProxyDraft {
   const it = parseBody(proxyBody, body)
@@ -176,20 +131,6 @@ export function patchedProxy(proxy: StoredProxy, terms: ProxyTerms, patch: Json)
     require_auth: requireAuth,
   }
   return mergePatch(current, { ...named, ...rest })
-}
-
-/** Throws `query_invalid`. */
-export function parseProxyFilter(query: QueryParameters): ProxyFilter {
-  const ids = query.get('id')
-  const names = query.get('name')?.filter((it) => it !== '') ?? []
-  if (names.length > 1 || names.some((it) => it.length > NAME_CHARS_MAX)) {
-    const message = `Give it once, with at most ${NAME_CHARS_MAX} characters.`
-    throw new ServiceError('query_invalid', { name: [message] })
-  }
-  return {
-    ...(ids === undefined ? {} : { ids }),
-    ...(names[0] === undefined ? {} : { name: names[0] }),
-  }
 }
 
 export function renderProxy(tenantId: string, proxy: StoredProxy, terms: ProxyTerms): JsonObject {

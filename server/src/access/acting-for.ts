@@ -1,0 +1,24 @@
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { World } from '../world/world.ts'
+import { findApplication } from './get-application.ts'
+
+/**
+ * Refuses an application that nothing can act for: one that is not the tenant's, or that touches no tokens.
+ *
+ * One that it acted for `before` may stay, even when it is gone meanwhile: nobody has to know that to change something
+ * else. Throws `body_invalid`. That it is there now is no promise: applications can be deleted, and expire.
+ */
+export async function refuseUnfitApplication(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  id: string | null,
+  before: string | null = null,
+): Promise<void> {
+  if (id === null || id === before) return
+  const application = await findApplication(world, caller.tenantId, id)
+  if (application !== null && application.type !== 'management') return
+  throw new ServiceError('body_invalid', {
+    'application.id': ['Must be a private or public application of this tenant.'],
+  })
+}

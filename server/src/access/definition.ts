@@ -1,0 +1,46 @@
+/**
+ * How what tenants define under names is made and changed: proxies and reactors alike.
+ */
+import type { Caller } from '../base/access.ts'
+import { ServiceError, type RefusalCode } from '../base/service-error.ts'
+import type { Answer } from '../http/endpoint.ts'
+import type { StoredDefinition } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+
+type Audit = Omit<StoredDefinition, 'id' | 'name' | 'terms'>
+
+/** Returns who makes it when. */
+export function firstRevision(caller: Caller, now: number): Audit {
+  const { applicationId: createdBy } = caller
+  return { createdBy, createdAt: now, modifiedBy: null, modifiedAt: null, revision: 0 }
+}
+
+/** Returns who changes it when. */
+export function revised(
+  { clock }: Pick<World, 'clock'>,
+  caller: Caller,
+  { createdBy, createdAt, revision }: StoredDefinition,
+): Audit {
+  const modified = { modifiedBy: caller.applicationId, modifiedAt: clock.now() }
+  return { createdBy, createdAt, ...modified, revision: revision + 1 }
+}
+
+/**
+ * Makes a change to what was read, or reads it again when somebody was quicker: `attempt` does both, and returns
+ * null when what it read was no longer there to be changed.
+ *
+ * Throws `busy` when others are quicker again and again, and what `attempt` throws.
+ */
+export async function makeChange(
+  busy: RefusalCode,
+  attempt: () => Promise<Answer | null>,
+): Promise<Answer> {
+  for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
+    const answer = await attempt()
+    if (answer !== null) return answer
+  }
+  throw new ServiceError(busy)
+}
+
+/** Each attempt loses to another request that won. */
+const ATTEMPTS_MAX = 100

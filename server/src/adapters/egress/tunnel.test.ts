@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { connect as connectTls, createSecureContext } from 'node:tls'
+import { testAuthority, testDestination } from '../../../test/kit/test-destination.ts'
+import { parseDestination } from '../../base/destination.ts'
+import type { DialSettings, Target } from './dial.ts'
+import { dialTunnel, tunnelUrl } from './tunnel.ts'
+import { UndiciEgress } from './undici-egress.ts'
+
+describe('UndiciEgress.tunnel()', () => {
+  const refused: [what: string, host: string, port: number, rule: string][] = [
+    ['an address in place of a name', '127.0.0.1', 443, 'literal'],
+    ['an address of version 6', '::1', 443, 'literal'],
+    ['a name of a private address', 'private.test', 443, 'address'],
+    ['a host that means something else in a URL', 'a@private.test', 443, 'host'],
+    ['a host with a path', 'private.test/', 443, 'host'],
+    ['no host', '', 443, 'host'],
+    ['port 0', 'private.test', 0, 'port'],
+    ['a port beyond the last', 'private.test', 65_536, 'port'],
+    ['a port that is no number of one', 'private.test', 1.5, 'port'],
+  ]
+  for (const [what, host, port, rule] of refused) {
+    test(`refuses ${what} by the rule on ${rule}`, async () => {
+      await assert.rejects(egress().tunnel('tenant-a', host, port, null), {
+        name: 'EgressRefusal',
+        rule,
+      })
+    })
+  }
+
+  test('carries what is said, TLS or not, where the operator allows plain http', async () => {
+    const destination = await testDestination((socket) => socket.pipe(socket))
+    const door = egress(`127.0.0.1:${destination.port}`)
+    const tunnel = await door.tunnel('tenant-a', '127.0.0.1', destination.port, null)
+    tunnel.write('hello')
+    assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
+    await door.close()
+    await destination.close()
+  })
+})
+
+describe('dialTunnel() to where only https may go', () => {
+  test('lets pass what begins with a handshake', async () => {
+    const destination = await testDestination((socket) => socket.end('hello'), {
+      certificate: 'destination',
+    })
+    const tls = connectTls({
+      socket: await dialTunnel(targetOf(destination.port), SETTINGS, false),
+      servername: 'destination.test',
+      ca: testAuthority(),
+    })
+    assert.equal(String((await once(tls, 'data'))[0]), 'hello')
+    tls.destroy()
+    await destination.close()
+  })
+
+  test('ends what begins with anything else, before a byte of it is sent', async () => {
+    let heard = 0
+    const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
+    const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
+    tunnel.write('GET / HTTP/1.1')
+    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+    await destination.close()
+    assert.equal(heard, 0)
+  })
+
+  test('dials nothing that is not permitted', async () => {
+    const settings = { ...SETTINGS, permits: () => false }
+    const refused = { name: 'EgressFailure', fault: 'unreachable' }
+    await assert.rejects(dialTunnel(targetOf(9), settings, false), refused)
+  })
+})
+
+const SETTINGS: DialSettings = { trust: () => createSecureContext(), permits: () => true }
+
+function targetOf(port: number): Target {
+  const place = { secure: true, host: 'destination.test', literal: null, port }
+  return { place, addresses: ['127.0.0.1'] }
+}
+
+test('tunnelUrl() writes addresses of both versions as a URL has them', () => {
+  assert.equal(tunnelUrl('::1', 8443).host, '[::1]:8443')
+  assert.equal(tunnelUrl('10.0.0.1', 443).hostname, '10.0.0.1')
+})
+
+/** `private.test` leads to this machine. */
+function egress(...allowed: string[]): UndiciEgress {
+  return new UndiciEgress({
+    allow: allowed.map((it) => parseDestination(it)!),
+    extraAuthorities: [],
+    resolve: async () => ['127.0.0.1'],
+  })
+}

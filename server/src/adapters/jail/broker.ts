@@ -1,0 +1,166 @@
+import type { Duplex } from 'node:stream'
+import { isJsonObject, type Json } from '../../base/json.ts'
+import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
+import type { ReactorJob } from '../../world/reactor-runner.ts'
+import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
+import { SERVICE } from './guest/messages.ts'
+
+/** For whom something is opened, and where they may send. */
+export type Whose = Pick<ReactorJob, 'tenantId' | 'destinations'>
+
+/** Ways out of the jail: both reject with what a guest is told. */
+export interface WaysOut {
+  /** A connection to a destination that they may reach. */
+  toHost(whose: Whose, host: string, port: number): Promise<Duplex>
+  /** A connection to the service itself. */
+  toService(): Promise<Duplex>
+}
+
+/**
+ * Carries bytes between a guest and the outside: it asks for a host and a port, and gets a connection or a
+ * reason. Never more than a window of each connection is held here in either direction.
+ */
+export class Broker {
+  readonly #ways: WaysOut
+  readonly #send: (frame: Buffer) => void
+  readonly #open = new Map<number, Passage>()
+
+  constructor(ways: WaysOut, send: (frame: Buffer) => void) {
+    this.#ways = ways
+    this.#send = send
+  }
+
+  /** Throws at what no guest of ours would say. For nobody, when nothing runs, nothing is opened. */
+  take(whose: Whose | null, { kind, payload }: Frame): void {
+    const number = payload.readUInt32BE(0)
+    const content = payload.subarray(4)
+    const passage = this.#open.get(number)
+    if (kind === FRAME.open) {
+      if (passage !== undefined) throw new Error('A connection that there is already')
+      this.#begin(whose, number, content)
+    } else if (passage !== undefined) passage.take(kind, content)
+    // Of one that is not there any more, the guest did not know yet.
+    else if (kind < FRAME.data || kind > FRAME.close) throw new Error('A kind that there is not')
+  }
+
+  closeAll(): void {
+    for (const it of this.#open.values()) it.close('')
+  }
+
+  #begin(whose: Whose | null, number: number, content: Buffer): void {
+    const { host, port } = parseWhereto(content)
+    const tell = (kind: number, text: string | Uint8Array = ''): void => {
+      if (this.#open.get(number) !== passage) return
+      if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
+      this.#send(numberedFrame(kind, number, text))
+    }
+    const passage = new Passage(tell)
+    if (whose === null || this.#open.size >= CONNECTIONS_MAX) {
+      const reason = whose === null ? 'The run is over' : 'Too many connections are open'
+      this.#send(numberedFrame(FRAME.refused, number, reason))
+      return
+    }
+    this.#open.set(number, passage)
+    const own = host === SERVICE.host && port === SERVICE.port
+    const way = own ? this.#ways.toService() : this.#ways.toHost(whose, host, port)
+    way.then(
+      (it) => passage.begin(it),
+      (error: unknown) => tell(FRAME.refused, reasonOf(error)),
+    )
+  }
+}
+
+/** One connection. */
+class Passage {
+  readonly #tell: (kind: number, content?: string | Uint8Array) => void
+  #outside: Duplex | null = null
+  #early: Buffer[] = []
+  #finished = false
+  #closed = false
+  /** What the guest may still send before it is told of more room, and what it will still take. */
+  #inward = WINDOW_BYTES
+  #outward = WINDOW_BYTES
+
+  constructor(tell: (kind: number, content?: string | Uint8Array) => void) {
+    this.#tell = tell
+  }
+
+  begin(outside: Duplex): void {
+    outside.on('error', () => this.close('The connection was reset'))
+    if (this.#closed) {
+      outside.destroy()
+      return
+    }
+    this.#outside = outside
+    outside.on('readable', () => this.#pump())
+    outside.once('end', () => this.#tell(FRAME.finish))
+    outside.once('close', () => this.close(''))
+    this.#tell(FRAME.opened)
+    for (const it of this.#early.splice(0)) this.#write(it)
+    if (this.#finished) outside.end()
+  }
+
+  take(kind: number, content: Buffer): void {
+    if (kind === FRAME.data) {
+      this.#inward -= content.length
+      if (this.#inward < 0 || this.#finished) throw new Error('More than there is room for')
+      if (this.#outside === null) this.#early.push(Buffer.from(content))
+      else this.#write(content)
+    } else if (kind === FRAME.credit) {
+      this.#outward += content.readUInt32BE(0)
+      if (this.#outward > WINDOW_BYTES) throw new Error('More room than there is')
+      this.#pump()
+    } else if (kind === FRAME.finish) {
+      this.#finished = true
+      this.#outside?.end()
+    } else if (kind === FRAME.close) this.close('')
+    else throw new Error('A kind that there is not')
+  }
+
+  close(reason: string): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#early = []
+    this.#outside?.destroy()
+    this.#tell(FRAME.close, reason)
+  }
+
+  #write(chunk: Buffer): void {
+    this.#outside!.write(chunk, (error) => {
+      if (error) return
+      this.#inward += chunk.length
+      const amount = Buffer.allocUnsafe(4)
+      amount.writeUInt32BE(chunk.length)
+      this.#tell(FRAME.credit, amount)
+    })
+  }
+
+  #pump(): void {
+    while (this.#outside !== null && this.#outward > 0) {
+      const available = Math.min(this.#outward, this.#outside.readableLength)
+      const chunk: Buffer | null = this.#outside.read(available > 0 ? available : undefined)
+      if (chunk === null) return
+      this.#outward -= chunk.length
+      this.#tell(FRAME.data, chunk)
+    }
+  }
+}
+
+/** Throws for what is no host and port. */
+function parseWhereto(content: Buffer): { host: string; port: number } {
+  if (content.length > WHERETO_BYTES_MAX) throw new Error('A long name')
+  const json: Json = JSON.parse(content.toString())
+  if (!isJsonObject(json)) throw new Error('No destination')
+  const { host, port } = json
+  if (typeof host !== 'string' || typeof port !== 'number') throw new Error('No destination')
+  return { host, port }
+}
+
+const WHERETO_BYTES_MAX = 1024
+
+/** Fixed words: what lies behind a name is not for the guest to learn. */
+function reasonOf(error: unknown): string {
+  if (error instanceof EgressRefusal) return `Refused by the rule on ${error.rule}`
+  if (error instanceof EgressFailure) return `The destination cannot be used: ${error.fault}`
+  return 'The destination cannot be used'
+}

@@ -1,0 +1,257 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Duplex, Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import {
+  REACTOR_DATA_BYTES_MAX,
+  REACTOR_ERROR_BYTES_MAX,
+  REACTOR_HEAP_MIB,
+  REACTOR_OUTPUT_BYTES_MAX,
+  REACTOR_RESULT_BYTES_MAX,
+  REACTOR_STDERR_BYTES_MAX,
+} from '../../base/limits.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import { Broker, type WaysOut } from './broker.ts'
+import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
+import type { Run, SetUp } from './guest/messages.ts'
+import type { LaunchPlan } from './launch/launch-plan.ts'
+import { parseThrown } from './parse-thrown.ts'
+import { redactor } from './redact.ts'
+
+/** What every guest is started with. */
+export interface GuestSettings {
+  readonly main: string
+  readonly readable: readonly string[]
+  readonly ownUser: boolean
+  readonly setUp: SetUp
+  readonly waysOut: WaysOut
+  readonly output: ReactorOutput | null
+}
+
+/** Told what a reactor says on its console: a piece at a time, without the values that it was handed. */
+export type ReactorOutput = (job: ReactorJob, text: string) => void
+
+/**
+ * One process behind walls. Blank at first, it belongs to one reactor from its first job on, for good.
+ *
+ * What comes out of it is taken for an enemy's: bounded, read strictly, and the process killed at the first thing
+ * that an honest one would not say. One job at a time.
+ */
+export class GuestProcess {
+  /** Resolves once it is ready for a job; rejects with why it is not. */
+  readonly ready: Promise<void>
+  /** Resolves once the process is gone. */
+  readonly ended: Promise<void>
+  readonly #child: ChildProcess
+  readonly #channel: Duplex
+  readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
+  #complaint = ''
+  #begun: { resolve: () => void; reject: (error: Error) => void } | null
+  readonly #broker: Broker
+  readonly #output: ReactorOutput | null
+  #current: CurrentRun | null = null
+  #runs = 0
+  #killedFor: 'timed-out' | 'out-of-memory' | null = null
+  #gone = false
+
+  constructor({ main, readable, ownUser, setUp, waysOut, output }: GuestSettings) {
+    const plan: LaunchPlan = {
+      parent: process.pid,
+      arguments: [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : []), main],
+      variables: [],
+      readable,
+      ownUser,
+      dataBytesMax: REACTOR_DATA_BYTES_MAX,
+    }
+    this.#child = spawn(process.execPath, [LAUNCHER, JSON.stringify(plan)], {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      env: {},
+    })
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#begun = { resolve, reject }
+    this.ready = promise
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.ended = ended
+    this.#channel = this.#child.stdio[CHANNEL] as Duplex
+    this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
+    this.#output = output
+    this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
+    this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
+    this.#listenToErrors(this.#child.stderr!)
+    this.#child.once('error', (error) => {
+      this.#end(error)
+      end()
+    })
+    this.#child.once('close', (code, signal) => {
+      this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
+      end()
+    })
+  }
+
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  get id(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Runs `job`, which must be of the reactor and version of all jobs before it. */
+  async run(job: ReactorJob): Promise<ReactorOutcome> {
+    const number = ++this.#runs
+    const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
+    this.#current = {
+      job,
+      number,
+      outputLeft: REACTOR_OUTPUT_BYTES_MAX,
+      redact: null,
+      settle: resolve,
+    }
+    const run: Run = { run: number, apiKey: job.apiKey?.reveal() ?? null }
+    const frames = [
+      textFrame(FRAME.configuration, job.configuration.reveal()),
+      textFrame(FRAME.args, job.args.reveal()),
+      textFrame(FRAME.run, JSON.stringify(run)),
+    ]
+    if (number === 1) frames.unshift(textFrame(FRAME.code, job.code))
+    if (this.#gone) return { kind: 'died' }
+    const deadline = setTimeout(() => this.kill('timed-out'), job.timeoutMs)
+    this.#channel.write(Buffer.concat(frames))
+    const outcome = await promise
+    clearTimeout(deadline)
+    return outcome
+  }
+
+  /** Stops it from using the processor until `thaw`. */
+  freeze(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT')
+  }
+
+  /** Ends it; a job that runs comes out as `reason`. */
+  kill(reason: 'timed-out' | 'out-of-memory' | null = null): void {
+    this.#killedFor ??= reason
+    this.#child.kill('SIGKILL')
+    this.#settle({ kind: this.#killedFor ?? 'died' })
+    this.#gone = true
+    this.#channel.destroy()
+  }
+
+  /** Memory that nobody shares with it, in bytes; 0 once it is gone. */
+  privateBytes(): number {
+    try {
+      const [, resident = 0, shared = 0] = readFileSync(`/proc/${this.id}/statm`, 'utf8')
+        .split(' ')
+        .map(Number)
+      return (resident - shared) * PAGE_BYTES
+    } catch {
+      return 0
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      for (const it of this.#reader.push(chunk)) this.#take(it)
+    } catch {
+      this.kill()
+    }
+  }
+
+  /** Throws at what no guest of ours would say. */
+  #take(it: Frame): void {
+    const { kind, payload } = it
+    if (kind === FRAME.ready && this.#begun !== null) {
+      this.#begun.resolve()
+      this.#begun = null
+      return
+    }
+    const current = this.#current
+    if (kind >= FRAME.data) {
+      this.#broker.take(current?.job ?? null, it)
+      return
+    }
+    if (current === null || payload.readUInt32BE(0) !== current.number) {
+      throw new Error('An answer to nothing')
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
+    if (kind === FRAME.output) {
+      current.outputLeft -= payload.length - 4
+      if (this.#output === null || current.outputLeft < 0)
+        throw new Error('Output nobody asked for')
+      const { job } = current
+      current.redact ??= redactor([job.args.reveal(), job.configuration.reveal()])
+      this.#output(job, current.redact(text))
+      return
+    }
+    this.#settle(parseAnswer(kind, text))
+    if (kind === FRAME.crashed) this.kill()
+  }
+
+  #settle(outcome: ReactorOutcome): void {
+    this.#broker.closeAll()
+    this.#current?.settle(outcome)
+    this.#current = null
+  }
+
+  #end(error: Error, signal: NodeJS.Signals | null = null): void {
+    this.#gone = true
+    this.#begun?.reject(error)
+    const exhausted = signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGSEGV'
+    const memory = exhausted && /heap|memory/i.test(this.#complaint)
+    this.#settle({ kind: this.#killedFor ?? (memory ? 'out-of-memory' : 'died') })
+    this.#channel.destroy()
+  }
+
+  /** Keeps the beginning; a guest that goes on writes to nobody. */
+  #listenToErrors(errors: Readable): void {
+    errors.on('error', ignore).on('data', (chunk: Buffer) => {
+      this.#complaint += chunk.toString('latin1')
+      if (this.#complaint.length > REACTOR_STDERR_BYTES_MAX) errors.destroy()
+    })
+  }
+}
+
+interface CurrentRun {
+  readonly job: ReactorJob
+  readonly number: number
+  /** Bytes of output that an honest guest may still send. */
+  outputLeft: number
+  /** Made when it is first needed. */
+  redact: ((line: string) => string) | null
+  readonly settle: (outcome: ReactorOutcome) => void
+}
+
+const CHANNEL = 3
+const PAGE_BYTES = 4096
+
+const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
+
+/** Nothing from outside is read, nothing is switched on later, and memory is bounded and given back. */
+const RUNTIME_FLAGS = [
+  '--openssl-config=/dev/null',
+  '--disable-sigusr1',
+  '--no-warnings',
+  '--freeze-flags-after-init',
+  '--single-threaded-gc',
+  '--v8-pool-size=1',
+  `--max-old-space-size=${REACTOR_HEAP_MIB}`,
+]
+
+function parseAnswer(kind: number, text: string): ReactorOutcome {
+  if (kind === FRAME.returned) {
+    JSON.parse(text)
+    return { kind: 'returned', result: new Sensitive(text) }
+  }
+  if (text.length > REACTOR_ERROR_BYTES_MAX) throw new Error('A long error')
+  if (kind === FRAME.noFunction) return { kind: 'no-function', message: text }
+  if (kind === FRAME.threw || kind === FRAME.crashed) {
+    return { kind: 'threw', error: parseThrown(text) }
+  }
+  throw new Error('A kind that there is not')
+}
+
+function ignore(): void {}

@@ -1,0 +1,109 @@
+import { FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './frames.ts'
+import type { Whereto } from './messages.ts'
+
+/** What a connection tells whoever uses it. */
+export interface ConnectionEvents {
+  opened(): void
+  data(chunk: Buffer): void
+  finished(): void
+  closed(error: Error | null): void
+}
+
+/** Connections to the outside, all over the one channel. */
+export class Connections {
+  readonly #send: (frame: Buffer) => void
+  readonly #open = new Map<number, Connection>()
+  #last = 0
+
+  constructor(send: (frame: Buffer) => void) {
+    this.#send = send
+  }
+
+  open(whereto: Whereto, events: ConnectionEvents): Connection {
+    const number = ++this.#last
+    const connection = new Connection(number, this.#send, events)
+    this.#open.set(number, connection)
+    this.#send(numberedFrame(FRAME.open, number, JSON.stringify(whereto)))
+    return connection
+  }
+
+  /** Returns whether the frame was about a connection. */
+  take({ kind, payload }: Frame): boolean {
+    if (kind < FRAME.data) return false
+    const number = payload.readUInt32BE(0)
+    const connection = this.#open.get(number)
+    if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
+    connection?.take(kind, payload.subarray(4))
+    return true
+  }
+}
+
+export class Connection {
+  readonly #number: number
+  readonly #send: (frame: Buffer) => void
+  readonly #events: ConnectionEvents
+  readonly #waiting: { chunk: Buffer; done: () => void }[] = []
+  #room = WINDOW_BYTES
+  #over = false
+
+  constructor(number: number, send: (frame: Buffer) => void, events: ConnectionEvents) {
+    this.#number = number
+    this.#send = send
+    this.#events = events
+  }
+
+  /** Calls `done` once all of `chunk` is on its way. */
+  write(chunk: Buffer, done: () => void): void {
+    this.#waiting.push({ chunk, done })
+    this.#flush()
+  }
+
+  /** Says that `bytes` have been used up, and as many may come. */
+  used(bytes: number): void {
+    const amount = Buffer.allocUnsafe(4)
+    amount.writeUInt32BE(bytes)
+    this.#tell(FRAME.credit, amount)
+  }
+
+  finish(): void {
+    this.#tell(FRAME.finish)
+  }
+
+  close(): void {
+    this.#tell(FRAME.close)
+    this.#over = true
+  }
+
+  take(kind: number, content: Buffer): void {
+    if (this.#over) return
+    if (kind === FRAME.opened) this.#events.opened()
+    if (kind === FRAME.data) this.#events.data(content)
+    if (kind === FRAME.finish) this.#events.finished()
+    if (kind === FRAME.credit) {
+      this.#room += content.readUInt32BE(0)
+      this.#flush()
+    }
+    if (kind === FRAME.close || kind === FRAME.refused) {
+      this.#over = true
+      const reason = content.toString()
+      this.#events.closed(reason === '' ? null : new Error(reason))
+    }
+  }
+
+  #flush(): void {
+    while (this.#waiting.length > 0 && this.#room > 0) {
+      const next = this.#waiting[0]!
+      const piece = next.chunk.subarray(0, this.#room)
+      this.#room -= piece.length
+      next.chunk = next.chunk.subarray(piece.length)
+      this.#tell(FRAME.data, piece)
+      if (next.chunk.length > 0) return
+      this.#waiting.shift()
+      next.done()
+    }
+  }
+
+  #tell(kind: number, content: Uint8Array = Buffer.alloc(0)): void {
+    if (!this.#over) this.#send(numberedFrame(kind, this.#number, content))
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Has `net` and `tls` connect over the channel: there is no other way out, so whoever undoes this gains nothing.
+ *
+ * What connects is an ordinary `net.Socket` whose bytes go another way, so that `http`, `https`, `fetch` and the
+ * libraries on top run unchanged. TLS is spoken in here, end to end.
+ */
+import { syncBuiltinESMExports } from 'node:module'
+import net, { Socket } from 'node:net'
+import tls from 'node:tls'
+import type { Connections } from './connections.ts'
+
+export function replaceSockets(connections: Connections, authorities: readonly string[]): void {
+  let trusted = authorities.length === 0
+  Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
+    const [options, listener] = normalize(args)
+    if (listener !== null) this.once('connect', listener)
+    connect(this, options, connections)
+    return this
+  }
+  const connectTls: (options: object, listener?: () => void) => tls.TLSSocket = tls.connect
+  tls.connect = (...args: unknown[]) => {
+    if (!trusted) {
+      tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...authorities])
+      trusted = true
+    }
+    const [given, listener] = normalize(args)
+    const extra = args.slice(1, 3).find((it) => typeof it === 'object' && it !== null)
+    const options: Whither = { ...given, ...extra }
+    options.socket ??= net.connect({
+      host: options.host ?? 'localhost',
+      port: Number(options.port),
+    })
+    return connectTls(options, listener ?? undefined)
+  }
+  syncBuiltinESMExports()
+}
+
+interface Whither {
+  host?: string
+  port?: number | string
+  path?: string | null
+  socket?: Socket
+}
+
+/** Options and listener, however `connect` was called: what Node itself does first. */
+function normalize(args: unknown[]): [Whither, (() => void) | null] {
+  const inner = net as unknown as { _normalizeArgs(args: unknown): [Whither, (() => void) | null] }
+  const [first] = args
+  return Array.isArray(first) ? (first as [Whither, null]) : inner._normalizeArgs(args)
+}
+
+/** The members of a socket that say where its bytes go. */
+interface Ways {
+  connecting: boolean
+  _peername: object
+  _read: () => void
+  _write: (chunk: Buffer, encoding: BufferEncoding, done: () => void) => void
+  _writev: null
+  _final: (done: () => void) => void
+  _destroy: (error: Error | null, done: (error?: Error | null) => void) => void
+  _unrefTimer: () => void
+}
+
+type Inside = Omit<Socket, keyof Ways> & Ways
+
+function connect(
+  given: Socket,
+  { host = 'localhost', port, path }: Whither,
+  all: Connections,
+): void {
+  const socket = given as unknown as Inside
+  if (typeof path === 'string') {
+    process.nextTick(() => socket.destroy(new Error('Sockets of the file system are out of reach')))
+    return
+  }
+  let owed = 0
+  socket.connecting = true
+  const connection = all.open(
+    { host, port: Number(port) },
+    {
+      opened() {
+        socket.connecting = false
+        socket.emit('connect')
+        socket.emit('ready')
+      },
+      data(chunk) {
+        socket._unrefTimer()
+        owed += chunk.length
+        if (socket.push(chunk)) pay()
+      },
+      finished: () => void socket.push(null),
+      closed: (error) => void socket.destroy(error ?? undefined),
+    },
+  )
+  const destroy = socket._destroy.bind(socket)
+  Object.assign(socket, {
+    _peername: { address: host, port: Number(port), family: 'IPv4' },
+    _read: pay,
+    _write(chunk: Buffer, encoding: BufferEncoding, done: () => void) {
+      socket._unrefTimer()
+      connection.write(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk, encoding), done)
+    },
+    _writev: null,
+    _final(done: () => void) {
+      connection.finish()
+      done()
+    },
+    _destroy(error: Error | null, done: () => void) {
+      connection.close()
+      destroy(error, done)
+    },
+  } satisfies Partial<Ways>)
+
+  /** Has as much come as was taken. */
+  function pay(): void {
+    if (owed > 0) connection.used(owed)
+    owed = 0
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Reduces whatever was thrown to JSON text with the members that are looked at, each on its own: a member that
+ * JSON cannot say is null, and does not take the others with it.
+ */
+export function renderThrown(thrown: unknown, bytesMax: number): string {
+  const members = MEMBERS.map((it) => [it, jsonOf(() => memberOf(thrown, it))] as const)
+  const text = `{${members.map(([name, json]) => `"${name}":${json}`).join()}}`
+  if (Buffer.byteLength(text) <= bytesMax) return text
+  const message = jsonOf(() => String(memberOf(thrown, 'message')).slice(0, SHORT_CHARS))
+  return `{"name":"Error","message":${message},"status":null,"errors":null,"headers":null,"body":null}`
+}
+
+const MEMBERS = ['name', 'message', 'status', 'errors', 'headers', 'body']
+const SHORT_CHARS = 1_000
+
+function memberOf(thrown: unknown, name: string): unknown {
+  if (typeof thrown === 'object' && thrown !== null) return Reflect.get(thrown, name)
+  return name === 'message' ? String(thrown) : null
+}
+
+function jsonOf(value: () => unknown): string {
+  try {
+    return JSON.stringify(value()) ?? 'null'
+  } catch {
+    return 'null'
+  }
+}

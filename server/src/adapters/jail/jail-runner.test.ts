@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { after, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { REACTOR_OUTPUT_BYTES_MAX, REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import { JailRunner } from './jail-runner.ts'
+import { NO_WAY } from './no-way.ts'
+
+const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
+
+const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
+
+const heard: string[] = []
+const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })
+const unchecked = await JailRunner.open({ ...SETTINGS, checks: false })
+after(() => Promise.all([runner.close(), unchecked.close()]))
+
+describe('JailRunner.run()', () => {
+  test('hands the code its args and configuration and returns what it returns', async () => {
+    const outcome = await runner.run({
+      ...job('module.exports = async (req) => ({ raw: [req.args, req.configuration, req.bt] })'),
+      args: new Sensitive('{"number":"4242"}'),
+      configuration: new Sensitive('{"key":"k"}'),
+    })
+    assert.deepEqual(resultOf(outcome), { raw: [{ number: '4242' }, { key: 'k' }, null] })
+  })
+
+  const whole: [what: string, code: string, result: unknown][] = [
+    ['a function that is not async', 'module.exports = function (req) { return 1 }', 1],
+    ['an ES module', 'import _ from "lodash"; export default () => _.camelCase("a b")', 'aB'],
+    ['nothing as null', 'module.exports = () => {}', null],
+    ['what a promise of the code gives', 'module.exports = () => Promise.resolve("a")', 'a'],
+    ['what JSON makes of it', 'module.exports = () => new Date(0)', '1970-01-01T00:00:00.000Z'],
+    [
+      'with packages and built-in modules',
+      `const { v4 } = require('uuid'); const axios = require('axios'); const crypto = require('node:crypto')
+       module.exports = () => [v4().length, typeof axios.post, crypto.createHash('md5').update('').digest('hex')]`,
+      [36, 'function', 'd41d8cd98f00b204e9800998ecf8427e'],
+    ],
+  ]
+  for (const [what, code, result] of whole) {
+    test(`returns ${what}`, async () => {
+      assert.deepEqual(resultOf(await runner.run(job(code))), result)
+    })
+  }
+
+  test('keeps a process for the runs of one reactor, and for none of another', async () => {
+    const counting = job('let count = 0; module.exports = () => ++count')
+    const seen: unknown[] = []
+    for (const it of [
+      counting,
+      counting,
+      { ...counting, tenantId: 'tenant-b' },
+      { ...counting, reactorId: 'reactor-b' },
+      { ...counting, version: '2' },
+    ]) {
+      seen.push(resultOf(await runner.run(it)))
+    }
+    assert.deepEqual(seen, [1, 2, 1, 1, 1])
+  })
+
+  test('stops a process as soon as its run is over, and goes on with it at the next', async () => {
+    const counting =
+      job(`let turns = 0; const count = () => { turns++; setImmediate(count) }; count()
+      module.exports = () => [process.pid, turns]`)
+    const [pid, before] = resultOf(await runner.run(counting)) as [number, number]
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    const [same, after] = resultOf(await runner.run(counting)) as [number, number]
+    assert.equal(same, pid)
+    assert.ok(after >= before)
+  })
+
+  test('runs as many of a tenant as it may, and the others after them', async () => {
+    const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
+      return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
+    })
+    const outcomes = await Promise.all(slow.map((it) => runner.run(it)))
+    assert.deepEqual(
+      outcomes.map(resultOf),
+      slow.map(() => 1),
+    )
+  })
+
+  test('tells what the code says, but for what it was handed, and only so much of it', async () => {
+    heard.length = 0
+    const talking = job(`module.exports = (req) => {
+      console.log('number', req.args.number); console.error('key', req.configuration)
+      for (let it = 0; it < 1000; it++) console.log('x'.repeat(1000))
+    }`)
+    const secrets = {
+      args: new Sensitive('{"number":"4242424242424242"}'),
+      configuration: new Sensitive('{"key":"hunter2"}'),
+    }
+    resultOf(await runner.run({ ...talking, ...secrets }))
+    assert.deepEqual(heard.slice(0, 2), ['number [redacted]\n', "key { key: '[redacted]' }\n"])
+    assert.ok(heard.join('').length <= REACTOR_OUTPUT_BYTES_MAX)
+    heard.length = 0
+    resultOf(await runner.run(job('module.exports = () => { console.log("again") }')))
+    assert.deepEqual(heard, ['again\n'])
+  })
+
+  test('hears nothing where nobody listens, and lets nobody tell', async () => {
+    assert.equal(
+      resultOf(await unchecked.run(job('module.exports = () => console.log(1) ?? 1'))),
+      1,
+    )
+    const forged = 'Buffer.from([0, 0, 0, 5, 37, 0, 0, 0, 1, 49])'
+    const code = `module.exports = () => new Promise(() => require('fs').writeSync(3, ${forged}))`
+    assert.equal((await unchecked.run(job(code))).kind, 'died')
+  })
+
+  test('tells what was thrown, by its members', async () => {
+    const outcome = await runner.run(
+      job(`const { AuthenticationError } = require('@basis-theory/basis-theory-reactor-formulas-sdk-js')
+           module.exports = () => { throw new AuthenticationError({ key: ['is wrong'] }) }`),
+    )
+    assert.deepEqual(outcome, {
+      kind: 'threw',
+      error: {
+        name: 'AuthenticationError',
+        message: 'Authentication Failed',
+        status: 401,
+        errors: { key: ['is wrong'] },
+        headers: null,
+        body: null,
+      },
+    })
+  })
+
+  test('tells what was thrown where nobody could catch it', async () => {
+    const outcome = await runner.run(
+      job(
+        'module.exports = () => new Promise(() => setTimeout(() => { throw new Error("late") }))',
+      ),
+    )
+    assert.equal(outcome.kind === 'threw' && outcome.error.message, 'late')
+  })
+
+  const endings: [what: string, code: string, kind: ReactorOutcome['kind']][] = [
+    ['code that does not parse', 'module.exports = {{', 'no-function'],
+    ['code that exports no function', 'module.exports = 5', 'no-function'],
+    ['a module that it may not have', 'require("fs"); module.exports = () => 1', 'threw'],
+    ['JavaScript objects without end', bomb('new Array(1e5).fill(1.5)'), 'out-of-memory'],
+    ['buffers without end', bomb('Buffer.alloc(1e7, 1)'), 'out-of-memory'],
+    ['a process that ends', 'module.exports = () => process.exit()', 'died'],
+    ['a result that is too large', 'module.exports = () => "a".repeat(7e6)', 'threw'],
+    ['a result that JSON cannot say', 'module.exports = () => 1n', 'threw'],
+    ['an endless loop', 'module.exports = () => { for (;;); }', 'timed-out'],
+    ['a promise that is never kept', 'module.exports = () => new Promise(() => {})', 'timed-out'],
+  ]
+  for (const [what, code, kind] of endings) {
+    test(`says ${kind} of ${what}`, async () => {
+      const timeoutMs = kind === 'timed-out' ? 200 : 10_000
+      assert.equal((await runner.run({ ...job(code), timeoutMs })).kind, kind)
+    })
+  }
+
+  const forged: [what: string, code: string][] = [
+    ['a frame longer than any may be', 'Buffer.from([0xff, 0xff, 0xff, 0xff, 33])'],
+    ['an answer to another run', 'Buffer.from([0, 0, 0, 5, 33, 0, 0, 0, 9, 49])'],
+    ['a frame of no kind', 'Buffer.from([0, 0, 0, 5, 99, 0, 0, 0, 1, 49])'],
+    ['an answer that is not JSON', 'Buffer.from([0, 0, 0, 5, 33, 0, 0, 0, 1, 123])'],
+    ['an answer that is not UTF-8', 'Buffer.from([0, 0, 0, 5, 33, 0, 0, 0, 1, 0xff])'],
+    ['that it has started, again', 'Buffer.from([0, 0, 0, 0, 32])'],
+  ]
+  for (const [what, bytes] of forged) {
+    test(`takes ${what} for a death`, async () => {
+      const code = `module.exports = () => new Promise(() => {
+        require('fs').writeSync(3, ${bytes})
+      })`
+      assert.deepEqual(await unchecked.run(job(code)), { kind: 'died' })
+    })
+  }
+})
+
+describe('JailRunner', () => {
+  test('runs code for a service that is no root', () => {
+    const root = process.getuid!() === 0
+    const child = spawnSync(
+      process.execPath,
+      [PROBE, 'module.exports = (req) => [process.getuid(), req.args]', '"hello"'],
+      { encoding: 'utf8', env: {}, ...(root ? { uid: 1500, gid: 1500 } : {}) },
+    )
+    const user = root ? 1500 : process.getuid!()
+    assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [user, 'hello'] })
+  })
+})
+
+describe('JailRunner.close()', () => {
+  test('ends what runs, what waits and what is only being started, and begins nothing more', async () => {
+    const closing = await JailRunner.open(SETTINGS)
+    const pid = resultOf(await closing.run(job('module.exports = () => process.pid'))) as number
+    const endless = closing.run(job('module.exports = () => new Promise(() => {})'))
+    const starting = Array.from({ length: 4 }, () => closing.run(job('module.exports = () => 1')))
+    const ends = Promise.allSettled([endless, ...starting])
+    await closing.close()
+    for (const it of await ends) {
+      assert.ok(it.status === 'rejected' || it.value.kind === 'died')
+    }
+    assert.equal(stateOf(pid), null)
+    await assert.rejects(closing.run(job('module.exports = () => 1')), {
+      name: 'RunnerUnavailable',
+    })
+  })
+})
+
+describe('a guest', () => {
+  test('is gone when the service is, even if it is stopped', async () => {
+    const service = spawn(process.execPath, [
+      PROBE,
+      'module.exports = () => process.pid',
+      '{}',
+      'linger',
+    ])
+    const [said] = await once(service.stdout, 'data')
+    const pid: number = JSON.parse(String(said)).result
+    while (stateOf(pid) !== 'T') await new Promise((resolve) => void setImmediate(resolve))
+    service.kill('SIGKILL')
+    while (stateOf(pid) !== null) await new Promise((resolve) => void setImmediate(resolve))
+  })
+})
+
+/** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
+function stateOf(pid: number): string | null {
+  try {
+    const state = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1]!
+    return state === 'Z' || state === 'X' ? null : state
+  } catch {
+    return null
+  }
+}
+
+/** Each test is another reactor, so that none meets what another left. */
+let jobs = 0
+
+function job(code: string): ReactorJob {
+  return {
+    tenantId: 'tenant-a',
+    reactorId: `reactor-${++jobs}`,
+    version: '1',
+    code,
+    args: new Sensitive('{}'),
+    configuration: new Sensitive('{}'),
+    apiKey: null,
+    destinations: null,
+    timeoutMs: 10_000,
+  }
+}
+
+function bomb(piece: string): string {
+  return `module.exports = () => { const all = []; for (;;) all.push(${piece}) }`
+}
+
+function resultOf(outcome: ReactorOutcome): unknown {
+  assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
+  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+}

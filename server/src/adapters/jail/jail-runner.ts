@@ -1,0 +1,174 @@
+import { fileURLToPath } from 'node:url'
+import {
+  REACTOR_BLANKS,
+  REACTOR_ERROR_BYTES_MAX,
+  REACTOR_MEMORY_BYTES_MAX,
+  REACTOR_OUTPUT_BYTES_MAX,
+  REACTOR_RESULT_BYTES_MAX,
+  REACTOR_WATCH_MS,
+} from '../../base/limits.ts'
+import {
+  RunnerUnavailable,
+  type ReactorJob,
+  type ReactorLevel,
+  type ReactorOutcome,
+  type ReactorRunner,
+} from '../../world/reactor-runner.ts'
+import type { WaysOut } from './broker.ts'
+import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
+import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
+import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
+import { NO_WAY } from './no-way.ts'
+import { installedPackages } from './packages.ts'
+import { canBeReadByAll } from './readable.ts'
+import { testWalls } from './self-test.ts'
+import { Turns } from './turns.ts'
+import { WarmProcesses } from './warm-processes.ts'
+
+export interface JailSettings {
+  /** Packages that code may require besides those that come along, as installed beside the service. */
+  readonly packages: readonly string[]
+  /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
+  readonly authorities: readonly string[]
+  readonly waysOut: WaysOut
+  /** Nobody hears what reactors say unless somebody asks: it may be what they were handed, in another form. */
+  readonly output?: ReactorOutput | null
+  /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
+  readonly checks?: boolean
+}
+
+/** Reactors behind the kernel's own walls, each in a process of its own. Ours: decision 0030. */
+export class JailRunner implements ReactorRunner {
+  readonly level: ReactorLevel | null
+  /** Why there is no level, for the operator; null when there is one. */
+  readonly flaw: string | null
+  readonly #files: GuestFiles
+  readonly #settings: GuestSettings
+  readonly #blanks: GuestProcess[] = []
+  readonly #warm = new WarmProcesses()
+  readonly #running = new Set<GuestProcess>()
+  /** All that are there, whatever they do. */
+  readonly #guests = new Set<GuestProcess>()
+  readonly #turns = new Turns()
+  readonly #watch: NodeJS.Timeout
+  #closed = false
+
+  /** Tries the walls before anything is run behind them: where they do not stand, nothing will be. */
+  static async open(settings: JailSettings): Promise<JailRunner> {
+    const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
+    const flaw = await testWalls((job) => tested.#runInFresh(job))
+    await tested.close()
+    const runner = new JailRunner(settings, flaw)
+    if (flaw === null) runner.#fill()
+    return runner
+  }
+
+  private constructor(
+    { packages, authorities, waysOut, output = null, checks = true }: JailSettings,
+    flaw: string | null,
+  ) {
+    this.flaw = flaw
+    this.level = flaw === null ? 'jail' : null
+    this.#files = prepareGuestFiles()
+    const allowed = [...PACKAGES, ...packages]
+    const { homes, folders } = installedPackages(allowed, fileURLToPath(import.meta.url))
+    const readable = [this.#files.folder, ...folders]
+    this.#settings = {
+      main: this.#files.main,
+      readable,
+      ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
+      waysOut,
+      output,
+      setUp: {
+        builtIns: [...BUILT_INS],
+        packages: homes,
+        checks,
+        authorities,
+        outputBytesMax: output === null ? 0 : REACTOR_OUTPUT_BYTES_MAX,
+        resultBytesMax: REACTOR_RESULT_BYTES_MAX,
+        errorBytesMax: REACTOR_ERROR_BYTES_MAX,
+      },
+    }
+    this.#watch = setInterval(() => this.#look(), REACTOR_WATCH_MS).unref()
+  }
+
+  async run(job: ReactorJob): Promise<ReactorOutcome> {
+    if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
+    const leave = await this.#turns.take(job.tenantId)
+    try {
+      return await this.#runIn(await this.#processFor(job), job)
+    } finally {
+      leave()
+      // Not before: to start a process takes longer than most runs do.
+      this.#fill()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#watch)
+    this.#warm.close()
+    for (const it of this.#guests) it.kill()
+    await Promise.all([...this.#guests].map((it) => it.ended))
+    this.#files.remove()
+  }
+
+  async #processFor(job: ReactorJob): Promise<GuestProcess> {
+    const warm = this.#warm.take(job)
+    if (warm !== null) {
+      warm.thaw()
+      return warm
+    }
+    return await readied(this.#blanks.shift() ?? this.#start())
+  }
+
+  async #runInFresh(job: ReactorJob): Promise<ReactorOutcome> {
+    return await this.#runIn(await readied(this.#start()), job)
+  }
+
+  async #runIn(guest: GuestProcess, job: ReactorJob): Promise<ReactorOutcome> {
+    this.#running.add(guest)
+    try {
+      return await guest.run(job)
+    } finally {
+      this.#running.delete(guest)
+      if (this.#closed) guest.kill()
+      else if (!guest.gone) {
+        guest.freeze()
+        this.#warm.put(job, guest)
+      }
+    }
+  }
+
+  /** Starts blank processes until there are as many as should wait. */
+  #fill(): void {
+    while (!this.#closed && this.#blanks.length < REACTOR_BLANKS) this.#blanks.push(this.#start())
+  }
+
+  #start(): GuestProcess {
+    if (this.#closed) throw new RunnerUnavailable('Closed')
+    const guest = new GuestProcess(this.#settings)
+    this.#guests.add(guest)
+    void guest.ended.then(() => this.#guests.delete(guest))
+    guest.ready.catch(() => {
+      const index = this.#blanks.indexOf(guest)
+      if (index >= 0) this.#blanks.splice(index, 1)
+    })
+    return guest
+  }
+
+  #look(): void {
+    for (const it of this.#running) {
+      if (it.privateBytes() > REACTOR_MEMORY_BYTES_MAX) it.kill('out-of-memory')
+    }
+  }
+}
+
+async function readied(guest: GuestProcess): Promise<GuestProcess> {
+  try {
+    await guest.ready
+    return guest
+  } catch (error) {
+    throw new RunnerUnavailable('No process can be started', { cause: error })
+  }
+}

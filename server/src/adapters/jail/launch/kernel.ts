@@ -1,0 +1,58 @@
+import { getSystemErrorMap } from 'node:util'
+import koffi from 'koffi'
+import { machineOf, type CallName, type Machine } from './syscalls.ts'
+
+/** A number, or the address of what the call reads or writes. */
+export type Argument = number | bigint | Buffer
+
+/** The kernel, called directly: what we need of it no library of Node has. */
+export class Kernel {
+  readonly machine: Machine
+  readonly #syscall: (...args: (number | bigint)[]) => number | bigint
+
+  /** Throws on a machine whose calls are not known by number. */
+  constructor() {
+    const machine = machineOf(process.arch)
+    if (machine === null) throw new Error(`Cannot build walls on ${process.arch}: not supported`)
+    this.machine = machine
+    this.#syscall = koffi
+      .load(null)
+      .func('long syscall(long number, long a, long b, long c, long d, long e)')
+  }
+
+  /** Returns what the kernel did; throws with the name of the call and of the error. */
+  call(name: CallName, ...args: readonly Argument[]): number {
+    const result = this.attempt(name, ...args)
+    if (result >= 0) return result
+    const [code = 'an unknown error'] = getSystemErrorMap().get(result) ?? []
+    throw new KernelRefusal(name, code)
+  }
+
+  /** Returns the negative number of the error in place of throwing it. */
+  attempt(name: CallName, ...args: readonly Argument[]): number {
+    const number = this.machine.numbers.get(name)
+    if (number === undefined) return -38
+    const words = [0, 1, 2, 3, 4].map((index) => wordOf(args[index] ?? 0))
+    const result = Number(this.#syscall(number, ...words))
+    return result >= 0 ? result : -koffi.errno()
+  }
+}
+
+export class KernelRefusal extends Error {
+  override readonly name = 'KernelRefusal'
+  readonly code: string
+
+  constructor(call: CallName, code: string) {
+    super(`${call}: ${code}`)
+    this.code = code
+  }
+}
+
+/** The address of `bytes`, good as long as they live. */
+export function addressOf(bytes: Buffer): bigint {
+  return koffi.address(bytes)
+}
+
+function wordOf(argument: Argument): number | bigint {
+  return Buffer.isBuffer(argument) ? addressOf(argument) : argument
+}

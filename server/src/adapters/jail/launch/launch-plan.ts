@@ -1,0 +1,12 @@
+/** What the launcher is told, as JSON in its only argument. */
+export interface LaunchPlan {
+  /** The process that asks: if it is gone by the time the walls stand, there is nobody to run for. */
+  readonly parent: number
+  readonly arguments: readonly string[]
+  readonly variables: readonly string[]
+  /** Files and folders that the guest may read besides the runtime itself. */
+  readonly readable: readonly string[]
+  /** Become a user that nobody else is; only root can. */
+  readonly ownUser: boolean
+  readonly dataBytesMax: number
+}

@@ -1,0 +1,91 @@
+/**
+ * Builds the walls around itself, and then becomes the guest: run as a program of its own, once for each guest.
+ *
+ * Nothing is handed over but the first four descriptors. What cannot be built stops it, with a sentence on the
+ * error output. Ours: decision 0030.
+ */
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { allowedCalls, AT_EMPTY_PATH, RUNTIME_DESCRIPTOR } from './allowed-calls.ts'
+import type { LaunchPlan } from './launch-plan.ts'
+
+const PR_SET_PDEATHSIG = 1
+const PR_SET_NO_NEW_PRIVS = 38
+const SIGKILL = 9
+
+const CLOSE_RANGE_CLOEXEC = 4
+const FIRST_OWN_DESCRIPTOR = 4
+const O_CLOEXEC = 0x80000
+const F_SETFD = 2
+
+/** The lowest there is: guests wait for the service, never it for them. */
+const NICENESS = 19
+
+const RLIMIT = { fsize: 1, data: 2, core: 4, nofile: 7 }
+const DESCRIPTORS_MAX = 256
+
+const SECCOMP_SET_MODE_FILTER = 1
+
+// Before the way to the kernel is loaded: the guest needs what Node is made of, and not that.
+const runtime = mappedFiles()
+const { addressOf, Kernel } = await import('./kernel.ts')
+const { giveUpPrivileges, limitOf } = await import('./identity.ts')
+const { restrictToFiles } = await import('./landlock.ts')
+const { seccompProgram } = await import('./seccomp-program.ts')
+
+const plan: LaunchPlan = JSON.parse(process.argv[2]!)
+const kernel = new Kernel()
+/** What the kernel reads by address must not be collected before. */
+const kept: Buffer[] = []
+
+process.chdir('/')
+// Under memory pressure, the kernel ends guests before anything else.
+writeFileSync('/proc/self/oom_score_adj', '1000')
+const executable = openSync('/proc/self/exe', 'r')
+kernel.call('dup3', executable, RUNTIME_DESCRIPTOR, O_CLOEXEC)
+closeSync(executable)
+
+kernel.call('setpriority', 0, 0, NICENESS)
+giveUpPrivileges(kernel, plan.ownUser)
+kernel.call('prctl', PR_SET_NO_NEW_PRIVS, 1)
+// After the change of user, which would undo it.
+kernel.call('prctl', PR_SET_PDEATHSIG, SIGKILL)
+if (process.ppid !== plan.parent) process.exit(1)
+
+restrictToFiles(kernel, { programs: runtime, readable: plan.readable })
+kernel.call('prlimit64', 0, RLIMIT.core, limitOf(0))
+kernel.call('prlimit64', 0, RLIMIT.fsize, limitOf(0))
+kernel.call('prlimit64', 0, RLIMIT.data, limitOf(plan.dataBytesMax))
+kernel.call('close_range', FIRST_OWN_DESCRIPTOR, 0xffffffff, CLOSE_RANGE_CLOEXEC)
+// Node has marked these to be closed as well when it started.
+for (let it = 0; it < FIRST_OWN_DESCRIPTOR; it++) kernel.call('fcntl', it, F_SETFD, 0)
+
+const args = stringArray(['node', ...plan.arguments])
+const variables = stringArray(plan.variables)
+const filter = seccompProgram(kernel.machine, allowedCalls(process.pid), ['clone3'])
+const program = Buffer.alloc(16)
+program.writeUInt16LE(filter.length / 8, 0)
+program.writeBigUInt64LE(addressOf(filter), 8)
+const nothing = Buffer.alloc(1)
+
+kernel.call('prlimit64', 0, RLIMIT.nofile, limitOf(DESCRIPTORS_MAX))
+kernel.call('seccomp', SECCOMP_SET_MODE_FILTER, 0, program)
+kernel.call('execveat', RUNTIME_DESCRIPTOR, nothing, args, variables, AT_EMPTY_PATH)
+
+/** The files that this very process is made of: program, loader, libraries. */
+function mappedFiles(): string[] {
+  const files = new Set(['/etc/ld.so.cache', '/dev/null'])
+  for (const line of readFileSync('/proc/self/maps', 'utf8').split('\n')) {
+    const [, , , , inode, file] = line.split(/\s+/, 6)
+    if (inode !== undefined && inode !== '0' && file?.startsWith('/') === true) files.add(file)
+  }
+  return [...files]
+}
+
+/** As C has it: pointers to strings, then null. The strings live as long as the array does. */
+function stringArray(values: readonly string[]): Buffer {
+  const strings = values.map((it) => Buffer.from(`${it}\0`))
+  kept.push(...strings)
+  const pointers = Buffer.alloc(8 * (values.length + 1))
+  for (const [index, it] of strings.entries()) pointers.writeBigUInt64LE(addressOf(it), index * 8)
+  return pointers
+}

@@ -1,0 +1,24 @@
+import { JSON_DEPTH_MAX } from '../../base/limits.ts'
+import { isJsonObject, type Json } from '../../base/json.ts'
+import type { ThrownError } from '../../world/reactor-runner.ts'
+
+/** Reads what a guest says was thrown. Throws when it is no JSON object, or nested beyond JSON_DEPTH_MAX. */
+export function parseThrown(text: string): ThrownError {
+  const json: Json = JSON.parse(text)
+  if (depthOf(text) > JSON_DEPTH_MAX) throw new Error('Nested too deeply')
+  if (!isJsonObject(json)) throw new Error('Not an object')
+  const { name = null, message = null, status = null, errors = null } = json
+  const { headers = null, body = null } = json
+  return { name, message, status, errors, headers, body }
+}
+
+function depthOf(text: string): number {
+  let [depth, deepest] = [0, 0]
+  for (const it of text.replaceAll(STRING, '')) {
+    if (it === '{' || it === '[') deepest = Math.max(deepest, ++depth)
+    else if (it === '}' || it === ']') depth--
+  }
+  return deepest
+}
+
+const STRING = /"(?:[^"\\]|\\.)*"/g

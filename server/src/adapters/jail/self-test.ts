@@ -1,0 +1,84 @@
+import { Sensitive } from '../../base/sensitive.ts'
+import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+
+/**
+ * Has code of ours try, from inside, what the walls are there to stop. Returns what is wrong with them, in a
+ * sentence or two for the operator, or null when they stand.
+ */
+export async function testWalls(
+  run: (job: ReactorJob) => Promise<ReactorOutcome>,
+): Promise<string | null> {
+  if (process.platform !== 'linux') return `they need Linux, and this is ${process.platform}`
+  let outcome: ReactorOutcome
+  try {
+    outcome = await run({ ...JOB, args: new Sensitive(JSON.stringify({ parent: process.pid })) })
+  } catch (error) {
+    return explain(messagesOf(error))
+  }
+  if (outcome.kind !== 'returned') return `the test of them ended as ${outcome.kind}`
+  const reached: string[] = JSON.parse(outcome.result.reveal())
+  if (reached.length === 0) return null
+  return `code inside could ${reached.join(', ')}: this system does not enforce what it promised to`
+}
+
+/** From the complaint of the launcher to what is missing, and how to get it. */
+function explain(complaint: string): string {
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(complaint))
+  return known?.[1] ?? `they cannot be built: ${complaint}`
+}
+
+const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
+  [
+    /landlock/,
+    'Landlock is missing: it takes Linux 5.13 or later with landlock among its security modules, and, in a container, a seccomp profile that lets the landlock calls through',
+  ],
+  [
+    /seccomp:/,
+    'filters of system calls (seccomp) are missing: it takes a kernel with CONFIG_SECCOMP_FILTER, and a container that does not forbid them',
+  ],
+  [
+    /koffi/i,
+    'the package koffi has no binary here: install with optional dependencies, on x64 or arm64 with glibc or musl',
+  ],
+]
+
+function messagesOf(error: unknown): string {
+  const messages: string[] = []
+  for (let it = error; it instanceof Error; it = it.cause) messages.push(it.message)
+  return messages.join(': ')
+}
+
+/** Each attempt is named for what it would be able to do. */
+const ATTEMPTS = `
+  const fs = require('fs'), child = require('child_process'), dgram = require('dgram'), net = require('net')
+  const listening = (it) => new Promise((resolve, reject) => it.once('error', reject).once('listening', resolve))
+  const attempts = (parent) => ({
+    'read files': () => fs.readFileSync('/etc/passwd'),
+    'list folders': () => fs.readdirSync('/'),
+    'look into the service': () => fs.readFileSync('/proc/' + parent + '/environ'),
+    'write files': () => fs.writeFileSync('/tmp/symbolon-self-test', ''),
+    'change files': () => fs.chmodSync(process.execPath, fs.statSync(process.execPath).mode & 0o7777),
+    'start programs': () => { if (child.spawnSync(process.execPath, ['-v']).error) throw 0 },
+    'signal the service': () => process.kill(parent, 0),
+    'send packets': () => listening(dgram.createSocket('udp4').bind(0, '127.0.0.1')),
+    'open ports': () => listening(net.createServer().listen(0, '127.0.0.1')),
+    'connect to sockets': () => listening(net.createServer().listen('\\0symbolon-self-test')),
+  })
+  module.exports = async ({ args }) => {
+    const reached = []
+    for (const [what, attempt] of Object.entries(attempts(args.parent))) {
+      try { await attempt(); reached.push(what) } catch {}
+    }
+    return reached
+  }`
+
+const JOB: Omit<ReactorJob, 'args'> = {
+  tenantId: 'self-test',
+  reactorId: 'self-test',
+  version: '1',
+  code: ATTEMPTS,
+  configuration: new Sensitive('{}'),
+  apiKey: null,
+  destinations: null,
+  timeoutMs: 10_000,
+}

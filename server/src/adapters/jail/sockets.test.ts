@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { after, describe, test } from 'node:test'
+import { onRequest, testAuthority, testDestination } from '../../../test/kit/test-destination.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import { EgressRefusal } from '../../world/egress.ts'
+import type { ReactorOutcome } from '../../world/reactor-runner.ts'
+import { JailRunner } from './jail-runner.ts'
+
+/** What was asked for, in order. */
+const asked: string[] = []
+
+const echo = onRequest((socket, head, body) => {
+  const [line = ''] = head.split('\r\n')
+  const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
+})
+/** More than a window, so that room has to be made on the way. */
+const LONG = 300_000
+
+const plain = await testDestination(echo)
+const secure = await testDestination(echo, { certificate: 'destination' })
+const runner = await JailRunner.open({
+  packages: [],
+  checks: false,
+  authorities: [testAuthority()],
+  waysOut: {
+    toHost: async ({ tenantId }, host, port) => {
+      asked.push(`${tenantId} ${host} ${port}`)
+      if (host === 'forbidden.test') throw new EgressRefusal('address')
+      return await to(port === 443 ? secure.port : plain.port)
+    },
+    toService: async () => {
+      asked.push('service')
+      return await to(plain.port)
+    },
+  },
+})
+after(() => Promise.all([runner.close(), plain.close(), secure.close()]))
+
+describe('a guest', () => {
+  const whole = { line: 'POST /path HTTP/1.1', length: LONG, long: LONG }
+  const clients: [what: string, code: string][] = [
+    [
+      'fetch',
+      `const answer = await fetch(args.url, { method: 'POST', body }); return tell(await answer.json())`,
+    ],
+    ['axios', `return tell((await require('axios').post(args.url, body)).data)`],
+    [
+      'node-fetch',
+      `const answer = await require('node-fetch')(args.url, { method: 'POST', body }); return tell(await answer.json())`,
+    ],
+    [
+      'https or http',
+      `return await new Promise((resolve, reject) => {
+        const { request } = require(args.url.split(':')[0])
+        const options = { method: 'POST', headers: { 'content-length': body.length } }
+        request(args.url, options, async (answer) => {
+          let text = ''
+          for await (const it of answer) text += it
+          resolve(tell(JSON.parse(text)))
+        }).on('error', reject).end(body)
+      })`,
+    ],
+  ]
+  for (const [what, code] of clients) {
+    for (const scheme of ['https', 'http']) {
+      test(`sends and gets as much as it likes by ${what}, over ${scheme}`, async () => {
+        const outcome = await run(
+          `const body = 'b'.repeat(${LONG}); const tell = (it) => ({ ...it, long: it.long.length }); ${code}`,
+          { url: `${scheme}://destination.test/path` },
+        )
+        assert.deepEqual(resultOf(outcome), whole)
+        const port = scheme === 'https' ? 443 : 80
+        assert.equal(asked.at(-1), `tenant-a destination.test ${port}`)
+      })
+    }
+  }
+
+  test('learns why a destination is refused, and nothing else', async () => {
+    const outcome = await run(
+      `return await fetch('https://forbidden.test').catch((error) => error.cause.message)`,
+    )
+    assert.equal(resultOf(outcome), 'Refused by the rule on address')
+  })
+
+  test('trusts no certificate for another name', async () => {
+    const outcome = await run(
+      `return await fetch('https://other.test').catch((error) => error.cause.code)`,
+    )
+    assert.equal(resultOf(outcome), 'ERR_TLS_CERT_ALTNAME_INVALID')
+  })
+
+  test('speaks to the service by the public client, which it gets with a key only', async () => {
+    const code = `return (await req.bt.tokenize({ a: 1 })).line`
+    assert.equal(resultOf(await run(code, {}, 'key_test')), 'POST /tokenize/ HTTP/1.1')
+    assert.equal(asked.at(-1), 'service')
+    assert.equal(resultOf(await run('return req.bt')), null)
+  })
+
+  test('leaves no connection open when its run is over', async () => {
+    await run(`await fetch('https://destination.test/'); return 1`)
+    while (secure.open() > 0) await new Promise((resolve) => void setImmediate(resolve))
+  })
+
+  const forged: [what: string, frames: string][] = [
+    ['bytes for which there is no room', 'open, frame(64, Buffer.alloc(70000))'],
+    ['more room than there is', 'open, frame(65, Buffer.from([0, 1, 0, 0]))'],
+    ['one connection twice', 'open, open'],
+    ['bytes after the last', 'open, frame(66), frame(64, Buffer.from("a"))'],
+    ['a destination that is none', 'frame(68, Buffer.from("[]"))'],
+    ['a destination that is no JSON', 'frame(68, Buffer.from("{"))'],
+    ['a long one', 'frame(68, Buffer.alloc(2000))'],
+    ['what only the host says', 'frame(69)'],
+  ]
+  for (const [what, frames] of forged) {
+    test(`dies of saying ${what}`, async () => {
+      const outcome = await run(
+        `const frame = (kind, content = Buffer.alloc(0)) => {
+          const head = Buffer.alloc(9)
+          head.writeUInt32BE(4 + content.length)
+          head.writeUInt8(kind, 4)
+          return Buffer.concat([head, content])
+        }
+        const open = frame(68, Buffer.from('{"host":"destination.test","port":443}'))
+        require('fs').writeSync(3, Buffer.concat([${frames}]))
+        await new Promise(() => {})`,
+      )
+      assert.deepEqual(outcome, { kind: 'died' })
+    })
+  }
+})
+
+let runs = 0
+
+async function run(body: string, args: object = {}, key?: string): Promise<ReactorOutcome> {
+  return await runner.run({
+    tenantId: 'tenant-a',
+    reactorId: `reactor-${++runs}`,
+    version: '1',
+    code: `module.exports = async (req) => { const { args } = req; ${body} }`,
+    args: new Sensitive(JSON.stringify(args)),
+    configuration: new Sensitive('{}'),
+    apiKey: key === undefined ? null : new Sensitive(key),
+    destinations: null,
+    timeoutMs: 20_000,
+  })
+}
+
+function resultOf(outcome: ReactorOutcome): unknown {
+  assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
+  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+}
+
+async function to(port: number): Promise<Duplex> {
+  const { promise, resolve, reject } = Promise.withResolvers<Duplex>()
+  const socket = connect(port, '127.0.0.1', () => resolve(socket)).on('error', reject)
+  return await promise
+}

@@ -1,0 +1,67 @@
+import {
+  REACTOR_RUNS_MAX,
+  REACTOR_TENANT_RUNS_MAX,
+  REACTOR_TENANT_WAITING_MAX,
+  REACTOR_WAIT_MS_MAX,
+} from '../../base/limits.ts'
+import { RunnerUnavailable } from '../../world/reactor-runner.ts'
+
+/** Who may run now, and who waits: so many of one tenant, so many in all. */
+export class Turns {
+  readonly #running = new Map<string, number>()
+  readonly #waiting: Waiting[] = []
+  #total = 0
+
+  /** Resolves with how to give the turn back. Rejects with RunnerUnavailable when too many wait, or for too long. */
+  async take(tenantId: string): Promise<() => void> {
+    if (!this.#mayRun(tenantId)) await this.#wait(tenantId)
+    else this.#begin(tenantId)
+    let over = false
+    return () => {
+      if (over) return
+      over = true
+      this.#end(tenantId)
+    }
+  }
+
+  #mayRun(tenantId: string): boolean {
+    return (
+      this.#total < REACTOR_RUNS_MAX && (this.#running.get(tenantId) ?? 0) < REACTOR_TENANT_RUNS_MAX
+    )
+  }
+
+  #wait(tenantId: string): Promise<void> {
+    const ahead = this.#waiting.filter((it) => it.tenantId === tenantId).length
+    if (ahead >= REACTOR_TENANT_WAITING_MAX) throw new RunnerUnavailable('Too many wait')
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting: Waiting = { tenantId, begin: resolve }
+    this.#waiting.push(waiting)
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+      reject(new RunnerUnavailable('It waited too long'))
+    }, REACTOR_WAIT_MS_MAX)
+    return promise.finally(() => clearTimeout(timer))
+  }
+
+  #begin(tenantId: string): void {
+    this.#total += 1
+    this.#running.set(tenantId, (this.#running.get(tenantId) ?? 0) + 1)
+  }
+
+  #end(tenantId: string): void {
+    const left = this.#running.get(tenantId)! - 1
+    if (left === 0) this.#running.delete(tenantId)
+    else this.#running.set(tenantId, left)
+    this.#total -= 1
+    const index = this.#waiting.findIndex((it) => this.#mayRun(it.tenantId))
+    if (index < 0) return
+    const [next] = this.#waiting.splice(index, 1)
+    this.#begin(next!.tenantId)
+    next!.begin()
+  }
+}
+
+interface Waiting {
+  readonly tenantId: string
+  readonly begin: () => void
+}

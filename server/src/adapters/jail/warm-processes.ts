@@ -1,0 +1,66 @@
+import { REACTOR_WARM_BYTES_MAX, REACTOR_WARM_MS_MAX } from '../../base/limits.ts'
+import type { ReactorJob } from '../../world/reactor-runner.ts'
+import type { GuestProcess } from './guest-process.ts'
+
+/** Whose a process is. */
+type Owner = Pick<ReactorJob, 'tenantId' | 'reactorId' | 'version'>
+
+/** Processes that have run and wait, frozen, for their own reactor's next run. */
+export class WarmProcesses {
+  /** The one used last at the end. */
+  readonly #waiting: Warm[] = []
+  #bytes = 0
+
+  /** Takes the one used last, which has the most of its memory at hand; null when there is none. */
+  take(owner: Owner): GuestProcess | null {
+    for (;;) {
+      const index = this.#waiting.findLastIndex((it) => isSame(it.owner, owner))
+      if (index < 0) return null
+      const { guest } = this.#remove(index)
+      if (!guest.gone) return guest
+    }
+  }
+
+  /** Keeps it as long as there is room and time; those of the same reactor's other versions end here. */
+  put({ tenantId, reactorId, version }: Owner, guest: GuestProcess): void {
+    for (let it = this.#waiting.length - 1; it >= 0; it--) {
+      const { owner, guest: other } = this.#waiting[it]!
+      const outdated = owner.reactorId === reactorId && owner.version !== version
+      if (outdated || other.gone) this.#remove(it).guest.kill()
+    }
+    const bytes = guest.privateBytes()
+    const timer = setTimeout(() => {
+      const index = this.#waiting.findIndex((it) => it.guest === guest)
+      if (index >= 0) this.#remove(index).guest.kill()
+    }, REACTOR_WARM_MS_MAX).unref()
+    this.#waiting.push({ owner: { tenantId, reactorId, version }, guest, bytes, timer })
+    this.#bytes += bytes
+    while (this.#bytes > REACTOR_WARM_BYTES_MAX) this.#remove(0).guest.kill()
+  }
+
+  close(): void {
+    while (this.#waiting.length > 0) this.#remove(0).guest.kill()
+  }
+
+  #remove(index: number): Warm {
+    const [it] = this.#waiting.splice(index, 1)
+    clearTimeout(it!.timer)
+    this.#bytes -= it!.bytes
+    return it!
+  }
+}
+
+interface Warm {
+  readonly owner: Owner
+  readonly guest: GuestProcess
+  readonly bytes: number
+  readonly timer: NodeJS.Timeout
+}
+
+function isSame(one: Owner, other: Owner): boolean {
+  return (
+    one.tenantId === other.tenantId &&
+    one.reactorId === other.reactorId &&
+    one.version === other.version
+  )
+}

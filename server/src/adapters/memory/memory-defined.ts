@@ -1,0 +1,61 @@
+import type {
+  Change,
+  Conflict,
+  DefinitionReader,
+  ProxyReader,
+  StoredReactor,
+  StoredTenant,
+} from '../../world/store.ts'
+import { MemoryDefinitions } from './memory-definitions.ts'
+import { MemoryProxies } from './memory-proxies.ts'
+import type { Shelf } from './shelves.ts'
+
+export type DefiningChange = Extract<
+  Change,
+  { readonly kind: `${'insert' | 'update' | 'delete'}-${'proxy' | 'reactor'}` }
+>
+
+/** Everything that tenants define under names: a part of the memory store. */
+export class MemoryDefined {
+  readonly proxies: ProxyReader
+  readonly reactors: DefinitionReader<StoredReactor>
+  readonly #proxies: MemoryProxies
+  readonly #reactors: MemoryDefinitions<StoredReactor>
+
+  /** What is changed can be undone by `undo`. */
+  constructor(undo: (() => void)[], tenantOf: (id: string) => StoredTenant | null) {
+    this.#proxies = new MemoryProxies(undo)
+    this.#reactors = new MemoryDefinitions<StoredReactor>(undo)
+    this.proxies = this.#proxies.readerWith(tenantOf)
+    this.reactors = this.#reactors.reader
+  }
+
+  apply(tenantId: string, change: DefiningChange): Conflict | null {
+    switch (change.kind) {
+      case 'insert-proxy':
+        this.#proxies.insert(tenantId, change.proxy)
+        return null
+      case 'update-proxy':
+        return this.#proxies.update(tenantId, change.proxy) ? null : { kind: 'proxy-changed' }
+      case 'delete-proxy':
+        return this.#proxies.remove(tenantId, change.id) ? null : { kind: 'absent' }
+
+      case 'insert-reactor':
+        this.#reactors.insert(tenantId, change.reactor)
+        return null
+      case 'update-reactor':
+        return this.#reactors.update(tenantId, change.reactor) ? null : { kind: 'reactor-changed' }
+      case 'delete-reactor':
+        return this.#reactors.remove(tenantId, change.id) ? null : { kind: 'absent' }
+
+      default:
+        throw new TypeError('Cannot define: a change is of no known kind', {
+          cause: change satisfies never,
+        })
+    }
+  }
+
+  belongings(): Shelf<unknown>[] {
+    return [this.#proxies.shelf, this.#reactors.shelf]
+  }
+}

@@ -1,0 +1,56 @@
+/** The statements that write what tenants define under names, and their parameters. */
+import type { StoredDefinition } from '../../world/store.ts'
+import type { Param, Statement } from './statements.ts'
+
+type Table = 'proxies' | 'reactors'
+
+/** For insertValues(); `more` are the columns of this table alone. */
+export function insertDefinition(table: Table, more: readonly string[] = []): Statement {
+  const columns = [...COLUMNS.map(([column]) => column), ...more]
+  const values = columns.map(() => '?')
+  return {
+    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${values.join(', ')})`,
+    params: [...COLUMNS.map(([, param]) => param), ...more.map((): Param => 'bytes')],
+    refuses: 'never',
+  }
+}
+
+/** For updateValues(); only of the last revision. */
+export function updateDefinition(table: Table): Statement {
+  return {
+    sql: `UPDATE ${table}
+      SET name = ?3, terms = ?4, modified_by = ?5, modified_at = ?6, revision = ?7
+      WHERE tenant = ?1 AND id = ?2 AND revision = ?7 - 1`,
+    params: ['id', 'id', 'text', 'bytes', 'id', 'integer', 'integer'],
+    refuses: 'if-nothing-changed',
+  }
+}
+
+export function deleteDefinition(table: Table): Statement {
+  return {
+    sql: `DELETE FROM ${table} WHERE tenant = ? AND id = ?`,
+    params: ['id', 'id'],
+    refuses: 'if-nothing-changed',
+  }
+}
+
+export function insertValues(tenantId: string, it: StoredDefinition) {
+  const made = [it.createdBy, it.createdAt, it.modifiedBy, it.modifiedAt]
+  return [tenantId, it.id, it.name, it.terms, ...made, it.revision]
+}
+
+export function updateValues(tenantId: string, it: StoredDefinition) {
+  return [tenantId, it.id, it.name, it.terms, it.modifiedBy, it.modifiedAt, it.revision]
+}
+
+const COLUMNS: readonly (readonly [column: string, param: Param])[] = [
+  ['tenant', 'id'],
+  ['id', 'id'],
+  ['name', 'text'],
+  ['terms', 'bytes'],
+  ['created_by', 'id'],
+  ['created_at', 'integer'],
+  ['modified_by', 'id'],
+  ['modified_at', 'integer'],
+  ['revision', 'integer'],
+]

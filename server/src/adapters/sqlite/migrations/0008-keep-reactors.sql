@@ -1,0 +1,14 @@
+CREATE TABLE reactors (
+  tenant ANY NOT NULL,
+  id ANY NOT NULL,
+  name TEXT NOT NULL,
+  terms BLOB NOT NULL,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by ANY,
+  modified_at INTEGER,
+  revision INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reactors_by_age ON reactors (tenant, created_at, id);

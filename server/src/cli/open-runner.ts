@@ -1,0 +1,30 @@
+import { dialService } from '../adapters/jail/dial-service.ts'
+import { JailRunner } from '../adapters/jail/jail-runner.ts'
+import type { Egress } from '../world/egress.ts'
+import type { Log } from '../world/log.ts'
+
+/** What reactors need of the rest of the world. */
+export interface RunnerSettings {
+  readonly egress: Egress
+  readonly log: Log
+  /** Certificates of authorities, as PEM, trusted besides the public ones. */
+  readonly authorities: readonly string[]
+  /** The service's own port on this machine, once it listens; null before. */
+  readonly ownPort: () => number | null
+}
+
+/** Opens the jail, and says in the log why there is none where the walls do not stand. */
+export async function openRunner(settings: RunnerSettings): Promise<JailRunner> {
+  const { egress, log, authorities, ownPort } = settings
+  const runner = await JailRunner.open({
+    packages: [],
+    authorities,
+    waysOut: {
+      toHost: ({ tenantId, destinations }, host, port) =>
+        egress.tunnel(tenantId, host, port, destinations),
+      toService: () => dialService(ownPort()),
+    },
+  })
+  if (runner.flaw !== null) log.warn('no_reactors', { reason: runner.flaw })
+  return runner
+}

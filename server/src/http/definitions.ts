@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { isJsonObject, type Json } from '../base/json.ts'
+import {
+  CONFIGURATION_ENTRIES_MAX,
+  CONFIGURATION_KEY_CHARS_MAX,
+  CONFIGURATION_VALUE_CHARS_MAX,
+  NAME_CHARS_MAX,
+} from '../base/limits.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { DefinitionFilter } from '../world/store.ts'
+import type { QueryParameters } from './endpoint.ts'
+import { pageQuery } from './pagination.ts'
+
+/**
+ * What operations on proxies and on reactors have in common: names, and lists by id and by name.
+ *
+ * Source: interface.md, Proxies, and Reactors.
+ */
+export const definitionName = z
+  .string()
+  .min(1)
+  .max(NAME_CHARS_MAX)
+  .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
+
+export const definitionsQuery = pageQuery.extend({
+  id: z.array(z.string()).optional().meta({ description: 'Only these; may be repeated.' }),
+  name: z
+    .string()
+    .max(NAME_CHARS_MAX)
+    .optional()
+    .meta({ description: 'A part of the name, or a pattern with * and ?; whatever the case.' }),
+})
+
+/**
+ * Returns the schema of a configuration: `what` by name, each of which `faultOf` finds no fault with. Checked and kept
+ * as sent: a Zod record would leave out the key `__proto__`.
+ */
+export function configurationOf<Value extends Json>(
+  what: string,
+  schema: Record<string, unknown> | true,
+  faultOf: (value: Json) => string | null,
+) {
+  return z
+    .custom<Record<string, Value>>(isJsonObject, `Must be an object of ${what}.`)
+    .superRefine((entries, context) => {
+      const names = Object.keys(entries)
+      if (names.length > CONFIGURATION_ENTRIES_MAX) {
+        context.addIssue(`At most ${CONFIGURATION_ENTRIES_MAX} entries.`)
+        return
+      }
+      for (const name of names) {
+        const value = entries[name]!
+        const message = entryFault(name, value) ?? faultOf(value)
+        if (message !== null) context.addIssue({ code: 'custom', message, path: [name] })
+      }
+    })
+    .meta({
+      type: 'object',
+      additionalProperties: schema,
+      description: `Up to ${CONFIGURATION_ENTRIES_MAX} ${what} by name, stored encrypted.`,
+    })
+}
+
+function entryFault(name: string, value: Json): string | null {
+  if (name.length > CONFIGURATION_KEY_CHARS_MAX) {
+    return `The name must have at most ${CONFIGURATION_KEY_CHARS_MAX} characters.`
+  }
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (text.length <= CONFIGURATION_VALUE_CHARS_MAX) return null
+  return `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
+}
+
+/** Throws `query_invalid`. */
+export function parseDefinitionFilter(query: QueryParameters): DefinitionFilter {
+  const ids = query.get('id')
+  const names = query.get('name')?.filter((it) => it !== '') ?? []
+  if (names.length > 1 || names.some((it) => it.length > NAME_CHARS_MAX)) {
+    const message = `Give it once, with at most ${NAME_CHARS_MAX} characters.`
+    throw new ServiceError('query_invalid', { name: [message] })
+  }
+  return {
+    ...(ids === undefined ? {} : { ids }),
+    ...(names[0] === undefined ? {} : { name: names[0] }),
+  }
+}

@@ -1,0 +1,40 @@
+import { refuseUnfitApplication } from '../access/acting-for.ts'
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import { firstRevision } from '../access/definition.ts'
+import type { Caller } from '../base/access.ts'
+import { idOf } from '../base/id.ts'
+import type { Json } from '../base/json.ts'
+import { created, type Answer } from '../http/endpoint.ts'
+import type { StoredReactor } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { openReactor } from './get-reactor.ts'
+import type { ReactorSettings } from './reactor-settings.ts'
+import { sealTerms } from './terms.ts'
+import { parseReactor, renderReactor } from './wire.ts'
+
+/**
+ * Keeps code in the caller's tenant, to be run when it is asked to react. Nothing is compiled.
+ *
+ * Throws `permission_missing`, `body_invalid`, and what commit() throws. Source: interface.md, Reactors.
+ */
+export async function createReactor(
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
+  caller: Caller,
+  body: Json | undefined,
+  settings: ReactorSettings,
+): Promise<Answer> {
+  authorize(caller, 'reactor:create')
+  const now = world.clock.now()
+  const { name, ...terms } = parseReactor(body, settings)
+  await refuseUnfitApplication(world, caller, terms.applicationId)
+  const keys = await world.keyring.open(caller.tenantId)
+  const id = idOf(now, world.random.bytes(10))
+  const made = firstRevision(caller, now)
+  const reactor: StoredReactor = { id, name, terms: sealTerms(keys, id, terms), ...made }
+  const shown = renderReactor(caller.tenantId, await openReactor(world, caller, reactor))
+  const answer = created(shown, `/reactors/${id}`)
+  const conflict = await commit(world, caller, [{ kind: 'insert-reactor', reactor }], answer)
+  if (conflict !== null) throw new Error(`Cannot create a reactor: ${conflict.kind}`)
+  return answer
+}

@@ -1,0 +1,20 @@
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import type { Caller } from '../base/access.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { noContent, type Answer } from '../http/endpoint.ts'
+import type { World } from '../world/world.ts'
+import { getReactor } from './get-reactor.ts'
+
+/** Deletes a reactor; what runs goes on to its end. Throws `permission_missing`, `reactor_not_found`, as commit() does. */
+export async function deleteReactor(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'reactor:delete')
+  await getReactor(world, caller, id)
+  const conflict = await commit(world, caller, [{ kind: 'delete-reactor', id }])
+  if (conflict !== null) throw new ServiceError('reactor_not_found')
+  return noContent()
+}

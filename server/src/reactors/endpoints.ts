@@ -1,0 +1,99 @@
+import type { LentKeys } from '../access/lent-keys.ts'
+import { definitionsQuery, parseDefinitionFilter } from '../http/definitions.ts'
+import { endpoint, ok } from '../http/endpoint.ts'
+import { parsePage, renderPage } from '../http/pagination.ts'
+import { createReactor } from './create-reactor.ts'
+import { deleteReactor } from './delete-reactor.ts'
+import { readReactor } from './get-reactor.ts'
+import { react } from './invocation/react.ts'
+import { reactAnswer, reactBody } from './invocation/wire.ts'
+import { listReactors } from './list-reactors.ts'
+import type { ReactorSettings } from './reactor-settings.ts'
+import type { TokenSettings } from '../tokens/token-settings.ts'
+import { patchReactor, replaceReactor } from './update-reactor.ts'
+import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './wire.ts'
+
+/** The HTTP surface of reactors. */
+export function reactorEndpoints(
+  settings: ReactorSettings,
+  { tokens, lentKeys }: { readonly tokens: TokenSettings; readonly lentKeys: LentKeys },
+) {
+  return {
+    postReactors: endpoint({
+      method: 'POST',
+      path: '/reactors',
+      summary: 'Create a reactor',
+      permission: 'reactor:create',
+      body: { contentType: 'application/json', schema: reactorBody },
+      answers: { 201: { description: 'The reactor.', schema: reactorSchema } },
+      handle: async ({ world, caller, body }) => await createReactor(world, caller, body, settings),
+    }),
+
+    getReactors: endpoint({
+      method: 'GET',
+      path: '/reactors',
+      summary: 'List reactors',
+      permission: 'reactor:read',
+      query: definitionsQuery,
+      answers: { 200: { description: 'One page, newest first.', schema: reactorPageSchema } },
+      handle: async ({ world, caller, query }) => {
+        const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
+        const found = await listReactors(world, caller, { filter, page })
+        return ok(renderPage(found, page, (it) => it))
+      },
+    }),
+
+    getReactor: endpoint({
+      method: 'GET',
+      path: '/reactors/:id',
+      summary: 'Get a reactor',
+      permission: 'reactor:read',
+      answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
+      handle: async ({ world, caller, params }) =>
+        ok(await readReactor(world, caller, params['id']!)),
+    }),
+
+    putReactor: endpoint({
+      method: 'PUT',
+      path: '/reactors/:id',
+      summary: 'Replace a reactor',
+      permission: 'reactor:update',
+      body: { contentType: 'application/json', schema: reactorBody },
+      answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
+      handle: async ({ world, caller, params, body }) =>
+        await replaceReactor(world, caller, { id: params['id']!, body, ...settings }),
+    }),
+
+    patchReactor: endpoint({
+      method: 'PATCH',
+      path: '/reactors/:id',
+      summary: 'Change a reactor',
+      permission: 'reactor:update',
+      body: { contentType: 'application/merge-patch+json', schema: reactorPatch },
+      answers: { 204: { description: 'It is changed.' } },
+      handle: async ({ world, caller, params, body }) =>
+        await patchReactor(world, caller, { id: params['id']!, body, ...settings }),
+    }),
+
+    deleteReactor: endpoint({
+      method: 'DELETE',
+      path: '/reactors/:id',
+      summary: 'Delete a reactor',
+      permission: 'reactor:delete',
+      answers: { 204: { description: 'It is gone.' } },
+      handle: async ({ world, caller, params }) =>
+        await deleteReactor(world, caller, params['id']!),
+    }),
+
+    postReact: endpoint({
+      method: 'POST',
+      path: '/reactors/:id/react',
+      summary: 'Run a reactor',
+      permission: 'reactor:invoke',
+      body: { contentType: 'application/json', schema: reactBody, optional: true },
+      answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
+      handle: async ({ world, caller, params, body }) =>
+        await react(world, caller, { id: params['id']!, body, lentKeys, settings: tokens }),
+    }),
+  }
+}

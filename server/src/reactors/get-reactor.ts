@@ -1,0 +1,46 @@
+import { authorize } from '../access/authorize.ts'
+import { findApplication } from '../access/get-application.ts'
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { StoredReactor } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { openTerms } from './terms.ts'
+import { renderReactor, type OpenReactor } from './wire.ts'
+
+type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
+
+/** Throws `permission_missing`, `reactor_not_found`. */
+export async function readReactor(world: Reach, caller: Caller, id: string): Promise<JsonObject> {
+  authorize(caller, 'reactor:read')
+  const reactor = await getReactor(world, caller, id)
+  return renderReactor(caller.tenantId, await openReactor(world, caller, reactor))
+}
+
+/**
+ * Returns the caller's tenant's reactor with this id, or throws `reactor_not_found`: the same whether it never was, is
+ * another tenant's, or the id is no id at all.
+ */
+export async function getReactor(
+  world: Pick<World, 'store'>,
+  { tenantId }: Caller,
+  id: string,
+): Promise<StoredReactor> {
+  const it = isUuid(id) ? await world.store.reactors.find(tenantId, id) : null
+  if (it === null) throw new ServiceError('reactor_not_found')
+  return it
+}
+
+/** Opens what the reactor does, and looks for the application that it acts for. */
+export async function openReactor(
+  world: Reach,
+  { tenantId }: Caller,
+  reactor: StoredReactor,
+): Promise<OpenReactor> {
+  const terms = openTerms(await world.keyring.open(tenantId), reactor)
+  const { applicationId } = terms
+  const application =
+    applicationId === null ? null : await findApplication(world, tenantId, applicationId)
+  return { reactor, terms, application }
+}

@@ -1,0 +1,62 @@
+import { rightsOf } from '../../access/identify.ts'
+import type { LentKey, LentKeys } from '../../access/lent-keys.ts'
+import { findApplication } from '../../access/get-application.ts'
+import type { Caller, Rights } from '../../base/access.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { StoredApplication } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import type { OpenReactor } from '../wire.ts'
+
+/**
+ * Whom the code acts for: a key for the length of a run, and a caller for what is made of its result.
+ *
+ * In the record the reactor stands where their key would be. Decision 0029.
+ */
+
+/** Lends the code a key of its application; null for none. Whoever calls ends it. */
+export function lendKey(
+  { random }: Pick<World, 'random'>,
+  { tenantId }: Caller,
+  { reactor, application }: OpenReactor,
+  lentKeys: LentKeys,
+): LentKey | null {
+  if (application === null) return null
+  const loan = { tenantId, applicationId: application.id, borrowerId: reactor.id }
+  return lentKeys.lend(random, application.type, loan)
+}
+
+/** Throws `reactor_application_gone` for a reactor that acts for an application that is not there (any more). */
+export function refuseWithoutApplication({ terms, application }: OpenReactor): void {
+  if (terms.applicationId === null || application !== null) return
+  throw new ServiceError('reactor_application_gone')
+}
+
+/**
+ * Returns who makes tokens of the result: the application, with its rights as they are now; without one, whoever
+ * invoked, who may, because that is what the code was installed for.
+ *
+ * Throws `reactor_application_gone`.
+ */
+export async function makerOf(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  { reactor, terms }: OpenReactor,
+): Promise<Caller> {
+  const unrecorded = { keyId: reactor.id, decisions: [], recorded: 0 }
+  if (terms.applicationId === null) {
+    const within = caller.within === null ? null : mayCreate(caller.within)
+    return { ...caller, ...unrecorded, ...mayCreate(caller), within }
+  }
+  const application = await findApplication(world, caller.tenantId, terms.applicationId)
+  if (application === null) throw new ServiceError('reactor_application_gone')
+  return { ...caller, ...unrecorded, ...standingOf(application), within: null }
+}
+
+function standingOf(application: StoredApplication) {
+  const { id: applicationId, destinations } = application
+  return { applicationId, destinations, ...rightsOf(application) }
+}
+
+function mayCreate({ type, permissions, rules }: Rights): Rights {
+  return { type, permissions: [...permissions, 'token:create'], rules }
+}

@@ -1,0 +1,27 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import { isUuid } from '../base/id.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { DefinitionFilter, Page, PageRequest } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { openReactor } from './get-reactor.ts'
+import { renderReactor } from './wire.ts'
+
+/**
+ * Returns one page of the tenant's reactors, newest first.
+ *
+ * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
+ */
+export async function listReactors(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
+): Promise<Page<JsonObject>> {
+  authorize(caller, 'reactor:read')
+  const ids = filter.ids?.filter(isUuid)
+  if (ids?.length === 0) return { total: 0, items: [] }
+  const asked = ids === undefined ? filter : { ...filter, ids }
+  const { total, items } = await world.store.reactors.list(caller.tenantId, asked, page)
+  const opened = await Promise.all(items.map((it) => openReactor(world, caller, it)))
+  return { total, items: opened.map((it) => renderReactor(caller.tenantId, it)) }
+}

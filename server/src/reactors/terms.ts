@@ -1,0 +1,34 @@
+/**
+ * What a reactor does, into an envelope and back.
+ *
+ * All of it is sealed: a configuration is there for credentials, and code that could be changed in the file would be
+ * run on data by whoever can write to it. Decision 0029.
+ */
+import type { Json } from '../base/json.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import type { Place, TenantKeys } from '../world/keyring.ts'
+import type { StoredReactor } from '../world/store.ts'
+
+export interface ReactorTerms {
+  /** As it was sent: it is compiled where it is run. */
+  readonly code: string
+  readonly configuration: Readonly<Record<string, Json>>
+  /** The application it acts for, which may be gone by now; null for none. */
+  readonly applicationId: string | null
+}
+
+export function sealTerms(keys: TenantKeys, id: string, terms: ReactorTerms): Uint8Array {
+  return keys.seal(placeOf(id), new Sensitive(JSON.stringify(terms)))
+}
+
+/** Throws if the reactor was tampered with. */
+export function openTerms(
+  keys: TenantKeys,
+  { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
+): ReactorTerms {
+  return JSON.parse(keys.open(placeOf(id), terms).reveal()) as ReactorTerms
+}
+
+function placeOf(id: string): Place {
+  return { id, part: 'terms', type: 'reactor', containers: [] }
+}

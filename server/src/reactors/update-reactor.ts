@@ -1,0 +1,76 @@
+import { refuseUnfitApplication } from '../access/acting-for.ts'
+import { authorize } from '../access/authorize.ts'
+import { commit } from '../access/commit.ts'
+import { makeChange, revised } from '../access/definition.ts'
+import type { Caller } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { noContent, ok, type Answer } from '../http/endpoint.ts'
+import type { StoredReactor } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { getReactor, openReactor } from './get-reactor.ts'
+import type { ReactorSettings } from './reactor-settings.ts'
+import { sealTerms } from './terms.ts'
+import { parseReactor, patchedReactor, renderReactor, type OpenReactor } from './wire.ts'
+
+interface Update extends ReactorSettings {
+  readonly id: string
+  readonly body: Json | undefined
+}
+
+type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
+
+/**
+ * Replaces everything about a reactor, and answers with it; what is absent is as if it never was.
+ *
+ * Throws `permission_missing`, `reactor_not_found`, `body_invalid`, `reactor_busy`, and what commit() throws.
+ */
+export async function replaceReactor(
+  world: Reach,
+  caller: Caller,
+  update: Update,
+): Promise<Answer> {
+  return await updateReactor(world, caller, update, {
+    request: () => update.body,
+    answer: async (reactor) => {
+      return ok(renderReactor(caller.tenantId, await openReactor(world, caller, reactor)))
+    },
+  })
+}
+
+/** Applies a merge patch to a reactor, and answers nothing. Throws what replaceReactor() throws. */
+export async function patchReactor(world: Reach, caller: Caller, update: Update): Promise<Answer> {
+  return await updateReactor(world, caller, update, {
+    request: (before) => patchedReactor(before, update.body!),
+    answer: async () => noContent(),
+  })
+}
+
+/** What an update makes of the reactor as it was, and says of the reactor as it is then. */
+interface Updating {
+  readonly request: (before: OpenReactor) => Json | undefined
+  readonly answer: (reactor: StoredReactor) => Promise<Answer>
+}
+
+async function updateReactor(
+  world: Reach,
+  caller: Caller,
+  { id, ...settings }: Update,
+  { request, answer: answerOf }: Updating,
+): Promise<Answer> {
+  authorize(caller, 'reactor:update')
+  return await makeChange('reactor_busy', async () => {
+    const before = await openReactor(world, caller, await getReactor(world, caller, id))
+    const { name, ...terms } = parseReactor(request(before), settings)
+    await refuseUnfitApplication(world, caller, terms.applicationId, before.terms.applicationId)
+    const keys = await world.keyring.open(caller.tenantId)
+    const reactor: StoredReactor = {
+      id,
+      name,
+      terms: sealTerms(keys, id, terms),
+      ...revised(world, caller, before.reactor),
+    }
+    const answer = await answerOf(reactor)
+    const conflict = await commit(world, caller, [{ kind: 'update-reactor', reactor }], answer)
+    return conflict === null ? answer : null
+  })
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import { applicationSchema, renderApplication } from '../access/wire.ts'
+import { renderInstant } from '../base/instant.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
+import { mergePatch } from '../base/merge-patch.ts'
+import { ServiceError } from '../base/service-error.ts'
+import { configurationOf, definitionName } from '../http/definitions.ts'
+import { pageSchema } from '../http/pagination.ts'
+import { parseBody } from '../http/parse.ts'
+import type { StoredApplication, StoredReactor } from '../world/store.ts'
+import type { ReactorSettings } from './reactor-settings.ts'
+import type { ReactorTerms } from './terms.ts'
+
+/**
+ * Reactors as they go over the wire.
+ *
+ * Source: interface.md, Reactors.
+ */
+
+/** What a caller may say of a reactor. */
+export interface ReactorDraft extends ReactorTerms {
+  readonly name: string
+}
+
+/** A reactor as it may be shown. */
+export interface OpenReactor {
+  readonly reactor: StoredReactor
+  readonly terms: ReactorTerms
+  /** Whom it acts for, if that is there. */
+  readonly application: StoredApplication | null
+}
+
+const configuration = configurationOf<Json>('values', true, () => null)
+
+export const reactorBody = z
+  .object({
+    name: definitionName,
+    code: z
+      .string()
+      .min(1)
+      .max(REACTOR_CODE_CHARS_MAX)
+      .meta({ description: 'JavaScript that exports a function. Compiled where it is run.' }),
+    configuration: configuration.optional().meta({
+      description: 'Required, unless the operator says otherwise.',
+    }),
+    application: z
+      .object({ id: z.string() })
+      .optional()
+      .meta({ description: 'A private or public application of the tenant.' }),
+  })
+  .meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' })
+
+export const reactorPatch = reactorBody
+  .partial()
+  .meta({ id: 'ReactorPatch', description: 'What is to change; null removes.' })
+
+export const reactorSchema = z
+  .object({
+    id: z.uuid(),
+    tenant_id: z.uuid(),
+    name: z.string(),
+    state: z.literal('active'),
+    code: z.string(),
+    configuration,
+    application: applicationSchema.optional(),
+    created_by: z.string(),
+    created_at: z.iso.datetime({ offset: true }),
+    modified_by: z.string().optional(),
+    modified_at: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Reactor', description: 'Code of the tenant’s own.' })
+
+export const reactorPageSchema = pageSchema(reactorSchema)
+
+/** Throws `body_missing` or `body_invalid`. */
+export function parseReactor(
+  body: Json | undefined,
+  { configurationRequired }: ReactorSettings,
+): ReactorDraft {
+  const it = parseBody(reactorBody, body)
+  if (it.configuration === undefined && configurationRequired) {
+    throw new ServiceError('body_invalid', { configuration: ['Required; it may be empty.'] })
+  }
+  return {
+    name: it.name,
+    code: it.code,
+    configuration: it.configuration ?? {},
+    applicationId: it.application?.id ?? null,
+  }
+}
+
+/** Returns the reactor with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
+export function patchedReactor({ reactor, terms }: OpenReactor, patch: Json): Json {
+  if (!isJsonObject(patch)) {
+    throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
+  }
+  const { code, applicationId } = terms
+  const current = {
+    name: reactor.name,
+    code,
+    configuration: { ...terms.configuration },
+    ...(applicationId !== null && { application: { id: applicationId } }),
+  }
+  return mergePatch(current, patch)
+}
+
+export function renderReactor(
+  tenantId: string,
+  { reactor, terms, application }: OpenReactor,
+): JsonObject {
+  const { modifiedBy, modifiedAt } = reactor
+  return {
+    id: reactor.id,
+    tenant_id: tenantId,
+    name: reactor.name,
+    state: 'active',
+    code: terms.code,
+    configuration: { ...terms.configuration },
+    ...(application === null ? {} : { application: renderApplication(tenantId, application) }),
+    created_by: reactor.createdBy,
+    created_at: renderInstant(reactor.createdAt),
+    ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),
+    ...(modifiedAt === null ? {} : { modified_at: renderInstant(modifiedAt) }),
+  }
+}

@@ -1,0 +1,60 @@
+import type { Caller, Permission } from '../base/access.ts'
+import type { Json } from '../base/json.ts'
+import { ServiceError } from '../base/service-error.ts'
+import type { StoredToken } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
+import { readingMeans, showTokens } from './shown-tokens.ts'
+import { inSlices } from './slices.ts'
+
+export interface Filling {
+  /** By which it is decided what the caller may see of each token. */
+  readonly permission: Permission
+  /** Different tokens that may be named. */
+  readonly tokensMax: number
+  readonly privacyShown: boolean
+}
+
+export interface Filled {
+  readonly payload: Json
+  /** The tokens that it names, each once. */
+  readonly tokens: readonly StoredToken[]
+  /** What was put into it: the data of the tokens, and what expressions made of it. */
+  readonly shown: readonly Json[]
+}
+
+/**
+ * Returns the payload of `mentions`, each expression replaced by what the caller may see of the token.
+ *
+ * All tokens are read at once, each once. Throws `detokenize_tokens_max`, `detokenize_tokens_unknown`, which comes
+ * before `permission_missing`, `answer_too_large` and `expression_invalid`.
+ */
+export async function fillMentions(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  { places, payload }: Mentions,
+  { tokensMax, ...filling }: Filling,
+): Promise<Filled> {
+  const ids = idsOf(places)
+  if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
+  if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
+  const found = await world.store.tokens.find(caller.tenantId, ids)
+  const now = world.clock.now()
+  const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
+  refuseUnknown(places, new Set(tokens.map((it) => it.id)))
+  const means = readingMeans(world.random, ids.length)
+  const readable = await showTokens(world, caller, tokens, { ...filling, now, means })
+  const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
+  const shown: Json[] = readable.map(({ data }) => data ?? null)
+  await inSlices(world.clock, places.length, (at) => {
+    const place = places[at]!
+    const value = evaluatePlace(place, means, ({ id, whole }) => {
+      const { data, wire } = byId.get(id)!
+      return whole ? wire() : (data ?? null)
+    })
+    place.put(value)
+    // Of a whole token only its data is secret.
+    if (!mentionsOf(place).some((it) => it.whole)) shown.push(value)
+  })
+  return { payload: payload(), tokens, shown }
+}

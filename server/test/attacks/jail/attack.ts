@@ -1,0 +1,33 @@
+/** Something that code behind walls must not be able to do. */
+export interface Attack {
+  readonly name: string
+  /**
+   * The body of an async function of `args`, with `require`; returns something true when it has done it. Whoever
+   * waits for it to end in vain has been attacked too.
+   */
+  readonly code: string
+  /** Where success is seen in place of what it returns. */
+  readonly seen?: 'packets' | 'victim'
+  /** The body of a reactor of another tenant that runs afterwards: something true when it notices. */
+  readonly next?: string
+  /** Nobody but root can do it, walls or not. */
+  readonly byRoot?: true
+  /** It counts as done when it takes longer than it is given. */
+  readonly endless?: true
+}
+
+/** What attacks are told of the world around them, by the names of `args`. */
+export interface Surroundings {
+  /** A process beside the service, of the same user. */
+  readonly victim: number
+  /** A file that only the service may read, with the canary in it. */
+  readonly secretFile: string
+  /** A folder that the service may write to. */
+  readonly folder: string
+  /** Servers that answer with the canary, on every address of this machine. */
+  readonly port: number
+  readonly udpPort: number
+  readonly unixSocket: string
+  readonly abstractSocket: string
+  readonly canary: string
+}

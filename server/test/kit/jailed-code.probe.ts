@@ -1,0 +1,51 @@
+/**
+ * Runs one piece of code in a jail and prints what came of it, as a program of its own: so that it can be run as
+ * another user, and in namespaces of its own.
+ *
+ * Its arguments: the code, the args as JSON, and `linger` to stay until it is killed. With `bare` in place of that, the
+ * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
+ */
+import { createRequire } from 'node:module'
+import { Sensitive } from '../../src/base/sensitive.ts'
+import type { ReactorJob } from '../../src/world/reactor-runner.ts'
+import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
+import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
+
+const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
+
+if (mode === 'bare') {
+  const module = { exports: {} as (req: object) => unknown }
+  const compile = createRequire(import.meta.url)('node:vm').compileFunction
+  compile(code, ['module', 'require'])(module, createRequire(import.meta.url))
+  const result = await module.exports({ args: JSON.parse(args), configuration: {}, bt: null })
+  process.stdout.write(`${JSON.stringify({ kind: 'returned', result })}\n`)
+  process.exit()
+}
+
+const runner = await JailRunner.open({
+  packages: [],
+  authorities: [],
+  waysOut: NO_WAY,
+})
+const job: ReactorJob = {
+  tenantId: 'tenant-a',
+  reactorId: 'reactor-a',
+  version: '1',
+  code,
+  args: new Sensitive(args),
+  configuration: new Sensitive('{}'),
+  apiKey: null,
+  destinations: null,
+  timeoutMs: 10_000,
+}
+const outcome = await runner.run(job)
+process.stdout.write(
+  `${JSON.stringify(
+    outcome.kind === 'returned'
+      ? { kind: 'returned', result: JSON.parse(outcome.result.reveal()) }
+      : outcome,
+  )}\n`,
+)
+if (mode === 'linger') await new Promise(() => setInterval(() => {}, 1_000))
+await runner.close()
+process.exit()
