@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { isUuid } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { readDocument } from '../tidy/docs.ts'
 import { SERVER } from '../tidy/source.ts'
 
 const README = readDocument('README.md', 'the way in')
 
-test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, and not sent', async () => {
+test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, not sent, and worked on', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'symbolon-tour-'))
   const script = path.join(SERVER, 'test/tour/echo.ts')
   const echo = spawn(process.execPath, [script, '--port', '0'], {
@@ -32,8 +33,8 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
 
     const lines = (await run(tour(key, url, other))).trim().split('\n')
     const answers = lines.map((it) => JSON.parse(it) as JsonObject)
-    const [card, nested, masked, revealed, sent, unsent] = answers
-    assert.equal(answers.length, 6)
+    const [card, nested, masked, revealed, sent, unsent, reacted] = answers
+    assert.equal(answers.length, 7)
     const shown = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 }
     assert.deepEqual(card?.['mask'], shown)
     assert.deepEqual(Object.keys(nested!), ['name', 'contacts', 'ssn'])
@@ -45,6 +46,8 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     assert.deepEqual(JSON.parse(sent['body'] as string), received)
     assert.match(sent['body'] as string, /^\{\n {2}"number"[^]*\n\}\n$/, 'as it was pasted')
     assert.match(JSON.stringify(unsent), /"body":"\{ \\"number\\": \\"\[token /)
+    assert.deepEqual(reacted?.['raw'], { status: 200 })
+    assert.ok(isUuid((reacted['tokens'] as { receipt: string }).receipt))
   } finally {
     for (const it of [server, echo]) {
       it.kill()
