@@ -131,18 +131,23 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
 }
 
 /**
- * Chance that now and then gives an id twice in a row.
+ * Chance that now and then gives an id twice in a row, of those that are drawn together: of tokens.
  *
- * Else a commit that nobody expects to be refused never is, and the way back from that is not taken.
+ * Else a commit that nobody expects to be refused never is, and the way back from that is not taken. Of what is
+ * drawn alone, a transaction may be named, and two of one name are a fault.
  */
 function stuttering(random: Random): Random {
   let last = random.bytes(ID_BYTES)
   return {
     bytes(length) {
-      if (length !== ID_BYTES) return random.bytes(length)
-      const [dice] = random.bytes(1)
-      if (dice! > 0) last = random.bytes(ID_BYTES)
-      return last.slice()
+      const drawn = random.bytes(length)
+      if (length <= ID_BYTES || length % ID_BYTES !== 0) return drawn
+      for (let at = 0; at < length; at += ID_BYTES) {
+        const [dice] = random.bytes(1)
+        if (dice === 0) drawn.set(last, at)
+        else last = drawn.slice(at, at + ID_BYTES)
+      }
+      return drawn
     },
   }
 }
