@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MiB } from '../../base/limits.ts'
 
 /** The guest's own program, where it may be read from inside. */
 export interface GuestFiles {
@@ -22,14 +23,15 @@ export function prepareGuestFiles(): GuestFiles {
   const [home, extension] = [path.dirname(source), path.extname(source)]
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-guest-'))
   chmodSync(folder, 0o755)
-  for (const file of readdirSync(home)) {
+  const files = readdirSync(home)
+    .filter((it) => path.extname(it) === extension && !it.endsWith(`.test${extension}`))
+    .map((it) => path.join(home, it))
+  const scripts =
+    extension === '.ts' ? withoutTypes(files) : files.map((it) => readFileSync(it, 'utf8'))
+  for (const [n, file] of files.entries()) {
+    const script = scripts[n]!.replaceAll(OWN_IMPORT, '$1.mjs$2')
     const name = path.basename(file, extension)
-    if (name === file || name.endsWith('.test')) continue
-    const text = readFileSync(path.join(home, file), 'utf8')
-    const script = extension === '.ts' ? withoutTypes(text) : text
-    writeFileSync(path.join(folder, `${name}.mjs`), script.replaceAll(OWN_IMPORT, '$1.mjs$2'), {
-      mode: 0o644,
-    })
+    writeFileSync(path.join(folder, `${name}.mjs`), script, { mode: 0o644 })
   }
   // Where Node stops looking for what kind of modules these are.
   writeFileSync(path.join(folder, 'package.json'), '{}', { mode: 0o644 })
@@ -40,16 +42,24 @@ export function prepareGuestFiles(): GuestFiles {
   }
 }
 
-/** As Node itself does it for the service, and without its remark that the function is new. */
-function withoutTypes(text: string): string {
-  const emitWarning = process.emitWarning.bind(process)
-  process.emitWarning = () => {}
-  try {
-    return stripTypeScriptTypes(text)
-  } finally {
-    process.emitWarning = emitWarning
-  }
+/**
+ * Returns what is in `files`, as JavaScript, in their order.
+ *
+ * By a process of its own, and once: the compiler that strips types stays in memory, and takes 25 MB of it.
+ */
+function withoutTypes(files: readonly string[]): readonly string[] {
+  const args = ['--no-warnings', '--input-type=module', '--eval', STRIP, ...files]
+  const options = { encoding: 'utf8', env: {}, maxBuffer: 4 * MiB } as const
+  return (stripped ??= JSON.parse(execFileSync(process.execPath, args, options)) as string[])
 }
+
+let stripped: readonly string[] | undefined
+
+const STRIP = `
+  import { readFileSync } from 'node:fs'
+  import { stripTypeScriptTypes } from 'node:module'
+  const scripts = process.argv.slice(1).map((it) => stripTypeScriptTypes(readFileSync(it, 'utf8')))
+  process.stdout.write(JSON.stringify(scripts))`
 
 /** An import of a file beside: it ends in .ts in a checkout, in .js in a published package. */
 const OWN_IMPORT = /(\bfrom '\.\/[a-z-]+)\.[jt]s(')/g
