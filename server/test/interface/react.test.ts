@@ -90,6 +90,25 @@ describe('POST /reactors/{id}/react hands the code', () => {
     assert.notEqual(version, first.version)
   })
 
+  test('no way to where its invoker or the application it acts for may not send', async () => {
+    const permissions = ['token:use']
+    const lists: [caller: string[] | null, application: string[] | null, both: string[] | null][] =
+      [
+        [null, ['a.example'], ['a.example']],
+        [['a.example', '*.b.example'], null, ['a.example', '*.b.example']],
+        [['a.example', '*.b.example'], ['c.b.example', 'd.example'], ['c.b.example']],
+        [['a.example'], ['d.example'], []],
+      ]
+    for (const [caller, application, both] of lists) {
+      const { react, ran } = await reactorStage({
+        caller: { permissions, destinations: caller },
+        application: { permissions, destinations: application },
+      })
+      assert.equal((await react({})).status, 200)
+      assert.deepEqual(ran().destinations, both)
+    }
+  })
+
   test('masks and nothing where rules say so', async () => {
     const { react, ran, token, vault } = await reactorStage()
     const masked = await token(CARD, { type: 'card', containers: ['/masked/'] })

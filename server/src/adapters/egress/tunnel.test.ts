@@ -20,6 +20,11 @@ describe('UndiciEgress.tunnel()', () => {
     ['a port beyond the last', 'private.test', 65_536, 'port'],
     ['a port that is no number of one', 'private.test', 1.5, 'port'],
   ]
+  test('refuses a name that is not listed, whatever else is allowed', async () => {
+    const asked = egress().tunnel('tenant-a', '127.0.0.1', 443, ['a.example'])
+    await assert.rejects(asked, { name: 'EgressRefusal', rule: 'unlisted' })
+  })
+
   for (const [what, host, port, rule] of refused) {
     test(`refuses ${what} by the rule on ${rule}`, async () => {
       await assert.rejects(egress().tunnel('tenant-a', host, port, null), {
