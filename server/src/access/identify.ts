@@ -20,15 +20,22 @@ import { LentKeys, type Loan } from './lent-keys.ts'
  *
  * A session key is asked about anew until the session has its rights, by every request for itself: so it
  * has them from the next request on, without anybody forgetting anything. So is a key that is lent, by every
- * request: when its work ends, so does it.
+ * request: when its work ends, so does it. It is good only for what comes from inside: carried out of the service it
+ * is nobody's.
  */
 export interface Identities {
   /**
    * Returns who holds `apiKey`; at once when it is known, else after one look-up.
    *
-   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired.
+   * `inside` is the tenant whose code, run by the service itself, is asking; null for whoever asks over the network.
+   *
+   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for a key
+   * that is lent where it is not the tenant's own code that shows it.
    */
-  readonly identify: (apiKey: string | undefined) => Principal | Promise<Principal>
+  readonly identify: (
+    apiKey: string | undefined,
+    inside?: string | null,
+  ) => Principal | Promise<Principal>
 
   /** The world's store, which forgets who holds what as soon as a commit touches applications. */
   readonly store: Store
@@ -44,7 +51,10 @@ export function identifier(
 
   return { identify, store: forgetful(world.store, forget) }
 
-  function identify(apiKey: string | undefined): Principal | Promise<Principal> {
+  function identify(
+    apiKey: string | undefined,
+    inside: string | null = null,
+  ): Principal | Promise<Principal> {
     if (apiKey === undefined || apiKey === '') throw new ServiceError('key_missing')
     const name = hash('sha256', apiKey, 'base64')
     const it = known.get(name)
@@ -52,7 +62,10 @@ export function identifier(
     if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
     if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
     const loan = lentKeys.find(name)
-    if (loan !== undefined) return lookUp(name, () => findBorrower(name, loan))
+    if (loan !== undefined) {
+      if (inside !== loan.tenantId) throw new ServiceError('key_unknown')
+      return lookUp(name, () => findBorrower(name, loan))
+    }
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
 

@@ -1,21 +1,26 @@
+import fastify from 'fastify'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RememberingLog } from '../../test/kit/remembering-log.ts'
 import { stillEgress } from '../../test/kit/still-egress.ts'
-import { onRequest, testDestination } from '../../test/kit/test-destination.ts'
 import { Sensitive } from '../base/sensitive.ts'
+import { connectInside } from '../http/inside.ts'
 import { openRunner } from './open-runner.ts'
 
 test('openRunner() lets reactors reach the service, and the outside by the one door', async () => {
-  const service = await testDestination(
-    onRequest((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')),
-  )
+  const service = fastify()
+  service.get('/tokens/a', () => ({}))
+  await service.ready()
+  const whose: string[] = []
   const log = new RememberingLog()
   const runner = await openRunner({
     egress: stillEgress(),
     log,
     authorities: [],
-    ownPort: () => service.port,
+    connect: (tenantId) => {
+      whose.push(tenantId)
+      return connectInside(service, tenantId)
+    },
   })
   const outcome = await runner.run({
     tenantId: 'tenant-a',
@@ -33,6 +38,7 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
   })
   await runner.close()
   await service.close()
+  assert.deepEqual(whose, ['tenant-a'])
   assert.equal(
     outcome.kind === 'returned' && outcome.result.reveal(),
     '[{},"Refused by the rule on unlisted"]',

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { parseCertificates } from '../adapters/egress/trust.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
@@ -21,9 +22,16 @@ export interface OpenWorld {
   readonly world: World
   readonly keyProvider: KeyProvider
   readonly rootKeyFile: string
-  /** Tells the door out which port is the service's own, so that no request comes back to it. */
-  readonly ownPort: (port: number) => void
+  /** Tells the world of the service: the door out lets no request come back to it, and code finds the way in. */
+  readonly serves: (own: OwnService) => void
   readonly close: () => Promise<void>
+}
+
+/** The service that serves this world. */
+export interface OwnService {
+  readonly port: number
+  /** Opens a connection to it for code of a tenant. */
+  readonly connect: (tenantId: string) => Duplex
 }
 
 export interface WorldOptions {
@@ -42,11 +50,12 @@ export async function openWorld(
   const authorities = readAuthorities(config.extraCaFile)
   const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const store = await SqliteStore.open({ folder: config.dataDir, onFault })
-  let own: number | null = null
+  let own: OwnService | null = null
   let runner = NO_RUNNER
   try {
     if (reactors === true) {
-      runner = await openRunner({ egress, log, authorities, ownPort: () => own })
+      const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
+      runner = await openRunner({ egress, log, authorities, connect })
     }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
     const empty = (await store.tenants.rootKeyCheck()) === null
@@ -56,9 +65,9 @@ export async function openWorld(
       world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
       rootKeyFile,
-      ownPort: (port) => {
-        own = port
-        egress.own(port)
+      serves: (service) => {
+        own = service
+        egress.own(service.port)
       },
       close: async () => {
         await runner.close()

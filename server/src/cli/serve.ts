@@ -4,6 +4,7 @@ import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { readConfig, unknownVariables, type Config } from '../config.ts'
+import { connectInside } from '../http/inside.ts'
 import { listen } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
 import { sweepRecords } from '../record/sweep.ts'
@@ -46,7 +47,7 @@ export const serve: Command = {
         reactors: { configurationRequired: config.reactorConfiguration === 'required' },
       })
       const port = await listen(app, config.host, config.port)
-      opened.ownPort(port)
+      opened.serves({ port, connect: (tenantId) => connectInside(app, tenantId) })
       const sweeper = new Sweeper(world)
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 

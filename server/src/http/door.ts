@@ -9,12 +9,16 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { corsHeaders } from './cors.ts'
 import type { Answer, Operation } from './endpoint.ts'
+import { tenantInside } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 
 /** What the door asks of those who know about access. */
 export interface Doorkeeper {
-  /** Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. */
-  identify(apiKey: string | undefined): Principal | Promise<Principal>
+  /**
+   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `inside` is the tenant whose
+   * code, run by the service itself, is asking; null for whoever asks over the network.
+   */
+  identify(apiKey: string | undefined, inside: string | null): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
   mayAnywhere(caller: Principal, permission: Permission): boolean
   /** The answer remembered for the caller's idempotency key, if there is one. */
@@ -59,20 +63,20 @@ export function label(
 }
 
 /**
- * Looks at the headers, finds out who calls by `identify`, where anybody asks, and then asks `check`. `done`
+ * Looks at the headers, finds out who calls by `find`, where anybody asks, and then asks `check`. `done`
  * learns what was wrong, if anything: at once when the key is remembered.
  */
 export function arrive(
   request: FastifyRequest,
-  identify: (() => Principal | Promise<Principal>) | null,
+  find: (() => Principal | Promise<Principal>) | null,
   check: () => void,
   done: (error?: Error) => void,
 ): void {
   let found: Principal | Promise<Principal> | null = null
   try {
     checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
-    if (identify !== null) {
-      found = identify()
+    if (find !== null) {
+      found = find()
       if (!(found instanceof Promise)) enter(found)
     }
   } catch (error) {
@@ -91,6 +95,14 @@ export function arrive(
 /** The key that a request was sent with. */
 export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
   return headers['bt-api-key'] as string | undefined
+}
+
+/** Finds out who sends a request, by its key. */
+export function identify(
+  request: FastifyRequest,
+  doorkeeper: Doorkeeper,
+): Principal | Promise<Principal> {
+  return doorkeeper.identify(apiKeyOf(request), tenantInside(request.raw.socket))
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */

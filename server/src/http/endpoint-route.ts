@@ -7,8 +7,8 @@ import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
-  apiKeyOf,
   arrive,
+  identify,
   label,
   recordRefused,
   recordRest,
@@ -38,9 +38,8 @@ export function addEndpoint(
     url: path,
     onRequest: (request, reply, done) => {
       label(request, reply, options)
-      const identify = (): Principal | Promise<Principal> => doorkeeper.identify(apiKeyOf(request))
-      const asked = permission === 'public' ? null : identify
-      arrive(request, asked, () => checkBody(request), done)
+      const find = (): Principal | Promise<Principal> => identify(request, doorkeeper)
+      arrive(request, permission === 'public' ? null : find, () => checkBody(request), done)
     },
     handler: async (request, reply) => {
       await together(world.clock)

@@ -10,6 +10,7 @@ import { callerOf } from './caller.ts'
 import {
   apiKeyOf,
   arrive,
+  identify,
   label,
   recordRefused,
   recordRest,
@@ -41,12 +42,11 @@ export function addPassage(
         // Also of whoever leaves before the end, which the framework does not tell of.
         reply.raw.once('close', () => logRequest(world, request, reply))
         let keyless = false
-        const identify = (): Principal | Promise<Principal> => {
-          const apiKey = apiKeyOf(request)
-          keyless = apiKey === undefined && withoutKey !== undefined
-          return keyless ? callerWithoutKey(request) : doorkeeper.identify(apiKey)
+        const find = (): Principal | Promise<Principal> => {
+          keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
+          return keyless ? callerWithoutKey(request) : identify(request, doorkeeper)
         }
-        arrive(request, identify, noCheck, (error) => {
+        arrive(request, find, noCheck, (error) => {
           if (error !== undefined) return done(error)
           pass(request, reply, keyless).catch(done)
         })
@@ -55,9 +55,10 @@ export function addPassage(
     })
   }
 
-  async function callerWithoutKey({ raw }: FastifyRequest): Promise<Principal> {
-    const asked = { target: targetOf(raw.url!), headers: raw.rawHeaders }
-    return (await withoutKey!(world, asked)) ?? (await doorkeeper.identify(undefined))
+  async function callerWithoutKey(request: FastifyRequest): Promise<Principal> {
+    const { url, rawHeaders } = request.raw
+    const found = await withoutKey!(world, { target: targetOf(url!), headers: rawHeaders })
+    return found ?? (await identify(request, doorkeeper))
   }
 
   async function pass(

@@ -5,15 +5,16 @@ import { BasisTheory } from '@basis-theory/basis-theory-js'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../../src/base/destination.ts'
+import { connectInside } from '../../src/http/inside.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
-import { stillVault } from '../kit/still-vault.ts'
+import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import {
   onRequest,
   testAuthority,
@@ -41,9 +42,11 @@ export async function listenInMemory(): Promise<ListeningVault> {
   await vault.app.listen({ host: 'localhost', port: 0 })
   const { port } = vault.app.server.address() as AddressInfo
   const baseUrl = `http://localhost:${port}`
+  const broker = await listenInside(vault)
   vault.world.runner.behave = async (ran) => {
     const client = new BasisTheory()
-    const bt = ran.apiKey === null ? null : await client.init(ran.apiKey, { apiBaseUrl: baseUrl })
+    const options = { apiBaseUrl: broker.url }
+    const bt = ran.apiKey === null ? null : await client.init(ran.apiKey, options)
     return await runPlainly(ran, bt)
   }
   return {
@@ -51,11 +54,25 @@ export async function listenInMemory(): Promise<ListeningVault> {
     managementKey: vault.managementKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {
+      broker.close()
       await egress.close()
       await vault.close()
       await destination.close()
     },
   }
+}
+
+/** Stands in for what carries bytes between code and the service: whatever connects to it comes from inside. */
+async function listenInside({ app, tenantId }: StillVault) {
+  const server = createServer((socket) => {
+    const connection = connectInside(app, tenantId)
+    for (const it of [socket, connection]) it.on('error', () => {})
+    socket.pipe(connection).pipe(socket)
+  })
+  server.listen(0, 'localhost')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `http://localhost:${port}`, close: () => server.close() }
 }
 
 /** `symbolon serve` as an operator starts it first: an empty folder, a process of its own. */

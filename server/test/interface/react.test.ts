@@ -351,9 +351,9 @@ describe('the application of a reactor', () => {
     const { vault, runner, react, applicationId, id } = stage
     const during: Reply[] = []
     runner.behave = async ({ apiKey }) => {
-      const key = apiKey!
-      during.push(await vault.call('GET', '/applications/key', { key }))
-      during.push(await vault.call('POST', '/tokenize', { key, body: 'made' }))
+      const lent = { key: apiKey!, inside: vault.tenantId }
+      during.push(await vault.call('GET', '/applications/key', lent))
+      during.push(await vault.call('POST', '/tokenize', { ...lent, body: 'made' }))
       return returned({ raw: 'done' })
     }
     assert.equal((await react({})).status, 200)
@@ -367,11 +367,34 @@ describe('the application of a reactor', () => {
 
     const key = runner.ran[0]!.apiKey!
     assert.match(key, /^key_local_pvt_/)
-    const after = await vault.call('POST', '/tokenize', { key, body: 'x' })
+    const late = { key, inside: vault.tenantId, body: 'x' }
+    const after = await vault.call('POST', '/tokenize', late)
     assert.deepEqual([after.status, after.json()['code']], [401, 'key_unknown'])
     assert.ok(!JSON.stringify([vault.world.committed, vault.world.logged]).includes(key))
     await react({})
     assert.notEqual(runner.ran[1]!.apiKey, key)
+  })
+
+  test('is spoken for only from inside: its key is nobody’s over the network, and in another tenant’s code', async () => {
+    const stage = await reactorStage({ application: CREATOR })
+    const { vault, runner, react } = stage
+    const theirs = await vault.addTenant('theirs')
+    const { id } = (await vault.call('GET', '/tenants/self', { key: theirs })).json()
+    const replies: Reply[] = []
+    runner.behave = async ({ apiKey }) => {
+      const asked = { key: apiKey!, body: 'x' }
+      for (const inside of [undefined, id as string, vault.tenantId]) {
+        const from = inside === undefined ? {} : { inside }
+        replies.push(await vault.call('POST', '/tokenize', { ...asked, ...from }))
+      }
+      return returned({})
+    }
+    await react({})
+    assert.deepEqual(
+      replies.map((it) => it.status),
+      [401, 401, 200],
+    )
+    assert.equal(replies[0]!.json()['code'], 'key_unknown')
   })
 
   test('has no key any more when the code fails, however it does', async () => {
@@ -385,8 +408,8 @@ describe('the application of a reactor', () => {
     for (const end of ends) {
       stage.runner.behave = end
       await stage.react({})
-      const key = stage.ran().apiKey!
-      assert.equal((await stage.vault.call('POST', '/tokenize', { key, body: 'x' })).status, 401)
+      const late = { key: stage.ran().apiKey!, inside: stage.vault.tenantId, body: 'x' }
+      assert.equal((await stage.vault.call('POST', '/tokenize', late)).status, 401)
     }
   })
 
@@ -410,11 +433,11 @@ describe('the application of a reactor', () => {
     const { nonce } = session.json()
     const replies: Reply[] = []
     const behave: typeof runner.behave = async ({ apiKey }) => {
-      const key = apiKey!
-      replies.push(await vault.call('GET', `/tokens/${JSON.parse(token.text) as string}`, { key }))
-      replies.push(await vault.call('POST', '/sessions', { key }))
+      const lent = { key: apiKey!, inside: vault.tenantId }
+      replies.push(await vault.call('GET', `/tokens/${JSON.parse(token.text) as string}`, lent))
+      replies.push(await vault.call('POST', '/sessions', lent))
       const body = { nonce: nonce!, permissions: ['token:create'] }
-      replies.push(await vault.call('POST', '/sessions/authorize', { key, body }))
+      replies.push(await vault.call('POST', '/sessions/authorize', { ...lent, body }))
       return returned({})
     }
     runner.behave = behave
@@ -436,8 +459,9 @@ describe('the application of a reactor', () => {
     const { vault, runner, manage, applicationId } = stage
     const replies: Reply[] = []
     runner.behave = async ({ apiKey }) => {
+      const lent = { key: apiKey!, inside: vault.tenantId }
       const ask = async () =>
-        replies.push(await vault.call('POST', '/tokenize', { key: apiKey!, body: 'x' }))
+        replies.push(await vault.call('POST', '/tokenize', { ...lent, body: 'x' }))
       await ask()
       const body = { name: 'x', permissions: ['token:read'] }
       await manage('PUT', `/applications/${applicationId}`, body)

@@ -3,12 +3,15 @@
  * memory of everything that left. No socket is opened.
  */
 import type { FastifyInstance } from 'fastify'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import { connectInside } from '../../src/http/inside.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 
@@ -35,6 +38,15 @@ export interface CallOptions {
   /** Sent as it is, instead of `body`. */
   readonly rawBody?: string | Buffer
   readonly headers?: Record<string, string>
+  /** The tenant whose code, run by the service, is calling. */
+  readonly inside?: string
+}
+
+interface Asked {
+  readonly method: Method
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly payload?: string | Buffer
 }
 
 export interface Reply {
@@ -102,11 +114,11 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     return made
   }
 
-  async function call(method: Method, path: string, request: CallOptions = {}): Promise<Reply> {
-    const { key, body, rawBody, headers = {} } = request
+  async function call(method: Method, path: string, options: CallOptions = {}): Promise<Reply> {
+    const { key, body, rawBody, headers = {}, inside } = options
     const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
     const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    const reply = await app.inject({
+    const asked = {
       method,
       url: path,
       headers: {
@@ -115,12 +127,35 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
         ...headers,
       },
       ...(payload === undefined ? {} : { payload }),
-    })
+    }
+    if (inside !== undefined) return await callInside(inside, asked)
+    const reply = await app.inject(asked)
     return {
       status: reply.statusCode,
       headers: reply.headers as Record<string, string>,
       text: reply.payload,
       json: () => reply.json<JsonObject>(),
+    }
+  }
+
+  async function callInside(tenantId: string, asked: Asked): Promise<Reply> {
+    const { method, url, headers, payload = '' } = asked
+    await app.ready()
+    const sent = request({
+      method,
+      path: url,
+      headers: { ...headers, 'content-length': Buffer.byteLength(payload) },
+      createConnection: () => connectInside(app, tenantId),
+    })
+    sent.end(payload)
+    const [reply] = (await once(sent, 'response')) as [IncomingMessage]
+    const chunks = (await reply.toArray()) as Buffer[]
+    const whole = Buffer.concat(chunks).toString()
+    return {
+      status: reply.statusCode!,
+      headers: reply.headers as Record<string, string>,
+      text: whole,
+      json: () => JSON.parse(whole) as JsonObject,
     }
   }
 

@@ -13,7 +13,7 @@ export interface WaysOut {
   /** A connection to a destination that they may reach. */
   toHost(whose: Whose, host: string, port: number): Promise<Duplex>
   /** A connection to the service itself. */
-  toService(): Promise<Duplex>
+  toService(whose: Whose): Promise<Duplex>
 }
 
 /**
@@ -62,7 +62,7 @@ export class Broker {
     }
     this.#open.set(number, passage)
     const own = host === SERVICE.host && port === SERVICE.port
-    const way = own ? this.#ways.toService() : this.#ways.toHost(whose, host, port)
+    const way = own ? this.#ways.toService(whose) : this.#ways.toHost(whose, host, port)
     way.then(
       (it) => passage.begin(it),
       (error: unknown) => tell(FRAME.refused, reasonOf(error)),
