@@ -1,16 +1,16 @@
 import { isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
+import { packSeal } from '../../world/packed-seal.ts'
 import { writeEntry, eventsOf } from '../../world/record.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
-import { packSeal } from './record-reader.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertValues, updateValues } from './definition-statements.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
-import { termsOf } from './terms.ts'
+import { termsOf } from '../../world/token-terms.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {

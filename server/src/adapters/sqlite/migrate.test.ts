@@ -7,7 +7,7 @@ import { ANY_TOKEN, type TokenCondition } from '../../world/token-query.ts'
 import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { packIndexes } from './token-content.ts'
+import { packIndexes } from '../../world/packed-token.ts'
 import {
   TENANT,
   countIn,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { metadataTerm, termsOf } from './terms.ts'
-import { packIndexes, unpackIndexes } from './token-content.ts'
+import { metadataTerm, termsOf } from '../../world/token-terms.ts'
+import { packIndexes, unpackIndexes } from '../../world/packed-token.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 

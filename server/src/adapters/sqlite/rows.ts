@@ -12,7 +12,7 @@ import type {
   StoredToken,
   StoredTransaction,
 } from '../../world/store.ts'
-import { unpackContainers, unpackIndexes } from './token-content.ts'
+import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
 import { unpackId } from './ids.ts'
 
 export type Row = Record<string, SQLOutputValue>

@@ -2,7 +2,7 @@ import { PENDING_MAX } from '../../base/limits.ts'
 import type { Change, StoredToken, StoredTransaction } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { STATEMENT } from './statements.ts'
-import { termsOf } from './terms.ts'
+import { termsOf } from '../../world/token-terms.ts'
 import { packContent } from './token-content.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>

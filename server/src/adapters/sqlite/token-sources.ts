@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { TokenCondition } from '../../world/token-query.ts'
 import { packId } from './ids.ts'
-import { metadataTerm } from './terms.ts'
+import { metadataTerm } from '../../world/token-terms.ts'
 
 /** A short list, by an index, of tokens that may meet a condition. */
 export type Source =

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackIndexes } from './token-content.ts'
+import { unpackIndexes } from '../../world/packed-token.ts'
 
 /** Returns the first number that no unit has had; those of transactions are negative and their own. */
 export function firstUnitOf(db: DatabaseSync): number {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import { foldCase } from '../../base/fold-case.ts'
-import type { StoredToken } from '../../world/store.ts'
+import { foldCase } from '../base/fold-case.ts'
+import type { StoredToken } from './store.ts'
 
 /**
- * The rows of token_indexes that a token has: the hashes it came with, and one for each of its metadata.
+ * What a token is found by, in stores that keep an index: the hashes it came with, and one for each of its metadata.
  *
  * Whoever inserts, changes or deletes a token sees to it that they are there, or go.
  */

@@ -1,0 +1,24 @@
+import type { Value } from './session.ts'
+
+type Scalar = Exclude<Value, readonly unknown[]>
+
+/** Columns and their types, in the order of the values of a row. */
+export type Columns = Readonly<Record<string, string>>
+
+/** Returns `FROM` for many rows: an array for each column is one parameter. */
+export function rowsFrom(columns: Columns, name: string): string {
+  const arrays = Object.values(columns).map((type, n) => `$${n + 1}::${type}[]`)
+  return `unnest(${arrays.join(', ')}) AS ${name} (${Object.keys(columns).join(', ')})`
+}
+
+/** Returns the parameters for rowsFrom(). */
+export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]): Value[] {
+  return Object.keys(columns).map((_column, n) => rows.map((row) => row[n]!))
+}
+
+/** Returns what inserts many rows at once; those that are there already are passed over. */
+export function insertRows(table: string, columns: Columns): string {
+  const names = Object.keys(columns).join(', ')
+  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsFrom(columns, 'rows')}
+    ON CONFLICT DO NOTHING`
+}

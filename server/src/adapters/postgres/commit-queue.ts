@@ -1,0 +1,190 @@
+import type { Change, Conflict } from '../../world/store.ts'
+import { TRIES_MAX, isBroken, type Database } from './database.ts'
+import { runBatch, type Commit, type Outcome } from './run-batch.ts'
+import { troubleOf, type Session } from './session.ts'
+
+/** Somebody who waits for a commit. */
+interface Waiting extends Commit {
+  readonly rows: number
+  readonly resolve: (conflict: Conflict | null) => void
+  readonly reject: (reason: Error) => void
+}
+
+export interface QueueOptions {
+  /** How long anybody waits for a commit before being told that nobody knows. */
+  readonly commitWaitMs: number
+}
+
+/** Rows that one batch takes along, more or less. */
+const BATCH_ROWS_MAX = 1_000
+
+/** Commits with more tokens than this go by themselves, on a connection that waits for nobody. */
+const COMMIT_TOKENS_MAX = 256
+
+/** Batches under way at a time: beyond two, nothing is gained. */
+const BATCHES_MAX = 2
+const LISTS_MAX = 1
+
+/** Commits that wait, and their rows; with more, the next is turned away at once. */
+const WAITING_MAX = 10_000
+const WAITING_ROWS_MAX = 200_000
+
+/**
+ * Gathers commits into batches: group commit. Decision 0007.
+ *
+ * A batch leaves when the event loop has served what was ready and one of two is free; meanwhile the next one
+ * gathers. No tenant is in two of them, since the second would only wait for the first.
+ */
+export class CommitQueue {
+  readonly #database: Database
+  readonly #commitWaitMs: number
+  #waiting: Waiting[] = []
+  #waitingRows = 0
+  #batches = 0
+  #lists = 0
+  /** Tenants that a batch under way writes for. */
+  readonly #busy = new Set<string>()
+  #leaving = false
+  #closing: PromiseWithResolvers<void> | null = null
+
+  constructor(database: Database, { commitWaitMs }: QueueOptions) {
+    this.#database = database
+    this.#commitWaitMs = commitWaitMs
+  }
+
+  /** Resolves as Store.commit() does. */
+  submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
+    const rows = rowsOf(changes)
+    if (this.#closing !== null) reject(new Error('Cannot commit: the store is closed'))
+    else if (this.#isFull(rows)) reject(new Error('Cannot commit: too many wait already'))
+    else {
+      const timer = setTimeout(() => {
+        reject(new Error(`The database has not answered for ${this.#commitWaitMs} ms`))
+      }, this.#commitWaitMs)
+      const settled = <Result>(settle: (result: Result) => void) => {
+        return (result: Result): void => {
+          clearTimeout(timer)
+          settle(result)
+        }
+      }
+      this.#waiting.push({
+        tenantId,
+        changes,
+        rows,
+        resolve: settled(resolve),
+        reject: settled(reject),
+      })
+      this.#waitingRows += rows
+      this.#leaveSoon()
+    }
+    return promise
+  }
+
+  /** Takes no more, and resolves when all in flight have their outcome. */
+  async close(): Promise<void> {
+    this.#closing = Promise.withResolvers()
+    this.#leaveSoon()
+    await this.#closing.promise
+  }
+
+  #isFull(rows: number): boolean {
+    const none = this.#waiting.length === 0
+    const full = this.#waiting.length >= WAITING_MAX
+    return full || (!none && this.#waitingRows + rows > WAITING_ROWS_MAX)
+  }
+
+  #leaveSoon(): void {
+    if (this.#leaving) return
+    this.#leaving = true
+    setImmediate(() => {
+      this.#leaving = false
+      while (this.#lists < LISTS_MAX && this.#leave(true));
+      while (this.#batches < BATCHES_MAX && this.#leave(false));
+      const idle = this.#batches + this.#lists + this.#waiting.length === 0
+      if (idle) this.#closing?.resolve()
+    })
+  }
+
+  /** Sends the next batch, or the next long list, on its way; returns whether there was one. */
+  #leave(long: boolean): boolean {
+    const batch: Waiting[] = []
+    const left: Waiting[] = []
+    let rows = 0
+    for (const it of this.#waiting) {
+      const fits = long ? batch.length === 0 : rows < BATCH_ROWS_MAX
+      const free = long || !this.#busy.has(it.tenantId)
+      if (isLong(it) === long && fits && free) {
+        batch.push(it)
+        rows += it.rows
+      } else left.push(it)
+    }
+    if (batch.length === 0) return false
+    this.#waiting = left
+    this.#waitingRows -= rows
+    void this.#send(batch, long)
+    return true
+  }
+
+  async #send(batch: readonly Waiting[], long: boolean): Promise<void> {
+    const tenants = long ? [] : [...new Set(batch.map((it) => it.tenantId))]
+    for (const it of tenants) this.#busy.add(it)
+    if (long) this.#lists++
+    else this.#batches++
+    try {
+      const outcomes = await this.#run(batch)
+      for (const [n, it] of batch.entries()) settle(it, outcomes[n]!)
+    } catch (cause) {
+      const reason = new Error('Cannot tell whether it was written', { cause })
+      for (const it of batch) it.reject(reason)
+    } finally {
+      for (const it of tenants) this.#busy.delete(it)
+      if (long) this.#lists--
+      else this.#batches--
+      this.#leaveSoon()
+    }
+  }
+
+  /**
+   * Runs the batch, again when it met somebody who was quicker, or a connection that was lost before it was asked to
+   * commit. What happens to the request to commit itself nobody can tell, if no answer comes.
+   */
+  async #run(batch: readonly Commit[]): Promise<Outcome[]> {
+    for (let tries = 1; ; tries++) {
+      const asked = { commit: false }
+      try {
+        return await this.#database.write((session) => attempt(session, batch, asked))
+      } catch (error) {
+        const trouble = troubleOf(error)
+        const lost = !asked.commit && isBroken(error)
+        if (tries >= TRIES_MAX || !(trouble === 'again' || lost)) throw error
+      }
+    }
+  }
+}
+
+async function attempt(
+  session: Session,
+  batch: readonly Commit[],
+  asked: { commit: boolean },
+): Promise<Outcome[]> {
+  return await runBatch(session, batch, async () => {
+    asked.commit = true
+    await session.commit()
+  })
+}
+
+function settle({ resolve, reject }: Waiting, outcome: Outcome): void {
+  if (outcome instanceof Error) reject(outcome)
+  else resolve(outcome)
+}
+
+function isLong({ rows }: Waiting): boolean {
+  return rows > COMMIT_TOKENS_MAX
+}
+
+function rowsOf(changes: readonly Change[]): number {
+  let rows = 1
+  for (const it of changes) if (it.kind === 'insert-tokens') rows += it.tokens.length
+  return rows
+}

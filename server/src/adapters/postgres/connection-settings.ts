@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import type { ClientConfig } from 'pg'
+
+/** Members of the address that mean something; any other is most likely a mistake. */
+const KNOWN = new Set(['sslmode', 'sslrootcert', 'host', 'application_name'])
+
+/**
+ * Returns how to connect to the database at `url`: `postgres://user:password@host:port/name`.
+ *
+ * What goes over a network is encrypted, and the server has to prove that it is the one named: `sslmode=verify-full`
+ * is what happens unless the address says `disable`, or names this machine or a socket (`host=/run/postgresql`).
+ * `sslrootcert` names a PEM file of authorities in place of the system's. Throws an Error with a sentence for the
+ * operator, which never repeats the password.
+ */
+export function connectionSettings(url: string): ClientConfig {
+  const address = parse(url)
+  const { searchParams } = address
+  for (const it of searchParams.keys()) {
+    if (!KNOWN.has(it)) throw new Error(`The address of the database must not have '${it}'`)
+  }
+  const host = searchParams.get('host') ?? withoutBrackets(address.hostname)
+  const database = decodeURIComponent(address.pathname.slice(1))
+  if (database === '') throw new Error('The address of the database must name a database')
+  return {
+    host,
+    ...(address.port === '' ? {} : { port: Number(address.port) }),
+    ...(address.username === '' ? {} : { user: decodeURIComponent(address.username) }),
+    ...(address.password === '' ? {} : { password: decodeURIComponent(address.password) }),
+    database,
+    application_name: searchParams.get('application_name') ?? 'symbolon',
+    ssl: sslOf(host, searchParams),
+  }
+}
+
+function parse(url: string): URL {
+  const address = URL.parse(url)
+  if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) {
+    throw new Error('The address of the database must be postgres://user:password@host:port/name')
+  }
+  return address
+}
+
+function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
+  const mode = parameters.get('sslmode') ?? (isHere(host) ? 'disable' : 'verify-full')
+  if (mode === 'disable') return false
+  if (mode !== 'verify-full') {
+    throw new Error(`The database must be reached with sslmode verify-full or disable, not '${mode}'`)
+  }
+  const file = parameters.get('sslrootcert')
+  return {
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(file === null ? {} : { ca: readFileSync(file, 'utf8') }),
+  }
+}
+
+/** A socket, or a name or address of this machine alone. */
+function isHere(host: string): boolean {
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || /^127\./.test(host)
+}
+
+function withoutBrackets(host: string): string {
+  return host.startsWith('[') ? host.slice(1, -1) : host
+}

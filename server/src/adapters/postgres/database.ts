@@ -1,0 +1,137 @@
+import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Row } from './rows.ts'
+import { Session, troubleOf, type Ask } from './session.ts'
+
+/** Connections for questions, and for batches: two that are under way, one long list, one for the rest. */
+const READERS_MAX = 8
+const WRITERS_MAX = 4
+
+/** How long a new connection may take. */
+const CONNECT_MS_MAX = 1_500
+
+/** How long one statement may take, by the database's clock and by ours. */
+const STATEMENT_MS_MAX = 4_000
+const ANSWER_MS_MAX = 4_500
+
+/** How long one waits for somebody else's lock, such as that of a tenant's head. */
+const LOCK_MS_MAX = 3_000
+
+/** How long a connection may do nothing inside a transaction before the database ends it: its locks are in the way. */
+const IDLE_IN_TRANSACTION_MS_MAX = 10_000
+
+const IDLE_MS_MAX = 60_000
+
+/** Reads wait for one of the connections no longer than they would for a new one; more of them are turned away. */
+const WAITING_MAX = 2_000
+
+/** How often a transaction that met somebody who was quicker is tried. */
+export const TRIES_MAX = 5
+
+/**
+ * Connections to the database, made anew when they are lost.
+ *
+ * Nothing here waits for long: while the database is away, everything is refused within two seconds.
+ */
+export class Database {
+  readonly #readers: Pool
+  readonly #writers: Pool
+
+  constructor(settings: ClientConfig) {
+    this.#readers = poolOf(settings, READERS_MAX)
+    this.#writers = poolOf(settings, WRITERS_MAX)
+  }
+
+  /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
+  readonly ask: Ask = async (text, values = []) => {
+    if (this.#readers.waitingCount >= WAITING_MAX) throw unavailable(new Error('Too many reads wait'))
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await this.#readers.query<Row>(text, values as unknown[])).rows
+      } catch (error) {
+        const trouble = troubleOf(error)
+        if (trouble === 'own') throw error
+        // A connection that the database has closed is found out by using it.
+        const stale = trouble === 'away' && isBroken(error) && tries <= READERS_MAX
+        if (!(trouble === 'again' && tries < TRIES_MAX) && !stale) throw unavailable(error)
+      }
+    }
+  }
+
+  /** Calls `work` with a connection, which is thrown away when `work` rejects. */
+  async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const client = await this.#writers.connect()
+    try {
+      const result = await work(new Session(client))
+      client.release()
+      return result
+    } catch (error) {
+      await giveBack(client, error)
+      throw error
+    }
+  }
+
+  /** Ends all connections once they are free. */
+  async close(): Promise<void> {
+    await Promise.all([this.#readers.end(), this.#writers.end()])
+  }
+}
+
+/** A connection on which a transaction failed is good for the next one, if it can be rolled back. */
+async function giveBack(client: PoolClient, error: unknown): Promise<void> {
+  if (troubleOf(error) !== 'away') {
+    try {
+      await client.query('ROLLBACK')
+      client.release()
+      return
+    } catch {
+      // It is not, then.
+    }
+  }
+  client.release(true)
+}
+
+/** Whether the connection was lost, rather than never made. */
+export function isBroken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EPIPE' || code === 'ECONNRESET' || code === '57P01') return true
+  return error.message.startsWith('Connection terminated unexpectedly')
+}
+
+function unavailable(cause: unknown): ServiceError {
+  return new ServiceError('store_unavailable', undefined, { cause })
+}
+
+function poolOf(settings: ClientConfig, max: number): Pool {
+  const pool = new pg.Pool({
+    ...settings,
+    max,
+    types: { getTypeParser: parserOf },
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    idleTimeoutMillis: IDLE_MS_MAX,
+    statement_timeout: STATEMENT_MS_MAX,
+    lock_timeout: LOCK_MS_MAX,
+    query_timeout: ANSWER_MS_MAX,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    keepAlive: true,
+  })
+  // An idle connection that is lost is replaced when one is needed; without a listener it would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** Type numbers of PostgreSQL's own types. Source: its catalogue pg_type. */
+const TYPE = { bytea: 17, bigint: 20 } as const
+
+function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {
+  if (type === TYPE.bytea) return bytesOf
+  if (type === TYPE.bigint) return Number
+  return pg.types.getTypeParser(type, format as 'text')
+}
+
+/** `\x`, and two digits for each byte. */
+function bytesOf(text: string): Uint8Array {
+  const { buffer, byteOffset, length } = Buffer.from(text.slice(2), 'hex')
+  return new Uint8Array(buffer, byteOffset, length)
+}

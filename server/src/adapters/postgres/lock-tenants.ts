@@ -1,0 +1,36 @@
+import { RECORD_BEGIN } from '../../world/record.ts'
+import type { Row } from './rows.ts'
+import type { Session } from './session.ts'
+
+/**
+ * Locks the heads of tenants and returns them: until the transaction ends nobody else writes for these tenants.
+ *
+ * Always in the same order, so that no two servers can wait for each other.
+ */
+export async function lockTenants(
+  session: Session,
+  tenantIds: readonly string[],
+): Promise<readonly Row[]> {
+  const ids = [...new Set(tenantIds)].sort()
+  const locked = await lock(session, ids)
+  if (locked.length === ids.length) return locked
+  // A tenant's first commit.
+  await session.run(
+    `INSERT INTO tenant_heads (tenant, removed_number, removed_listed, removed_hash, number,
+       listed, hash, sealed_number)
+     SELECT id, 0, 0, $2::bytea, 0, 0, $2::bytea, 0 FROM unnest($1::uuid[]) AS it (id)
+     ON CONFLICT DO NOTHING`,
+    [ids.filter((id) => !locked.some((it) => it.tenant === id)), RECORD_BEGIN.hash],
+  )
+  const all = await lock(session, ids)
+  if (all.length < ids.length) throw new Error('The head of a tenant is gone')
+  return all
+}
+
+async function lock(session: Session, ids: readonly string[]): Promise<Row[]> {
+  return await session.ask(
+    `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
+     ORDER BY tenant FOR UPDATE`,
+    [ids],
+  )
+}

@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Session } from './session.ts'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/** Names the lock that starting servers take turns by: the first letters of the program, as a number. */
+const LOCK = 0x73796d62
+
+/**
+ * Brings the database to this program's version, all the way or not at all, and while no other server does.
+ *
+ * Throws when the database is newer than the program: an old program would not know what it breaks.
+ */
+export async function migrate(session: Session): Promise<void> {
+  const steps = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+  await session.run('BEGIN')
+  await session.run('SELECT pg_advisory_xact_lock($1)', [LOCK])
+  // The lock means little in databases that only speak the language; there the row does.
+  await session.run('CREATE TABLE IF NOT EXISTS schema_version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)')
+  await session.run('INSERT INTO schema_version VALUES (1, 0) ON CONFLICT DO NOTHING')
+  const version = await versionOf(session)
+  if (version > steps.length) {
+    throw new Error(
+      `Cannot open the database: it is at version ${version}, this program knows ${steps.length}; ` +
+        'start the newer program again',
+    )
+  }
+  for (const name of steps.slice(version)) {
+    await session.run(readFileSync(new URL(name, FOLDER), 'utf8'))
+  }
+  await session.run('UPDATE schema_version SET version = $1 WHERE version <> $1', [steps.length])
+  await session.commit()
+}
+
+/** Returns every column, key and index of the database: what schema.sql says. */
+export async function schemaOf(session: Session): Promise<string> {
+  const columns = await session.ask(
+    `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+     WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position`,
+  )
+  const keys = await session.ask(
+    `SELECT relname AS table_name, pg_get_constraintdef(it.oid) AS definition
+     FROM pg_constraint AS it JOIN pg_class ON pg_class.oid = conrelid
+     WHERE it.connamespace = current_schema()::regnamespace AND contype IN ('p', 'u', 'c')
+     ORDER BY relname, contype, conname`,
+  )
+  const indexes = await session.ask(
+    `SELECT tablename AS table_name, indexdef FROM pg_indexes WHERE schemaname = current_schema()
+       AND indexname NOT IN (SELECT conname FROM pg_constraint)
+     ORDER BY tablename, indexname`,
+  )
+  const tables = [...new Set(columns.map((it) => String(it.table_name)))]
+  const texts = tables.map((table) => {
+    const own = columns.filter((it) => it.table_name === table)
+    const lines = [
+      ...own.map(({ column_name: name, data_type: type, is_nullable: nullable }) => {
+        return `  ${name} ${type}${nullable === 'NO' ? ' NOT NULL' : ''}`
+      }),
+      ...keys.filter((it) => it.table_name === table).map((it) => `  ${it.definition}`),
+    ]
+    const beside = indexes
+      .filter((it) => it.table_name === table)
+      .map((it) => `${String(it.indexdef).replace(/ ON \w+\./, ' ON ')};\n`)
+    return `CREATE TABLE ${table} (\n${lines.join(',\n')}\n);\n${beside.join('')}`
+  })
+  return [`-- Version ${await versionOf(session)}\n`, ...texts].join('\n')
+}
+
+async function versionOf(session: Session): Promise<number> {
+  const [row] = await session.ask('SELECT version FROM schema_version FOR UPDATE')
+  return Number(row!.version)
+}

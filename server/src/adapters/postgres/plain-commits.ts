@@ -1,0 +1,111 @@
+/** Commits of the everyday: tokens, answers to be replayed, entries of the record. */
+import type { Change, StoredAnswer } from '../../world/store.ts'
+import { columnsOf, rowsFrom } from './bulk.ts'
+import { pendingOf, type RecordWriter } from './record-writer.ts'
+import type { Commit } from './run-batch.ts'
+import { troubleOf, type Session } from './session.ts'
+import { packText } from './text.ts'
+import { insertTokens, isNamedByUuid, type NewToken } from './token-inserts.ts'
+import { countedOf, type TokenTally } from './token-tally.ts'
+import { mayNotBeTwin, placesOfTwins } from './twins.ts'
+
+const ANSWER = {
+  tenant: 'uuid',
+  id: 'text',
+  status: 'integer',
+  body: 'bytea',
+  expires_at: 'bigint',
+} as const
+
+/** Whether the commit is made of nothing but what can be inserted with that of others, and is almost never refused. */
+export function isPlain(changes: readonly Change[]): boolean {
+  return changes.every(
+    (it) =>
+      it.kind === 'append-record' ||
+      it.kind === 'remember-answer' ||
+      (it.kind === 'insert-tokens' && !it.tokens.some(isNamedByUuid)),
+  )
+}
+
+/**
+ * Makes plain commits in one statement for each table. Resolves with those that were left out because a token of
+ * theirs has, or may have, a twin; with null when something was in the way.
+ */
+export async function insertTogether(
+  session: Session,
+  commits: readonly Commit[],
+  { tally, record }: { readonly tally: TokenTally; readonly record: RecordWriter },
+): Promise<ReadonlySet<Commit> | null> {
+  const left = await withTwins(session, commits)
+  const making = commits.filter((it) => !left.has(it))
+  try {
+    if (!(await insertTokens(session, making.flatMap(tokensOf)))) return null
+    if (!(await rememberAnswers(session, making))) return null
+  } catch (error) {
+    if (troubleOf(error) !== 'own') throw error
+    return null
+  }
+  for (const it of making) {
+    for (const { tenantId, token } of tokensOf(it)) tally.add(tenantId, countedOf(token, null), 1)
+    for (const change of it.changes) {
+      if (change.kind === 'append-record') record.append(it.tenantId, change.entries.map(pendingOf))
+    }
+  }
+  return left
+}
+
+/** The commits with a token that may not have a twin, and has one, here or in the database. */
+async function withTwins(session: Session, commits: readonly Commit[]): Promise<Set<Commit>> {
+  const all = commits.flatMap((commit) => tokensOf(commit).map((it) => ({ commit, ...it })))
+  const asked = all.filter(({ token }) => mayNotBeTwin(token))
+  if (asked.length === 0) return new Set()
+  const alike = new Map<string, number>()
+  for (const it of all) {
+    if (it.token.fingerprint !== null) alike.set(keyOf(it), (alike.get(keyOf(it)) ?? 0) + 1)
+  }
+  const found = await placesOfTwins(
+    session,
+    asked.map(({ tenantId, token }) => ({ tenantId, token, now: token.createdAt })),
+  )
+  return new Set(
+    asked.filter((it, n) => found.has(n) || alike.get(keyOf(it))! > 1).map((it) => it.commit),
+  )
+}
+
+function keyOf({ tenantId, token: { type, fingerprint } }: NewToken): string {
+  return JSON.stringify([tenantId, type, fingerprint])
+}
+
+/** Returns whether none of them is remembered already. */
+async function rememberAnswers(session: Session, commits: readonly Commit[]): Promise<boolean> {
+  const times: number[] = []
+  const rows = commits.flatMap(({ tenantId, changes }) =>
+    changes.flatMap((it) => {
+      if (it.kind !== 'remember-answer') return []
+      times.push(it.now)
+      return [rowOf(tenantId, it.answer)]
+    }),
+  )
+  if (rows.length === 0) return true
+  const remembered = await session.run(
+    `INSERT INTO answers (tenant, id, status, body, expires_at)
+     SELECT tenant, id, status, body, expires_at FROM ${rowsFrom(ANSWER, 'rows')}
+     ON CONFLICT (tenant, id) DO UPDATE
+     SET status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+     WHERE answers.expires_at <= $6`,
+    [...columnsOf(ANSWER, rows), Math.min(...times)],
+  )
+  return remembered === rows.length
+}
+
+function rowOf(tenantId: string, { id, status, body, expiresAt }: StoredAnswer) {
+  return [tenantId, packText(id), status, body, expiresAt]
+}
+
+function tokensOf({ tenantId, changes }: Commit): NewToken[] {
+  return changes.flatMap((it) =>
+    it.kind === 'insert-tokens'
+      ? it.tokens.map((token) => ({ tenantId, token, within: null }))
+      : [],
+  )
+}

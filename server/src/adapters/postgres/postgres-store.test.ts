@@ -1,0 +1,12 @@
+import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-database.ts'
+import { storeContract } from '../../world/store.contract.ts'
+import { PostgresStore } from './postgres-store.ts'
+
+let database: Promise<string> | null = null
+
+storeContract('postgres', async () => {
+  const first = database === null
+  const url = await (database ??= freshDatabase())
+  if (!first) await emptyDatabase(url)
+  return await PostgresStore.open({ url })
+})

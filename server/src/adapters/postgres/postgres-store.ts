@@ -1,0 +1,130 @@
+import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import type {
+  AnswerReader,
+  ApplicationReader,
+  Change,
+  Conflict,
+  DefinitionReader,
+  ProxyReader,
+  RecordReader,
+  SessionReader,
+  Store,
+  StoredReactor,
+  TenantReader,
+  TokenReader,
+  TransactionReader,
+} from '../../world/store.ts'
+import { applicationReader, sessionReader } from './access-readers.ts'
+import { CommitQueue } from './commit-queue.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { Database } from './database.ts'
+import { definitionReader, proxyReader } from './definition-readers.ts'
+import { migrate } from './migrate.ts'
+import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
+import { definitionOf } from './rows.ts'
+import type { Session } from './session.ts'
+import { sweepSlice, tenantsToSweep } from './sweep.ts'
+import { tokenReader } from './token-reader.ts'
+
+export interface PostgresOptions {
+  /** As connectionSettings() reads it. */
+  readonly url: string
+  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  readonly commitWaitMs?: number
+}
+
+/**
+ * Everything in a PostgreSQL database, which any number of processes may share.
+ *
+ * No process holds what another has to know: the order of a tenant's commits is that of a lock in the database.
+ * Decisions 0035 and 0036.
+ */
+export class PostgresStore implements Store {
+  readonly tenants: TenantReader
+  readonly applications: ApplicationReader
+  readonly sessions: SessionReader
+  readonly tokens: TokenReader
+  readonly answers: AnswerReader
+  readonly transactions: TransactionReader
+  readonly proxies: ProxyReader
+  readonly reactors: DefinitionReader<StoredReactor>
+  readonly record: RecordReader
+  readonly #database: Database
+  readonly #queue: CommitQueue
+  #closed: Promise<void> | null = null
+
+  /**
+   * Opens the store, migrated.
+   *
+   * Rejects when the database cannot be reached, is newer than the program, or would call durable what is not.
+   */
+  static async open({
+    url,
+    commitWaitMs = COMMIT_WAIT_MS_MAX,
+  }: PostgresOptions): Promise<PostgresStore> {
+    const database = new Database(connectionSettings(url))
+    try {
+      await database.write(async (session) => {
+        await requireDurability(session)
+        await migrate(session)
+      })
+      return new PostgresStore(database, commitWaitMs)
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+  }
+
+  private constructor(database: Database, commitWaitMs: number) {
+    const { ask } = database
+    this.#database = database
+    this.#queue = new CommitQueue(database, { commitWaitMs })
+    this.tenants = tenantReader(ask)
+    this.applications = applicationReader(ask)
+    this.sessions = sessionReader(ask)
+    this.tokens = tokenReader(ask)
+    this.answers = answerReader(ask)
+    this.transactions = transactionReader(ask)
+    this.proxies = proxyReader(ask)
+    this.reactors = definitionReader(ask, 'reactors', definitionOf)
+    this.record = recordReader(ask)
+  }
+
+  commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+    return this.#queue.submit(tenantId, changes)
+  }
+
+  async sweep(now: number): Promise<boolean> {
+    const forgotten = now - TRANSACTION_KEPT_MS
+    const tenants = await tenantsToSweep(this.#database.ask, now, forgotten)
+    if (tenants.length === 0) return false
+    await this.#database.write((session) => sweepSlice(session, tenants, { now, forgotten }))
+    return true
+  }
+
+  async check(): Promise<void> {
+    if (this.#closed !== null) throw new Error('Cannot read or write: the store is closed')
+    await this.#database.write((session) => session.run('UPDATE pulse SET beats = beats + 1'))
+    await this.#database.ask('SELECT 1 FROM pulse')
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.close()
+    await this.#database.close()
+  }
+}
+
+/** What is acknowledged has to survive a power cut, so the database has to wait for its disk. */
+async function requireDurability(session: Session): Promise<void> {
+  const [row] = await session.ask('SHOW synchronous_commit')
+  const value = String(row!.synchronous_commit)
+  if (value === 'on' || value === 'remote_apply') return
+  throw new Error(
+    `Cannot use the database: its synchronous_commit is ${value}, so it would acknowledge what a power ` +
+      'cut undoes; set it to on',
+  )
+}

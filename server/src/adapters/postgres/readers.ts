@@ -1,0 +1,124 @@
+/** Reads what is found by an id or a key. */
+import { isUuid } from '../../base/id.ts'
+import { unpackSeal } from '../../world/packed-seal.ts'
+import type { StoredRecordRow } from '../../world/record.ts'
+import type {
+  AnswerReader,
+  RecordReader,
+  TenantReader,
+  TransactionReader,
+} from '../../world/store.ts'
+import { isCleared } from './clearing.ts'
+import { pointOf } from './record-writer.ts'
+import { answerOf, tenantKeyOf, tenantOf, transactionOf, type Row } from './rows.ts'
+import type { Ask } from './session.ts'
+import { packText } from './text.ts'
+
+export function tenantReader(ask: Ask): TenantReader {
+  return {
+    find: async (tenantId) => {
+      if (!isUuid(tenantId)) return null
+      const [row] = await ask('SELECT * FROM tenants WHERE id = $1', [tenantId])
+      return row === undefined ? null : tenantOf(row)
+    },
+
+    findByName: async (name) => {
+      const [row] = await ask('SELECT * FROM tenants WHERE name = $1', [packText(name)])
+      return row === undefined ? null : tenantOf(row)
+    },
+
+    ids: async () => (await ask('SELECT id FROM tenants')).map((row) => String(row.id)),
+
+    count: async () => Number((await ask('SELECT count(*) AS count FROM tenants'))[0]!.count),
+
+    rootKeyCheck: async () => {
+      const [row] = await ask('SELECT root_key_id, root_key_check FROM installation')
+      if (row === undefined) return null
+      return { id: String(row.root_key_id), check: row.root_key_check as Uint8Array }
+    },
+
+    keys: async (tenantId) => {
+      const rows = await ask(
+        'SELECT * FROM tenant_keys WHERE tenant = $1 ORDER BY purpose, version',
+        [tenantId],
+      )
+      return rows.map(tenantKeyOf)
+    },
+
+    deleted: async () => {
+      const rows = await ask(
+        `SELECT id, deleted_at, ${isCleared('deleted_tenants.id')} AS empty FROM deleted_tenants`,
+      )
+      return rows.map(({ id, deleted_at: deletedAt, empty }) => {
+        return { id: String(id), deletedAt: Number(deletedAt), empty: empty === true }
+      })
+    },
+  }
+}
+
+export function transactionReader(ask: Ask): TransactionReader {
+  return {
+    find: async (tenantId, id) => {
+      if (!isUuid(id)) return null
+      const values = [tenantId, id]
+      const [row] = await ask('SELECT * FROM transactions WHERE tenant = $1 AND id = $2', values)
+      return row === undefined ? null : transactionOf(row)
+    },
+  }
+}
+
+export function answerReader(ask: Ask): AnswerReader {
+  return {
+    find: async (tenantId, id, now) => {
+      const [row] = await ask(
+        'SELECT * FROM answers WHERE tenant = $1 AND id = $2 AND expires_at > $3',
+        [tenantId, packText(id), now],
+      )
+      return row === undefined ? null : answerOf(row)
+    },
+  }
+}
+
+/** The head of a tenant that never recorded anything is at 0. */
+export function recordReader(ask: Ask): RecordReader {
+  return {
+    state: async (tenantId) => {
+      const [row] = await ask('SELECT * FROM tenant_heads WHERE tenant = $1 AND number > 0', [
+        tenantId,
+      ])
+      if (row === undefined) return null
+      const { removed_number: number, removed_listed: listed, removed_hash: hash, seal } = row
+      return {
+        removed: pointOf({ number: number!, listed: listed!, hash: hash! }),
+        last: pointOf(row),
+        seal: seal === null ? null : unpackSeal(String(seal)),
+      }
+    },
+
+    rowsAfter: async (tenantId, number, limit) => {
+      const rows = await ask(
+        'SELECT * FROM record WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3',
+        [tenantId, number, limit],
+      )
+      return rows.map(recordRowOf)
+    },
+
+    rowsBefore: async (tenantId, number, limit) => {
+      const rows = await ask(
+        'SELECT * FROM record WHERE tenant = $1 AND number < $2 ORDER BY number DESC LIMIT $3',
+        [tenantId, number, limit],
+      )
+      return rows.map(recordRowOf)
+    },
+
+    tenantIds: async (which) => {
+      const from = 'SELECT tenant FROM tenant_heads WHERE number >'
+      const rows = await ask(`${from} ${which === 'all' ? '0' : 'sealed_number'}`)
+      return rows.map((row) => String(row.tenant))
+    },
+  }
+}
+
+function recordRowOf(row: Row): StoredRecordRow {
+  return { ...pointOf(row), entry: row.entry as Uint8Array }
+}

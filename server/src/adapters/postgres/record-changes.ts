@@ -1,0 +1,83 @@
+/** What is done with a record besides appending to it. */
+import { PARKED_MAX } from '../../base/limits.ts'
+import { packSeal } from '../../world/packed-seal.ts'
+import type { RecordPoint, RecordSeal } from '../../world/record.ts'
+import type { Change } from '../../world/store.ts'
+import { columnsOf, insertRows } from './bulk.ts'
+import { pendingOf } from './record-writer.ts'
+import { packText } from './text.ts'
+import type { Step, Unit } from './unit.ts'
+
+const PARKED = {
+  tenant: 'uuid',
+  transaction_id: 'text',
+  position: 'integer',
+  events: 'integer',
+  entry: 'bytea',
+} as const
+
+export async function parkRecord(
+  { session, tenantId }: Unit,
+  { transactionId, entries }: Extract<Change, { kind: 'park-record' }>,
+): Step {
+  const id = packText(transactionId)
+  const [row] = await session.ask(
+    `SELECT coalesce(max(position), 0) AS last FROM record_parked
+     WHERE tenant = $1 AND transaction_id = $2`,
+    [tenantId, id],
+  )
+  const last = Number(row!.last)
+  if (last + entries.length > PARKED_MAX) return { kind: 'transaction-full' }
+  const rows = entries.map((it, n) => {
+    const { events, entry } = pendingOf(it)
+    return [tenantId, id, last + n + 1, events, entry]
+  })
+  await session.run(insertRows('record_parked', PARKED), columnsOf(PARKED, rows))
+  return null
+}
+
+export async function appendParked(
+  { session, tenantId, entries }: Unit,
+  transactionId: string,
+): Step {
+  const rows = await session.ask(
+    `DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2
+     RETURNING position, events, entry`,
+    [tenantId, packText(transactionId)],
+  )
+  rows.sort((a, b) => Number(a.position) - Number(b.position))
+  for (const { events, entry } of rows) {
+    entries.push({ events: Number(events), entry: entry as Uint8Array })
+  }
+  return null
+}
+
+export async function dropParked({ session, tenantId }: Unit, transactionId: string): Step {
+  await session.run('DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2', [
+    tenantId,
+    packText(transactionId),
+  ])
+  return null
+}
+
+export async function trimRecord(
+  { session, tenantId }: Unit,
+  { number, listed, hash }: RecordPoint,
+): Step {
+  await session.run('DELETE FROM record WHERE tenant = $1 AND number <= $2', [tenantId, number])
+  await session.run(
+    `UPDATE tenant_heads SET removed_number = $2, removed_listed = $3, removed_hash = $4
+     WHERE tenant = $1`,
+    [tenantId, number, listed, hash],
+  )
+  return null
+}
+
+export async function sealRecord({ session, tenantId }: Unit, seal: RecordSeal): Step {
+  await session.run(
+    `UPDATE tenant_heads SET sealed_number = $2, seal = $3
+     WHERE tenant = $1 AND removed_number = $4`,
+    [tenantId, seal.last.number, packSeal(seal), seal.removed.number],
+  )
+  return null
+}

@@ -1,0 +1,139 @@
+/** Rows as they come from the database, and the stored things they stand for. */
+import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
+import type { WrappedTenantKey } from '../../world/keyring.ts'
+import type {
+  StoredAnswer,
+  StoredApplication,
+  StoredApplicationKey,
+  StoredDefinition,
+  StoredProxy,
+  StoredSession,
+  StoredTenant,
+  StoredToken,
+  StoredTransaction,
+} from '../../world/store.ts'
+import { unpackText } from './text.ts'
+
+export type Row = Record<string, string | number | boolean | Uint8Array | null>
+
+export function tenantOf(row: Row): StoredTenant {
+  const { id, plan, settings } = row
+  return {
+    id,
+    name: text(row.name),
+    plan,
+    settings: parse(settings),
+    ...madeOf(row),
+  } as StoredTenant
+}
+
+export function tenantKeyOf(row: Row): WrappedTenantKey {
+  const { purpose, version, wrapped, created_at: createdAt } = row
+  return { purpose, version, wrapped, createdAt } as WrappedTenantKey
+}
+
+export function applicationOf(row: Row): StoredApplication {
+  return {
+    id: row.id,
+    name: text(row.name),
+    type: row.type,
+    permissions: parse(row.permissions),
+    rules: parse(row.rules),
+    destinations: parse(row.destinations),
+    expiresAt: row.expires_at,
+    ...madeOf(row),
+  } as StoredApplication
+}
+
+export function applicationKeyOf(row: Row): StoredApplicationKey {
+  const { id, application: applicationId, hash, prefix, version, created_at: createdAt } = row
+  const createdBy = text(row.created_by)
+  return { id, applicationId, hash, prefix, version, createdBy, createdAt } as StoredApplicationKey
+}
+
+export function sessionOf(row: Row): StoredSession {
+  const { hash, nonce_hash: nonceHash, created_at: createdAt, expires_at: expiresAt } = row
+  const authorization = {
+    permissions: parse(row.permissions),
+    rules: parse(row.rules),
+    applicationId: row.authorized_by,
+    keyId: row.authorized_with,
+  }
+  return {
+    id: row.id,
+    applicationId: row.application,
+    keyId: row.application_key,
+    hash,
+    nonceHash,
+    createdAt,
+    expiresAt,
+    authorization: authorization.applicationId === null ? null : authorization,
+  } as StoredSession
+}
+
+export function definitionOf(row: Row): StoredDefinition {
+  const { id, terms, revision } = row
+  return { id, name: text(row.name), terms, ...madeOf(row), revision } as StoredDefinition
+}
+
+export function proxyOf(row: Row): StoredProxy {
+  return { ...definitionOf(row), hash: row.hash as Uint8Array }
+}
+
+/** `uncommitted` is a column of those who look from within a transaction. */
+export function tokenOf(row: Row): StoredToken {
+  const { serial, cvc, cvc_expires_at: expiresAt } = row
+  const metadata = parse(row.metadata) as Record<string, string> | null
+  const entries = metadata === null ? null : Object.entries(metadata)
+  return {
+    id: row.name === null ? serial : text(row.name),
+    serial,
+    type: text(row.type),
+    containers: unpackContainers(String(row.containers)).map(unpackText),
+    data: row.data,
+    cvc: cvc === null ? null : { envelope: cvc, expiresAt },
+    metadata: entries && Object.fromEntries(entries.map((it) => it.map(unpackText))),
+    details: parse(row.details),
+    fingerprint: text(row.fingerprint),
+    deduplicate: row.deduplicate,
+    indexes: indexesOf(row.indexes, entries?.length ?? 0),
+    expiresAt: row.expires_at,
+    ...madeOf(row),
+    revision: row.revision,
+    uncommitted: row.uncommitted ?? false,
+  } as StoredToken
+}
+
+/** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
+function indexesOf(packed: unknown, entries: number): Uint8Array[] {
+  if (!(packed instanceof Uint8Array)) return []
+  const terms = unpackIndexes(packed)
+  return terms.slice(0, terms.length - entries)
+}
+
+export function transactionOf(row: Row): StoredTransaction {
+  const { id, state, created_at: createdAt, expires_at: expiresAt } = row
+  return { id, state, createdBy: text(row.created_by), createdAt, expiresAt } as StoredTransaction
+}
+
+export function answerOf(row: Row): StoredAnswer {
+  const { status, body, expires_at: expiresAt } = row
+  return { id: text(row.id), status, body, expiresAt } as StoredAnswer
+}
+
+function madeOf(row: Row) {
+  return {
+    createdBy: text(row.created_by),
+    createdAt: row.created_at,
+    modifiedBy: text(row.modified_by),
+    modifiedAt: row.modified_at,
+  }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? unpackText(value) : null
+}
+
+function parse(json: unknown): unknown {
+  return typeof json === 'string' ? JSON.parse(json) : null
+}

@@ -1,0 +1,101 @@
+import type { Change, Conflict } from '../../world/store.ts'
+import { applyChange } from './apply-change.ts'
+import { lockTenants } from './lock-tenants.ts'
+import { insertTogether, isPlain } from './plain-commits.ts'
+import { RecordWriter } from './record-writer.ts'
+import { troubleOf, type Session } from './session.ts'
+import { TokenTally } from './token-tally.ts'
+import { unitOf } from './unit.ts'
+
+export interface Commit {
+  readonly tenantId: string
+  readonly changes: readonly Change[]
+}
+
+/** What became of a commit: made, refused, or impossible for a reason of its own. */
+export type Outcome = null | Conflict | Error
+
+/** What a batch writes at its end, for all its commits. */
+interface Ending {
+  readonly tally: TokenTally
+  readonly record: RecordWriter
+  /** Whether there is a savepoint, of the commit before. */
+  saved: boolean
+}
+
+/**
+ * Makes every commit of the batch whole or not at all, all in one transaction, up to the step that makes it durable:
+ * `commit` says when. Resolves with an outcome for each.
+ *
+ * The tenants are locked first, in one order, so nobody else writes for them meanwhile. Commits that are almost
+ * never refused are made together, in one statement for each table; the others have a savepoint each. If one of the
+ * first is refused after all, everything is rolled back and made again with savepoints.
+ */
+export async function runBatch(
+  session: Session,
+  commits: readonly Commit[],
+  commit: () => Promise<void>,
+): Promise<Outcome[]> {
+  const together = commits.filter((it) => isPlain(it.changes))
+  let outcomes = await attempt(session, commits, new Set(together))
+  if (outcomes === null) {
+    await session.run('ROLLBACK')
+    outcomes = await attempt(session, commits, new Set())
+  }
+  if (outcomes === null) throw new Error('A commit with a savepoint can be gone back on')
+  await commit()
+  return outcomes
+}
+
+/** Null when one of `together` was refused: then nothing can be said of the others. */
+async function attempt(
+  session: Session,
+  commits: readonly Commit[],
+  together: ReadonlySet<Commit>,
+): Promise<Outcome[] | null> {
+  await session.run('BEGIN')
+  const heads = await lockTenants(
+    session,
+    commits.map((it) => it.tenantId),
+  )
+  const ending: Ending = { tally: new TokenTally(), record: new RecordWriter(heads), saved: false }
+  const left = await insertTogether(session, [...together], ending)
+  if (left === null) return null
+  const outcomes: Outcome[] = []
+  for (const it of commits) {
+    const made = together.has(it) && !left.has(it)
+    outcomes.push(made ? null : await guarded(session, it, ending))
+  }
+  await ending.record.write(session)
+  await ending.tally.write(session)
+  return outcomes
+}
+
+async function guarded(session: Session, commit: Commit, ending: Ending): Promise<Outcome> {
+  const { tenantId, changes } = commit
+  const unit = unitOf(session, tenantId, enlistedIn(changes))
+  // What is counted apart until then is to be found there, and stay there if the commit is refused.
+  if (changes.some((it) => it.kind === 'end-transaction')) await ending.tally.write(session)
+  await session.run(ending.saved ? 'RELEASE SAVEPOINT one; SAVEPOINT one' : 'SAVEPOINT one')
+  ending.saved = true
+  try {
+    for (const change of changes) {
+      const conflict = await applyChange(unit, change)
+      if (conflict === null) continue
+      await session.run('ROLLBACK TO SAVEPOINT one')
+      return conflict
+    }
+  } catch (cause) {
+    if (troubleOf(cause) !== 'own') throw cause
+    await session.run('ROLLBACK TO SAVEPOINT one')
+    return new Error('Cannot commit, and nothing was changed', { cause })
+  }
+  ending.tally.take(unit.tally)
+  ending.record.append(tenantId, unit.entries)
+  return null
+}
+
+function enlistedIn(changes: readonly Change[]): string | null {
+  for (const it of changes) if (it.kind === 'enlist') return it.transactionId
+  return null
+}

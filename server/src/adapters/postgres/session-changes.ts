@@ -1,0 +1,55 @@
+import type { Change, StoredSession } from '../../world/store.ts'
+import type { Step, Unit } from './unit.ts'
+
+const ABSENT = { kind: 'absent' } as const
+
+export async function insertSession({ session, tenantId }: Unit, it: StoredSession): Step {
+  const made = await session.run(
+    `INSERT INTO sessions
+       (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
+     SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::bytea, $6::bytea, $7::bigint, $8::bigint
+     WHERE EXISTS (
+       SELECT 1 FROM application_keys WHERE tenant = $1 AND application = $3 AND id = $4)`,
+    [
+      tenantId,
+      it.id,
+      it.applicationId,
+      it.keyId,
+      it.hash,
+      it.nonceHash,
+      it.createdAt,
+      it.expiresAt,
+    ],
+  )
+  if (made === 0) return ABSENT
+  // Some for every new one: so they never pile up, and nobody pays for many.
+  await session.run(
+    `DELETE FROM sessions WHERE tenant = $1 AND id IN
+       (SELECT id FROM sessions WHERE tenant = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT 10)`,
+    [tenantId, it.createdAt],
+  )
+  return null
+}
+
+export async function authorizeSession(
+  { session, tenantId }: Unit,
+  { id, authorization, expiresAt, now }: Extract<Change, { kind: 'authorize-session' }>,
+): Step {
+  const { permissions, rules, applicationId, keyId } = authorization
+  const given = await session.run(
+    `UPDATE sessions
+     SET permissions = $3, rules = $4, authorized_by = $5, authorized_with = $6, expires_at = $7
+     WHERE tenant = $1 AND id = $2 AND authorized_by IS NULL AND expires_at > $8`,
+    [
+      tenantId,
+      id,
+      JSON.stringify(permissions),
+      JSON.stringify(rules),
+      applicationId,
+      keyId,
+      expiresAt,
+      now,
+    ],
+  )
+  return given === 0 ? ABSENT : null
+}

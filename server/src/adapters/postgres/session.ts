@@ -1,0 +1,62 @@
+import { DatabaseError, type PoolClient } from 'pg'
+import type { Row } from './rows.ts'
+
+export type Value =
+  | string
+  | number
+  | boolean
+  | Uint8Array
+  | null
+  | readonly (string | number | boolean | Uint8Array | null)[]
+
+/** Runs one statement and returns its rows. */
+export type Ask = (text: string, values?: readonly Value[]) => Promise<Row[]>
+
+/** One connection, for as long as a transaction takes. */
+export class Session {
+  readonly #client: PoolClient
+  /** How many statements were sent: for tests that count what something costs. */
+  sent = 0
+
+  constructor(client: PoolClient) {
+    this.#client = client
+  }
+
+  readonly ask: Ask = async (text, values = []) => {
+    this.sent++
+    return (await this.#client.query<Row>(text, values as unknown[])).rows
+  }
+
+  /** Runs one statement and returns how many rows it touched. */
+  async run(text: string, values: readonly Value[] = []): Promise<number> {
+    this.sent++
+    return (await this.#client.query(text, values as unknown[])).rowCount ?? 0
+  }
+
+  /** Resolves when what the transaction did is durable. */
+  async commit(): Promise<void> {
+    this.sent++
+    const { command } = await this.#client.query('COMMIT')
+    if (command !== 'COMMIT') throw new Error('The transaction was rolled back')
+  }
+}
+
+/** What an error says about what it met. */
+export type Trouble =
+  /** Somebody was quicker: the same may succeed when it is tried again. */
+  | 'again'
+  /** The values are to blame, not the database. */
+  | 'own'
+  /** Nobody answers, or not in time, or it is no time for questions. */
+  | 'away'
+
+/** Conditions by the classes of their codes. Source: postgresql.org, appendix "PostgreSQL Error Codes". */
+export function troubleOf(error: unknown): Trouble {
+  if (!(error instanceof DatabaseError)) return 'away'
+  const code = error.code ?? ''
+  if (code === '40001' || code === '40P01') return 'again'
+  return OWN.has(code.slice(0, 2)) ? 'own' : 'away'
+}
+
+/** Cardinality, data, constraints, limits of the program. */
+const OWN: ReadonlySet<string> = new Set(['21', '22', '23', '54'])

@@ -1,0 +1,109 @@
+/** Removes for good what nobody can reach any more, a little at a time, of a few tenants at a time. */
+import { lockTenants } from './lock-tenants.ts'
+import type { Row } from './rows.ts'
+import type { Ask, Session, Value } from './session.ts'
+import { COUNTED, TokenTally, countedIn } from './token-tally.ts'
+import { deleteTerms, termsIn } from './token-terms.ts'
+import { HIDDEN } from './visibility.ts'
+
+/** Rows of each kind that one slice removes at most, and the tenants it is about: what their writers wait for. */
+const ROWS_MAX = 256
+const TENANTS_MAX = 16
+
+const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
+
+/** What there may be to sweep, at the parameters now and forgotten. */
+const LOOKS = [
+  'SELECT tenant FROM tokens WHERE expires_at <= $1',
+  'SELECT tenant FROM tokens WHERE cvc_expires_at <= $1',
+  'SELECT tenant FROM pending WHERE cvc_expires_at <= $1',
+  'SELECT tenant FROM answers WHERE expires_at <= $1',
+  "SELECT tenant FROM transactions WHERE state = 'open' AND expires_at <= $1",
+  'SELECT tenant FROM transactions WHERE unswept',
+  `SELECT tenant FROM transactions WHERE ${ENDED} AND expires_at <= $2 AND NOT unswept`,
+]
+
+/** Returns tenants with something to sweep; none when there is nothing. */
+export async function tenantsToSweep(ask: Ask, now: number, forgotten: number): Promise<string[]> {
+  const looks = LOOKS.map((it) => `(${it} LIMIT ${TENANTS_MAX})`)
+  const rows = await ask(`SELECT DISTINCT tenant FROM (${looks.join(' UNION ALL ')}) AS found
+    LIMIT ${TENANTS_MAX}`, [now, forgotten])
+  return rows.map((row) => String(row.tenant))
+}
+
+/** Sweeps a slice of what `tenants` have, in one transaction. Several servers may do so at once. */
+export async function sweepSlice(
+  session: Session,
+  tenants: readonly string[],
+  { now, forgotten }: { readonly now: number; readonly forgotten: number },
+): Promise<void> {
+  const tally = new TokenTally()
+  await session.run('BEGIN')
+  await lockTenants(session, tenants)
+  await session.run(
+    `UPDATE transactions SET state = 'expired', unswept = true
+     WHERE tenant = ANY($1::uuid[]) AND state = 'open' AND expires_at <= $2`,
+    [tenants, now],
+  )
+  await deleteTokens('expires_at <= $2', [tenants, now])
+  for (const table of ['tokens', 'pending']) {
+    await session.run(
+      `UPDATE ${table} SET cvc = NULL, cvc_expires_at = NULL WHERE (tenant, serial) IN
+         (SELECT tenant, serial FROM ${table}
+           WHERE tenant = ANY($1::uuid[]) AND cvc_expires_at <= $2 LIMIT ${ROWS_MAX})`,
+      [tenants, now],
+    )
+  }
+  await session.run(
+    `DELETE FROM answers WHERE (tenant, id) IN (SELECT tenant, id FROM answers
+       WHERE tenant = ANY($1::uuid[]) AND expires_at <= $2 LIMIT ${ROWS_MAX})`,
+    [tenants, now],
+  )
+  for (const it of await deadTransactions()) await sweepDead(it)
+  await session.run(
+    `DELETE FROM transactions WHERE (tenant, id) IN (SELECT tenant, id FROM transactions
+       WHERE tenant = ANY($1::uuid[]) AND ${ENDED} AND expires_at <= $2 AND NOT unswept
+       LIMIT ${ROWS_MAX})`,
+    [tenants, forgotten],
+  )
+  await tally.write(session)
+  await session.commit()
+
+  async function deadTransactions(): Promise<Row[]> {
+    return await session.ask(
+      `SELECT tenant, id FROM transactions WHERE tenant = ANY($1::uuid[]) AND unswept
+       LIMIT ${TENANTS_MAX}`,
+      [tenants],
+    )
+  }
+
+  /** Of a transaction that came to nothing, nothing is to be recorded, and nothing to be counted. */
+  async function sweepDead({ tenant, id }: Row): Promise<void> {
+    const values = [String(tenant), String(id)]
+    const removed = await deleteTokens('made_in = $2::uuid', [[String(tenant)], String(id)])
+    if (removed === ROWS_MAX) return
+    await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', values)
+    await session.run(
+      'DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2::text',
+      values,
+    )
+    await tally.write(session)
+    await session.run('DELETE FROM token_counts WHERE tenant = $1 AND made_in = $2', values)
+    await session.run(
+      'UPDATE transactions SET unswept = false WHERE tenant = $1 AND id = $2',
+      values,
+    )
+  }
+
+  async function deleteTokens(which: string, values: readonly Value[]): Promise<number> {
+    const removed = await session.ask(
+      `DELETE FROM tokens WHERE (tenant, serial) IN (SELECT tenant, serial FROM tokens
+         WHERE tenant = ANY($1::uuid[]) AND ${which} LIMIT ${ROWS_MAX})
+       RETURNING tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden`,
+      values,
+    )
+    for (const it of removed) tally.add(String(it.tenant), countedIn(it), -1)
+    await deleteTerms(session, termsIn(removed))
+    return removed.length
+  }
+}

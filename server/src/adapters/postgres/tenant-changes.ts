@@ -1,0 +1,73 @@
+import type { Change, RootKeyCheck, StoredTenant } from '../../world/store.ts'
+import { packOptional, packText } from './text.ts'
+import type { Step, Unit } from './unit.ts'
+
+const ABSENT = { kind: 'absent' } as const
+const TAKEN = { kind: 'tenant-taken' } as const
+
+export async function install({ session }: Unit, { id, check }: RootKeyCheck): Step {
+  const made = await session.run(
+    `INSERT INTO installation (one, root_key_id, root_key_check) VALUES (1, $1, $2)
+     ON CONFLICT DO NOTHING`,
+    [id, check],
+  )
+  return made === 0 ? { kind: 'installed' } : null
+}
+
+export async function insertTenant(
+  { session }: Unit,
+  { tenant: it, keys }: Extract<Change, { kind: 'insert-tenant' }>,
+): Step {
+  const made = await session.run(
+    `INSERT INTO tenants
+       (id, name, plan, settings, created_by, created_at, modified_by, modified_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+    [
+      it.id,
+      packText(it.name),
+      it.plan,
+      JSON.stringify(it.settings),
+      packText(it.createdBy),
+      it.createdAt,
+      packOptional(it.modifiedBy),
+      it.modifiedAt,
+    ],
+  )
+  if (made === 0) return TAKEN
+  for (const { purpose, version, wrapped, createdAt } of keys) {
+    await session.run(
+      `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
+       VALUES ($1, $2, $3, $4, $5)`,
+      [it.id, purpose, version, wrapped, createdAt],
+    )
+  }
+  return null
+}
+
+/** Of two tenants that take a name at once, the second one meets the index: its commit fails, and changes nothing. */
+export async function updateTenant({ session }: Unit, it: StoredTenant): Step {
+  const named = await session.ask('SELECT 1 FROM tenants WHERE name = $1 AND id <> $2', [
+    packText(it.name),
+    it.id,
+  ])
+  if (named.length > 0) return TAKEN
+  const changed = await session.run(
+    `UPDATE tenants SET name = $2, settings = $3, modified_by = $4, modified_at = $5 WHERE id = $1`,
+    [
+      it.id,
+      packText(it.name),
+      JSON.stringify(it.settings),
+      packOptional(it.modifiedBy),
+      it.modifiedAt,
+    ],
+  )
+  return changed === 0 ? ABSENT : null
+}
+
+export async function deleteTenant({ session, tenantId }: Unit, at: number): Step {
+  await session.run('DELETE FROM tenant_keys WHERE tenant = $1', [tenantId])
+  const deleted = await session.run('DELETE FROM tenants WHERE id = $1', [tenantId])
+  if (deleted === 0) return ABSENT
+  await session.run('INSERT INTO deleted_tenants (id, deleted_at) VALUES ($1, $2)', [tenantId, at])
+  return null
+}

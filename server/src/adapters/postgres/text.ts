@@ -1,0 +1,28 @@
+/**
+ * Texts as the database keeps them: as they are, but for NUL, which it has no place for.
+ *
+ * NUL and the character that escapes it are written as two, each by itself: so a beginning of a text stays one.
+ */
+
+/** Returns the text as a parameter of a statement. */
+export function packText(text: string): string {
+  return RESERVED.test(text) ? text.replaceAll(EACH_RESERVED, (it) => PACKED[it]!) : text
+}
+
+/** Returns the text that a column holds. */
+export function unpackText(packed: string): string {
+  return packed.includes('\u0001') ? packed.replaceAll(EACH_PACKED, (it) => UNPACKED[it]!) : packed
+}
+
+export function packOptional(text: string | null): string | null {
+  return text === null ? null : packText(text)
+}
+
+// oxlint-disable-next-line no-control-regex
+const RESERVED = /[\0\u0001]/
+// oxlint-disable-next-line no-control-regex
+const EACH_RESERVED = /[\0\u0001]/g
+// oxlint-disable-next-line no-control-regex
+const EACH_PACKED = /\u0001./gs
+const PACKED: Readonly<Record<string, string>> = { '\0': '\u0001n', '\u0001': '\u0001s' }
+const UNPACKED: Readonly<Record<string, string>> = { '\u0001n': '\0', '\u0001s': '\u0001' }

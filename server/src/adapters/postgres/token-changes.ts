@@ -1,0 +1,129 @@
+/** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
+import { PENDING_MAX } from '../../base/limits.ts'
+import type { Change, StoredToken } from '../../world/store.ts'
+import { termsOf } from '../../world/token-terms.ts'
+import type { Row } from './rows.ts'
+import { CONTENT, contentOf } from './token-content.ts'
+import { COUNTED, countedIn } from './token-tally.ts'
+import { deleteTerms, insertTerms, termsIn, type Term } from './token-terms.ts'
+import { expireIfPast } from './transaction-changes.ts'
+import { hasTwin } from './twins.ts'
+import type { Step, Unit } from './unit.ts'
+import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
+
+type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
+
+const CHANGED = { kind: 'token-changed' } as const
+const LOCKED = { kind: 'token-locked' } as const
+const COLUMNS = Object.keys(CONTENT)
+
+export async function updateToken(unit: Unit, change: ChangeOf<'update-token'>): Step {
+  const { token, unlessTwin, now } = change
+  if (await isLocked(unit, token.serial, now)) return LOCKED
+  if (unlessTwin && token.fingerprint !== null && (await hasTwin(unit, token, now))) {
+    return { kind: 'fingerprint-taken', type: token.type, fingerprint: token.fingerprint }
+  }
+  const as = { token, revision: token.revision - 1, now }
+  if (waits(unit, token)) return await pend(unit, as, false, contentOf(token))
+  const before = await find(unit, as)
+  if (before === null) return CHANGED
+  const { session, tenantId, tally } = unit
+  const set = COLUMNS.map((column, n) => `${column} = $${n + 3}`)
+  await session.run(`UPDATE tokens SET ${set.join(', ')} WHERE tenant = $1 AND serial = $2`, [
+    tenantId,
+    token.serial,
+    ...contentOf(token),
+  ])
+  await deleteTerms(session, termsIn([before]))
+  await insertTerms(
+    session,
+    termsOf(token).map((hash): Term => [tenantId, hash, token.serial]),
+  )
+  tally.add(tenantId, countedIn(before), -1)
+  tally.add(tenantId, countedIn({ ...before, modified_at: token.modifiedAt }), 1)
+  return null
+}
+
+export async function deleteToken(unit: Unit, change: ChangeOf<'delete-token'>): Step {
+  const { token, now } = change
+  if (await isLocked(unit, token.serial, now)) return LOCKED
+  const as = { token, revision: token.revision, now }
+  if (waits(unit, token)) {
+    // A revision that nobody ever read.
+    const nothing = COLUMNS.map((it) => (it === 'revision' ? -1 : null))
+    return await pend(unit, as, true, nothing)
+  }
+  const before = await find(unit, as)
+  if (before === null) return CHANGED
+  const { session, tenantId, tally } = unit
+  await session.run('DELETE FROM tokens WHERE tenant = $1 AND serial = $2', [tenantId, token.serial])
+  await deleteTerms(session, termsIn([before]))
+  tally.add(tenantId, countedIn(before), -1)
+  return null
+}
+
+/** A token as it was read, when. */
+interface Read {
+  readonly token: StoredToken
+  readonly revision: number
+  readonly now: number
+}
+
+function waits({ within }: Unit, token: StoredToken): boolean {
+  return within !== null && !token.uncommitted
+}
+
+/** The row of the token if it is there as it was read, for whoever reads so. */
+async function find(
+  { session, tenantId, within }: Unit,
+  { token, revision, now }: Read,
+): Promise<Row | null> {
+  const seen = within === null ? `${VISIBLE} AND $5::uuid IS NULL` : madeIn('$5::uuid')
+  const [row] = await session.ask(
+    `SELECT tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden FROM tokens
+     WHERE tenant = $1 AND serial = $2 AND revision = $3 AND ${livesAt('$4')} AND ${seen}`,
+    [tenantId, token.serial, revision, now, within],
+  )
+  return row ?? null
+}
+
+/** Notes what the transaction will make of a token. What it made of it before counts, where it did. */
+async function pend(
+  { session, tenantId, within }: Unit,
+  { token, revision, now }: Read,
+  deleted: boolean,
+  content: ReturnType<typeof contentOf>,
+): Step {
+  const types = Object.values(CONTENT)
+  const values = COLUMNS.map((_column, n) => `$${n + 7}::${types[n]}`)
+  const [noted] = await session.ask(
+    `INSERT INTO pending (tenant, serial, holder, deleted, ${COLUMNS.join(', ')})
+     SELECT $1, $2, $5, $6::boolean, ${values.join(', ')}
+     FROM tokens WHERE tenant = $1 AND serial = $2 AND ${livesAt('$4')} AND ${VISIBLE}
+       AND coalesce((SELECT before.revision FROM pending AS before
+         WHERE before.tenant = $1 AND before.serial = $2), tokens.revision) = $3
+     ON CONFLICT (tenant, serial) DO UPDATE SET
+       ${['deleted', ...COLUMNS].map((it) => `${it} = excluded.${it}`).join(', ')}
+     RETURNING (SELECT count(*) FROM pending AS other
+       WHERE other.tenant = $1 AND other.holder = $5 AND other.serial <> $2) AS others`,
+    [tenantId, token.serial, revision, now, within, deleted, ...content],
+  )
+  if (noted === undefined) return CHANGED
+  return Number(noted.others) >= PENDING_MAX ? { kind: 'transaction-full' } : null
+}
+
+/** Locks of transactions that are over are void; any other is in the way of everybody else. */
+async function isLocked({ session, tenantId, within }: Unit, serial: string, now: number) {
+  const [lock] = await session.ask(
+    `SELECT holder, state FROM pending LEFT JOIN transactions
+       ON transactions.tenant = pending.tenant AND transactions.id = pending.holder
+     WHERE pending.tenant = $1 AND serial = $2`,
+    [tenantId, serial],
+  )
+  if (lock === undefined || lock.holder === within) return false
+  const over =
+    lock.state !== 'open' || (await expireIfPast(session, tenantId, String(lock.holder), now))
+  if (!over) return true
+  await session.run('DELETE FROM pending WHERE tenant = $1 AND serial = $2', [tenantId, serial])
+  return false
+}

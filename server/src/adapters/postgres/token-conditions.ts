@@ -1,0 +1,170 @@
+import { isUuid } from '../../base/id.ts'
+import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
+import { metadataTerm } from '../../world/token-terms.ts'
+import type { Value } from './session.ts'
+import { packText } from './text.ts'
+import { VISIBLE, livesAt } from './visibility.ts'
+
+/** The parameters of a statement that is being put together. */
+export class Parameters {
+  readonly values: Value[] = []
+
+  /** Adds a parameter and returns what stands for it. Only this goes into the text. */
+  add(value: Value, type: string): string {
+    return `$${this.values.push(value)}::${type}`
+  }
+}
+
+/** Says of a row of `tokens` of the tenant that `query` is about it. */
+export function sqlOf({ where, within, now }: TokenQuery, parameters: Parameters): string {
+  const parts = [livesAt(parameters.add(now, 'bigint')), VISIBLE]
+  const source = sourceOf(where, parameters)
+  if (source !== null) parts.push(`tokens.serial IN (${source})`)
+  if (within !== null) parts.push(inOneOf(within.map((it) => below(it, parameters))))
+  return [...parts, conditionSql(where, parameters)].join(' AND ')
+}
+
+/** True or false, never null, so that its negation is what it says. */
+function conditionSql(condition: TokenCondition, parameters: Parameters): string {
+  const sqlOf = (it: TokenCondition): string => conditionSql(it, parameters)
+  const text = (it: string): string => parameters.add(packText(it), 'text')
+  switch (condition.kind) {
+    case 'all':
+      return joined('AND', condition.of.map(sqlOf))
+    case 'any':
+      return joined('OR', condition.of.map(sqlOf))
+    case 'not':
+      return `(NOT ${sqlOf(condition.of)})`
+    case 'id':
+      return `(${idsSql(condition.ids, parameters)})`
+    case 'type':
+      return `(type = ${text(condition.type)})`
+    case 'container':
+      return inOneOf([
+        condition.below
+          ? below(condition.path, parameters)
+          : (column) => `${column} = ${text(condition.path)}`,
+      ])
+    case 'fingerprint':
+      return `(coalesce(fingerprint = ${text(condition.fingerprint)}, false))`
+    case 'index':
+      return hasTerm(condition.hash, parameters)
+    case 'metadata': {
+      const { key, value, exact } = condition
+      const term = hasTerm(metadataTerm(key, value), parameters)
+      if (!exact) return term
+      return `(CASE WHEN ${term} THEN coalesce(
+        metadata::jsonb ->> ${text(key)} = ${text(value)}, false) ELSE false END)`
+    }
+    case 'made-by':
+      return `(coalesce(${condition.how}_by = ${text(condition.id)}, false))`
+    case 'made-at': {
+      const [from, to] = [condition.from ?? Number.MIN_SAFE_INTEGER, condition.to ?? Number.MAX_SAFE_INTEGER]
+      const bounds = [from, to].map((it) => parameters.add(it, 'bigint'))
+      return `(coalesce(${condition.how}_at BETWEEN ${bounds.join(' AND ')}, false))`
+    }
+    default:
+      throw new TypeError('Cannot list tokens: a condition is of no known kind', {
+        cause: condition satisfies never,
+      })
+  }
+}
+
+/**
+ * Returns a statement for the serials of all tokens that may meet the condition, by an index; null where none
+ * helps. The tenant is the first parameter.
+ */
+function sourceOf(condition: TokenCondition, parameters: Parameters): string | null {
+  switch (condition.kind) {
+    case 'index':
+      return termSource(condition.hash, parameters)
+    case 'metadata':
+      return termSource(metadataTerm(condition.key, condition.value), parameters)
+    case 'fingerprint':
+      return `SELECT serial FROM tokens AS it WHERE it.tenant = $1
+        AND it.fingerprint = ${parameters.add(packText(condition.fingerprint), 'text')}`
+    case 'id': {
+      const names = parameters.add(condition.ids.map(packText), 'text[]')
+      const serials = parameters.add(condition.ids.filter(isUuid), 'uuid[]')
+      return `SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.name = ANY(${names})
+        UNION SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.serial = ANY(${serials})`
+    }
+    case 'all': {
+      const found = condition.of.toSorted((a, b) => weightOf(a) - weightOf(b))
+      return found[0] === undefined ? null : sourceOf(found[0], parameters)
+    }
+    case 'any': {
+      if (condition.of.length === 0 || condition.of.some((it) => weightOf(it) === UNBOUND)) {
+        return null
+      }
+      return condition.of.map((it) => sourceOf(it, parameters)).join(' UNION ')
+    }
+    default:
+      return null
+  }
+}
+
+const UNBOUND = Number.MAX_SAFE_INTEGER
+
+/** Ids, data and fingerprints are likely to be rarer than what is in metadata, and few than many. */
+function weightOf(condition: TokenCondition): number {
+  switch (condition.kind) {
+    case 'id':
+    case 'index':
+    case 'fingerprint':
+      return 1
+    case 'metadata':
+      return 1_000
+    case 'all':
+      return Math.min(UNBOUND, ...condition.of.map(weightOf))
+    case 'any':
+      return condition.of.length === 0
+        ? UNBOUND
+        : Math.min(
+            UNBOUND,
+            condition.of.map(weightOf).reduce((sum, it) => sum + it, 0),
+          )
+    default:
+      return UNBOUND
+  }
+}
+
+function termSource(term: Uint8Array, parameters: Parameters): string {
+  const hash = parameters.add(term, 'bytea')
+  return `SELECT serial FROM token_indexes WHERE tenant = $1 AND hash = ${hash}`
+}
+
+function idsSql(ids: readonly string[], parameters: Parameters): string {
+  const names = parameters.add(ids.map(packText), 'text[]')
+  const serials = parameters.add(ids.filter(isUuid), 'uuid[]')
+  return `coalesce(name = ANY(${names}), serial = ANY(${serials}))`
+}
+
+function hasTerm(term: Uint8Array, parameters: Parameters): string {
+  return `(EXISTS (SELECT 1 FROM token_indexes AS it WHERE it.tenant = tokens.tenant
+    AND it.hash = ${parameters.add(term, 'bytea')} AND it.serial = tokens.serial))`
+}
+
+/** A comparison of a column with a path, that holds for all that begins with it, too. */
+function below(path: string, parameters: Parameters): (column: string) => string {
+  const text = parameters.add(packText(path), 'text')
+  return (column) => `left(${column}, length(${text})) = ${text}`
+}
+
+/** Holds when one of a token's containers meets one of `comparisons`; most tokens have only one. */
+function inOneOf(comparisons: readonly ((column: string) => string)[]): string {
+  const on = (column: string): string =>
+    joined(
+      'OR',
+      comparisons.map((it) => it(column)),
+    )
+  return `(CASE WHEN left(containers, 1) = '['
+    THEN EXISTS (SELECT 1 FROM jsonb_array_elements_text(containers::jsonb) AS it (path)
+      WHERE ${on('it.path')})
+    ELSE ${on('containers')} END)`
+}
+
+function joined(operator: 'AND' | 'OR', parts: readonly string[]): string {
+  if (parts.length === 0) return operator === 'AND' ? '(true)' : '(false)'
+  return `(${parts.join(` ${operator} `)})`
+}

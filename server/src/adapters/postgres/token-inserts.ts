@@ -1,0 +1,171 @@
+/** Inserts tokens: many at once, and with the questions that must be answered first. */
+import { isUuid } from '../../base/id.ts'
+import type { Conflict, StoredToken } from '../../world/store.ts'
+import { termsOf } from '../../world/token-terms.ts'
+import { columnsOf, rowsFrom } from './bulk.ts'
+import type { Row } from './rows.ts'
+import type { Session } from './session.ts'
+import { packText } from './text.ts'
+import { CONTENT, contentOf } from './token-content.ts'
+import { insertTerms, type Term } from './token-terms.ts'
+import { countedOf } from './token-tally.ts'
+import { expireIfPast } from './transaction-changes.ts'
+import { twinsOf } from './twins.ts'
+import type { Step, Unit } from './unit.ts'
+
+const COLUMNS = {
+  tenant: 'uuid',
+  serial: 'uuid',
+  name: 'text',
+  uuid_name: 'uuid',
+  type: 'text',
+  ...CONTENT,
+  created_by: 'text',
+  created_at: 'bigint',
+  made_in: 'uuid',
+} as const
+
+const ROWS_AT_ONCE = 1_000
+
+/** A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask. */
+const INSERT = `INSERT INTO tokens (${Object.keys(COLUMNS).join(', ')})
+  SELECT ${Object.keys(COLUMNS).join(', ')} FROM ${rowsFrom(COLUMNS, 'rows')}
+  WHERE NOT EXISTS (SELECT 1 FROM tokens AS named
+    WHERE named.tenant = rows.tenant AND named.uuid_name = rows.serial)
+  ON CONFLICT DO NOTHING`
+
+/** A token on its way into the database. */
+export interface NewToken {
+  readonly tenantId: string
+  readonly token: StoredToken
+  readonly within: string | null
+}
+
+/** Inserts tokens and what they are found by; returns whether all were new. */
+export async function insertTokens(session: Session, tokens: readonly NewToken[]): Promise<boolean> {
+  for (let at = 0; at < tokens.length; at += ROWS_AT_ONCE) {
+    const slice = tokens.slice(at, at + ROWS_AT_ONCE)
+    const made = await session.run(INSERT, columnsOf(COLUMNS, slice.map(rowOf)))
+    if (made !== slice.length) return false
+  }
+  const terms = tokens.flatMap(({ tenantId, token }) =>
+    termsOf(token).map((hash): Term => [tenantId, hash, token.serial]),
+  )
+  await insertTerms(session, terms)
+  return true
+}
+
+export function isNamedByUuid({ id, serial }: StoredToken): boolean {
+  return id !== serial && isUuid(id)
+}
+
+function rowOf({ tenantId, token, within }: NewToken) {
+  const { id, serial } = token
+  return [
+    tenantId,
+    serial,
+    id === serial ? null : packText(id),
+    isNamedByUuid(token) ? id : null,
+    packText(token.type),
+    ...contentOf(token),
+    packText(token.createdBy),
+    token.createdAt,
+    within,
+  ]
+}
+
+/** Inserts the tokens of a commit in their order, unless one of them has a twin or a name that is taken. */
+export async function insertInOrder(unit: Unit, tokens: readonly StoredToken[]): Step {
+  if (tokens.length === 0) return null
+  const { session, tenantId, within, tally } = unit
+  const conflict = await conflictAmong(unit, tokens)
+  if (conflict !== null) return conflict
+  const all = tokens.map((token) => ({ tenantId, token, within }))
+  if (!(await insertTokens(session, all))) {
+    throw new Error('A token was inserted while its tenant was locked')
+  }
+  for (const it of tokens) tally.add(tenantId, countedOf(it, within), 1)
+  return null
+}
+
+/** Looks for the first token that cannot be inserted, as if they were inserted one after the other. */
+async function conflictAmong(
+  unit: Unit,
+  tokens: readonly StoredToken[],
+): Promise<Conflict | null> {
+  const twins = await twinsOf(unit, tokens)
+  const taken = await takenNames(unit, tokens)
+  const live = new Map<string, StoredToken[]>()
+  const names = new Set<string>()
+  for (const [n, token] of tokens.entries()) {
+    const { id, serial, type, fingerprint, createdAt: now } = token
+    if (fingerprint !== null) {
+      const key = JSON.stringify([type, fingerprint])
+      const before = live.get(key) ?? []
+      const twin = before.some((it) => it.expiresAt === null || it.expiresAt > now)
+      if (token.deduplicate && (twin || twins.has(n))) {
+        return { kind: 'fingerprint-taken', type, fingerprint }
+      }
+      live.set(key, [...before, token])
+    }
+    for (const name of new Set([id, serial])) {
+      const holder = taken.get(name)
+      if (names.has(name)) return { kind: 'token-id-taken', id }
+      if (holder !== undefined && !(await isFreed(unit, holder, name, now))) {
+        return { kind: 'token-id-taken', id }
+      }
+    }
+    names.add(id).add(serial)
+  }
+  return null
+}
+
+/** What is there by the names and serials of `tokens`, which are one namespace. */
+async function takenNames(
+  { session, tenantId }: Unit,
+  tokens: readonly StoredToken[],
+): Promise<Map<string, Row>> {
+  const names = tokens.map((it) => it.id)
+  const serials = [...tokens.map((it) => it.serial), ...names.filter(isUuid)]
+  const ids = [...names, ...tokens.map((it) => it.serial)].map(packText)
+  const rows = await session.ask(
+    `SELECT serial, name, made_in, maker.state FROM tokens
+     LEFT JOIN transactions AS maker ON maker.tenant = tokens.tenant AND maker.id = made_in
+     WHERE tokens.tenant = $1 AND serial = ANY($2::uuid[])
+     UNION ALL
+     SELECT serial, name, made_in, maker.state FROM tokens
+     LEFT JOIN transactions AS maker ON maker.tenant = tokens.tenant AND maker.id = made_in
+     WHERE tokens.tenant = $1 AND name = ANY($3::text[])`,
+    [tenantId, [...new Set(serials)], [...new Set(ids)]],
+  )
+  const asked = new Map(tokens.flatMap(({ id, serial }) => [id, serial].map((it) => [packText(it), it])))
+  const taken = new Map<string, Row>()
+  for (const row of rows) {
+    const serial = String(row.serial)
+    if (asked.has(serial)) taken.set(serial, row)
+    const name = row.name === null ? undefined : asked.get(String(row.name))
+    if (name !== undefined) taken.set(name, row)
+  }
+  return taken
+}
+
+/**
+ * Frees a name that a transaction reserved which came to nothing, and says whether it did. The row is swept
+ * under its serial, which is taken until then.
+ */
+async function isFreed(
+  { session, tenantId }: Unit,
+  row: Row,
+  name: string,
+  now: number,
+): Promise<boolean> {
+  const { serial, made_in: maker, state } = row
+  if (typeof maker !== 'string' || state === null || state === 'committed') return false
+  const dead = state !== 'open' || (await expireIfPast(session, tenantId, maker, now))
+  if (!dead || row.name === null || serial === name) return false
+  await session.run(
+    'UPDATE tokens SET name = NULL, uuid_name = NULL WHERE tenant = $1 AND serial = $2',
+    [tenantId, String(serial)],
+  )
+  return true
+}

@@ -1,0 +1,62 @@
+/** Reads tokens as a transaction sees them: with its own, and as it left the others. */
+import { isUuid } from '../../base/id.ts'
+import type { StoredToken } from '../../world/store.ts'
+import { tokenOf, type Row } from './rows.ts'
+import type { Ask } from './session.ts'
+import { packText } from './text.ts'
+import { CONTENT } from './token-content.ts'
+import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
+
+const OVER = Object.keys(CONTENT).map((it) => `pending.${it} AS over_${it}`)
+
+const SEEN = `SELECT tokens.*, ${HIDDEN} AS uncommitted, pending.deleted AS over_deleted,
+    ${OVER.join(', ')}
+  FROM tokens LEFT JOIN pending ON pending.tenant = tokens.tenant
+    AND pending.serial = tokens.serial AND pending.holder = $2::uuid
+  WHERE tokens.tenant = $1 AND (${VISIBLE} OR ${madeIn('$2::uuid')})`
+
+export async function findWithin(
+  ask: Ask,
+  tenantId: string,
+  ids: readonly string[],
+  within: string,
+): Promise<StoredToken[]> {
+  const known = isUuid(within) ? within : null
+  const rows = await ask(
+    `${SEEN} AND tokens.name IS NULL AND tokens.serial = ANY($3::uuid[])
+     UNION ALL ${SEEN} AND tokens.name = ANY($4::text[])`,
+    [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)],
+  )
+  return rows.flatMap(overlaid)
+}
+
+export async function findTwinWithin(
+  ask: Ask,
+  tenantId: string,
+  { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
+  now: number,
+  within: string,
+): Promise<StoredToken | null> {
+  const rows = await ask(
+    `SELECT * FROM (
+       ${SEEN} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
+         AND tokens.fingerprint = $4 AND pending.serial IS NULL
+       UNION ALL
+       ${SEEN} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
+         AND pending.fingerprint = $4 AND NOT pending.deleted AND ${livesAt('$5::bigint', 'pending')}
+     ) AS twins ORDER BY serial LIMIT 1`,
+    [tenantId, isUuid(within) ? within : null, packText(type), packText(fingerprint), now],
+  )
+  return rows.flatMap(overlaid)[0] ?? null
+}
+
+/** What the transaction made of the token in `row`; nothing when it deleted it. */
+function overlaid(row: Row): StoredToken[] {
+  if (row.over_deleted === true) return []
+  if (row.over_deleted === null) return [tokenOf(row)]
+  const over = Object.keys(CONTENT).map((it) => [it, row[`over_${it}`]!] as const)
+  // Until the commit its end is still the old one, if that is earlier.
+  const ends = [row.expires_at, row.over_expires_at].filter((it) => typeof it === 'number')
+  const expiresAt = ends.length > 0 ? Math.min(...ends) : null
+  return [tokenOf({ ...row, ...Object.fromEntries(over), expires_at: expiresAt })]
+}

@@ -1,0 +1,103 @@
+import { isUuid } from '../../base/id.ts'
+import type { StoredToken, TokenReader } from '../../world/store.ts'
+import { pageOf } from './access-readers.ts'
+import { TokenFinder } from './token-finder.ts'
+import { tokenOf } from './rows.ts'
+import type { Ask } from './session.ts'
+import { packText, unpackText } from './text.ts'
+import { Parameters, sqlOf } from './token-conditions.ts'
+import { findTwinWithin, findWithin } from './token-reader-within.ts'
+import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
+import type { TokenQuery } from '../../world/token-query.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export function tokenReader(ask: Ask): TokenReader {
+  const finder = new TokenFinder(ask)
+  return {
+    find: async (tenantId, ids, within) =>
+      within === undefined
+        ? await finder.find(tenantId, ids)
+        : await findWithin(ask, tenantId, ids, within),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, within) => {
+      if (within !== undefined) {
+        return await findTwinWithin(ask, tenantId, { type, fingerprint }, now, within)
+      }
+      const [row] = await ask(
+        `SELECT * FROM tokens WHERE tenant = $1 AND type = $2 AND fingerprint = $3
+           AND ${livesAt('$4')} AND ${VISIBLE} ORDER BY serial LIMIT 1`,
+        [tenantId, packText(type), packText(fingerprint), now],
+      )
+      return row === undefined ? null : tokenOf(row)
+    },
+
+    /** One statement, and so one state of the database. */
+    list: async (tenantId, query, { page, size }) => {
+      const parameters = new Parameters()
+      parameters.add(tenantId, 'uuid')
+      const total = isEverything(query) ? countOfAll(query, parameters) : null
+      const condition = sqlOf(query, parameters)
+      const window = [size, (page - 1) * size].map((it) => parameters.add(it, 'bigint'))
+      const rows = await ask(
+        `SELECT * FROM (SELECT ${total ?? `count(*) FROM tokens WHERE tenant = $1 AND ${condition}`}) AS counted (total)
+         LEFT JOIN (SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
+           ORDER BY serial DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
+         ORDER BY serial DESC`,
+        parameters.values,
+      )
+      return pageOf(rows, tokenOf, 'serial')
+    },
+
+    listAfter: async (tenantId, query, { after, size }): Promise<StoredToken[]> => {
+      const parameters = new Parameters()
+      parameters.add(tenantId, 'uuid')
+      const condition = sqlOf(query, parameters)
+      const from = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
+      const rows = await ask(
+        `SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
+           ${from === null ? '' : `AND serial < ${from}`}
+         ORDER BY serial DESC LIMIT ${parameters.add(size, 'bigint')}`,
+        parameters.values,
+      )
+      return rows.map(tokenOf)
+    },
+
+    /** The sums that are kept of tokens, less those that are expired and not swept yet. */
+    usage: async (tenantId, { now, since }) => {
+      const active = 'greatest(created_at, coalesce(modified_at, 0)) >= $3'
+      const rows = await ask(
+        `SELECT type, sums.count - coalesce(gone.count, 0) AS count,
+           sums.active - coalesce(gone.active, 0) AS active, last_created_at
+         FROM (SELECT type, sum(count)::bigint AS count, max(last_created_at) AS last_created_at,
+             (coalesce(sum(count) FILTER (WHERE day >= $4), 0))::bigint AS active
+           FROM token_counts WHERE tenant = $1 AND made_in = $5 GROUP BY type) AS sums
+         LEFT JOIN (SELECT type, count(*) AS count, count(*) FILTER (WHERE ${active}) AS active
+           FROM tokens WHERE tenant = $1 AND expires_at <= $2 AND ${VISIBLE}
+           GROUP BY type) AS gone USING (type)`,
+        [tenantId, now, since, Math.ceil(since / DAY_MS), NOTHING],
+      )
+      return rows
+        .map(({ type, count, active: recent, last_created_at: lastCreatedAt }) => ({
+          type: unpackText(String(type)),
+          count: Number(count),
+          active: Number(recent),
+          lastCreatedAt: Number(lastCreatedAt),
+        }))
+        .filter((it) => it.count > 0)
+        .toSorted((a, b) => (a.type < b.type ? -1 : 1))
+    },
+  }
+}
+
+/** Adds the sums up, for to count all tokens is to read them. */
+function countOfAll({ now }: TokenQuery, parameters: Parameters): string {
+  const at = parameters.add(now, 'bigint')
+  return `(SELECT coalesce(sum(count), 0)::bigint FROM token_counts
+      WHERE tenant = $1 AND made_in = '${NOTHING}')
+    - (SELECT count(*) FROM tokens WHERE tenant = $1 AND expires_at <= ${at} AND ${VISIBLE})`
+}
+
+function isEverything({ where, within }: TokenQuery): boolean {
+  return within === null && where.kind === 'all' && where.of.length === 0
+}

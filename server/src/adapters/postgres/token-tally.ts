@@ -1,0 +1,96 @@
+import type { StoredToken } from '../../world/store.ts'
+import { columnsOf, rowsFrom } from './bulk.ts'
+import type { Row } from './rows.ts'
+import type { Session } from './session.ts'
+import { packText } from './text.ts'
+import { NOTHING } from './visibility.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const COLUMNS = {
+  tenant: 'uuid',
+  made_in: 'uuid',
+  type: 'text',
+  day: 'bigint',
+  count: 'bigint',
+  last_created_at: 'bigint',
+} as const
+
+interface Sum {
+  readonly key: readonly [tenant: string, madeIn: string, type: string, day: number]
+  count: number
+  lastCreatedAt: number
+}
+
+/** A token that is counted: how it is told apart in the sums. */
+export interface Counted {
+  readonly type: string
+  readonly createdAt: number
+  readonly modifiedAt: number | null
+  /** The transaction it was made in, while that is not committed. */
+  readonly madeIn: string | null
+}
+
+/** The columns that countedIn() reads. */
+export const COUNTED = 'type, created_at, modified_at, made_in'
+
+/** Reads what a row of COUNTED and `hidden` says. */
+export function countedIn(row: Row): Counted {
+  return {
+    type: String(row.type),
+    createdAt: Number(row.created_at),
+    modifiedAt: row.modified_at === null ? null : Number(row.modified_at),
+    madeIn: row.hidden === true ? String(row.made_in) : null,
+  }
+}
+
+export function countedOf(token: StoredToken, madeIn: string | null): Counted {
+  const { type, createdAt, modifiedAt } = token
+  return { type: packText(type), createdAt, modifiedAt, madeIn }
+}
+
+/** Adds up what happens to tokens, to be written once. Decision 0019. */
+export class TokenTally {
+  #sums = new Map<string, Sum>()
+
+  /** `count` is 1 for a token that is there now, -1 for one that is not there any more. */
+  add(tenant: string, { type, createdAt, modifiedAt, madeIn }: Counted, count: 1 | -1): void {
+    const day = Math.floor(Math.max(createdAt, modifiedAt ?? 0) / DAY_MS)
+    const made = madeIn ?? NOTHING
+    const name = `${tenant}${made}${day} ${type}`
+    let sum = this.#sums.get(name)
+    if (sum === undefined) {
+      this.#sums.set(name, (sum = { key: [tenant, made, type, day], count: 0, lastCreatedAt: 0 }))
+    }
+    sum.count += count
+    if (count > 0) sum.lastCreatedAt = Math.max(sum.lastCreatedAt, createdAt)
+  }
+
+  /** Takes over what `other` added up. */
+  take(other: TokenTally): void {
+    for (const [name, it] of other.#sums) {
+      const own = this.#sums.get(name)
+      if (own === undefined) this.#sums.set(name, it)
+      else {
+        own.count += it.count
+        own.lastCreatedAt = Math.max(own.lastCreatedAt, it.lastCreatedAt)
+      }
+    }
+    other.#sums = new Map()
+  }
+
+  /** Writes what was added up, and begins anew. */
+  async write(session: Session): Promise<void> {
+    if (this.#sums.size === 0) return
+    const rows = [...this.#sums.values()].map((it) => [...it.key, it.count, it.lastCreatedAt])
+    this.#sums = new Map()
+    const names = Object.keys(COLUMNS).join(', ')
+    await session.run(
+      `INSERT INTO token_counts (${names}) SELECT ${names} FROM ${rowsFrom(COLUMNS, 'rows')}
+       ON CONFLICT (tenant, made_in, type, day) DO UPDATE
+       SET count = token_counts.count + excluded.count,
+         last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
+      columnsOf(COLUMNS, rows),
+    )
+  }
+}

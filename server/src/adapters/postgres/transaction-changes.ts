@@ -1,0 +1,121 @@
+/** Opens, guards and ends transactions. */
+import { isUuid } from '../../base/id.ts'
+import type { Change, StoredTransaction } from '../../world/store.ts'
+import type { Session } from './session.ts'
+import { packText } from './text.ts'
+import { CONTENT } from './token-content.ts'
+import { COUNTED, countedIn } from './token-tally.ts'
+import { deleteTerms, insertTerms, termsIn } from './token-terms.ts'
+import type { Step, Unit } from './unit.ts'
+import { HIDDEN, NOTHING, livesAt } from './visibility.ts'
+
+type End = Extract<Change, { kind: 'end-transaction' }>
+
+const NOT_OPEN = { kind: 'transaction-not-open' } as const
+
+export async function openTransaction(
+  { session, tenantId }: Unit,
+  { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
+): Step {
+  await session.run(
+    `INSERT INTO transactions (tenant, id, state, created_by, created_at, expires_at, unswept)
+     VALUES ($1, $2, $3, $4, $5, $6, false)`,
+    [tenantId, id, state, packText(createdBy), createdAt, expiresAt],
+  )
+  return null
+}
+
+export async function requireOpen(
+  { session, tenantId }: Unit,
+  { transactionId, now }: Extract<Change, { kind: 'enlist' }>,
+): Step {
+  if (!isUuid(transactionId)) return NOT_OPEN
+  const found = await session.ask(
+    `SELECT 1 FROM transactions WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at > $3`,
+    [tenantId, transactionId, now],
+  )
+  return found.length === 0 ? NOT_OPEN : null
+}
+
+/** Whoever finds a transaction past its end says so for everybody, before acting on it. */
+export async function expireIfPast(
+  session: Session,
+  tenantId: string,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const ended = await session.run(
+    `UPDATE transactions SET state = 'expired', unswept = true
+     WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at <= $3`,
+    [tenantId, id, now],
+  )
+  return ended > 0
+}
+
+/** However many tokens it made, to show them is to change a row; what it waited to change is bounded. */
+export async function endTransaction(unit: Unit, { id, as, now }: End): Step {
+  const { session, tenantId } = unit
+  if (!isUuid(id)) return NOT_OPEN
+  if (as === 'expired') return (await expireIfPast(session, tenantId, id, now)) ? null : NOT_OPEN
+  const ended = await session.run(
+    `UPDATE transactions SET state = $4, unswept = $5
+     WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at > $3`,
+    [tenantId, id, now, as, as === 'rolled_back'],
+  )
+  if (ended === 0) return NOT_OPEN
+  if (as === 'committed') {
+    await applyRemovals(unit, id)
+    await applyUpdates(unit, id, now)
+    await showSums(unit, id)
+  }
+  await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', [tenantId, id])
+  return null
+}
+
+async function applyRemovals({ session, tenantId, tally }: Unit, id: string): Promise<void> {
+  const removed = await session.ask(
+    `DELETE FROM tokens WHERE tenant = $1 AND serial IN
+       (SELECT serial FROM pending WHERE tenant = $1 AND holder = $2 AND deleted)
+     RETURNING tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden`,
+    [tenantId, id],
+  )
+  for (const it of removed) tally.add(tenantId, countedIn(it), -1)
+  await deleteTerms(session, termsIn(removed))
+}
+
+/** A token that has expired meanwhile stays so. */
+async function applyUpdates({ session, tenantId, tally }: Unit, id: string, now: number) {
+  const which = `pending.tenant = $1 AND pending.holder = $2 AND NOT pending.deleted
+    AND tokens.tenant = pending.tenant AND tokens.serial = pending.serial AND ${livesAt('$3')}`
+  const values = [tenantId, id, now]
+  const changed = await session.ask(
+    `SELECT tokens.tenant, tokens.serial, tokens.indexes, pending.indexes AS new_indexes, type,
+       tokens.created_at, tokens.modified_at, pending.modified_at AS new_modified_at, tokens.made_in,
+       ${HIDDEN} AS hidden
+     FROM pending JOIN tokens ON ${which}`,
+    values,
+  )
+  if (changed.length === 0) return
+  const set = Object.keys(CONTENT).map((it) => `${it} = pending.${it}`)
+  await session.run(`UPDATE tokens SET ${set.join(', ')} FROM pending WHERE ${which}`, values)
+  for (const it of changed) {
+    tally.add(tenantId, countedIn(it), -1)
+    tally.add(tenantId, countedIn({ ...it, modified_at: it.new_modified_at! }), 1)
+  }
+  await deleteTerms(session, termsIn(changed))
+  await insertTerms(session, termsIn(changed, 'new_indexes'))
+}
+
+/** Adds what was counted apart to what everybody sees. All of it has been written before. */
+async function showSums({ session, tenantId }: Unit, id: string): Promise<void> {
+  await session.run(
+    `INSERT INTO token_counts (tenant, made_in, type, day, count, last_created_at)
+     SELECT tenant, $3, type, day, count, last_created_at FROM token_counts
+     WHERE tenant = $1 AND made_in = $2
+     ON CONFLICT (tenant, made_in, type, day) DO UPDATE
+     SET count = token_counts.count + excluded.count,
+       last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
+    [tenantId, id, NOTHING],
+  )
+  await session.run('DELETE FROM token_counts WHERE tenant = $1 AND made_in = $2', [tenantId, id])
+}

@@ -1,0 +1,94 @@
+/** Who has a twin: a live token of the same type and fingerprint. */
+import type { StoredToken } from '../../world/store.ts'
+import { columnsOf, rowsFrom } from './bulk.ts'
+import type { Session } from './session.ts'
+import { packText } from './text.ts'
+import type { Unit } from './unit.ts'
+import { NOTHING, VISIBLE, livesAt, madeIn } from './visibility.ts'
+
+const ASKED = {
+  n: 'integer',
+  tenant: 'uuid',
+  type: 'text',
+  fingerprint: 'text',
+  now: 'bigint',
+  own: 'uuid',
+} as const
+
+interface Asked {
+  readonly tenantId: string
+  readonly token: StoredToken
+  readonly now: number
+  /** The serial of what is itself no twin: of a token that is there already. */
+  readonly own?: string
+}
+
+const SAME = `tokens.tenant = asked.tenant AND tokens.type = asked.type
+  AND tokens.fingerprint = asked.fingerprint AND tokens.serial <> asked.own
+  AND ${livesAt('asked.now')}`
+
+/** What everybody sees: tokens of transactions that are open count for those alone. */
+const TWIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND ${VISIBLE})`
+
+/** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
+const TWIN_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISIBLE} OR ${madeIn('$7::uuid')})
+    AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
+      AND pending.serial = tokens.serial AND pending.holder = $7::uuid))
+  OR EXISTS (SELECT 1 FROM pending JOIN tokens
+      ON tokens.tenant = pending.tenant AND tokens.serial = pending.serial
+    WHERE pending.tenant = asked.tenant AND pending.holder = $7::uuid
+      AND pending.fingerprint = asked.fingerprint AND tokens.type = asked.type
+      AND pending.serial <> asked.own AND NOT pending.deleted
+      AND ${livesAt('asked.now', 'pending')} AND ${livesAt('asked.now')})`
+
+/** Returns which of `asked` have a twin, by their place. */
+async function haveTwins(
+  session: Session,
+  asked: readonly Asked[],
+  within: string | null,
+): Promise<Set<number>> {
+  const rows = asked.map(({ tenantId, token, now, own }, n) => [
+    n,
+    tenantId,
+    packText(token.type),
+    packText(token.fingerprint!),
+    now,
+    own ?? NOTHING,
+  ])
+  const twin = within === null ? TWIN : TWIN_WITHIN
+  const found = await session.ask(
+    `SELECT n FROM ${rowsFrom(ASKED, 'asked')} WHERE ${twin}`,
+    within === null ? columnsOf(ASKED, rows) : [...columnsOf(ASKED, rows), within],
+  )
+  return new Set(found.map((row) => Number(row.n)))
+}
+
+/** Returns the places of those of `tokens`, which are new, that asked for deduplication and have a twin. */
+export async function twinsOf(
+  { session, tenantId, within }: Unit,
+  tokens: readonly StoredToken[],
+): Promise<Set<number>> {
+  const places = [...tokens.keys()].filter((n) => mayNotBeTwin(tokens[n]!))
+  if (places.length === 0) return new Set()
+  const asked = places.map((n) => ({ tenantId, token: tokens[n]!, now: tokens[n]!.createdAt }))
+  const found = await haveTwins(session, asked, within)
+  return new Set(places.filter((_place, n) => found.has(n)))
+}
+
+/** Whether another token is a twin of `token` as it would be. */
+export async function hasTwin(
+  { session, tenantId, within }: Unit,
+  token: StoredToken,
+  now: number,
+): Promise<boolean> {
+  return (await haveTwins(session, [{ tenantId, token, now, own: token.serial }], within)).size > 0
+}
+
+/** Returns the places of those that have a twin. They are not part of any transaction. */
+export async function placesOfTwins(session: Session, asked: readonly Asked[]): Promise<Set<number>> {
+  return asked.length === 0 ? new Set() : await haveTwins(session, asked, null)
+}
+
+export function mayNotBeTwin({ deduplicate, fingerprint }: StoredToken): boolean {
+  return deduplicate && fingerprint !== null
+}

@@ -1,0 +1,21 @@
+import type { Conflict } from '../../world/store.ts'
+import type { Pending } from './record-writer.ts'
+import type { Session } from './session.ts'
+import { TokenTally } from './token-tally.ts'
+
+/** A commit being made: whose it is, and what is to be written with it at the end of the batch. */
+export interface Unit {
+  readonly session: Session
+  readonly tenantId: string
+  /** The transaction that the commit is part of. */
+  readonly within: string | null
+  readonly tally: TokenTally
+  readonly entries: Pending[]
+}
+
+export function unitOf(session: Session, tenantId: string, within: string | null): Unit {
+  return { session, tenantId, within, tally: new TokenTally(), entries: [] }
+}
+
+/** What a change comes to: null when it is made. */
+export type Step = Promise<Conflict | null>

