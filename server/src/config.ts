@@ -13,7 +13,7 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataDir: string
-  readonly databaseUrl: null
+  readonly databaseUrl: string | null
   readonly rootKeyFile: string | null
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
@@ -40,6 +40,8 @@ export interface Setting<Value> {
   readonly about: string
   /** Undefined for what is not accepted. */
   readonly parse: (text: string) => Value | undefined
+  /** Whether it may hold a password, so that it is never shown. */
+  readonly secret?: true
   /** Of a list that is not accepted, the entries because of which. */
   readonly flaws?: (text: string) => readonly string[]
 }
@@ -71,9 +73,11 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   databaseUrl: {
     variable: 'SYMBOLON_DATABASE_URL',
     default: '',
-    accepts: 'unset: this version keeps its data in SQLite, in the data folder',
-    about: 'Reserved for PostgreSQL. Unset means SQLite in the data folder.',
-    parse: (text) => (text === '' ? null : undefined),
+    accepts: 'unset, or postgres://user:password@host:port/name',
+    about:
+      'Where to keep everything: a PostgreSQL database, which any number of servers may share. Unset means SQLite in the data folder. See [postgres.md](postgres.md).',
+    parse: (text) => (text === '' ? null : /^postgres(ql)?:\/\//.test(text) ? text : undefined),
+    secret: true,
   },
   rootKeyFile: {
     variable: 'SYMBOLON_ROOT_KEY_FILE',
@@ -202,7 +206,8 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
       const source = fromFlag === undefined ? setting.variable : `--${flag}`
       const flaws = setting.flaws?.(text.trim()).map((it) => `'${it}'`) ?? []
       const which = flaws.length === 0 ? '' : ` (see ${flaws.join(', ')})`
-      throw new ConfigError(`${source} is '${text}'${which}, but must be ${setting.accepts}.`)
+      const given = setting.secret === true ? 'not shown here' : `'${text}'`
+      throw new ConfigError(`${source} is ${given}${which}, but must be ${setting.accepts}.`)
     }
     config[name] = value
   }

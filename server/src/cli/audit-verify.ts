@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import { openRecord, type OpenRecord } from '../adapters/sqlite/open-record.ts'
+import { openPostgresRecord } from '../adapters/postgres/open-record.ts'
+import { openRecord } from '../adapters/sqlite/open-record.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { verifyRecord, type Verdict } from '../record/verify.ts'
+import type { Store } from '../world/store.ts'
 import type { Command } from './command.ts'
 
 /**
@@ -25,7 +27,10 @@ export const auditVerify: Command = {
     if (tenant !== undefined && !isUuid(tenant)) {
       throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
     }
-    const opened = openRecord(config.dataDir)
+    const opened =
+      config.databaseUrl === null
+        ? openRecord(config.dataDir)
+        : await openPostgresRecord(config.databaseUrl)
     try {
       const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
       const provider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
@@ -49,13 +54,16 @@ export const auditVerify: Command = {
       }
       return intact ? 0 : 1
     } finally {
-      opened.close()
+      await opened.close()
     }
   },
 }
 
 /** Also of those whose record is gone. */
-async function tenantIds({ tenants, record }: OpenRecord): Promise<string[]> {
+async function tenantIds({
+  tenants,
+  record,
+}: Pick<Store, 'tenants' | 'record'>): Promise<string[]> {
   return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
 }
 

@@ -1,13 +1,14 @@
 /**
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { parseCertificates } from '../adapters/egress/trust.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { PostgresStore } from '../adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -15,6 +16,7 @@ import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, type Config } from '../config.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
+import type { Store } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { openRunner } from './open-runner.ts'
 
@@ -49,7 +51,7 @@ export async function openWorld(
   const random = new SystemRandom()
   const authorities = readAuthorities(config.extraCaFile)
   const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
-  const store = await SqliteStore.open({ folder: config.dataDir, onFault })
+  const store = await openStore(config, onFault)
   let own: OwnService | null = null
   let runner = NO_RUNNER
   try {
@@ -81,6 +83,14 @@ export async function openWorld(
     await store.close()
     throw error
   }
+}
+
+async function openStore(config: Config, onFault: WorldOptions['onFault']): Promise<Store> {
+  const { databaseUrl: url, dataDir: folder } = config
+  if (url === null) return await SqliteStore.open({ folder, onFault })
+  // For the root key, unless that is elsewhere.
+  if (config.rootKeyFile === null) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return await PostgresStore.open({ url })
 }
 
 function readAuthorities(file: string | null): string[] {

@@ -6,10 +6,12 @@ import path from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { createApp } from '../../src/app.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Store } from '../../src/world/store.ts'
+import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { STILL_SETTINGS, type Method } from '../kit/still-vault.ts'
 import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
 
@@ -38,10 +40,11 @@ export interface RealVault {
   readonly close: () => Promise<void>
 }
 
-export type StoreName = 'memory' | 'sqlite'
+export type StoreName = 'memory' | 'sqlite' | 'postgres'
 
 export async function realVault(name: StoreName): Promise<RealVault> {
   const folder = name === 'sqlite' ? mkdtempSync(path.join(tmpdir(), 'symbolon-model-')) : null
+  const url = name === 'postgres' ? await freshDatabase() : null
   let store: Store = await openStore()
   const still = stillWorld(store)
   const keyProvider = thinKeyProvider()
@@ -49,6 +52,7 @@ export async function realVault(name: StoreName): Promise<RealVault> {
   let tenants = 0
 
   async function openStore(): Promise<Store> {
+    if (url !== null) return await PostgresStore.open({ url })
     return folder === null ? new MemoryStore() : await SqliteStore.open({ folder })
   }
 

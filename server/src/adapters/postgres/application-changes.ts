@@ -39,7 +39,10 @@ export async function updateApplication(unit: Unit, it: StoredApplication): Step
 export async function deleteApplication({ session, tenantId }: Unit, id: string): Step {
   const values = [tenantId, id]
   await session.run('DELETE FROM application_keys WHERE tenant = $1 AND application = $2', values)
-  const deleted = await session.run('DELETE FROM applications WHERE tenant = $1 AND id = $2', values)
+  const deleted = await session.run(
+    'DELETE FROM applications WHERE tenant = $1 AND id = $2',
+    values,
+  )
   return deleted === 0 ? ABSENT : null
 }
 

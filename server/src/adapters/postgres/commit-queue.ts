@@ -1,22 +1,26 @@
 import type { Change, Conflict } from '../../world/store.ts'
 import { TRIES_MAX, isBroken, type Database } from './database.ts'
+import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type Outcome } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 
 /** Somebody who waits for a commit. */
 interface Waiting extends Commit {
+  /** What it costs, in rows that are inserted with those of others. */
   readonly rows: number
+  readonly long: boolean
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
 }
 
 export interface QueueOptions {
-  /** How long anybody waits for a commit before being told that nobody knows. */
+  /** How long a batch may take before nobody waits for it any more, nor for anything after it. */
   readonly commitWaitMs: number
 }
 
-/** Rows that one batch takes along, more or less. */
+/** Rows that one batch takes along, more or less, and for how many a commit stands that takes several statements. */
 const BATCH_ROWS_MAX = 1_000
+const GUARDED_ROWS = 10
 
 /** Commits with more tokens than this go by themselves, on a connection that waits for nobody. */
 const COMMIT_TOKENS_MAX = 256
@@ -55,26 +59,13 @@ export class CommitQueue {
   /** Resolves as Store.commit() does. */
   submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
-    const rows = rowsOf(changes)
+    const tokens = tokensIn(changes)
+    const rows = 1 + tokens + (isPlain(changes) ? 0 : GUARDED_ROWS)
     if (this.#closing !== null) reject(new Error('Cannot commit: the store is closed'))
     else if (this.#isFull(rows)) reject(new Error('Cannot commit: too many wait already'))
     else {
-      const timer = setTimeout(() => {
-        reject(new Error(`The database has not answered for ${this.#commitWaitMs} ms`))
-      }, this.#commitWaitMs)
-      const settled = <Result>(settle: (result: Result) => void) => {
-        return (result: Result): void => {
-          clearTimeout(timer)
-          settle(result)
-        }
-      }
-      this.#waiting.push({
-        tenantId,
-        changes,
-        rows,
-        resolve: settled(resolve),
-        reject: settled(reject),
-      })
+      const long = tokens > COMMIT_TOKENS_MAX
+      this.#waiting.push({ tenantId, changes, rows, long, resolve, reject })
       this.#waitingRows += rows
       this.#leaveSoon()
     }
@@ -114,7 +105,7 @@ export class CommitQueue {
     for (const it of this.#waiting) {
       const fits = long ? batch.length === 0 : rows < BATCH_ROWS_MAX
       const free = long || !this.#busy.has(it.tenantId)
-      if (isLong(it) === long && fits && free) {
+      if (it.long === long && fits && free) {
         batch.push(it)
         rows += it.rows
       } else left.push(it)
@@ -131,6 +122,7 @@ export class CommitQueue {
     for (const it of tenants) this.#busy.add(it)
     if (long) this.#lists++
     else this.#batches++
+    const deadline = setTimeout(() => this.#tooLate(batch), this.#commitWaitMs)
     try {
       const outcomes = await this.#run(batch)
       for (const [n, it] of batch.entries()) settle(it, outcomes[n]!)
@@ -138,11 +130,23 @@ export class CommitQueue {
       const reason = new Error('Cannot tell whether it was written', { cause })
       for (const it of batch) it.reject(reason)
     } finally {
+      clearTimeout(deadline)
       for (const it of tenants) this.#busy.delete(it)
       if (long) this.#lists--
       else this.#batches--
       this.#leaveSoon()
     }
+  }
+
+  /**
+   * Tells everybody who waits that the database does not answer. What has not left yet never will; what is under way
+   * may still be written.
+   */
+  #tooLate(batch: readonly Waiting[]): void {
+    const reason = new Error(`The database has not answered for ${this.#commitWaitMs} ms`)
+    for (const it of [...batch, ...this.#waiting]) it.reject(reason)
+    this.#waiting = []
+    this.#waitingRows = 0
   }
 
   /**
@@ -179,12 +183,8 @@ function settle({ resolve, reject }: Waiting, outcome: Outcome): void {
   else resolve(outcome)
 }
 
-function isLong({ rows }: Waiting): boolean {
-  return rows > COMMIT_TOKENS_MAX
-}
-
-function rowsOf(changes: readonly Change[]): number {
-  let rows = 1
-  for (const it of changes) if (it.kind === 'insert-tokens') rows += it.tokens.length
-  return rows
+function tokensIn(changes: readonly Change[]): number {
+  let tokens = 0
+  for (const it of changes) if (it.kind === 'insert-tokens') tokens += it.tokens.length
+  return tokens
 }

@@ -45,7 +45,9 @@ function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
   const mode = parameters.get('sslmode') ?? (isHere(host) ? 'disable' : 'verify-full')
   if (mode === 'disable') return false
   if (mode !== 'verify-full') {
-    throw new Error(`The database must be reached with sslmode verify-full or disable, not '${mode}'`)
+    throw new Error(
+      `The database must be reached with sslmode verify-full or disable, not '${mode}'`,
+    )
   }
   const file = parameters.get('sslrootcert')
   return {

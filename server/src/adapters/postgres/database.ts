@@ -44,7 +44,8 @@ export class Database {
 
   /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
   readonly ask: Ask = async (text, values = []) => {
-    if (this.#readers.waitingCount >= WAITING_MAX) throw unavailable(new Error('Too many reads wait'))
+    if (this.#readers.waitingCount >= WAITING_MAX)
+      throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
         return (await this.#readers.query<Row>(text, values as unknown[])).rows
@@ -104,21 +105,24 @@ function unavailable(cause: unknown): ServiceError {
 }
 
 function poolOf(settings: ClientConfig, max: number): Pool {
-  const pool = new pg.Pool({
+  const pool = new pg.Pool({ ...bounded(settings), max, idleTimeoutMillis: IDLE_MS_MAX })
+  // An idle connection that is lost is replaced when one is needed; without a listener it would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** Returns `settings` with the bounds that every connection has. */
+export function bounded(settings: ClientConfig): ClientConfig {
+  return {
     ...settings,
-    max,
     types: { getTypeParser: parserOf },
     connectionTimeoutMillis: CONNECT_MS_MAX,
-    idleTimeoutMillis: IDLE_MS_MAX,
     statement_timeout: STATEMENT_MS_MAX,
     lock_timeout: LOCK_MS_MAX,
     query_timeout: ANSWER_MS_MAX,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
     keepAlive: true,
-  })
-  // An idle connection that is lost is replaced when one is needed; without a listener it would end the process.
-  pool.on('error', () => {})
-  return pool
+  }
 }
 
 /** Type numbers of PostgreSQL's own types. Source: its catalogue pg_type. */

@@ -13,7 +13,8 @@ export async function insertDefinition(
   hash?: Uint8Array,
 ): Promise<null> {
   const more = hash === undefined ? [] : [hash]
-  const columns = 'tenant, id, name, terms, created_by, created_at, modified_by, modified_at, revision'
+  const columns =
+    'tenant, id, name, terms, created_by, created_at, modified_by, modified_at, revision'
   const values = ['$1, $2, $3, $4, $5, $6, $7, $8, $9', ...more.map(() => '$10')]
   await session.run(
     `INSERT INTO ${table} (${[columns, ...more.map(() => 'hash')].join(', ')})

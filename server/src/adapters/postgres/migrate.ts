@@ -18,7 +18,9 @@ export async function migrate(session: Session): Promise<void> {
   await session.run('BEGIN')
   await session.run('SELECT pg_advisory_xact_lock($1)', [LOCK])
   // The lock means little in databases that only speak the language; there the row does.
-  await session.run('CREATE TABLE IF NOT EXISTS schema_version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)')
+  await session.run(
+    'CREATE TABLE IF NOT EXISTS schema_version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)',
+  )
   await session.run('INSERT INTO schema_version VALUES (1, 0) ON CONFLICT DO NOTHING')
   const version = await versionOf(session)
   if (version > steps.length) {

@@ -60,6 +60,7 @@ export async function dropParked({ session, tenantId }: Unit, transactionId: str
   return null
 }
 
+/** Several servers may do so at once: a beginning never moves back. */
 export async function trimRecord(
   { session, tenantId }: Unit,
   { number, listed, hash }: RecordPoint,
@@ -67,16 +68,17 @@ export async function trimRecord(
   await session.run('DELETE FROM record WHERE tenant = $1 AND number <= $2', [tenantId, number])
   await session.run(
     `UPDATE tenant_heads SET removed_number = $2, removed_listed = $3, removed_hash = $4
-     WHERE tenant = $1`,
+     WHERE tenant = $1 AND removed_number <= $2`,
     [tenantId, number, listed, hash],
   )
   return null
 }
 
+/** Nor does what is sealed become less. */
 export async function sealRecord({ session, tenantId }: Unit, seal: RecordSeal): Step {
   await session.run(
     `UPDATE tenant_heads SET sealed_number = $2, seal = $3
-     WHERE tenant = $1 AND removed_number = $4`,
+     WHERE tenant = $1 AND removed_number = $4 AND sealed_number <= $2`,
     [tenantId, seal.last.number, packSeal(seal), seal.removed.number],
   )
   return null

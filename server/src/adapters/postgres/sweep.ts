@@ -26,8 +26,11 @@ const LOOKS = [
 /** Returns tenants with something to sweep; none when there is nothing. */
 export async function tenantsToSweep(ask: Ask, now: number, forgotten: number): Promise<string[]> {
   const looks = LOOKS.map((it) => `(${it} LIMIT ${TENANTS_MAX})`)
-  const rows = await ask(`SELECT DISTINCT tenant FROM (${looks.join(' UNION ALL ')}) AS found
-    LIMIT ${TENANTS_MAX}`, [now, forgotten])
+  const rows = await ask(
+    `SELECT DISTINCT tenant FROM (${looks.join(' UNION ALL ')}) AS found
+    LIMIT ${TENANTS_MAX}`,
+    [now, forgotten],
+  )
   return rows.map((row) => String(row.tenant))
 }
 

@@ -56,7 +56,10 @@ export async function deleteToken(unit: Unit, change: ChangeOf<'delete-token'>):
   const before = await find(unit, as)
   if (before === null) return CHANGED
   const { session, tenantId, tally } = unit
-  await session.run('DELETE FROM tokens WHERE tenant = $1 AND serial = $2', [tenantId, token.serial])
+  await session.run('DELETE FROM tokens WHERE tenant = $1 AND serial = $2', [
+    tenantId,
+    token.serial,
+  ])
   await deleteTerms(session, termsIn([before]))
   tally.add(tenantId, countedIn(before), -1)
   return null

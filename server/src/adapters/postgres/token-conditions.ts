@@ -59,7 +59,10 @@ function conditionSql(condition: TokenCondition, parameters: Parameters): string
     case 'made-by':
       return `(coalesce(${condition.how}_by = ${text(condition.id)}, false))`
     case 'made-at': {
-      const [from, to] = [condition.from ?? Number.MIN_SAFE_INTEGER, condition.to ?? Number.MAX_SAFE_INTEGER]
+      const [from, to] = [
+        condition.from ?? Number.MIN_SAFE_INTEGER,
+        condition.to ?? Number.MAX_SAFE_INTEGER,
+      ]
       const bounds = [from, to].map((it) => parameters.add(it, 'bigint'))
       return `(coalesce(${condition.how}_at BETWEEN ${bounds.join(' AND ')}, false))`
     }

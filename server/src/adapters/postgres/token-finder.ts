@@ -46,7 +46,8 @@ export class TokenFinder {
     this.#leaving = true
     setImmediate(() => {
       this.#leaving = false
-      while (this.#underWay < UNDER_WAY_MAX && this.#waiting.length > 0) void this.#send(this.#take())
+      while (this.#underWay < UNDER_WAY_MAX && this.#waiting.length > 0)
+        void this.#send(this.#take())
     })
   }
 

@@ -42,7 +42,10 @@ export interface NewToken {
 }
 
 /** Inserts tokens and what they are found by; returns whether all were new. */
-export async function insertTokens(session: Session, tokens: readonly NewToken[]): Promise<boolean> {
+export async function insertTokens(
+  session: Session,
+  tokens: readonly NewToken[],
+): Promise<boolean> {
   for (let at = 0; at < tokens.length; at += ROWS_AT_ONCE) {
     const slice = tokens.slice(at, at + ROWS_AT_ONCE)
     const made = await session.run(INSERT, columnsOf(COLUMNS, slice.map(rowOf)))
@@ -89,10 +92,7 @@ export async function insertInOrder(unit: Unit, tokens: readonly StoredToken[]):
 }
 
 /** Looks for the first token that cannot be inserted, as if they were inserted one after the other. */
-async function conflictAmong(
-  unit: Unit,
-  tokens: readonly StoredToken[],
-): Promise<Conflict | null> {
+async function conflictAmong(unit: Unit, tokens: readonly StoredToken[]): Promise<Conflict | null> {
   const twins = await twinsOf(unit, tokens)
   const taken = await takenNames(unit, tokens)
   const live = new Map<string, StoredToken[]>()
@@ -138,7 +138,9 @@ async function takenNames(
      WHERE tokens.tenant = $1 AND name = ANY($3::text[])`,
     [tenantId, [...new Set(serials)], [...new Set(ids)]],
   )
-  const asked = new Map(tokens.flatMap(({ id, serial }) => [id, serial].map((it) => [packText(it), it])))
+  const asked = new Map(
+    tokens.flatMap(({ id, serial }) => [id, serial].map((it) => [packText(it), it])),
+  )
   const taken = new Map<string, Row>()
   for (const row of rows) {
     const serial = String(row.serial)

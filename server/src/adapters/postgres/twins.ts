@@ -85,7 +85,10 @@ export async function hasTwin(
 }
 
 /** Returns the places of those that have a twin. They are not part of any transaction. */
-export async function placesOfTwins(session: Session, asked: readonly Asked[]): Promise<Set<number>> {
+export async function placesOfTwins(
+  session: Session,
+  asked: readonly Asked[],
+): Promise<Set<number>> {
   return asked.length === 0 ? new Set() : await haveTwins(session, asked, null)
 }
 

@@ -23,6 +23,9 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 
+/** Names a server to test with, in place of one of our own: its superuser's address. */
+export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
+
 export interface Cluster {
   /** Leads to its database `postgres`, as its superuser. */
   readonly url: string
@@ -69,12 +72,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   )
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
 
-  const keeper = spawn('/bin/sh', ['-c', KEEPER, 'sh', ...argumentsFor(folder, data, who, options)], {
-    ...who,
-    cwd: folder,
-    env: { ...environment, FOLDER: folder, POSTGRES: join(programs, 'postgres') },
-    stdio: ['pipe', 'pipe', 'ignore'],
-  })
+  const keeper = spawn(
+    '/bin/sh',
+    ['-c', KEEPER, 'sh', ...argumentsFor(folder, data, who, options)],
+    {
+      ...who,
+      cwd: folder,
+      env: { ...environment, FOLDER: folder, POSTGRES: join(programs, 'postgres') },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    },
+  )
   const [pid] = (await once(keeper.stdout!, 'data')) as [Buffer]
   const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`
   await readiness(url, join(folder, 'log'))
@@ -153,7 +160,7 @@ function programsIn(folder: string): string {
   }
   throw new Error(
     `There is no PostgreSQL for ${process.platform} ${process.arch} to test with: put initdb and postgres ` +
-      'on the PATH, or name an empty database in SYMBOLON_TEST_DATABASE_URL',
+      `on the PATH, or name a server in ${CLUSTER_VARIABLE}`,
   )
 }
 

@@ -1,9 +1,7 @@
 /** Databases for tests: a cluster that all files of a run share, and databases of their own in it. */
 import { after } from 'node:test'
 import pg from 'pg'
-import { startCluster } from './cluster.ts'
-
-export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
+import { CLUSTER_VARIABLE, startCluster } from './cluster.ts'
 
 let cluster: Promise<string> | null = null
 const made: string[] = []

@@ -1,0 +1,41 @@
+import pg from 'pg'
+import type { RecordReader, TenantReader } from '../../world/store.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { bounded } from './database.ts'
+import { recordReader, tenantReader } from './readers.ts'
+import type { Row } from './rows.ts'
+import type { Ask } from './session.ts'
+
+/** What is there to be checked, as it was at one moment. */
+interface OpenRecord {
+  readonly tenants: TenantReader
+  readonly record: RecordReader
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens the record in the database at `url` for reading, beside servers that may be running on it.
+ *
+ * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached or has
+ * no record in it.
+ */
+export async function openPostgresRecord(url: string): Promise<OpenRecord> {
+  const client = new pg.Client({
+    ...bounded(connectionSettings(url)),
+    // To check is to compute between questions, for longer than those who hold locks may.
+    idle_in_transaction_session_timeout: 0,
+  })
+  const ask: Ask = async (text, values = []) =>
+    (await client.query<Row>(text, values as unknown[])).rows
+  await client.connect()
+  try {
+    await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
+    if (row!.there !== true)
+      throw new Error('Cannot read the record: there is none in the database')
+    return { tenants: tenantReader(ask), record: recordReader(ask), close: () => client.end() }
+  } catch (error) {
+    await client.end()
+    throw error
+  }
+}

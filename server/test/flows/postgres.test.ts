@@ -1,0 +1,212 @@
+/** Several servers on one database: the program as an operator runs it, with nothing shared but that. */
+import assert from 'node:assert/strict'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
+import { freshDatabase, query } from '../kit/postgres/test-database.ts'
+import {
+  runSymbolon,
+  startVault,
+  temporaryFolder,
+  type RunningVault,
+} from '../kit/running-vault.ts'
+
+interface Pair {
+  readonly database: string
+  readonly servers: readonly [RunningVault, RunningVault]
+  /** Of a private application that may do anything with tokens. */
+  readonly key: string
+  readonly managementKey: string
+  /** Runs a command beside the servers. */
+  readonly run: (...args: string[]) => ReturnType<typeof runSymbolon>
+}
+
+let shared: Promise<Pair> | null = null
+const endings: (() => unknown)[] = []
+after(async () => {
+  for (const it of endings.toReversed()) await it()
+})
+
+/** The pair of all tests that leave it running. */
+function pair(): Promise<Pair> {
+  return (shared ??= pairOf({ after: (ending: () => unknown) => void endings.push(ending) }))
+}
+
+/** Two servers with a data folder each, the same root key, and one database. */
+async function pairOf(t: { after: (ending: () => unknown) => void }): Promise<Pair> {
+  const database = await freshDatabase()
+  const [one, other] = [temporaryFolder(t), temporaryFolder(t)]
+  const SYMBOLON_DATABASE_URL = database
+  const run = (...args: string[]) =>
+    runSymbolon(args, { SYMBOLON_DATABASE_URL, SYMBOLON_DATA_DIR: one })
+  const { out, err } = await run('init', '--json')
+  assert.equal(err, '')
+  const managementKey = (JSON.parse(out) as JsonObject)['api_key'] as string
+  copyFileSync(join(one, 'root.key'), join(other, 'root.key'))
+  const servers = await Promise.all(
+    [one, other].map((it) => startVault(it, { SYMBOLON_DATABASE_URL })),
+  )
+  t.after(() => Promise.all(servers.map((it) => it.stop())))
+  const application = await call(servers[0]!, managementKey, 'POST', '/applications', {
+    name: 'all',
+    type: 'private',
+    permissions: ['token:create', 'token:read', 'token:use', 'token:update', 'token:delete'],
+    rules: [
+      {
+        description: 'all',
+        priority: 1,
+        container: '/',
+        transform: 'reveal',
+        permissions: ['token:create', 'token:read', 'token:use', 'token:update', 'token:delete'],
+      },
+    ],
+  })
+  const key = application.body['key'] as string
+  return { database, servers: servers as [RunningVault, RunningVault], key, managementKey, run }
+}
+
+async function call(
+  server: RunningVault,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: JsonObject }> {
+  const reply = await fetch(server.url + path, {
+    method,
+    headers: { 'BT-API-KEY': key, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await reply.text()
+  return { status: reply.status, body: text === '' ? {} : (JSON.parse(text) as JsonObject) }
+}
+
+test('what one server stores the other finds at once, and can change and delete', async () => {
+  const { servers, key } = await pair()
+  const [one, other] = servers
+  const made = await call(one, key, 'POST', '/tokens', { type: 'token', data: 'secret' })
+  assert.equal(made.status, 201)
+  const path = `/tokens/${made.body['id']}`
+  assert.equal((await call(other, key, 'GET', path)).body['data'], 'secret')
+  const patched = await call(other, key, 'PATCH', path, { data: 'changed' }, MERGE)
+  assert.equal(patched.status, 200)
+  assert.equal((await call(one, key, 'GET', path)).body['data'], 'changed')
+  assert.equal((await call(one, key, 'DELETE', path)).status, 204)
+  assert.equal((await call(other, key, 'GET', path)).status, 404)
+})
+
+test('a request that is repeated at the other server gets the same answer, and has one effect', async () => {
+  const { servers, key, database } = await pair()
+  const headers = { 'BT-IDEMPOTENCY-KEY': 'once' }
+  const send = (server: RunningVault) =>
+    call(
+      server,
+      key,
+      'POST',
+      '/tokens',
+      { type: 'token', metadata: { of: 'repeated' }, data: 'x' },
+      headers,
+    )
+  const replies = await Promise.all([0, 1, 0, 1, 0, 1].map((n) => send(servers[n]!)))
+  const made = replies.filter((it) => it.status === 201)
+  for (const { status } of replies) assert.ok(status === 201 || status === 409, String(status))
+  assert.equal(new Set(made.map((it) => it.body['id'])).size, 1)
+  for (const it of servers) assert.deepEqual(await send(it), made[0])
+  assert.equal((await tokensOf(database, 'repeated')).rowCount, 1)
+})
+
+test('of twins that two servers are asked for at once one is made', async () => {
+  const { servers, key, database } = await pair()
+  const metadata = { of: 'twins' }
+  const body = { type: 'token', data: 'twin', metadata, deduplicate_token: true }
+  const replies = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => call(servers[n % 2]!, key, 'POST', '/tokens', body)),
+  )
+  const ids = new Set(replies.map((it) => it.body['id']))
+  assert.deepEqual([ids.size, typeof [...ids][0]], [1, 'string'])
+  assert.equal((await tokensOf(database, 'twins')).rowCount, 1)
+})
+
+test('a transaction that one server opened goes on at the other', async () => {
+  const { servers, key } = await pair()
+  const [one, other] = servers
+  const opened = await call(one, key, 'POST', '/transactions')
+  assert.equal(opened.status, 201, JSON.stringify(opened.body))
+  const id = opened.body['id'] as string
+  const within = { 'BT-TRANSACTION-ID': id }
+  const made = await call(other, key, 'POST', '/tokens', { type: 'token', data: 'x' }, within)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const path = `/tokens/${made.body['id']}`
+  assert.equal((await call(one, key, 'GET', path)).status, 404)
+  const patched = await call(one, key, 'PATCH', path, { data: 'y' }, { ...MERGE, ...within })
+  assert.equal(patched.status, 200, JSON.stringify(patched.body))
+  const committed = await call(other, key, 'POST', `/transactions/${id}/commit`)
+  assert.ok(committed.status < 300, JSON.stringify(committed))
+  assert.equal((await call(one, key, 'GET', path)).body['data'], 'y')
+})
+
+test('the record that two servers wrote at once is one chain, sealed; and no server takes another root key', async (t) => {
+  const { servers, key, run, database } = await pairOf(t)
+  await Promise.all(
+    Array.from({ length: 200 }, (_, n) =>
+      call(servers[n % 2]!, key, 'POST', '/tokens', { type: 'token', data: 'x' }),
+    ),
+  )
+  for (const it of servers) assert.equal((await it.stop()).status, 0)
+  const { status, out, err } = await run('audit', 'verify', '--json')
+  assert.equal(status, 0, out + err)
+  const verdict = JSON.parse(out) as Record<string, number>
+  assert.ok(verdict['last']! > 200)
+  assert.equal(verdict['sealed'], verdict['last'])
+
+  const before = await contentsOf(database)
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'root.key'), new Uint8Array(32).fill(7), { mode: 0o600 })
+  const refused = await runSymbolon(['serve'], {
+    SYMBOLON_DATABASE_URL: database,
+    SYMBOLON_DATA_DIR: folder,
+    SYMBOLON_PORT: '0',
+  })
+  assert.equal(refused.status, 1)
+  const sentence = /^symbolon serve: The data was set up with root key [0-9a-f]+, but root key/
+  assert.match(refused.err, sentence)
+  assert.deepEqual(await contentsOf(database), before)
+
+  await query(database, "UPDATE record SET entry = entry || '\\x00' WHERE number = 4")
+  const changed = await run('audit', 'verify')
+  assert.equal(changed.status, 1)
+  assert.match(changed.out, /: BROKEN: entry 4 was changed/)
+})
+
+test('a password is not repeated when the address of the database is no good', async () => {
+  for (const url of [
+    'mysql://a:hunter2@h/d',
+    'postgres://a:hunter2@h/',
+    'postgres://a:hunter2@h/d?x=1',
+  ]) {
+    const { status, err } = await runSymbolon(['serve'], { SYMBOLON_DATABASE_URL: url })
+    assert.equal(status, 1)
+    assert.doesNotMatch(err, /hunter2/)
+    assert.match(err, /^symbolon serve: .*(SYMBOLON_DATABASE_URL|address of the database)/)
+  }
+})
+
+const MERGE = { 'content-type': 'application/merge-patch+json' }
+
+/** How many rows each table has, and where records end. */
+async function contentsOf(database: string): Promise<unknown> {
+  const { rows } = await query(
+    database,
+    `SELECT (SELECT count(*) FROM tenants) AS tenants, (SELECT count(*) FROM record) AS entries,
+       (SELECT count(*) FROM applications) AS applications, (SELECT count(*) FROM installation) AS installed,
+       (SELECT string_agg(hash::text || coalesce(seal, ''), '' ORDER BY tenant) FROM tenant_heads) AS heads`,
+  )
+  return rows
+}
+
+/** The tokens with metadata `of` that. */
+async function tokensOf(database: string, of: string) {
+  return await query(database, `SELECT 1 FROM tokens WHERE metadata LIKE '%${of}%'`)
+}
