@@ -8,7 +8,7 @@ const READERS_MAX = 8
 const WRITERS_MAX = 4
 
 /** How long a new connection may take. */
-const CONNECT_MS_MAX = 1_500
+const CONNECT_MS_MAX = 4_000
 
 /** How long one statement may take, by the database's clock and by ours. */
 const STATEMENT_MS_MAX = 4_000
@@ -31,7 +31,7 @@ export const TRIES_MAX = 5
 /**
  * Connections to the database, made anew when they are lost.
  *
- * Nothing here waits for long: while the database is away, everything is refused within two seconds.
+ * Nothing here waits for long: while the database refuses connections, everything is refused at once.
  */
 export class Database {
   readonly #readers: Pool
@@ -106,8 +106,10 @@ function unavailable(cause: unknown): ServiceError {
 
 function poolOf(settings: ClientConfig, max: number): Pool {
   const pool = new pg.Pool({ ...bounded(settings), max, idleTimeoutMillis: IDLE_MS_MAX })
-  // An idle connection that is lost is replaced when one is needed; without a listener it would end the process.
+  // Whoever uses a connection that is lost learns of it anyway, and an idle one is replaced when one is needed;
+  // without these listeners it would end the process.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

@@ -83,7 +83,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     },
   )
   const [pid] = (await once(keeper.stdout!, 'data')) as [Buffer]
-  const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`
+  const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
+  const url = `postgres://postgres@${at}/postgres?host=${encodeURIComponent(folder)}`
   await readiness(url, join(folder, 'log'))
   letGo(keeper)
   return {

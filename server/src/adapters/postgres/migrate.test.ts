@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { Database } from './database.ts'
+import { migrate, schemaOf } from './migrate.ts'
+import { PostgresStore } from './postgres-store.ts'
+
+async function withDatabase(url: string, work: (database: Database) => Promise<void>) {
+  const database = new Database(connectionSettings(url))
+  try {
+    await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+test('schema.sql says what the migrations make', async () => {
+  await withDatabase(await freshDatabase(), async (database) => {
+    await database.write(migrate)
+    const schema = await database.write(schemaOf)
+    assert.equal(schema, readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'))
+  })
+})
+
+test('migrate() leaves a database of its version as it is', async () => {
+  const url = await freshDatabase()
+  await withDatabase(url, async (database) => {
+    await database.write(migrate)
+    await query(url, 'UPDATE pulse SET beats = 7')
+    const before = await database.write(schemaOf)
+    await database.write(migrate)
+    assert.equal(await database.write(schemaOf), before)
+    assert.equal((await query(url, 'SELECT beats FROM pulse')).rows[0].beats, '7')
+  })
+})
+
+test('migrate() changes nothing when a migration fails', async () => {
+  const url = await freshDatabase()
+  await query(url, 'CREATE TABLE answers (a integer)')
+  await withDatabase(url, async (database) => {
+    await assert.rejects(database.write(migrate), /already exists/)
+  })
+  const { rows } = await query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+  assert.deepEqual(rows, [{ tablename: 'answers' }])
+})
+
+test('servers that start at the same time on an empty database migrate it once', async (t) => {
+  const url = await freshDatabase()
+  const stores = await Promise.all(Array.from({ length: 4 }, () => PostgresStore.open({ url })))
+  t.after(() => Promise.all(stores.map((it) => it.close())))
+  assert.equal((await query(url, 'SELECT beats FROM pulse')).rowCount, 1)
+})
+
+test('open() refuses a database that is newer than the program, and changes nothing', async () => {
+  const url = await freshDatabase()
+  await (await PostgresStore.open({ url })).close()
+  await query(url, 'UPDATE schema_version SET version = 1000')
+  await assert.rejects(PostgresStore.open({ url }), /version 1000, this program knows/)
+  const { rows } = await query(url, 'SELECT version FROM schema_version')
+  assert.deepEqual(rows, [{ version: 1000 }])
+})
+
+test('open() refuses a database that acknowledges before it is durable', async () => {
+  const url = await freshDatabase()
+  const { rows } = await query(url, 'SELECT current_database() AS name')
+  for (const value of ['off', 'local']) {
+    await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = ${value}`)
+    await assert.rejects(PostgresStore.open({ url }), /synchronous_commit is (off|local), so it/)
+  }
+  await query(url, `ALTER DATABASE ${rows[0].name} SET synchronous_commit = on`)
+  await (await PostgresStore.open({ url })).close()
+})

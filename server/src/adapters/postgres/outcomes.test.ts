@@ -1,0 +1,261 @@
+/** What callers are told when the database, or the way to it, fails. */
+import assert from 'node:assert/strict'
+import { after, describe, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startCluster } from '../../../test/kit/postgres/cluster.ts'
+import {
+  meddlingProxy,
+  type Fate,
+  type MeddlingProxy,
+} from '../../../test/kit/postgres/meddling-proxy.ts'
+import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
+import {
+  NOW,
+  OTHER,
+  TENANT,
+  answer,
+  begin,
+  end,
+  enlist,
+  idsFound,
+  insert,
+  opened,
+  range,
+  succeed,
+  token,
+  uuid,
+} from '../../world/store-kit.contract.ts'
+import type { Store } from '../../world/store.ts'
+import { PostgresStore } from './postgres-store.ts'
+
+/** A store whose connections go through a proxy, and another that goes straight. */
+async function meddled(t: TestContext): Promise<{
+  proxy: MeddlingProxy
+  store: Store
+  straight: Store
+}> {
+  const url = await freshDatabase()
+  const proxy = await meddlingProxy(url)
+  const straight = await opened(t, () => PostgresStore.open({ url }))
+  const store = await opened(t, () => PostgresStore.open({ url: proxy.url, commitWaitMs: 1_000 }))
+  t.after(() => proxy.close())
+  return { proxy, store, straight }
+}
+
+/** Lets the first `times` requests that `which` matches meet `fate`; says how many did. */
+function spoil(
+  proxy: MeddlingProxy,
+  which: RegExp,
+  fate: Fate,
+  times = 1,
+): { readonly met: number } {
+  const count = { met: 0 }
+  proxy.decide = (statement) => {
+    if (!which.test(statement) || count.met >= times) return 'pass'
+    count.met++
+    return fate
+  }
+  return count
+}
+
+describe('PostgresStore.commit()', () => {
+  for (const code of ['40001', '40P01']) {
+    for (const which of [/FOR UPDATE/, /INSERT INTO tokens/, /INSERT INTO record/, /^COMMIT/]) {
+      test(`makes what met ${code} at ${which.source} once, after all`, async (t) => {
+        const { proxy, store, straight } = await meddled(t)
+        const count = spoil(proxy, which, { code }, 4)
+        await succeed(store, TENANT, [insert(token(1)), entry(1)])
+        assert.equal(count.met, 4)
+        assert.deepEqual(await idsFound(straight, TENANT, [1]), [uuid(1)])
+        assert.equal((await straight.record.state(TENANT))?.last.number, 1)
+      })
+    }
+  }
+
+  test('gives up when it met somebody quicker five times, and changes nothing', async (t) => {
+    const { proxy, store, straight } = await meddled(t)
+    const count = spoil(proxy, /INSERT INTO tokens/, { code: '40001' }, 99)
+    await assert.rejects(store.commit(TENANT, [insert(token(1))]), /Cannot tell/)
+    assert.equal(count.met, 5)
+    assert.deepEqual(await idsFound(straight, TENANT, [1]), [])
+    spoil(proxy, /^$/, 'pass')
+    await succeed(store, TENANT, [insert(token(1))])
+  })
+
+  for (const which of [/^BEGIN/, /FOR UPDATE/, /INSERT INTO tokens/, /UPDATE tenant_heads/]) {
+    test(`makes what lost its connection at ${which.source} once, over another one`, async (t) => {
+      const { proxy, store, straight } = await meddled(t)
+      for (const [n, fate] of (['lose', 'lose-answer'] as const).entries()) {
+        const count = spoil(proxy, which, fate)
+        await succeed(store, TENANT, [insert(token(n)), entry(n)])
+        assert.equal(count.met, 1)
+        assert.equal((await straight.record.state(TENANT))?.last.number, n + 1)
+      }
+      assert.equal((await idsFound(straight, TENANT, [0, 1])).length, 2)
+    })
+  }
+
+  for (const fate of ['lose', 'lose-answer', 'swallow', { code: '40003' }] as const) {
+    test(`says that it does not know when COMMIT is met by ${JSON.stringify(fate)}, and never does it twice`, async (t) => {
+      const { proxy, store, straight } = await meddled(t)
+      const count = spoil(proxy, /^COMMIT/, fate)
+      await assert.rejects(store.commit(TENANT, [insert(token(1)), entry(1), answer(1)]))
+      assert.equal(count.met, 1)
+      const found = await idsFound(straight, TENANT, [1])
+      // The database had heard of it, or not.
+      if (fate === 'lose-answer') assert.equal(found.length, 1)
+      if (fate === 'lose') assert.equal(found.length, 0)
+      const { last } = (await straight.record.state(TENANT)) ?? { last: { number: 0 } }
+      assert.equal(last.number, found.length)
+      assert.equal(
+        (await straight.answers.find(TENANT, 'answer 1', NOW)) === null,
+        found.length === 0,
+      )
+      spoil(proxy, /^$/, 'pass')
+      await succeed(store, OTHER, [insert(token(2))])
+    })
+  }
+})
+
+describe('PostgresStore', () => {
+  test('reads on when a connection is lost, and when a read meets somebody quicker', async (t) => {
+    const { proxy, store } = await meddled(t)
+    await succeed(store, TENANT, [insert(token(1))])
+    for (const fate of ['lose', 'lose-answer', { code: '40001' }] as const) {
+      const count = spoil(proxy, /FROM .*tokens/s, fate)
+      assert.deepEqual(await idsFound(store, TENANT, [1]), [uuid(1)])
+      assert.equal(count.met, 1)
+    }
+  })
+
+  test('goes on when every one of its connections is ended by the database', async (t) => {
+    const url = await freshDatabase()
+    const store = await opened(t, () => PostgresStore.open({ url }))
+    for (const n of range(0, 5)) {
+      await query(
+        url,
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+      )
+      const outcomes = await Promise.all([
+        store.commit(TENANT, [insert(token(n))]),
+        store.commit(OTHER, [insert(token(n))]),
+        store.tokens.find(TENANT, [uuid(n)]),
+      ])
+      assert.deepEqual(outcomes.slice(0, 2), [null, null])
+    }
+    assert.equal((await idsFound(store, TENANT, range(0, 5))).length, 5)
+  })
+
+  test('a lock that another server holds for too long is a quick failure, and nothing is changed', async (t) => {
+    const url = await freshDatabase()
+    const store = await opened(t, () => PostgresStore.open({ url, commitWaitMs: 300 }))
+    await succeed(store, TENANT, [insert(token(1))])
+    const held = Promise.withResolvers<void>()
+    const { default: pg } = await import('pg')
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query('BEGIN')
+    await client.query('SELECT 1 FROM tenant_heads FOR UPDATE')
+    const began = performance.now()
+    await assert.rejects(store.commit(TENANT, [insert(token(2))]), /has not answered for 300 ms/)
+    assert.ok(performance.now() - began < 5_000)
+    // Another tenant is not held up.
+    await succeed(store, OTHER, [insert(token(3))])
+    held.resolve()
+    await client.end()
+    await store.commit(TENANT, [insert(token(4))]).catch(() => {})
+  })
+})
+
+describe('PostgresStore while its database is away', () => {
+  const clusters: { stop: () => Promise<void> }[] = []
+  after(async () => {
+    for (const it of clusters) await it.stop()
+  })
+
+  test('fails quickly, holds nothing up, and serves within five seconds of its return', async (t) => {
+    const cluster = await startCluster({ settings: ['restart_after_crash=on'] })
+    clusters.push(cluster)
+    const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
+    await succeed(store, TENANT, [insert(token(0))])
+    // Backends are killed, all are ended, the database recovers: nobody can connect for a while.
+    const { rows } = await query(
+      cluster.url,
+      "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'",
+    )
+    process.kill(Number(rows[0].pid), 'SIGKILL')
+    const outcomes = new Map<number, 'made' | 'failed'>()
+    const waits: number[] = []
+    let [n, back] = [1, 0]
+    for (const end = performance.now() + 20_000; back < 20 && performance.now() < end; n++) {
+      const began = performance.now()
+      const outcome = await store.commit(TENANT, [insert(token(n))]).then(
+        () => 'made' as const,
+        () => 'failed' as const,
+      )
+      waits.push(performance.now() - began)
+      outcomes.set(n, outcome)
+      if (outcome === 'made') back++
+      await sleep(5)
+    }
+    assert.equal(back, 20, 'it is not back')
+    const found = new Set(await idsFound(store, TENANT, range(1, n)))
+    for (const [it, outcome] of outcomes) {
+      if (outcome === 'made') assert.ok(found.has(uuid(it)), `acknowledged, and not there: ${it}`)
+    }
+    t.diagnostic(`longest wait ${Math.max(...waits).toFixed(0)} ms`)
+  })
+
+  test('refuses reads and commits with the same error as when nobody knows the outcome', async (t) => {
+    const cluster = await startCluster()
+    const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
+    await succeed(store, TENANT, [insert(token(0)), begin(1)])
+    await cluster.stop()
+    await assert.rejects(store.tokens.find(TENANT, [uuid(0)]), { code: 'store_unavailable' })
+    await assert.rejects(store.tenants.find(TENANT), { code: 'store_unavailable' })
+    await assert.rejects(store.commit(TENANT, [enlist(1), insert(token(1))]))
+    await assert.rejects(store.commit(TENANT, [end(1, 'committed')]))
+    await assert.rejects(store.check())
+  })
+
+  test('turns commits away when too many wait', async (t) => {
+    const url = await freshDatabase()
+    const proxy = await meddlingProxy(url)
+    const store = await opened(t, () => PostgresStore.open({ url: proxy.url, commitWaitMs: 1_500 }))
+    t.after(() => proxy.close())
+    spoil(proxy, /FOR UPDATE/, 'swallow', 99)
+    const reasons = new Map<string, number>()
+    await Promise.all(
+      range(0, 12_000).map((n) =>
+        store.commit(TENANT, [insert(token(n))]).catch((error: Error) => {
+          reasons.set(error.message, (reasons.get(error.message) ?? 0) + 1)
+        }),
+      ),
+    )
+    assert.equal(reasons.get('Cannot commit: too many wait already'), 2_000)
+    assert.equal(reasons.get('The database has not answered for 1500 ms'), 10_000)
+  })
+})
+
+function entry(n: number) {
+  return {
+    kind: 'append-record',
+    entries: [
+      {
+        at: NOW + n,
+        applicationId: uuid(50),
+        keyId: uuid(51),
+        traceId: 'trace',
+        entityType: 'token',
+        operation: 'create',
+        allowed: true,
+        changed: true,
+        permission: 'token:create',
+        shown: null,
+        replayed: false,
+        destination: null,
+        entityIds: [uuid(n)],
+      },
+    ],
+  } as const
+}
