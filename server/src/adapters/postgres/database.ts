@@ -10,6 +10,9 @@ const WRITERS_MAX = 4
 /** How long a new connection may take. */
 const CONNECT_MS_MAX = 4_000
 
+/** How long the first one may take, at the start. */
+const START_MS_MAX = 20_000
+
 /** How long one statement may take, by the database's clock and by ours. */
 const STATEMENT_MS_MAX = 4_000
 const ANSWER_MS_MAX = 4_500
@@ -75,6 +78,28 @@ export class Database {
   /** Ends all connections once they are free. */
   async close(): Promise<void> {
     await Promise.all([this.#readers.end(), this.#writers.end()])
+  }
+}
+
+/**
+ * Calls `work` with a connection of its own, on which everything takes as long as it takes: for what is done before
+ * anybody waits, such as migrations, and another server's.
+ */
+export async function atLeisure<Result>(
+  settings: ClientConfig,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({
+    ...settings,
+    types: { getTypeParser: parserOf },
+    connectionTimeoutMillis: START_MS_MAX,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(new Session(client))
+  } finally {
+    await client.end()
   }
 }
 

@@ -3,45 +3,32 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { Database } from './database.ts'
+import { atLeisure } from './database.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { PostgresStore } from './postgres-store.ts'
 
-async function withDatabase(url: string, work: (database: Database) => Promise<void>) {
-  const database = new Database(connectionSettings(url))
-  try {
-    await work(database)
-  } finally {
-    await database.close()
-  }
-}
-
 test('schema.sql says what the migrations make', async () => {
-  await withDatabase(await freshDatabase(), async (database) => {
-    await database.write(migrate)
-    const schema = await database.write(schemaOf)
-    assert.equal(schema, readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'))
-  })
+  const settings = connectionSettings(await freshDatabase())
+  await atLeisure(settings, migrate)
+  const schema = await atLeisure(settings, schemaOf)
+  assert.equal(schema, readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'))
 })
 
 test('migrate() leaves a database of its version as it is', async () => {
   const url = await freshDatabase()
-  await withDatabase(url, async (database) => {
-    await database.write(migrate)
-    await query(url, 'UPDATE pulse SET beats = 7')
-    const before = await database.write(schemaOf)
-    await database.write(migrate)
-    assert.equal(await database.write(schemaOf), before)
-    assert.equal((await query(url, 'SELECT beats FROM pulse')).rows[0].beats, '7')
-  })
+  const settings = connectionSettings(url)
+  await atLeisure(settings, migrate)
+  await query(url, 'UPDATE pulse SET beats = 7')
+  const before = await atLeisure(settings, schemaOf)
+  await atLeisure(settings, migrate)
+  assert.equal(await atLeisure(settings, schemaOf), before)
+  assert.equal((await query(url, 'SELECT beats FROM pulse')).rows[0].beats, '7')
 })
 
 test('migrate() changes nothing when a migration fails', async () => {
   const url = await freshDatabase()
   await query(url, 'CREATE TABLE answers (a integer)')
-  await withDatabase(url, async (database) => {
-    await assert.rejects(database.write(migrate), /already exists/)
-  })
+  await assert.rejects(atLeisure(connectionSettings(url), migrate), /already exists/)
   const { rows } = await query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
   assert.deepEqual(rows, [{ tablename: 'answers' }])
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { startCluster } from '../../../test/kit/postgres/cluster.ts'
 import {
   meddlingProxy,
@@ -29,7 +30,10 @@ import type { Store } from '../../world/store.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 /** A store whose connections go through a proxy, and another that goes straight. */
-async function meddled(t: TestContext): Promise<{
+async function meddled(
+  t: TestContext,
+  options: { readonly commitWaitMs?: number } = {},
+): Promise<{
   proxy: MeddlingProxy
   store: Store
   straight: Store
@@ -37,7 +41,7 @@ async function meddled(t: TestContext): Promise<{
   const url = await freshDatabase()
   const proxy = await meddlingProxy(url)
   const straight = await opened(t, () => PostgresStore.open({ url }))
-  const store = await opened(t, () => PostgresStore.open({ url: proxy.url, commitWaitMs: 1_000 }))
+  const store = await opened(t, () => PostgresStore.open({ url: proxy.url, ...options }))
   t.after(() => proxy.close())
   return { proxy, store, straight }
 }
@@ -97,7 +101,10 @@ describe('PostgresStore.commit()', () => {
 
   for (const fate of ['lose', 'lose-answer', 'swallow', { code: '40003' }] as const) {
     test(`says that it does not know when COMMIT is met by ${JSON.stringify(fate)}, and never does it twice`, async (t) => {
-      const { proxy, store, straight } = await meddled(t)
+      const { proxy, store, straight } = await meddled(
+        t,
+        fate === 'swallow' ? { commitWaitMs: 1_000 } : {},
+      )
       const count = spoil(proxy, /^COMMIT/, fate)
       await assert.rejects(store.commit(TENANT, [insert(token(1)), entry(1), answer(1)]))
       assert.equal(count.met, 1)
@@ -146,24 +153,18 @@ describe('PostgresStore', () => {
     assert.equal((await idsFound(store, TENANT, range(0, 5))).length, 5)
   })
 
-  test('a lock that another server holds for too long is a quick failure, and nothing is changed', async (t) => {
+  test('a lock that another server does not give back is a failure, and holds up no other tenant', async (t) => {
     const url = await freshDatabase()
-    const store = await opened(t, () => PostgresStore.open({ url, commitWaitMs: 300 }))
+    const store = await opened(t, () => PostgresStore.open({ url }))
     await succeed(store, TENANT, [insert(token(1))])
-    const held = Promise.withResolvers<void>()
-    const { default: pg } = await import('pg')
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    await client.query('BEGIN')
-    await client.query('SELECT 1 FROM tenant_heads FOR UPDATE')
-    const began = performance.now()
-    await assert.rejects(store.commit(TENANT, [insert(token(2))]), /has not answered for 300 ms/)
-    assert.ok(performance.now() - began < 5_000)
-    // Another tenant is not held up.
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query('BEGIN; SELECT 1 FROM tenant_heads FOR UPDATE')
+    const stuck = assert.rejects(store.commit(TENANT, [insert(token(2))]))
     await succeed(store, OTHER, [insert(token(3))])
-    held.resolve()
-    await client.end()
-    await store.commit(TENANT, [insert(token(4))]).catch(() => {})
+    await stuck
+    await other.end()
+    assert.deepEqual(await idsFound(store, TENANT, [2]), [])
   })
 })
 
@@ -173,7 +174,7 @@ describe('PostgresStore while its database is away', () => {
     for (const it of clusters) await it.stop()
   })
 
-  test('fails quickly, holds nothing up, and serves within five seconds of its return', async (t) => {
+  test('fails, loses nothing that it acknowledged, and serves again when the database is back', async (t) => {
     const cluster = await startCluster({ settings: ['restart_after_crash=on'] })
     clusters.push(cluster)
     const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
@@ -187,7 +188,7 @@ describe('PostgresStore while its database is away', () => {
     const outcomes = new Map<number, 'made' | 'failed'>()
     const waits: number[] = []
     let [n, back] = [1, 0]
-    for (const end = performance.now() + 20_000; back < 20 && performance.now() < end; n++) {
+    for (const end = performance.now() + 120_000; back < 20 && performance.now() < end; n++) {
       const began = performance.now()
       const outcome = await store.commit(TENANT, [insert(token(n))]).then(
         () => 'made' as const,

@@ -12,7 +12,7 @@ const AVOIDED: Readonly<Record<string, RegExp>> = {
   'a procedure': /\bCREATE\s+(OR\s+REPLACE\s+)?(FUNCTION|PROCEDURE)\b|\bDO\s+\$\$|plpgsql/i,
   'LISTEN and NOTIFY': /\b(LISTEN|UNLISTEN|NOTIFY)\b|pg_notify/,
   'a sequence':
-    /\b(SMALL|BIG)?SERIAL\b|\bGENERATED\s+\w+(\s+DEFAULT)?\s+AS\s+IDENTITY\b|nextval|CREATE\s+SEQUENCE/i,
+    /\b(SMALL|BIG)SERIAL\b|^\s+(?!SELECT\b)\w+ SERIAL(?=\s*(,|NOT\b|PRIMARY\b|$))|\bAS\s+IDENTITY\b|nextval|CREATE\s+SEQUENCE/im,
   'a table lock': /\bLOCK\s+TABLE\b/i,
   'an extension': /\bCREATE\s+EXTENSION\b/i,
   'an advisory lock': /pg_(try_)?advisory/,

@@ -17,7 +17,7 @@ import type {
 import { applicationReader, sessionReader } from './access-readers.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { Database } from './database.ts'
+import { Database, atLeisure } from './database.ts'
 import { definitionReader, proxyReader } from './definition-readers.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
@@ -62,17 +62,12 @@ export class PostgresStore implements Store {
     url,
     commitWaitMs = COMMIT_WAIT_MS_MAX,
   }: PostgresOptions): Promise<PostgresStore> {
-    const database = new Database(connectionSettings(url))
-    try {
-      await database.write(async (session) => {
-        await requireDurability(session)
-        await migrate(session)
-      })
-      return new PostgresStore(database, commitWaitMs)
-    } catch (error) {
-      await database.close()
-      throw error
-    }
+    const settings = connectionSettings(url)
+    await atLeisure(settings, async (session) => {
+      await requireDurability(session)
+      await migrate(session)
+    })
+    return new PostgresStore(new Database(settings), commitWaitMs)
   }
 
   private constructor(database: Database, commitWaitMs: number) {

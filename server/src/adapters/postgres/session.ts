@@ -1,4 +1,4 @@
-import { DatabaseError, type PoolClient } from 'pg'
+import { DatabaseError, type ClientBase } from 'pg'
 import type { Row } from './rows.ts'
 
 export type Value =
@@ -14,11 +14,11 @@ export type Ask = (text: string, values?: readonly Value[]) => Promise<Row[]>
 
 /** One connection, for as long as a transaction takes. */
 export class Session {
-  readonly #client: PoolClient
+  readonly #client: ClientBase
   /** How many statements were sent: for tests that count what something costs. */
   sent = 0
 
-  constructor(client: PoolClient) {
+  constructor(client: ClientBase) {
     this.#client = client
   }
 
