@@ -1,14 +1,13 @@
 import { join } from 'node:path'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import { openPostgresRecord } from '../adapters/postgres/open-record.ts'
+import { openPostgresRecord, type OpenRecord } from '../adapters/postgres/open-record.ts'
 import { openRecord } from '../adapters/sqlite/open-record.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
-import { ConfigError, readConfig } from '../config.ts'
+import { ConfigError, readConfig, type Config } from '../config.ts'
 import { verifyRecord, type Verdict } from '../record/verify.ts'
-import type { Store } from '../world/store.ts'
 import type { Command } from './command.ts'
 
 /**
@@ -27,10 +26,7 @@ export const auditVerify: Command = {
     if (tenant !== undefined && !isUuid(tenant)) {
       throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
     }
-    const opened =
-      config.databaseUrl === null
-        ? openRecord(config.dataDir)
-        : await openPostgresRecord(config.databaseUrl)
+    const opened = await openAnyRecord(config)
     try {
       const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
       const provider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
@@ -59,11 +55,15 @@ export const auditVerify: Command = {
   },
 }
 
+/** As it was at one moment, wherever it is kept. */
+async function openAnyRecord({ databaseUrl, dataDir }: Config): Promise<OpenRecord> {
+  if (databaseUrl !== null) return await openPostgresRecord(databaseUrl)
+  const { tenants, record, close } = openRecord(dataDir)
+  return { tenants, record, close: async () => close() }
+}
+
 /** Also of those whose record is gone. */
-async function tenantIds({
-  tenants,
-  record,
-}: Pick<Store, 'tenants' | 'record'>): Promise<string[]> {
+async function tenantIds({ tenants, record }: OpenRecord): Promise<string[]> {
   return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
 }
 

@@ -88,7 +88,7 @@ test('what one server stores the other finds at once, and can change and delete'
   const [one, other] = servers
   const made = await call(one, key, 'POST', '/tokens', { type: 'token', data: 'secret' })
   assert.equal(made.status, 201)
-  const path = `/tokens/${made.body['id']}`
+  const path = `/tokens/${made.body['id'] as string}`
   assert.equal((await call(other, key, 'GET', path)).body['data'], 'secret')
   const patched = await call(other, key, 'PATCH', path, { data: 'changed' }, MERGE)
   assert.equal(patched.status, 200)
@@ -138,7 +138,7 @@ test('a transaction that one server opened goes on at the other', async () => {
   const within = { 'BT-TRANSACTION-ID': id }
   const made = await call(other, key, 'POST', '/tokens', { type: 'token', data: 'x' }, within)
   assert.equal(made.status, 201, JSON.stringify(made.body))
-  const path = `/tokens/${made.body['id']}`
+  const path = `/tokens/${made.body['id'] as string}`
   assert.equal((await call(one, key, 'GET', path)).status, 404)
   const patched = await call(one, key, 'PATCH', path, { data: 'y' }, { ...MERGE, ...within })
   assert.equal(patched.status, 200, JSON.stringify(patched.body))

@@ -60,7 +60,7 @@ function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
 
 /** A socket, or a name or address of this machine alone. */
 function isHere(host: string): boolean {
-  return host.startsWith('/') || host === 'localhost' || host === '::1' || /^127\./.test(host)
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.')
 }
 
 function withoutBrackets(host: string): string {

@@ -158,7 +158,7 @@ const TYPE = { bytea: 17, bigint: 20 } as const
 function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {
   if (type === TYPE.bytea) return bytesOf
   if (type === TYPE.bigint) return Number
-  return pg.types.getTypeParser(type, format as 'text')
+  return pg.types.getTypeParser(type, format)
 }
 
 /** `\x`, and two digits for each byte. */

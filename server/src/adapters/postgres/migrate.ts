@@ -58,9 +58,9 @@ export async function schemaOf(session: Session): Promise<string> {
     const own = columns.filter((it) => it.table_name === table)
     const lines = [
       ...own.map(({ column_name: name, data_type: type, is_nullable: nullable }) => {
-        return `  ${name} ${type}${nullable === 'NO' ? ' NOT NULL' : ''}`
+        return `  ${String(name)} ${String(type)}${nullable === 'NO' ? ' NOT NULL' : ''}`
       }),
-      ...keys.filter((it) => it.table_name === table).map((it) => `  ${it.definition}`),
+      ...keys.filter((it) => it.table_name === table).map((it) => `  ${String(it.definition)}`),
     ]
     const beside = indexes
       .filter((it) => it.table_name === table)

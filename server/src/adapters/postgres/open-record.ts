@@ -7,7 +7,7 @@ import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
 /** What is there to be checked, as it was at one moment. */
-interface OpenRecord {
+export interface OpenRecord {
   readonly tenants: TenantReader
   readonly record: RecordReader
   readonly close: () => Promise<void>

@@ -30,7 +30,7 @@ async function takingTurns(): Promise<Store> {
   let turn = 0
   const next = (): Store => stores[turn++ % 2]!
   const reader = <Name extends keyof Store>(name: Name): Store[Name] =>
-    new Proxy(stores[0][name] as object, {
+    new Proxy<object>(stores[0][name], {
       get: (_target, member) => {
         const it = next()[name] as unknown as Record<
           string | symbol,

@@ -82,7 +82,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       stdio: ['pipe', 'pipe', 'ignore'],
     },
   )
-  const [pid] = (await once(keeper.stdout!, 'data')) as [Buffer]
+  const [pid] = (await once(keeper.stdout, 'data')) as [Buffer]
   const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
   const url = `postgres://postgres@${at}/postgres?host=${encodeURIComponent(folder)}`
   await readiness(url, join(folder, 'log'))
@@ -92,7 +92,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     pid: Number(String(pid)),
     stop: async () => {
       keeper.ref()
-      keeper.stdin!.end()
+      keeper.stdin.end()
       if (keeper.exitCode === null) await once(keeper, 'exit')
     },
   }
