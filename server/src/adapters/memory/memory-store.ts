@@ -1,3 +1,4 @@
+import type { JobReader } from '../../world/jobs.ts'
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
@@ -21,6 +22,7 @@ import type {
   TransactionReader,
 } from '../../world/store.ts'
 import { MemoryDefined } from './memory-defined.ts'
+import { MemoryJobs } from './memory-jobs.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
@@ -40,6 +42,7 @@ export class MemoryStore implements Store {
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new Shelf<StoredSession>(this.#undo)
   readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
+  readonly #jobs = new MemoryJobs(this.#undo, (id) => this.#tenants.find(id, id) !== null)
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
@@ -129,6 +132,8 @@ export class MemoryStore implements Store {
 
   readonly proxies: ProxyReader = this.#defined.proxies
   readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
+
+  readonly jobs: JobReader = this.#jobs.reader
 
   readonly record: RecordReader = this.#record.reader
 
@@ -238,6 +243,13 @@ export class MemoryStore implements Store {
       case 'update-reactor':
       case 'delete-reactor':
         return this.#defined.apply(tenantId, change)
+
+      case 'insert-job':
+      case 'claim-job':
+      case 'update-job':
+      case 'delete-job':
+      case 'put-callback-secrets':
+        return this.#jobs.apply(tenantId, change)
 
       case 'insert-tokens':
         for (const token of change.tokens) {
@@ -354,6 +366,7 @@ export class MemoryStore implements Store {
     return [
       ...entities,
       ...this.#defined.belongings(),
+      ...this.#jobs.belongings(),
       ...this.#tokens.belongings(),
       ...this.#record.belongings(),
     ]
