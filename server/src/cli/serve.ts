@@ -11,6 +11,7 @@ import { sweepRecords } from '../record/sweep.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
+import { driveJobs } from './drive-jobs.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 
@@ -57,10 +58,12 @@ export const serve: Command = {
         every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
       ]
 
+      const jobs = driveJobs(app.jobs)
+
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
-      await within(SHUTDOWN_MS_MAX, app.close())
+      await within(SHUTDOWN_MS_MAX, Promise.all([app.close(), jobs.stop()]))
       await sweeper.stop()
       // What was done last should not have to wait for the next start to be sealed.
       if (reason.status === 0) await seal()

@@ -37,15 +37,19 @@ export interface StoredCallbackSecrets {
   readonly revision: number
 }
 
+/** Up to `limit` jobs of a stage that are due at `now`, and in none of the lanes `without`. */
+export interface DueJobs {
+  readonly stage: JobStage
+  readonly now: number
+  readonly limit: number
+  readonly without: readonly string[]
+}
+
 export interface JobReader {
   find(tenantId: string, id: string): Promise<StoredJob | null>
 
-  /** Up to `limit` jobs that are due at `now`, the longest due first; none of the lanes in `without`. */
-  due(
-    tenantId: string,
-    now: number,
-    some: { readonly limit: number; readonly without: readonly string[] },
-  ): Promise<StoredJob[]>
+  /** The longest due first. */
+  due(tenantId: string, some: DueJobs): Promise<StoredJob[]>
 
   /** How many are to be run or delivered. */
   unfinished(tenantId: string): Promise<number>

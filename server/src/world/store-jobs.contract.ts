@@ -81,7 +81,7 @@ export function jobContract(name: string, open: Open): void {
       const same = job(9, { dueAt: NOW + 1, lane: 'lane 9' })
       await succeed(store, TENANT, [...made, same].map(insert))
       const due = async (now: number, limit = 9, without: string[] = []) => {
-        const found = await store.jobs.due(TENANT, now, { limit, without })
+        const found = await store.jobs.due(TENANT, { stage: 'run', now, limit, without })
         return found.map((it) => it.id)
       }
       assert.deepEqual(await due(NOW), [])
@@ -89,8 +89,9 @@ export function jobContract(name: string, open: Open): void {
       assert.deepEqual(await due(NOW + 9), [uuid(1), uuid(9), uuid(2), uuid(3)])
       assert.deepEqual(await due(NOW + 9, 2), [uuid(1), uuid(9)])
       assert.deepEqual(await due(NOW + 9, 2, ['lane 1', 'lane 2', "'"]), [uuid(9), uuid(3)])
-      const [first] = await store.jobs.due(TENANT, NOW + 9, { limit: 1, without: [] })
-      assert.deepEqual(first, made[1])
+      const all = { now: NOW + 9, limit: 1, without: [] }
+      assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'run' }), [made[1]])
+      assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'deliver' }), [])
     })
 
     test('unfinished() counts what is to be run or delivered', async (t) => {
@@ -146,7 +147,8 @@ export function jobContract(name: string, open: Open): void {
       const store = await opened(t, open)
       await succeed(store, OTHER, [insert(job(1)), insert(job(2, { stage: 'dead' }))])
       assert.equal(await store.jobs.find(TENANT, uuid(1)), null)
-      assert.deepEqual(await store.jobs.due(TENANT, NOW, { limit: 9, without: [] }), [])
+      const due = { stage: 'run', now: NOW, limit: 9, without: [] } as const
+      assert.deepEqual(await store.jobs.due(TENANT, due), [])
       assert.deepEqual(await store.jobs.dead(TENANT, 9), [])
       assert.equal(await store.jobs.unfinished(TENANT), 0)
       assert.deepEqual(await store.commit(TENANT, [claim(job(1), NOW)]), CHANGED)

@@ -22,10 +22,10 @@ export class MemoryJobs {
 
   readonly reader: JobReader = {
     find: async (tenantId, id) => copyOf(this.#jobs.find(tenantId, id)),
-    due: async (tenantId, now, { limit, without }) => {
+    due: async (tenantId, { stage, now, limit, without }) => {
       const due = this.#jobs
         .all(tenantId)
-        .filter((it) => it.dueAt <= now && !without.includes(it.lane))
+        .filter((it) => it.stage === stage && it.dueAt <= now && !without.includes(it.lane))
         .sort((a, b) => a.dueAt - b.dueAt || compare(a.id, b.id))
       return copyOf(due.slice(0, limit))
     },

@@ -6,8 +6,8 @@ import type { Row } from './rows.ts'
 export function jobReader(db: DatabaseSync): JobReader {
   const byId = db.prepare('SELECT * FROM jobs WHERE tenant = ? AND id = ?')
   const due = db.prepare(`SELECT * FROM jobs WHERE rowid IN (
-      SELECT rowid FROM jobs INDEXED BY jobs_by_due WHERE tenant = ?1 AND due_at <= ?2
-        AND lane NOT IN (SELECT value FROM json_each(?3)) ORDER BY due_at, id LIMIT ?4)
+      SELECT rowid FROM jobs INDEXED BY jobs_by_due WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
+        AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5)
     ORDER BY due_at, id`)
   const unfinished = db.prepare(
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
@@ -25,8 +25,8 @@ export function jobReader(db: DatabaseSync): JobReader {
       const row = byId.get(packId(tenantId), packId(id))
       return row === undefined ? null : jobOf(row)
     },
-    due: async (tenantId, now, { limit, without }) =>
-      due.all(packId(tenantId), now, JSON.stringify(without), limit).map(jobOf),
+    due: async (tenantId, { stage, now, limit, without }) =>
+      due.all(packId(tenantId), stage, now, JSON.stringify(without), limit).map(jobOf),
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
     dead: async (tenantId, limit, after) =>
       dead

@@ -14,11 +14,9 @@ CREATE TABLE jobs (
   PRIMARY KEY (tenant, id)
 ) STRICT;
 
-CREATE INDEX jobs_by_due ON jobs (tenant, due_at, id, lane);
+CREATE INDEX jobs_by_due ON jobs (tenant, stage, due_at, id, lane);
 
 CREATE INDEX jobs_due_of_all ON jobs (due_at, tenant);
-
-CREATE INDEX jobs_by_stage ON jobs (tenant, stage, id);
 
 CREATE TABLE callback_secrets (
   tenant ANY NOT NULL PRIMARY KEY,

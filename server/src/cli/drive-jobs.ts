@@ -1,0 +1,34 @@
+import { JOB_POLL_MS } from '../base/limits.ts'
+import type { JobWorker } from '../reactors/jobs/worker.ts'
+
+/**
+ * Gives the worker its turns: at once, whenever there is something new, and every JOB_POLL_MS for what is due by time,
+ * or was left by another process. There is one turn at a time.
+ *
+ * `stop` resolves when nothing of it is under way any more.
+ */
+export function driveJobs(
+  worker: Pick<JobWorker, 'turn' | 'stop' | 'onWork'>,
+  everyMs = JOB_POLL_MS,
+): { readonly stop: () => Promise<void> } {
+  let turning: Promise<void> | null = null
+  let again = false
+  const turn = (): void => {
+    again = turning !== null
+    turning ??= worker.turn().finally(() => {
+      turning = null
+      if (again) turn()
+    })
+  }
+  worker.onWork = turn
+  const timer = setInterval(turn, everyMs)
+  turn()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      worker.onWork = () => {}
+      await worker.stop()
+      await turning
+    },
+  }
+}
