@@ -69,7 +69,9 @@ class JobHarness {
     for (let kill = 1; kill <= kills; kill++) {
       const vault = await this.#start()
       const load = this.#load(vault)
-      await sleep(KILL_MS_MIN + this.#dice() * (KILL_MS_MAX - KILL_MS_MIN))
+      const events = Math.floor(this.#dice() * KILL_EVENTS_MAX)
+      await Promise.race([this.#receiver.after(events), sleep(KILL_MS_MAX)])
+      await sleep(this.#dice() * KILL_PAUSE_MS_MAX)
       await vault.stop('SIGKILL')
       this.#receiver.kill = kill
       await load
@@ -188,7 +190,8 @@ class JobHarness {
 
   /** Waits until every job has ended, or nothing has happened for a while. */
   async #quiet(vault: RunningVault): Promise<void> {
-    for (let idle = 0, before = -1; idle < IDLE_MS_MAX; idle += LOOK_MS) {
+    const idleMsMax = this.#options.weakness === null ? IDLE_MS_MAX : WEAK_IDLE_MS_MAX
+    for (let idle = 0, before = -1; idle < idleMsMax; idle += LOOK_MS) {
       const told = new Set(
         this.#receiver.received.flatMap(({ job, status }) => (status === 200 ? [job] : [])),
       )
@@ -225,8 +228,12 @@ class JobHarness {
 
 const CALLERS = 6
 const RERUN_ONE_IN = 5
-const KILL_MS_MIN = 30
-const KILL_MS_MAX = 700
+/** A kill comes a little after so many runs and callbacks were seen: whatever the machine has to do, it falls among them. */
+const KILL_EVENTS_MAX = 12
+const KILL_PAUSE_MS_MAX = 60
+const KILL_MS_MAX = 5_000
 const LOOK_MS = 100
 /** Longer than it takes for a callback to be sent a second time. */
 const IDLE_MS_MAX = 40_000
+/** What is wrong on purpose is not waited for. */
+const WEAK_IDLE_MS_MAX = 3_000

@@ -32,6 +32,8 @@ export class Receiver {
   readonly effects = new Map<number, number>()
   readonly received: Received[] = []
   kill = 0
+  #events = 0
+  #waiting: { readonly until: number; readonly tell: () => void } | null = null
   readonly #seed: number
   readonly #server: Server
 
@@ -51,6 +53,18 @@ export class Receiver {
     return (this.#server.address() as AddressInfo).port
   }
 
+  /** Resolves when `events` more runs and callbacks have come, at once for none. */
+  async after(events: number): Promise<void> {
+    const { promise, resolve: tell } = Promise.withResolvers<void>()
+    this.#waiting = { until: this.#events + events, tell }
+    this.#look()
+    await promise
+  }
+
+  #look(): void {
+    if (this.#waiting !== null && this.#events >= this.#waiting.until) this.#waiting.tell()
+  }
+
   close(): void {
     this.#server.close()
     this.#server.closeAllConnections()
@@ -61,6 +75,8 @@ export class Receiver {
     response.on('error', () => {})
     const [, what, name] = request.url!.split('/')
     const job = Number(name)
+    this.#events++
+    this.#look()
     // Counted when it comes: whoever dies while it waits for the answer has done it all the same.
     if (what === 'effect') this.effects.set(job, (this.effects.get(job) ?? 0) + 1)
     let sent: string
