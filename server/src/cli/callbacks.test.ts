@@ -39,11 +39,11 @@ describe('symbolon callbacks', () => {
     const { run, ids } = await given(t)
     const { lines, status } = await run(callbacksList, {})
     assert.equal(status, 0)
-    assert.deepEqual(lines.map((it) => it.split(' ')[0]).toSorted(), ids)
+    assert.deepEqual(new Set(lines.map((it) => it.split(' ')[0])), new Set(ids))
     assert.match(lines[0]!, /receiver\.example {2}status 410, 1 attempts$/)
     const json = await run(callbacksList, { json: '' })
     const shown = json.lines.map((it) => (JSON.parse(it) as JsonObject)['id'])
-    assert.deepEqual(shown.toSorted(), ids)
+    assert.deepEqual(new Set(shown), new Set(ids))
   })
 
   test('replay delivers one, or all, and says when one is not there', async (t) => {

@@ -5,7 +5,6 @@
  * like everything else.
  */
 import { readFileSync } from 'node:fs'
-import type { JsonObject } from '../base/json.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Command, CommandInput } from './command.ts'
 
@@ -34,7 +33,7 @@ export const callbacksReplay: Command = {
     const service = new Service(flags)
     const ids: string[] = id === undefined ? [] : [id]
     // All of the list before the first is taken off it.
-    if (all !== undefined) for await (const it of service.givenUp()) ids.push(String(it['id']))
+    if (all !== undefined) for await (const it of service.givenUp()) ids.push(it.id)
     let missing = 0
     for (const it of ids) {
       const there = await service.replay(it)
@@ -61,12 +60,11 @@ class Service {
     this.#apiKey = readFileSync(file, 'utf8').trim()
   }
 
-  async *givenUp(): AsyncIterable<JsonObject> {
+  async *givenUp(): AsyncIterable<GivenUp> {
     for (let start: string | undefined = ''; start !== undefined;) {
       const { body } = await this.#ask('GET', `/callbacks?size=100&start=${start}`)
-      const { pagination, data } = body as unknown as CallbackPage
-      yield* data
-      start = pagination.next
+      yield* body.data!
+      start = body.pagination!.next
     }
   }
 
@@ -80,22 +78,32 @@ class Service {
   async #ask(
     method: 'GET' | 'POST',
     path: string,
-  ): Promise<{ readonly status: number; readonly body: JsonObject }> {
+  ): Promise<{ readonly status: number; readonly body: Answered }> {
     const headers = { 'bt-api-key': this.#apiKey }
     const reply = await fetch(this.#url + path, { method, headers })
     const text = await reply.text()
-    const body = text === '' ? {} : (JSON.parse(text) as JsonObject)
-    if (!reply.ok && body['code'] !== 'callback_not_found') throw new Error(String(body['detail']))
+    const body = (text === '' ? {} : JSON.parse(text)) as Answered
+    if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
     return { status: reply.status, body }
   }
 }
 
-interface CallbackPage {
-  readonly pagination: { readonly next?: string }
-  readonly data: readonly JsonObject[]
+/** What the service answers, as far as it is of interest: a page, or what was wrong. */
+interface Answered {
+  readonly pagination?: { readonly next?: string }
+  readonly data?: readonly GivenUp[]
+  readonly code?: string
+  readonly detail?: string
 }
 
-function sentenceOf(it: JsonObject): string {
-  const { id, destination, failure, attempts, created_at: made } = it
-  return `${String(id)}  ${String(made)}  ${String(destination)}  ${String(failure)}, ${String(attempts)} attempts`
+interface GivenUp {
+  readonly id: string
+  readonly destination: string
+  readonly failure: string
+  readonly attempts: number
+  readonly created_at: string
+}
+
+function sentenceOf({ id, destination, failure, attempts, created_at: made }: GivenUp): string {
+  return `${id}  ${made}  ${destination}  ${failure}, ${attempts} attempts`
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { judge, type JobFault, type Seen } from '../../crash/jobs/judge.ts'
-import type { Received } from '../../crash/jobs/receiver.ts'
+import { judge, type JobFault, type Seen } from '../jobs/judge.ts'
+import type { Received } from '../jobs/receiver.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runJobs, type JobResult, type JobWeakness } from '../../crash/jobs/harness.ts'
+import { runJobs, type JobResult, type JobWeakness } from '../jobs/harness.ts'
 
 describe('a vault killed while it runs jobs', () => {
   test('loses none, runs none twice that must not be, and delivers each under its name', async () => {

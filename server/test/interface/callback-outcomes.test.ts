@@ -198,7 +198,7 @@ describe('A receiver that', () => {
   test('never answers holds up nobody else', async () => {
     const stage = await callbackStage()
     const { egress } = stage.vault.world
-    const { send } = egress
+    const send = egress.send.bind(egress)
     const stuck: Egress['send'] = () => {
       return { done: new Promise(() => {}), resume: () => {}, abort: () => {} }
     }

@@ -5,7 +5,21 @@ import type {
   StoredCallbackSecrets,
   StoredJob,
 } from '../../world/jobs.ts'
+import type { Change } from '../../world/store.ts'
 import { Shelf, compare, copyOf } from './shelves.ts'
+
+/** Whether a change is for MemoryJobs to make. */
+export function isJobChange(change: Change): change is JobChange {
+  return JOB_CHANGES.has(change.kind)
+}
+
+const JOB_CHANGES: ReadonlySet<Change['kind']> = new Set<JobChange['kind']>([
+  'insert-job',
+  'claim-job',
+  'update-job',
+  'delete-job',
+  'put-callback-secrets',
+])
 
 /** Invocations that nobody waits for: a part of the memory store. */
 export class MemoryJobs {

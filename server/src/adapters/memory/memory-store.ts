@@ -1,4 +1,3 @@
-import type { JobReader } from '../../world/jobs.ts'
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
@@ -22,10 +21,10 @@ import type {
   TransactionReader,
 } from '../../world/store.ts'
 import { MemoryDefined } from './memory-defined.ts'
-import { MemoryJobs } from './memory-jobs.ts'
+import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
+import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
 
 /**
  * Every promise of a store kept in maps: the reference for other adapters, and the test default.
@@ -65,14 +64,13 @@ export class MemoryStore implements Store {
   readonly applications: ApplicationReader = {
     find: async (tenantId, id) => copyOf(this.#applications.find(tenantId, id)),
 
-    list: async (tenantId, { ids, types }, { page, size }) => {
+    list: async (tenantId, { ids, types }, request) => {
       const matching = this.#applications
         .all(tenantId)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => types?.includes(it.type) ?? true)
         .sort(newestFirst)
-      const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(items) }
+      return pageOf(matching, request)
     },
 
     keys: async (tenantId, applicationId) =>
@@ -133,8 +131,7 @@ export class MemoryStore implements Store {
   readonly proxies: ProxyReader = this.#defined.proxies
   readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
 
-  readonly jobs: JobReader = this.#jobs.reader
-
+  readonly jobs = this.#jobs.reader
   readonly record: RecordReader = this.#record.reader
 
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
@@ -177,6 +174,7 @@ export class MemoryStore implements Store {
 
   /** `within` is the transaction that the commit is part of; empty for none. */
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
+    if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
     switch (change.kind) {
       case 'install':
         if (this.#rootKey !== null) return { kind: 'installed' }
@@ -243,13 +241,6 @@ export class MemoryStore implements Store {
       case 'update-reactor':
       case 'delete-reactor':
         return this.#defined.apply(tenantId, change)
-
-      case 'insert-job':
-      case 'claim-job':
-      case 'update-job':
-      case 'delete-job':
-      case 'put-callback-secrets':
-        return this.#jobs.apply(tenantId, change)
 
       case 'insert-tokens':
         for (const token of change.tokens) {

@@ -92,6 +92,13 @@ export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
   }
 }
 
+/** As parseReact(), where the result is fetched: throws `body_invalid` for a callback, too. */
+export function parseReactAsync(body: Json | undefined, plan: Plan): AskedRun {
+  const asked = parseReact(body, plan)
+  if (asked.callbackUrl === null) return asked
+  throw new ServiceError('body_invalid', { callback_url: ['Leave it out: the result is kept.'] })
+}
+
 /** Renders a failure of the code; every text in it goes through `redact`. */
 export function renderFailure(
   { status, detail, errors }: Failure,

@@ -12,7 +12,7 @@ import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
 import type { StoredReactor } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
 import { authorizeInvocation, prepare } from '../invocation/prepare.ts'
-import { parseReact, type AskedRun } from '../invocation/wire.ts'
+import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
 import { askerOf } from './job-terms.ts'
 import { newJob } from './stages.ts'
 
@@ -50,10 +50,7 @@ export async function reactAsync(
   settings: TokenSettings,
 ): Promise<Answer> {
   const reactor = await authorizeInvocation(world, caller, id)
-  const asked = parseReact(body, caller.plan)
-  if (asked.callbackUrl !== null) {
-    throw new ServiceError('body_invalid', { callback_url: ['Leave it out: the result is kept.'] })
-  }
+  const asked = parseReactAsync(body, caller.plan)
   return await accept(world, caller, reactor, asked, settings, (requestId) => {
     return {
       status: 202,

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../src/base/json.ts'
-import { diceOf } from '../dice.ts'
+import { diceOf } from '../../crash/dice.ts'
 
 /** A callback as it came. */
 export interface Received {
@@ -24,7 +24,7 @@ export interface Received {
   readonly kill: number
 }
 
-const CERTIFICATES = new URL('../../test/kit/certificates/', import.meta.url)
+const CERTIFICATES = new URL('../kit/certificates/', import.meta.url)
 
 /** A thing that jobs call while they run, and that their results are sent to. */
 export class Receiver {

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../../src/base/json.ts'
-import { startVault, type RunningVault } from '../../test/kit/running-vault.ts'
-import { diceOf, type Dice } from '../dice.ts'
+import { startVault, type RunningVault } from '../kit/running-vault.ts'
+import { diceOf, type Dice } from '../../crash/dice.ts'
 import { Receiver } from './receiver.ts'
 import { judge, type Accepted, type Judgement } from './judge.ts'
 
@@ -30,9 +30,7 @@ export interface JobResult extends Judgement {
   readonly seconds: number
 }
 
-const AUTHORITY = fileURLToPath(
-  new URL('../../test/kit/certificates/authority.pem', import.meta.url),
-)
+const AUTHORITY = fileURLToPath(new URL('../kit/certificates/authority.pem', import.meta.url))
 
 export async function runJobs(options: JobHarnessOptions): Promise<JobResult> {
   const receiver = new Receiver(options.seed)
