@@ -14,6 +14,7 @@ import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
+import { within } from './within.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
 export const serve: Command = {
@@ -63,7 +64,7 @@ export const serve: Command = {
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
-      await within(SHUTDOWN_MS_MAX, Promise.all([app.close(), jobs.stop()]))
+      await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
       await sweeper.stop()
       // What was done last should not have to wait for the next start to be sealed.
       if (reason.status === 0) await seal()
@@ -108,14 +109,6 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
       clearTimeout(timer)
     },
   }
-}
-
-/** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }
 
 /** What a person sees once: everything to begin with, and what to do before production. */

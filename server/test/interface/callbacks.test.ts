@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { createApp } from '../../src/app.ts'
 import { CALLBACK_SECRET_OVERLAP_MS, CVC_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isUuid } from '../../src/base/id.ts'
-import { RunnerUnavailable } from '../../src/world/reactor-runner.ts'
+import { openJobTerms } from '../../src/reactors/jobs/job-terms.ts'
+import { RunnerUnavailable, type ReactorOutcome } from '../../src/world/reactor-runner.ts'
 import { bodyOf, callbackStage, headersOf, RECEIVER } from '../kit/callback-stage.ts'
 import { returned, threw } from '../kit/still-runner.ts'
 import type { Sent } from '../kit/still-egress.ts'
+import { STILL_SETTINGS, type Reply } from '../kit/still-vault.ts'
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' }
 
@@ -181,12 +184,16 @@ describe('POST /reactors/{id}/react with a callback', () => {
     const id = await token('c4nary-in-a-token')
     await react({ args: ['c4nary-as-sent', `{{ ${id} }}`], callback_url: RECEIVER })
     await work()
-    for (const change of vault.world.committed) {
-      if (!('job' in change)) continue
-      const { terms, result } = change.job
-      for (const it of [terms, result ?? new Uint8Array()]) {
+    const kept = vault.world.committed.flatMap((it) => ('job' in it ? [it.job] : []))
+    assert.ok(kept.length >= 3)
+    const keys = await vault.world.keyring.open(vault.tenantId)
+    for (const job of kept) {
+      for (const it of [job.terms, job.result ?? new Uint8Array()]) {
         assert.ok(!Buffer.from(it).includes('c4nary'))
       }
+      const { run } = openJobTerms(keys, job)
+      const asSent = ['c4nary-as-sent', `{{ ${id} }}`]
+      assert.deepEqual(run?.args ?? null, job.stage === 'run' ? asSent : null)
     }
   })
 
@@ -264,6 +271,77 @@ describe('A job', () => {
   })
 })
 
+describe('A job that somebody', () => {
+  test('changed in the file is not run', async () => {
+    const { invoke, work, vault, runner, sent } = await callbackStage()
+    const { store, logged } = vault.world
+    const [one, other] = [await invoke({ args: 'one' }), await invoke({ args: 'other' })]
+    const jobs = [
+      (await store.jobs.find(vault.tenantId, one))!,
+      (await store.jobs.find(vault.tenantId, other))!,
+    ] as const
+    const swapped = [
+      { ...jobs[0], terms: jobs[1].terms, revision: 1 },
+      { ...jobs[1], terms: jobs[0].terms, revision: 1 },
+    ]
+    for (const job of swapped) {
+      assert.equal(await store.commit(vault.tenantId, [{ kind: 'update-job', job }]), null)
+    }
+    await work()
+    assert.deepEqual([runner.ran.length, sent.length], [0, 0])
+    assert.equal(logged.filter((it) => (it as [string])[0] === 'job_failed').length, 2)
+  })
+
+  test('else has is not run, however many share a store', async () => {
+    const stage = await callbackStage()
+    const { world } = stage.vault
+    const workers = Array.from({ length: 5 }, () => createApp(world, STILL_SETTINGS).jobs)
+    for (let n = 0; n < 40; n++) await stage.invoke({ args: n })
+    for (let n = 0; n < 40; n++) {
+      await Promise.all(workers.map((it) => it.turn()))
+      await Promise.all(workers.map((it) => it.settled()))
+    }
+    const ran = stage.runner.ran.map((it) => it.args as number)
+    assert.deepEqual(
+      ran.toSorted((a, b) => a - b),
+      Array.from({ length: 40 }, (_, n) => n),
+    )
+    const ids = stage.sent.map((it) => headersOf(it)['webhook-id'])
+    assert.deepEqual([ids.length, new Set(ids).size], [40, 40])
+  })
+
+  test('began, and whose process ends before the code, is left for the next to find', async () => {
+    const end = Promise.withResolvers<ReactorOutcome>()
+    const stage = await callbackStage({ behave: () => end.promise })
+    const { jobs } = stage.vault.app
+    const id = await stage.invoke()
+    await jobs.turn()
+    while (stage.runner.ran.length === 0) await new Promise<void>((done) => setImmediate(done))
+    jobs.abandon()
+    end.resolve({ kind: 'died' })
+    for (let n = 0; n < 20; n++) await new Promise<void>((done) => setImmediate(done))
+    const job = await stage.vault.world.store.jobs.find(stage.vault.tenantId, id)
+    assert.deepEqual([job?.stage, job?.claimed, job?.result], ['run', true, null])
+  })
+
+  test('asks for with a key that is lent is not accepted', async () => {
+    let asked: Promise<Reply> | null = null
+    const stage = await callbackStage({
+      application: { permissions: ['token:use'] },
+      behave: async ({ apiKey, reactorId, tenantId }) => {
+        const body = { callback_url: RECEIVER }
+        const path = `/reactors/${reactorId}/react`
+        asked = stage.vault.call('POST', path, { key: apiKey!, inside: tenantId, body })
+        await asked
+        return returned({})
+      },
+    })
+    assert.equal((await stage.react({})).status, 200)
+    const reply = await asked!
+    assert.deepEqual([reply.status, reply.json()['code']], [403, 'key_type_unfit'])
+  })
+})
+
 describe('An interrupted run', () => {
   /** Begins a run that never ends, and forgets it, as a process does that is killed. */
   async function interrupted(more: JsonObject) {
@@ -272,8 +350,6 @@ describe('An interrupted run', () => {
     await stage.vault.app.jobs.turn()
     while (stage.runner.ran.length === 0) await new Promise<void>((done) => setImmediate(done))
     stage.runner.behave = ({ args }) => returned({ raw: args })
-    const { createApp } = await import('../../src/app.ts')
-    const { STILL_SETTINGS } = await import('../kit/still-vault.ts')
     const { jobs } = createApp(stage.vault.world, STILL_SETTINGS)
     const pass = async (minutes: number): Promise<void> => {
       for (let n = 0; n < minutes; n++) {

@@ -5,6 +5,8 @@ import {
   REACTOR_TIMEOUT_ASKED_MS_MAX,
 } from '../../base/limits.ts'
 import { JOB_STAGES, type JobStage, type StoredJob } from '../../world/jobs.ts'
+import type { Store } from '../../world/store.ts'
+import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
 import { deliver } from '../callbacks/deliver.ts'
 import { perform, type Performing } from './perform.ts'
@@ -32,9 +34,10 @@ export class JobWorker {
   /** Whose turn is first. */
   #first = 0
   #stopped = false
+  #abandoned = false
 
   constructor(world: World, working: Working) {
-    this.#world = world
+    this.#world = { ...world, store: withCommit(world.store, this.#commit.bind(this, world)) }
     this.#working = working
   }
 
@@ -61,6 +64,20 @@ export class JobWorker {
   async stop(): Promise<void> {
     this.#stopped = true
     await this.settled()
+  }
+
+  /**
+   * Leaves what is under way as it is, for the end of the process is about to cut it short: what becomes of it then is
+   * no result, and is not kept. Whoever comes next finds it begun.
+   */
+  abandon(): void {
+    this.#stopped = true
+    this.#abandoned = true
+  }
+
+  /** Nobody is told any more what became of a commit that was not made. */
+  #commit({ store }: World, ...commit: Parameters<Store['commit']>): ReturnType<Store['commit']> {
+    return this.#abandoned ? new Promise(() => {}) : store.commit(...commit)
   }
 
   async #take(tenantId: string, stage: JobStage): Promise<void> {
