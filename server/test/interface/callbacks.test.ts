@@ -223,6 +223,18 @@ describe('A job', () => {
     assert.equal(headersOf(sent[0]!)['bt-reactor-status'], '401')
   })
 
+  test('is not run when the key that invoked it is gone, though the application is there', async () => {
+    const { invoke, work, sent, runner, manage, callerId } = await callbackStage()
+    await invoke()
+    const path = `/applications/${callerId}/keys`
+    const [first] = JSON.parse((await manage('GET', path)).text) as [{ id: string }]
+    assert.equal((await manage('POST', path)).status, 201)
+    assert.equal((await manage('DELETE', `${path}/${first.id}`)).status, 204)
+    await work()
+    assert.equal(runner.ran.length, 0)
+    assert.equal((bodyOf(sent[0]!) as JsonObject)['code'], 'key_unknown')
+  })
+
   test('of a reactor that is deleted before ends as not found', async () => {
     const { invoke, work, sent, manage, id } = await callbackStage()
     await invoke()
