@@ -32,6 +32,7 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { StoredApplication, Store } from '../src/world/store.ts'
+import { withCommit } from '../src/world/with-commit.ts'
 import type { World } from '../src/world/world.ts'
 import { bareProxy, destination } from './bare-servers.ts'
 import { fill, type Samples } from './fill.ts'
@@ -106,35 +107,6 @@ function storeOf(store: Store): Store {
     last = next
     return next
   })
-}
-
-function withCommit(store: Store, commit: Store['commit']): Store {
-  const {
-    tenants,
-    applications,
-    sessions,
-    tokens,
-    answers,
-    transactions,
-    proxies,
-    reactors,
-    record,
-  } = store
-  return {
-    tenants,
-    applications,
-    sessions,
-    tokens,
-    answers,
-    transactions,
-    proxies,
-    reactors,
-    record,
-    commit,
-    sweep: (now) => store.sweep(now),
-    check: () => store.check(),
-    close: () => store.close(),
-  }
 }
 
 async function addApplication(

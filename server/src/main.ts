@@ -4,12 +4,13 @@
 import { parseArgs } from 'node:util'
 import { auditVerify } from './cli/audit-verify.ts'
 import type { Command } from './cli/command.ts'
+import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
 import { init } from './cli/init.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { flagOf, SETTINGS } from './config.ts'
 
-const COMMANDS: readonly Command[] = [serve, init, auditVerify]
+const COMMANDS: readonly Command[] = [serve, init, auditVerify, callbacksList, callbacksReplay]
 
 // Also when a client still holds a connection: whoever stops us was promised that we end.
 process.exit(await main(process.argv.slice(2)))
@@ -67,8 +68,8 @@ function help(): string[] {
   return [
     'Usage: symbolon <command> [--setting value ...]',
     '',
-    ...COMMANDS.map((it) => `  ${it.name.padEnd(14)}${it.about}`),
-    `  ${'version'.padEnd(14)}Print the version`,
+    ...COMMANDS.map((it) => `  ${it.name.padEnd(18)}${it.about}`),
+    `  ${'version'.padEnd(18)}Print the version`,
     '',
     'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
     '',

@@ -31,7 +31,8 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor'
+type Thing =
+  'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor' | 'callback'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
@@ -147,6 +148,29 @@ const ROWS: Record<string, Row> = {
     success: 200,
     params: { id: 'reactor' },
   },
+  'POST /reactors/:id/react-async': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    plan: 'enterprise',
+    success: 202,
+    params: { id: 'reactor' },
+  },
+  // Of what somebody else invoked nobody learns anything: react-async.test.ts.
+  'GET /reactors/:id/results/:requestId': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    success: 404,
+    params: { id: 'reactor', requestId: 'callback' },
+  },
+
+  'GET /callbacks': { permission: 'reactor:read', success: 200 },
+  'POST /callbacks/:id/replay': {
+    permission: 'reactor:update',
+    success: 202,
+    params: { id: 'callback' },
+  },
+  'GET /callbacks/secret': { permission: 'reactor:update', success: 200 },
+  'POST /callbacks/secret/rotate': { permission: 'reactor:update', success: 200 },
 
   'POST /applications': {
     permission: 'application:create',
@@ -418,9 +442,11 @@ async function furnish(
     key: managementKey,
     body: { name, code: name, configuration: { name } },
   })
+  const reactorId = reactor.json()['id'] as string
   const things = {
     application,
-    reactor: reactor.json()['id'] as string,
+    reactor: reactorId,
+    callback: await giveUpCallback(vault, managementKey, reactorId),
     proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,
@@ -428,6 +454,27 @@ async function furnish(
     nonce,
   }
   return { key, things }
+}
+
+/** Has a callback refused by its receiver, and returns its id. */
+async function giveUpCallback(
+  vault: StillVault,
+  managementKey: string,
+  reactor: string,
+): Promise<string> {
+  const { call, world, app } = vault
+  const key = await keyIn(vault, managementKey, { permissions: ['token:use'] })
+  const body = { callback_url: 'https://receiver.example/' }
+  const reply = await call('POST', `/reactors/${reactor}/react`, { key, body })
+  assert.equal(reply.status, 202, reply.text)
+  const answer = world.egress.reply
+  world.egress.reply = () => ({ status: 410 })
+  for (let stages = 0; stages < 2; stages++) {
+    await app.jobs.turn()
+    await app.jobs.settled()
+  }
+  world.egress.reply = answer
+  return reply.headers['bt-reactor-request-id']!
 }
 
 /** Opens a transaction of the tenant. */
