@@ -14,6 +14,9 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
   const whose: string[] = []
   const log = new RememberingLog()
   const runner = await openRunner({
+    level: 'jail',
+    packages: [],
+    logs: false,
     egress: stillEgress(),
     log,
     authorities: [],

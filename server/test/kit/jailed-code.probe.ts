@@ -23,6 +23,7 @@ if (mode === 'bare') {
 }
 
 const runner = await JailRunner.open({
+  level: 'jail',
   packages: [],
   authorities: [],
   waysOut: NO_WAY,

@@ -12,7 +12,7 @@ import { NO_WAY } from './no-way.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
-const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
+const SETTINGS = { level: 'jail' as const, packages: [], authorities: [], waysOut: NO_WAY }
 
 const heard: string[] = []
 const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })

@@ -1,5 +1,6 @@
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../world/reactor-runner.ts'
+import { GUEST_HOST } from './launch/launch-plan.ts'
 
 /**
  * Has code of ours try, from inside, what the walls are there to stop. Returns what is wrong with them, in a
@@ -7,11 +8,15 @@ import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
  */
 export async function testWalls(
   run: (job: ReactorJob) => Promise<ReactorOutcome>,
+  level: ReactorLevel,
 ): Promise<string | null> {
-  if (process.platform !== 'linux') return `they need Linux, and this is ${process.platform}`
+  if (process.platform !== 'linux' && level !== 'portable') {
+    return `they need Linux, and this is ${process.platform}`
+  }
   let outcome: ReactorOutcome
   try {
-    outcome = await run({ ...JOB, args: new Sensitive(JSON.stringify({ parent: process.pid })) })
+    const args = JSON.stringify({ parent: process.pid, level })
+    outcome = await run({ ...JOB, args: new Sensitive(args) })
   } catch (error) {
     return explain(messagesOf(error))
   }
@@ -35,6 +40,22 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [
     /seccomp:/,
     'filters of system calls (seccomp) are missing: it takes a kernel with CONFIG_SECCOMP_FILTER, and a container that does not forbid them',
+  ],
+  [
+    /bwrap ENOENT/,
+    'bubblewrap is missing, which the level hardened is made of: install the package bubblewrap (the program bwrap), or choose the level jail',
+  ],
+  [
+    /bwrap: .*(?:namespace|uid map|gid map|Permission denied|Operation not permitted)/i,
+    'bubblewrap is refused namespaces of its own: it takes user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 where there is such a setting (Debian), kernel.apparmor_restrict_unprivileged_userns=0 or a profile for bwrap (Ubuntu), and, in a container, a seccomp profile that lets namespaces be made; or choose the level jail',
+  ],
+  [
+    /namespaces: /,
+    'bubblewrap leaves something of the machine to be seen: it takes version 0.4 or later of it',
+  ],
+  [
+    /spawn EPERM/,
+    'the service is root without the capabilities SETUID and SETGID, by which guests become nobody: give it those, or have it run by an ordinary user',
   ],
   [
     /koffi/i,
@@ -64,9 +85,16 @@ const ATTEMPTS = `
     'open ports': () => listening(net.createServer().listen(0, '127.0.0.1')),
     'connect to sockets': () => listening(net.createServer().listen('\\0symbolon-self-test')),
   })
+  const seeing = (what) => { if (!what) throw 0 }
+  const ofNamespaces = {
+    'see other processes': () => seeing(process.pid !== 1 || process.ppid !== 0),
+    'see what lies beside it': () => fs.statSync('/proc/1'),
+    'see whose machine it is on': () => seeing(require('os').hostname() !== '${GUEST_HOST}'),
+  }
   module.exports = async ({ args }) => {
     const reached = []
-    for (const [what, attempt] of Object.entries(attempts(args.parent))) {
+    const all = { ...attempts(args.parent), ...(args.level === 'hardened' && ofNamespaces) }
+    for (const [what, attempt] of Object.entries(all)) {
       try { await attempt(); reached.push(what) } catch {}
     }
     return reached

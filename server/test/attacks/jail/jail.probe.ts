@@ -51,6 +51,7 @@ await once(sink.bind(0, '127.0.0.1'), 'listening')
 
 let victim = startVictim()
 const runner = await JailRunner.open({
+  level: 'jail',
   packages: ['koffi', '@koromix/koffi-linux-x64'],
   authorities: [],
   waysOut: NO_WAY,
