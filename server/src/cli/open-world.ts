@@ -54,8 +54,12 @@ export async function openWorld(
   try {
     if (reactors === true) {
       const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
-      const { reactorLevel: level, reactorPackages: packages, reactorLogs: logs } = config
-      runner = await openRunner({ level, packages, logs, egress, log, authorities, connect })
+      runner = await openRunner({
+        level: config.reactorLevel,
+        packages: config.reactorPackages,
+        logs: config.reactorLogs,
+        ...{ egress, log, authorities, connect },
+      })
     }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
     const empty = (await store.tenants.rootKeyCheck()) === null
