@@ -58,7 +58,10 @@ export async function openWorld(
         level: config.reactorLevel,
         packages: config.reactorPackages,
         logs: config.reactorLogs,
-        ...{ egress, log, authorities, connect },
+        egress,
+        log,
+        authorities,
+        connect,
       })
     }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')

@@ -39,12 +39,13 @@ export function hardened(inside: Inside, program = findBubblewrap()): Walls {
         runtime,
         dataBytesMax: REACTOR_DATA_BYTES_MAX,
       }
-      const id = ownUser ? unusedId(randomInt(2 ** 27)) : null
+      const id = ownUser ? unusedId(randomInt(2 ** 27)) : 0
       const args = [...world.arguments, process.execPath, LAUNCHER, JSON.stringify(plan)]
       const child = spawn(program, args, {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
         env: {},
-        ...(id !== null && { uid: id, gid: id }),
+        // Where there is no other user to be, one stays who one is.
+        ...(id > 0 && { uid: id, gid: id }),
       })
       return { child, guest: guestOf(child.stdio[STATUS] as Readable | undefined) }
     },
