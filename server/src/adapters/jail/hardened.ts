@@ -64,15 +64,16 @@ interface World {
 function worldAround({ readable, aliases }: Inside, program: string): World {
   const runtime = runtimeFiles()
   const launcher = installedPackages(['koffi'], LAUNCHER)
-  const visible = [...runtime, path.dirname(LAUNCHER), ...launcher.folders, ...readable]
-  const names = [...launcher.aliases, ...aliases]
+  const folders = new Set([path.dirname(LAUNCHER), ...launcher.folders, ...readable])
+  const visible = [...runtime, ...folders]
+  const names = new Set([...launcher.aliases, ...aliases])
   return {
     runtime: [...runtime, '/dev/null'],
     ownUser: process.getuid?.() === 0 && canBeReadByAll([program, ...visible].filter(existsSync)),
     arguments: [
       ...NAMESPACES,
       ...visible.flatMap((it) => ['--ro-bind', it, it]),
-      ...names.flatMap((it) => ['--symlink', realpathSync(it), it]),
+      ...[...names].flatMap((it) => ['--symlink', realpathSync(it), it]),
       '--remount-ro',
       '/',
     ],
