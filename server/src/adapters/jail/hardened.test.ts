@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
 import { GuestProcess } from './guest-process.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
 import { hardened } from './hardened.ts'
 import { NO_WAY } from './no-way.ts'
 import { runtimeFiles } from './runtime-files.ts'
+
+const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 const skip = noBubblewrap()
 
@@ -67,6 +72,28 @@ describe('hardened()', { skip }, () => {
   })
 })
 
+describe('a service at the level hardened', { skip }, () => {
+  test('runs code for an ordinary user, as that user', () => {
+    const user = process.getuid!() === 0 ? 1500 : process.getuid!()
+    const child = spawnSync(
+      process.execPath,
+      [PROBE, 'module.exports = () => [process.pid, process.getuid()]'],
+      { encoding: 'utf8', env: { LEVEL: 'hardened' }, uid: user, gid: process.getgid!() || 1500 },
+    )
+    assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [1, user] })
+  })
+
+  test('takes its guests along when it is killed, even those that are stopped', async () => {
+    const args = [PROBE, 'module.exports = () => 1', '{}', 'linger']
+    const service = spawn(process.execPath, args, { env: { LEVEL: 'hardened' } })
+    await once(service.stdout, 'data')
+    const guests = bubblewraps(service.pid).flatMap(childrenOf)
+    await until(() => guests.some((it) => stateOf(it) === 'T'))
+    service.kill('SIGKILL')
+    await until(() => guests.every((it) => stateOf(it) === null))
+  })
+})
+
 test('runtimeFiles() finds the program, what loads it and what it is linked to', () => {
   const files = runtimeFiles()
   assert.equal(files[0], process.execPath)
@@ -98,12 +125,16 @@ async function blank(): Promise<[GuestProcess, GuestFiles]> {
   return [guest, files]
 }
 
-/** The ids of those that this process has begun. */
-function bubblewraps(): number[] {
+/** The ids of those that a process has begun. */
+function bubblewraps(of = process.pid): number[] {
+  return childrenOf(of).filter((it) => statOf(it).includes('(bwrap)'))
+}
+
+function childrenOf(id: number): number[] {
   return readdirSync('/proc')
     .filter((it) => /^\d+$/.test(it))
     .map(Number)
-    .filter((it) => new RegExp(`\\(bwrap\\) \\w ${process.pid} `).test(statOf(it)))
+    .filter((it) => new RegExp(`\\) \\w ${id} `).test(statOf(it)))
 }
 
 /** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
