@@ -10,7 +10,7 @@ export function portable({ main, readable }: Inside): Walls {
   const allowed = readable.map((it) => `--allow-fs-read=${it}`)
   return {
     begin: (flags) => {
-      const child = spawn(process.execPath, [...flags, '--permission', ...allowed, main], {
+      const child = spawn(process.execPath, [...flags, ...FLAGS, ...allowed, main], {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
         env: {},
       })
@@ -18,3 +18,6 @@ export function portable({ main, readable }: Inside): Walls {
     },
   }
 }
+
+/** The permission model of this Node does not know of its database, which opens any file. */
+const FLAGS = ['--permission', '--no-experimental-sqlite']

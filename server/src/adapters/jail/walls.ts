@@ -25,7 +25,7 @@ export interface Inside {
 /** The descriptor over which host and guest speak. */
 export const CHANNEL = 3
 
-/** For whoever has no guest to wait for. */
+/** For walls that need no process of their own: the guest is `child`. */
 export function guestIs(child: ChildProcess): Promise<number> {
   // Without an id it never began, and says so itself.
   return child.pid === undefined ? new Promise(() => {}) : Promise.resolve(child.pid)

@@ -10,8 +10,9 @@ export function captureOutput(bytesMax: number, tell: (line: string) => void): (
   let left = bytesMax
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      left = chunk.length > left ? 0 : left - chunk.length
-      if (left > 0) tell(chunk.toString())
+      const fits = chunk.length <= left
+      left = fits ? left - chunk.length : 0
+      if (fits && chunk.length > 0) tell(chunk.toString())
       done()
     },
   })
