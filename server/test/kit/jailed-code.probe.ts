@@ -28,6 +28,10 @@ const runner = await JailRunner.open({
   authorities: [],
   waysOut: NO_WAY,
 })
+if (runner.flaw !== null) {
+  process.stdout.write(`${JSON.stringify({ kind: 'flaw', flaw: runner.flaw })}\n`)
+  process.exit()
+}
 const job: ReactorJob = {
   tenantId: 'tenant-a',
   reactorId: 'reactor-a',

@@ -83,6 +83,21 @@ describe('a service at the level hardened', { skip }, () => {
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [1, user] })
   })
 
+  test('runs nothing where the kernel refuses it namespaces, and says how to get them', () => {
+    const refuse = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" "$@"'
+    const child = spawnSync(
+      'unshare',
+      [
+        ...['--user', '--map-root-user', 'sh', '-c', refuse],
+        ...[process.execPath, PROBE, 'module.exports = () => 1'],
+      ],
+      { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: process.env['PATH'] } },
+    )
+    const { kind, flaw } = JSON.parse(child.stdout)
+    assert.equal(kind, 'flaw', child.stderr)
+    assert.match(flaw, /^bubblewrap is refused namespaces.*user\.max_user_namespaces above 0/)
+  })
+
   test('takes its guests along when it is killed, even those that are stopped', async () => {
     const args = [PROBE, 'module.exports = () => 1', '{}', 'linger']
     const service = spawn(process.execPath, args, { env: { LEVEL: 'hardened' } })

@@ -28,8 +28,11 @@ export async function testWalls(
 
 /** From the complaint of the launcher to what is missing, and how to get it. */
 function explain(complaint: string): string {
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(complaint))
-  return known?.[1] ?? `they cannot be built: ${complaint}`
+  for (const [pattern, explanation] of EXPLANATIONS) {
+    const found = pattern.exec(complaint)
+    if (found !== null) return explanation.replace('$1', found[1] ?? '')
+  }
+  return `they cannot be built: ${complaint}`
 }
 
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
@@ -50,8 +53,8 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
     'bubblewrap is refused namespaces of its own: it takes user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 where there is such a setting (Debian), kernel.apparmor_restrict_unprivileged_userns=0 or a profile for bwrap (Ubuntu), and, in a container, a seccomp profile that lets namespaces be made; or choose the level jail',
   ],
   [
-    /namespaces: /,
-    'bubblewrap leaves something of the machine to be seen: it takes version 0.4 or later of it',
+    /namespaces: shared are ([\w, ]+)/,
+    'bubblewrap leaves something of the machine to be seen ($1): it takes version 0.4 or later of it',
   ],
   [
     /spawn EPERM/,
