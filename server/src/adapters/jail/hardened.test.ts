@@ -85,12 +85,10 @@ describe('a service at the level hardened', { skip }, () => {
 
   test('runs nothing where the kernel refuses it namespaces, and says how to get them', () => {
     const refuse = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" "$@"'
+    const program = [process.execPath, PROBE, 'module.exports = () => 1']
     const child = spawnSync(
       'unshare',
-      [
-        ...['--user', '--map-root-user', 'sh', '-c', refuse],
-        ...[process.execPath, PROBE, 'module.exports = () => 1'],
-      ],
+      ['--user', '--map-root-user', 'sh', '-c', refuse, ...program],
       { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: process.env['PATH'] } },
     )
     const { kind, flaw } = JSON.parse(child.stdout)
