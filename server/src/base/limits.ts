@@ -299,6 +299,9 @@ export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 /** What is heard of one run on a reactor's console, if anybody listens. Ours. */
 export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
 
+/** A line of it in the log; a longer one goes on in another. Ours. */
+export const REACTOR_LOG_LINE_CHARS_MAX = 4 * KiB
+
 /** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
 export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 

@@ -29,7 +29,7 @@ async function given(t: TestContext) {
     const lines: string[] = []
     const all = { host: '127.0.0.1', port, 'api-key-file': file, ...flags }
     const out = (line: string): void => void lines.push(line)
-    return { status: await command.run({ flags: all, out, err: out }), lines }
+    return { status: await command.run({ flags: all, words: [], out, err: out }), lines }
   }
   return { ...stage, ids, run, folder }
 }
@@ -75,7 +75,7 @@ describe('symbolon callbacks', () => {
     await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
     const flags = { port: '1' }
     await assert.rejects(
-      callbacksList.run({ flags, out: () => {}, err: () => {} }),
+      callbacksList.run({ flags, words: [], out: () => {}, err: () => {} }),
       /Say --api-key/,
     )
   })

@@ -9,6 +9,7 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
 const REVEALS: Readonly<Record<string, string>> = {
   'src/access/commit.ts': 'it opens answers to be replayed',
   'src/adapters/jail/guest-process.ts': 'it hands reactors what they run on',
+  'src/cli/reactor-run.ts': 'it prints what the code returned to whoever wrote it',
   'src/adapters/jail/self-test.ts': 'it reads what its own code returned',
   'src/adapters/local-keyring/data-key.ts': 'it encrypts',
   'src/adapters/local-keyring/local-tenant-keys.ts': 'it computes fingerprints and indexes',
