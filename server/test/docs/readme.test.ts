@@ -49,7 +49,7 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     assert.match(JSON.stringify(unsent), /"body":"\{ \\"number\\": \\"\[token /)
     assert.deepEqual(reacted?.['raw'], { status: 200 })
     assert.ok(isUuid((reacted['tokens'] as { receipt: string }).receipt))
-    const { raw, tokens } = called?.['received'] as { raw: Json; tokens: { receipt: string } }
+    const { raw, tokens } = called!['received'] as { raw: Json; tokens: { receipt: string } }
     assert.deepEqual(raw, { status: 200 })
     assert.ok(isUuid(tokens.receipt))
   } finally {
