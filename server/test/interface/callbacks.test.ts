@@ -92,6 +92,23 @@ describe('POST /reactors/{id}/react with a callback', () => {
     })
   })
 
+  test('sends a response of the code’s own as body, type and status, and no other header', async () => {
+    const { invoke, work, sent } = await callbackStage({
+      behave: () =>
+        threw({
+          name: 'CustomHttpResponseError',
+          status: 207,
+          headers: { 'Content-Type': 'text/csv', 'X-Own': '1' },
+          body: 'a,b',
+        }),
+    })
+    await invoke()
+    await work()
+    const { 'content-type': type, 'bt-reactor-status': status, 'x-own': own } = headersOf(sent[0]!)
+    assert.deepEqual([type, status, own], ['text/csv', '207', undefined])
+    assert.equal(sent[0]!.body.toString(), 'a,b')
+  })
+
   test('says how long the code had, when that was not enough', async () => {
     const { invoke, work, sent } = await callbackStage({ behave: () => ({ kind: 'timed-out' }) })
     await invoke({ timeout_ms: 20_000 })
