@@ -101,7 +101,8 @@ const NAMESPACES = [
   '/dev/null',
 ]
 
-function findBubblewrap(): string {
+/** Returns where it is, or where it would be. */
+export function findBubblewrap(): string {
   return PLACES.find(existsSync) ?? PLACES[0]!
 }
 
