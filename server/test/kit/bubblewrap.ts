@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { findBubblewrap } from '../../src/adapters/jail/hardened.ts'
 
 /**
  * Why the level `hardened` cannot be had here, or false: for tests of it, which say so where they are left out. Tried
@@ -7,7 +8,10 @@ import { spawnSync } from 'node:child_process'
 export function noBubblewrap(): string | false {
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const args = ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '/bin/true']
-  const { status, stderr, error } = spawnSync('bwrap', args, { encoding: 'utf8', ...nobody })
-  if (error !== undefined) return 'bubblewrap is not installed here'
+  const { status, stderr, error } = spawnSync(findBubblewrap(), args, {
+    encoding: 'utf8',
+    ...nobody,
+  })
+  if (error !== undefined) return `bubblewrap cannot be run here: ${error.message}`
   return status === 0 ? false : `bubblewrap is refused namespaces here: ${stderr.trim()}`
 }

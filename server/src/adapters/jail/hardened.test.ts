@@ -89,7 +89,7 @@ describe('a service at the level hardened', { skip }, () => {
     const child = spawnSync(
       'unshare',
       ['--user', '--map-root-user', 'sh', '-c', refuse, ...program],
-      { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: process.env['PATH'] } },
+      { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
     )
     const { kind, flaw } = JSON.parse(child.stdout)
     assert.equal(kind, 'flaw', child.stderr)

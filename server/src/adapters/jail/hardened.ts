@@ -101,7 +101,8 @@ const NAMESPACES = [
   '/dev/null',
 ]
 
-function findBubblewrap(): string {
+/** Returns where it is, or where it would be. */
+export function findBubblewrap(): string {
   return PLACES.find(existsSync) ?? PLACES[0]!
 }
 
@@ -113,9 +114,19 @@ async function guestOf(status: Readable | undefined): Promise<number> {
     if (said.length > STATUS_CHARS_MAX) throw new Error('bubblewrap says more than it should')
   }
   // It ended before it had anything to say, and why is on its error output.
-  if (said === '') return await new Promise(() => {})
+  if (said === '') return await never()
   const { 'child-pid': id } = JSON.parse(said)
   if (!Number.isInteger(id)) throw new Error('bubblewrap does not say who the guest is')
-  writeFileSync(`/proc/${id}/oom_score_adj`, '1000')
-  return id
+  try {
+    writeFileSync(`/proc/${id}/oom_score_adj`, '1000')
+    return id
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ESRCH') return await never()
+    throw error
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {})
 }

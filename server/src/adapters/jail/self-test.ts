@@ -45,7 +45,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
     'filters of system calls (seccomp) are missing: it takes a kernel with CONFIG_SECCOMP_FILTER, and a container that does not forbid them',
   ],
   [
-    /bwrap ENOENT/,
+    /bwrap (?:ENOENT|EACCES)/,
     'bubblewrap is missing, which the level hardened is made of: install the package bubblewrap (the program bwrap), or choose the level jail',
   ],
   [
