@@ -39,10 +39,10 @@ export async function measureStorm(rounds: number): Promise<Storm> {
     }
     await cards([])
     for (let round = 0; round < rounds; round++) await cards(quiet)
-    let raging = true
-    const storm = rage(subject, answers).finally(() => (raging = false))
+    const state = { raging: true }
+    const storm = rage(subject, answers).finally(() => (state.raging = false))
     await setTimeout(TIMES.warmupMs)
-    while (raging) await cards(beside)
+    while (state.raging) await cards(beside)
     await storm
   } finally {
     await subject.stop()
