@@ -80,7 +80,7 @@ class JobHarness {
     try {
       while (this.#again.length > 0) await this.#invoke(vault, this.#again.shift()!)
       const secrets = await this.#manage(vault, 'GET', '/callbacks/secret')
-      await this.#quiet(vault)
+      await this.#quiet()
       const seen = {
         accepted: this.#accepted,
         received: this.#receiver.received,
@@ -186,19 +186,18 @@ class JobHarness {
     return (await reply.json()) as JsonObject
   }
 
-  /** Waits until every job has ended, or nothing has happened for a while. */
-  async #quiet(vault: RunningVault): Promise<void> {
-    const idleMsMax = this.#options.weakness === null ? IDLE_MS_MAX : WEAK_IDLE_MS_MAX
-    for (let idle = 0, before = -1; idle < idleMsMax; idle += LOOK_MS) {
-      const told = new Set(
-        this.#receiver.received.flatMap(({ job, status }) => (status === 200 ? [job] : [])),
-      )
-      const ended = told.size + (await this.#dead(vault)).size
-      if (ended >= this.#accepted.size) return
-      if (ended !== before) idle = 0
-      before = ended
+  /** Waits until the file has no job that is still to be run or delivered. */
+  async #quiet(): Promise<void> {
+    const db = new DatabaseSync(this.#database, { readOnly: true })
+    const left = db.prepare("SELECT 1 FROM jobs WHERE stage IN ('run', 'deliver') LIMIT 1")
+    for (let ms = 0; ms < QUIET_MS_MAX && left.get() !== undefined; ms += LOOK_MS) {
       await sleep(LOOK_MS)
     }
+    db.close()
+  }
+
+  get #database(): string {
+    return join(this.#options.folder, 'vault', 'symbolon.db')
   }
 
   async #dead(vault: RunningVault): Promise<Set<string>> {
@@ -218,7 +217,7 @@ class JobHarness {
   }
 
   #forget(): void {
-    const db = new DatabaseSync(join(this.#options.folder, 'vault', 'symbolon.db'))
+    const db = new DatabaseSync(this.#database)
     db.exec("DELETE FROM jobs WHERE stage IN ('run', 'deliver')")
     db.close()
   }
@@ -231,7 +230,5 @@ const KILL_EVENTS_MAX = 12
 const KILL_PAUSE_MS_MAX = 60
 const KILL_MS_MAX = 5_000
 const LOOK_MS = 100
-/** Longer than it takes for a callback to be sent a second time. */
-const IDLE_MS_MAX = 40_000
-/** What is wrong on purpose is not waited for. */
-const WEAK_IDLE_MS_MAX = 3_000
+/** However busy the machine is. */
+const QUIET_MS_MAX = 10 * 60_000
