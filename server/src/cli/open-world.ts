@@ -1,10 +1,9 @@
 /**
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { parseCertificates } from '../adapters/egress/trust.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
@@ -14,11 +13,12 @@ import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
-import { ConfigError, type Config } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import type { Store } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { openRunner } from './open-runner.ts'
+import { readAuthorities } from './read-authorities.ts'
 
 export interface OpenWorld {
   readonly world: World
@@ -57,7 +57,15 @@ export async function openWorld(
   try {
     if (reactors === true) {
       const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
-      runner = await openRunner({ egress, log, authorities, connect })
+      runner = await openRunner({
+        level: config.reactorLevel,
+        packages: config.reactorPackages,
+        logs: config.reactorLogs,
+        egress,
+        log,
+        authorities,
+        connect,
+      })
     }
     const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
     const empty = (await store.tenants.rootKeyCheck()) === null
@@ -91,19 +99,4 @@ async function openStore(config: Config, onFault: WorldOptions['onFault']): Prom
   // For the root key, unless that is elsewhere.
   if (config.rootKeyFile === null) mkdirSync(folder, { recursive: true, mode: 0o700 })
   return await PostgresStore.open({ url })
-}
-
-function readAuthorities(file: string | null): string[] {
-  if (file === null) return []
-  try {
-    const found = parseCertificates(readFileSync(file, 'utf8'))
-    if (found.length === 0) throw new Error('there is none in it')
-    return found
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    const reason = code === undefined ? (error as Error).message : `it cannot be read (${code})`
-    throw new ConfigError(
-      `SYMBOLON_EXTRA_CA_FILE is '${file}', but must be a PEM file of certificates: ${reason}.`,
-    )
-  }
 }

@@ -7,6 +7,7 @@ import type {
   TenantSettings,
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { JobChange, JobConflict, JobReader } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { RecordEntry, RecordPoint, RecordSeal, StoredRecordRow } from './record.ts'
 import type { TokenQuery, TokenStretch } from './token-query.ts'
@@ -28,6 +29,7 @@ export interface Store {
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
+  readonly jobs: JobReader
   readonly record: RecordReader
 
   /**
@@ -271,6 +273,7 @@ export type Change =
   /** Puts `reactor` in the place of its last revision. */
   | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
   | { readonly kind: 'delete-reactor'; readonly id: string }
+  | JobChange
 
 /** Why a commit changed nothing. */
 export type Conflict =
@@ -303,6 +306,7 @@ export type Conflict =
   | { readonly kind: 'transaction-not-open' }
   /** A transaction has updated and deleted as many tokens as it may, or done as much in all. */
   | { readonly kind: 'transaction-full' }
+  | JobConflict
 
 export interface PageRequest {
   /** From 1. A page past the end is empty. */

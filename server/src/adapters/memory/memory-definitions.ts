@@ -1,6 +1,6 @@
 import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionReader, StoredDefinition } from '../../world/store.ts'
-import { Shelf, copyOf, newestFirst } from './shelves.ts'
+import { Shelf, copyOf, newestFirst, pageOf } from './shelves.ts'
 
 /** One kind of what tenants define under names: a part of the memory store. */
 export class MemoryDefinitions<Stored extends StoredDefinition> {
@@ -14,15 +14,14 @@ export class MemoryDefinitions<Stored extends StoredDefinition> {
   readonly reader: DefinitionReader<Stored> = {
     find: async (tenantId, id) => copyOf(this.shelf.find(tenantId, id)),
 
-    list: async (tenantId, { ids, name }, { page, size }) => {
+    list: async (tenantId, { ids, name }, request) => {
       const isWanted = namePattern(name ?? '')
       const matching = this.shelf
         .all(tenantId)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => isWanted(it.name))
         .sort(newestFirst)
-      const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(items) }
+      return pageOf(matching, request)
     },
   }
 

@@ -8,6 +8,7 @@ import {
   insertApplicationKey,
   updateApplication,
 } from './application-changes.ts'
+import { changeJob } from './job-changes.ts'
 import { appendParked, dropParked, parkRecord, sealRecord, trimRecord } from './record-changes.ts'
 import { pendingOf } from './record-writer.ts'
 import { authorizeSession, insertSession } from './session-changes.ts'
@@ -90,6 +91,13 @@ export async function applyChange(unit: Unit, change: Change): Step {
       return await requireOpen(unit, change)
     case 'end-transaction':
       return await endTransaction(unit, change)
+
+    case 'insert-job':
+    case 'claim-job':
+    case 'update-job':
+    case 'delete-job':
+    case 'put-callback-secrets':
+      return await changeJob(unit, change)
 
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer

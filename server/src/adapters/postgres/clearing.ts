@@ -8,6 +8,8 @@ export const CLEARED = {
   sessions: 'id',
   proxies: 'id',
   reactors: 'id',
+  jobs: 'id',
+  callback_secrets: 'tenant',
   token_indexes: 'hash, serial',
   tokens: 'serial',
   answers: 'id',

@@ -1,4 +1,5 @@
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import type { JobReader } from '../../world/jobs.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -19,6 +20,7 @@ import { CommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { Database, atLeisure } from './database.ts'
 import { definitionReader, proxyReader } from './definition-readers.ts'
+import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
 import { definitionOf } from './rows.ts'
@@ -48,6 +50,7 @@ export class PostgresStore implements Store {
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
+  readonly jobs: JobReader
   readonly record: RecordReader
   readonly #database: Database
   readonly #queue: CommitQueue
@@ -82,6 +85,7 @@ export class PostgresStore implements Store {
     this.transactions = transactionReader(ask)
     this.proxies = proxyReader(ask)
     this.reactors = definitionReader(ask, 'reactors', definitionOf)
+    this.jobs = jobReader(ask)
     this.record = recordReader(ask)
   }
 

@@ -1,5 +1,6 @@
 /** Rows as they come from the database, and the stored things they stand for. */
 import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
+import type { StoredJob } from '../../world/jobs.ts'
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   StoredAnswer,
@@ -114,6 +115,23 @@ function indexesOf(packed: unknown, entries: number): Uint8Array[] {
 export function transactionOf(row: Row): StoredTransaction {
   const { id, state, created_at: createdAt, expires_at: expiresAt } = row
   return { id, state, createdBy: text(row.created_by), createdAt, expiresAt } as StoredTransaction
+}
+
+export function jobOf(row: Row): StoredJob {
+  const { id, stage, claimed, lane, attempts, terms, result, revision } = row
+  return {
+    id,
+    reactorId: row.reactor,
+    stage,
+    claimed,
+    lane,
+    dueAt: row.due_at,
+    attempts,
+    createdAt: row.created_at,
+    terms,
+    result,
+    revision,
+  } as StoredJob
 }
 
 export function answerOf(row: Row): StoredAnswer {

@@ -1,4 +1,4 @@
--- Version 1
+-- Version 2
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -40,6 +40,13 @@ CREATE TABLE applications (
 );
 CREATE INDEX applications_by_age ON applications USING btree (tenant, created_at, id);
 
+CREATE TABLE callback_secrets (
+  tenant uuid NOT NULL,
+  secrets bytea NOT NULL,
+  revision integer NOT NULL,
+  PRIMARY KEY (tenant)
+);
+
 CREATE TABLE deleted_tenants (
   id uuid NOT NULL,
   deleted_at bigint NOT NULL,
@@ -53,6 +60,24 @@ CREATE TABLE installation (
   CHECK ((one = 1)),
   PRIMARY KEY (one)
 );
+
+CREATE TABLE jobs (
+  tenant uuid NOT NULL,
+  id uuid NOT NULL,
+  reactor uuid NOT NULL,
+  stage text NOT NULL,
+  claimed boolean NOT NULL,
+  lane text NOT NULL,
+  due_at bigint NOT NULL,
+  attempts integer NOT NULL,
+  created_at bigint NOT NULL,
+  terms bytea NOT NULL,
+  result bytea,
+  revision integer NOT NULL,
+  PRIMARY KEY (tenant, id)
+);
+CREATE INDEX jobs_by_due ON jobs USING btree (tenant, stage, due_at, id);
+CREATE INDEX jobs_due_of_all ON jobs USING btree (due_at, tenant);
 
 CREATE TABLE pending (
   tenant uuid NOT NULL,

@@ -1,8 +1,12 @@
 /** What is promised of a store, of two that share a database and take turns. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-database.ts'
 import { answerContract } from '../../world/store-answers.contract.ts'
 import { commitContract } from '../../world/store-commits.contract.ts'
 import { recordContract } from '../../world/store-record.contract.ts'
+import { jobContract } from '../../world/store-jobs.contract.ts'
+import { job, NOW, succeed, TENANT, uuid } from '../../world/store-kit.contract.ts'
 import type { Store } from '../../world/store.ts'
 import { tokenChangeContract } from '../../world/store-token-changes.contract.ts'
 import { totalsContract } from '../../world/store-totals.contract.ts'
@@ -16,10 +20,28 @@ for (const contract of [
   answerContract,
   tokenChangeContract,
   recordContract,
+  jobContract,
   totalsContract,
 ]) {
   contract(NAME, takingTurns)
 }
+
+test('a server that starts ends no claim of another: it has the job until its time is over', async (t) => {
+  const url = await freshDatabase()
+  const first = await PostgresStore.open({ url })
+  t.after(() => first.close())
+  const claim = { kind: 'claim-job', id: uuid(1), revision: 0, dueAt: NOW + 50 } as const
+  await succeed(first, TENANT, [{ kind: 'insert-job', job: job(1) }, claim])
+  const claimed = await first.jobs.find(TENANT, uuid(1))
+
+  const second = await PostgresStore.open({ url })
+  t.after(() => second.close())
+  assert.deepEqual(await second.jobs.find(TENANT, uuid(1)), claimed)
+  const due = { stage: 'run', limit: 9, without: [] } as const
+  assert.deepEqual(await second.jobs.due(TENANT, { ...due, now: NOW + 49 }), [])
+  assert.deepEqual(await second.jobs.due(TENANT, { ...due, now: NOW + 50 }), [claimed])
+  assert.deepEqual(await second.commit(TENANT, [claim]), { kind: 'job-changed' })
+})
 
 /** Every call goes to the store that the last one did not go to. */
 async function takingTurns(): Promise<Store> {
@@ -48,6 +70,7 @@ async function takingTurns(): Promise<Store> {
     transactions: reader('transactions'),
     proxies: reader('proxies'),
     reactors: reader('reactors'),
+    jobs: reader('jobs'),
     record: reader('record'),
     commit: (tenantId, changes) => next().commit(tenantId, changes),
     sweep: (now) => next().sweep(now),

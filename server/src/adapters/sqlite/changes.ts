@@ -7,6 +7,7 @@ import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertValues, updateValues } from './definition-statements.ts'
+import { packJobChange } from './job-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -133,6 +134,14 @@ export function packChange(
 
     case 'delete-reactor':
       packer.step(STATEMENT.deleteReactor, [tenantId, change.id])
+      return
+
+    case 'insert-job':
+    case 'claim-job':
+    case 'update-job':
+    case 'delete-job':
+    case 'put-callback-secrets':
+      packJobChange(packer, tenantId, change)
       return
 
     case 'remember-answer': {
@@ -343,6 +352,12 @@ export function conflictOf(
       return { kind: 'proxy-changed' }
     case STATEMENT.updateReactor:
       return { kind: 'reactor-changed' }
+    case STATEMENT.claimJob:
+    case STATEMENT.updateJob:
+    case STATEMENT.deleteJob:
+      return { kind: 'job-changed' }
+    case STATEMENT.putCallbackSecrets:
+      return { kind: 'callback-secrets-changed' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:
     case STATEMENT.pendUpdate:

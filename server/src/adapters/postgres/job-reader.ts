@@ -1,0 +1,57 @@
+import { isUuid } from '../../base/id.ts'
+import type { JobReader } from '../../world/jobs.ts'
+import { jobOf } from './rows.ts'
+import type { Ask } from './session.ts'
+
+export function jobReader(ask: Ask): JobReader {
+  return {
+    find: async (tenantId, id) => {
+      if (!isUuid(id)) return null
+      const values = [tenantId, id]
+      const [row] = await ask('SELECT * FROM jobs WHERE tenant = $1 AND id = $2', values)
+      return row === undefined ? null : jobOf(row)
+    },
+
+    due: async (tenantId, { stage, now, limit, without }) => {
+      const rows = await ask(
+        `SELECT * FROM jobs WHERE tenant = $1 AND stage = $2 AND due_at <= $3
+           AND lane <> ALL($4::text[]) ORDER BY due_at, id LIMIT $5`,
+        [tenantId, stage, now, without, limit],
+      )
+      return rows.map(jobOf)
+    },
+
+    unfinished: async (tenantId) => {
+      const [row] = await ask(
+        "SELECT count(*) AS count FROM jobs WHERE tenant = $1 AND stage IN ('run', 'deliver')",
+        [tenantId],
+      )
+      return Number(row!.count)
+    },
+
+    dead: async (tenantId, limit, after) => {
+      const rows = await ask(
+        `SELECT * FROM jobs WHERE tenant = $1 AND stage = 'dead' AND ($2::uuid IS NULL OR id > $2)
+         ORDER BY id LIMIT $3`,
+        [tenantId, after ?? null, limit],
+      )
+      return rows.map(jobOf)
+    },
+
+    callbackSecrets: async (tenantId) => {
+      const [row] = await ask('SELECT secrets, revision FROM callback_secrets WHERE tenant = $1', [
+        tenantId,
+      ])
+      if (row === undefined) return null
+      return { secrets: row.secrets as Uint8Array, revision: Number(row.revision) }
+    },
+
+    tenantIds: async (now) => {
+      const rows = await ask(
+        'SELECT DISTINCT tenant FROM jobs JOIN tenants ON tenants.id = tenant WHERE due_at <= $1',
+        [now],
+      )
+      return rows.map((row) => String(row.tenant))
+    },
+  }
+}
