@@ -92,7 +92,10 @@ export function recordContract(name: string, open: Open): void {
       )
       // Of two at a time nobody is promised to be first.
       const times = await timesOf(store, TENANT)
-      assert.deepEqual(times.toSorted((a, b) => a - b), [NOW + 1, NOW + 2, NOW + 5])
+      assert.deepEqual(
+        times.toSorted((a, b) => a - b),
+        [NOW + 1, NOW + 2, NOW + 5],
+      )
       assert.equal((await store.record.state(TENANT))?.last.number, 3)
     })
 
