@@ -54,6 +54,8 @@ export class PostgresStore implements Store {
   readonly record: RecordReader
   readonly #database: Database
   readonly #queue: CommitQueue
+  /** One sweep at a time: more would wait for the same tenants, and their writers for all of them. */
+  #swept: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | null = null
 
   /**
@@ -93,7 +95,13 @@ export class PostgresStore implements Store {
     return this.#queue.submit(tenantId, changes)
   }
 
-  async sweep(now: number): Promise<boolean> {
+  sweep(now: number): Promise<boolean> {
+    const swept = this.#swept.then(() => this.#sweep(now))
+    this.#swept = swept.catch(() => {})
+    return swept
+  }
+
+  async #sweep(now: number): Promise<boolean> {
     const forgotten = now - TRANSACTION_KEPT_MS
     const tenants = await tenantsToSweep(this.#database.ask, now, forgotten)
     if (tenants.length === 0) return false
