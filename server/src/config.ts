@@ -15,6 +15,7 @@ export interface Config {
   readonly dataDir: string
   readonly databaseUrl: null
   readonly rootKeyFile: string | null
+  readonly rootKeyNextFile: string | null
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
   readonly egressAllow: readonly Destination[]
@@ -81,6 +82,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'a path',
     about:
       'The file with the 32 bytes of the root key. Unset means `root.key` in the data folder, made on the first start; in production keep it elsewhere, away from the data and its backups.',
+    parse: (text) => (text === '' ? null : text),
+  },
+  rootKeyNextFile: {
+    variable: 'SYMBOLON_ROOT_KEY_NEXT_FILE',
+    default: '',
+    accepts: 'a path',
+    about:
+      'The file of the root key that is to come, while the root key is replaced: either is accepted, whichever the data was wrapped by. See [keys.md](keys.md).',
     parse: (text) => (text === '' ? null : text),
   },
   corsOrigins: {

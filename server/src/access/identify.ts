@@ -244,4 +244,8 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'insert-reactor': false,
   'update-reactor': false,
   'delete-reactor': false,
+  'insert-tenant-key': false,
+  'renew-envelopes': false,
+  'destroy-tenant-keys': false,
+  'replace-root-key': false,
 }

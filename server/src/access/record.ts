@@ -137,8 +137,12 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'delete-reactor':
       return part('reactor', 'delete', change.id)
 
-    // Of no concern to the tenant, or the record itself.
+    // Of no concern to the tenant, or the record itself, or the operator's: those are in the log.
     case 'clear-tenant':
+    case 'insert-tenant-key':
+    case 'renew-envelopes':
+    case 'destroy-tenant-keys':
+    case 'replace-root-key':
     case 'enlist':
     case 'install':
     case 'remember-answer':

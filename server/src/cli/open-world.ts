@@ -2,25 +2,26 @@
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { parseCertificates } from '../adapters/egress/trust.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, type Config } from '../config.ts'
-import type { KeyProvider } from '../world/key-provider.ts'
+import type { KeyMaker } from '../world/keyring.ts'
 import type { World } from '../world/world.ts'
+import { openRootKeys, rootKeyFileOf } from './open-root-keys.ts'
 import { openRunner } from './open-runner.ts'
 
 export interface OpenWorld {
   readonly world: World
-  readonly keyProvider: KeyProvider
+  readonly keyProvider: RootKeys
+  readonly keyMaker: KeyMaker
   readonly rootKeyFile: string
   /** Tells the world of the service: the door out lets no request come back to it, and code finds the way in. */
   readonly serves: (own: OwnService) => void
@@ -57,14 +58,13 @@ export async function openWorld(
       const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
       runner = await openRunner({ egress, log, authorities, connect })
     }
-    const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
-    const empty = (await store.tenants.rootKeyCheck()) === null
-    const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
+    const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck())
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
       world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
-      rootKeyFile,
+      keyMaker: keyring,
+      rootKeyFile: rootKeyFileOf(config),
       serves: (service) => {
         own = service
         egress.own(service.port)

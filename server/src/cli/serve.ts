@@ -1,5 +1,6 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
+import { takeOrders } from '../adapters/system/control-socket.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
@@ -11,6 +12,8 @@ import { sweepRecords } from '../record/sweep.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
+import { parseRotationOrder, rotateKeys } from './rotate-keys.ts'
+import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 
@@ -49,6 +52,13 @@ export const serve: Command = {
       const port = await listen(app, config.host, config.port)
       opened.serves({ port, connect: (tenantId) => connectInside(app, tenantId) })
       const sweeper = new Sweeper(world)
+      const rotations = new Rotations(world, opened.keyMaker)
+      const orders = await takeOrders(config.dataDir, async (order, tell) => {
+        const rotation = parseRotationOrder(order)
+        if (rotation === null) throw new Error('The service does not know such an order')
+        await rotateKeys(opened, rotations, rotation, tell)
+      })
+      const resumed = rotations.resume()
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const seal = recordSealer(world)
@@ -61,7 +71,8 @@ export const serve: Command = {
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
       await within(SHUTDOWN_MS_MAX, app.close())
-      await sweeper.stop()
+      await Promise.all([sweeper.stop(), rotations.stop(), resumed])
+      await orders.close()
       // What was done last should not have to wait for the next start to be sealed.
       if (reason.status === 0) await seal()
       return reason.status

@@ -2,6 +2,7 @@ import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import { definitionContract } from './store-definitions.contract.ts'
+import { envelopeContract } from './store-envelopes.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
@@ -34,4 +35,5 @@ export function storeContract(name: string, open: Open): void {
   proxyContract(name, open)
   usageContract(name, open)
   totalsContract(name, open)
+  envelopeContract(name, open)
 }

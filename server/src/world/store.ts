@@ -68,6 +68,11 @@ export interface TenantReader {
   rootKeyCheck(): Promise<RootKeyCheck | null>
   /** Every version of each of the tenant's keys. */
   keys(tenantId: string): Promise<WrappedTenantKey[]>
+  /**
+   * A stretch of everything the tenant has sealed, visible or not: those envelopes that do not begin with
+   * `head`, of some `limit` rows after `after`, or of the first; in an order of the store's own.
+   */
+  envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
   /** The deleted tenants that `clear-tenant` is not done with. */
   deleted(): Promise<DeletedTenant[]>
 }
@@ -174,6 +179,41 @@ export interface RecordState {
   readonly seal: RecordSeal | null
 }
 
+export interface EnvelopeStretch {
+  readonly head: Uint8Array
+  readonly after: EnvelopeCursor | null
+  readonly limit: number
+}
+
+/** Where a stretch of envelopes ended. */
+export interface EnvelopeCursor {
+  readonly shelf: EnvelopeShelf
+  readonly row: string
+}
+
+export interface Envelopes {
+  readonly found: readonly StoredEnvelope[]
+  /** Null when there is nothing after it. */
+  readonly next: EnvelopeCursor | null
+}
+
+export const ENVELOPE_SHELVES = ['tokens', 'pending', 'answers', 'proxies', 'reactors'] as const
+
+/** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
+export type EnvelopeShelf = (typeof ENVELOPE_SHELVES)[number]
+
+/** An envelope where it rests, with what its place depends on. */
+export interface StoredEnvelope extends EnvelopeCursor {
+  /** `data` or `cvc` of a token; of anything else, all of it. */
+  readonly part: 'data' | 'cvc' | 'all'
+  /** Of the token, the answer, the proxy or the reactor. */
+  readonly id: string
+  /** Of a token; empty for anything else. */
+  readonly type: string
+  readonly containers: readonly string[]
+  readonly envelope: Uint8Array
+}
+
 /** One thing to change. The order of a commit's changes is kept. */
 export type Change =
   | { readonly kind: 'install'; readonly rootKey: RootKeyCheck }
@@ -271,11 +311,42 @@ export type Change =
   /** Puts `reactor` in the place of its last revision. */
   | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
   | { readonly kind: 'delete-reactor'; readonly id: string }
+  /** Adds a version of one of the tenant's keys, if there is a tenant and not that version. */
+  | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
+  /**
+   * Puts `renewed` in the place of envelopes that are still what was read; the others are left as they are.
+   * What they say is the same, so nobody takes it for a change.
+   */
+  | { readonly kind: 'renew-envelopes'; readonly envelopes: readonly RenewedEnvelope[] }
+  /** Destroys the versions of the tenant's data key below `version`: nothing sealed under them will open. */
+  | { readonly kind: 'destroy-tenant-keys'; readonly below: number }
+  /**
+   * Installs another root key in the place of `before`, and with it, at once, every key of every tenant as
+   * that wraps it: all of `keys`, each where its wrapping is still `before`, and there are no others.
+   */
+  | {
+      readonly kind: 'replace-root-key'
+      readonly before: string
+      readonly rootKey: RootKeyCheck
+      readonly keys: readonly RewrappedKey[]
+    }
+
+export interface RenewedEnvelope extends StoredEnvelope {
+  readonly renewed: Uint8Array
+}
+
+export interface RewrappedKey {
+  readonly tenantId: string
+  readonly before: Uint8Array
+  readonly key: WrappedTenantKey
+}
 
 /** Why a commit changed nothing. */
 export type Conflict =
   /** `install` where something is installed already. */
   | { readonly kind: 'installed' }
+  /** Keys are not as they were read: there are others, or the tenant is gone. */
+  | { readonly kind: 'keys-changed' }
   /** A tenant's name or id is taken. */
   | { readonly kind: 'tenant-taken' }
   /**

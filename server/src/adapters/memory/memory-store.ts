@@ -20,6 +20,7 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import { envelopesIn, wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
@@ -53,6 +54,7 @@ export class MemoryStore implements Store {
     count: async () => [...this.#tenants.everywhere()].length,
     rootKeyCheck: async () => copyOf(this.#rootKey),
     keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
+    envelopes: async (tenantId, stretch) => copyOf(envelopesIn(this.#sealed(tenantId), stretch)),
     deleted: async () =>
       [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
         return { id, deletedAt, empty: this.#belongings().every((it) => it.keys(id).length === 0) }
@@ -321,6 +323,35 @@ export class MemoryStore implements Store {
         return null
       }
 
+      case 'insert-tenant-key': {
+        const { key } = change
+        const keys = this.#tenantKeys.find(tenantId, tenantId)
+        const taken = keys?.some((it) => it.purpose === key.purpose && it.version === key.version)
+        if (keys === null || taken === true) return { kind: 'keys-changed' }
+        this.#tenantKeys.put(tenantId, tenantId, [...keys, key])
+        return null
+      }
+
+      case 'renew-envelopes':
+        for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
+          const at = this.#sealed(tenantId).find(
+            (it) => it.shelf === shelf && it.row === row && it.part === part,
+          )
+          if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
+        }
+        return null
+
+      case 'destroy-tenant-keys': {
+        const keys = this.#tenantKeys.find(tenantId, tenantId) ?? []
+        if (!keys.some((it) => it.purpose === 'enc' && it.version === change.below)) return null
+        const left = keys.filter((it) => it.purpose !== 'enc' || it.version >= change.below)
+        this.#tenantKeys.put(tenantId, tenantId, left)
+        return null
+      }
+
+      case 'replace-root-key':
+        return this.#replaceRootKey(change)
+
       case 'insert-session': {
         const { session } = change
         if (this.#withKey(tenantId, session) === null) return { kind: 'absent' }
@@ -346,6 +377,39 @@ export class MemoryStore implements Store {
           cause: change satisfies never,
         })
     }
+  }
+
+  #replaceRootKey({
+    before,
+    rootKey,
+    keys,
+  }: Extract<Change, { kind: 'replace-root-key' }>): Conflict | null {
+    const installed = this.#rootKey
+    const all = [...this.#tenantKeys.everywhere()].flatMap(([, it]) => it)
+    if (installed?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
+    for (const { tenantId, before: was, key } of keys) {
+      const versions = this.#tenantKeys.find(tenantId, tenantId) ?? []
+      const at = versions.findIndex(
+        (it) => it.purpose === key.purpose && it.version === key.version,
+      )
+      if (at < 0 || Buffer.compare(versions[at]!.wrapped, was) !== 0) {
+        return { kind: 'keys-changed' }
+      }
+      this.#tenantKeys.put(tenantId, tenantId, versions.with(at, key))
+    }
+    this.#rootKey = rootKey
+    this.#undo.push(() => (this.#rootKey = installed))
+    return null
+  }
+
+  /** Everything the tenant has sealed, in the order of the shelves. */
+  #sealed(tenantId: string): MemoryEnvelope[] {
+    const answers = this.#answers.all(tenantId).map((it) =>
+      wholeEnvelope('answers', it.id, it.body, (body) => {
+        this.#answers.put(tenantId, it.id, { ...it, body })
+      }),
+    )
+    return [...this.#tokens.sealed(tenantId), ...answers, ...this.#defined.sealed(tenantId)]
   }
 
   /** What a deleted tenant leaves behind. */

@@ -222,6 +222,34 @@ export function packChange(
       packer.step(STATEMENT.forgetDeletedTenant, [tenantId, change.deletedBefore])
       return
 
+    case 'insert-tenant-key': {
+      const { purpose, version, wrapped, createdAt } = change.key
+      const values = [tenantId, purpose, version, wrapped, createdAt]
+      packer.step(STATEMENT.insertNextTenantKey, values)
+      return
+    }
+
+    case 'renew-envelopes':
+      for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
+        packer.step(STATEMENT[`renew:${shelf}:${part}`], [tenantId, row, renewed, envelope])
+      }
+      return
+
+    case 'destroy-tenant-keys':
+      packer.step(STATEMENT.destroyTenantKeys, [tenantId, change.below])
+      return
+
+    case 'replace-root-key': {
+      const { before, rootKey, keys } = change
+      packer.step(STATEMENT.replaceRootKey, [before, rootKey.id, rootKey.check])
+      for (const { tenantId: owner, before: was, key } of keys) {
+        const values = [owner, key.purpose, key.version, key.wrapped, was]
+        packer.step(STATEMENT.rewrapTenantKey, values)
+      }
+      packer.step(STATEMENT.refuseOtherKeys, [keys.length])
+      return
+    }
+
     case 'insert-session': {
       const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session
       packer.step(STATEMENT.insertSession, [
@@ -323,6 +351,11 @@ export function conflictOf(
   switch (statement) {
     case STATEMENT.install:
       return { kind: 'installed' }
+    case STATEMENT.insertNextTenantKey:
+    case STATEMENT.replaceRootKey:
+    case STATEMENT.rewrapTenantKey:
+    case STATEMENT.refuseOtherKeys:
+      return { kind: 'keys-changed' }
     case STATEMENT.insertTenant:
     case STATEMENT.refuseTenantName:
       return { kind: 'tenant-taken' }

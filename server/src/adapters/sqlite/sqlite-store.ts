@@ -47,6 +47,13 @@ export interface SqliteOptions {
   readonly commitWaitMs?: number
 }
 
+/** Changes whose traces are removed from the write-ahead log soon, and not when it happens to be full. */
+const LEAVES_TRACES: ReadonlySet<Change['kind']> = new Set([
+  'clear-tenant',
+  'destroy-tenant-keys',
+  'replace-root-key',
+])
+
 /** The page cache of the connection that reads. */
 const CACHE_KIB = 2 * 1024
 
@@ -123,7 +130,7 @@ export class SqliteStore implements Store {
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
-    this.#swept ||= changes[0]?.kind === 'clear-tenant'
+    this.#swept ||= changes.length > 0 && LEAVES_TRACES.has(changes[0]!.kind)
     return this.#queue.submit(tenantId, changes)
   }
 
