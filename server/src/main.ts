@@ -3,14 +3,24 @@
  */
 import { parseArgs } from 'node:util'
 import { auditVerify } from './cli/audit-verify.ts'
+import { backupCommand, backupKey } from './cli/backup.ts'
 import type { Command } from './cli/command.ts'
 import { init } from './cli/init.ts'
 import { keysRotate } from './cli/keys-rotate.ts'
+import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { flagOf, SETTINGS } from './config.ts'
 
-const COMMANDS: readonly Command[] = [serve, init, auditVerify, keysRotate]
+const COMMANDS: readonly Command[] = [
+  serve,
+  init,
+  backupCommand,
+  backupKey,
+  restore,
+  keysRotate,
+  auditVerify,
+]
 
 // Also when a client still holds a connection: whoever stops us was promised that we end.
 process.exit(await main(process.argv.slice(2)))

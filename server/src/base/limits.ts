@@ -77,7 +77,7 @@ export const IDENTITY_CACHE_MS = 1_000
 export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 
 /** Rows that are looked through at a time for what was sealed under an older key. Ours: decision 0037. */
-export const ENVELOPE_ROWS_AT_ONCE = 64
+export const ENVELOPE_ROWS_AT_ONCE = 128
 
 /**
  * How long nothing may have turned up that was sealed under an older key before that is destroyed: longer than any

@@ -54,6 +54,6 @@ async function replaceRootKey(
   keyProvider.accept(next)
   const wrapped = await rotateRootKey(world, keyMaker, next)
   keyProvider.turnTo(next)
-  world.log.info('root_key_replaced', { root_key: next.id, keys: wrapped })
+  world.log.info('root_key_replaced', { key: next.id, wrapped })
   tell({ rootKey: next.id, wrapped })
 }

@@ -193,6 +193,8 @@ export interface EnvelopeCursor {
 
 export interface Envelopes {
   readonly found: readonly StoredEnvelope[]
+  /** How many rows were looked through. */
+  readonly looked: number
   /** Null when there is nothing after it. */
   readonly next: EnvelopeCursor | null
 }

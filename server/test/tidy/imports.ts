@@ -24,6 +24,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/sqlite': ['base', 'world'],
   'adapters/postgres': ['base', 'world'],
   'adapters/local-keyring': ['base', 'world'],
+  'adapters/age': ['base'],
   'adapters/jail': ['base', 'world', 'adapters/jail/guest'],
   'adapters/jail/guest': [],
   'adapters/egress': ['base', 'world'],

@@ -3,9 +3,11 @@ import {
   type EnvelopeShelf,
   type Envelopes,
   type EnvelopeStretch,
+  type RenewedEnvelope,
+  type StoredAnswer,
   type StoredEnvelope,
 } from '../../world/store.ts'
-import { compare } from './shelves.ts'
+import { compare, type Shelf } from './shelves.ts'
 
 /** An envelope, and how to put another in its place. */
 export interface MemoryEnvelope extends StoredEnvelope {
@@ -22,6 +24,14 @@ export function wholeEnvelope(
   return { shelf, row: id, part: 'all', id, type: '', containers: [], envelope, renew }
 }
 
+export function answerEnvelopes(answers: Shelf<StoredAnswer>, tenantId: string): MemoryEnvelope[] {
+  return answers.all(tenantId).map((it) =>
+    wholeEnvelope('answers', it.id, it.body, (body) => {
+      answers.put(tenantId, it.id, { ...it, body })
+    }),
+  )
+}
+
 /** As TenantReader.envelopes: a stretch ends with its shelf. */
 export function envelopesIn(
   all: readonly MemoryEnvelope[],
@@ -36,6 +46,19 @@ export function envelopesIn(
     .filter((it) => Buffer.compare(it.envelope.subarray(0, head.length), head) !== 0)
     .map(({ renew: _renew, ...it }) => it)
   const following = ENVELOPE_SHELVES[ENVELOPE_SHELVES.indexOf(shelf) + 1]
-  if (rows.length > limit) return { found, next: { shelf, row: looked.at(-1)! } }
-  return { found, next: following === undefined ? null : { shelf: following, row: '' } }
+  const end = following === undefined ? null : { shelf: following, row: '' }
+  const next = rows.length > limit ? { shelf, row: looked.at(-1)! } : end
+  return { found, looked: looked.length, next }
+}
+
+/** Puts what was renewed in its place, where that is still what was read. */
+export function renewIn(
+  all: () => readonly MemoryEnvelope[],
+  envelopes: readonly RenewedEnvelope[],
+): void {
+  for (const { shelf, row, part, envelope, renewed } of envelopes) {
+    // Looked for anew: the one before may have been of the same row.
+    const at = all().find((it) => it.shelf === shelf && it.row === row && it.part === part)
+    if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
+  }
 }

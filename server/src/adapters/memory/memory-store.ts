@@ -1,4 +1,3 @@
-import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -7,7 +6,6 @@ import type {
   DefinitionReader,
   ProxyReader,
   RecordReader,
-  RootKeyCheck,
   SessionReader,
   Store,
   StoredAnswer,
@@ -20,8 +18,9 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
-import { envelopesIn, wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
+import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
+import { MemoryKeys } from './memory-keys.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
@@ -35,7 +34,7 @@ import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
 export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
   readonly #tenants = new Shelf<StoredTenant>(this.#undo)
-  readonly #tenantKeys = new Shelf<readonly WrappedTenantKey[]>(this.#undo)
+  readonly #keys = new MemoryKeys(this.#undo)
   readonly #applications = new Shelf<StoredApplication>(this.#undo)
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
@@ -44,7 +43,6 @@ export class MemoryStore implements Store {
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
-  #rootKey: RootKeyCheck | null = null
   #closed = false
 
   readonly tenants: TenantReader = {
@@ -52,8 +50,8 @@ export class MemoryStore implements Store {
     findByName: async (name) => copyOf(this.#tenantNamed(name)),
     ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
-    rootKeyCheck: async () => copyOf(this.#rootKey),
-    keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
+    rootKeyCheck: async () => copyOf(this.#keys.rootKey),
+    keys: async (tenantId) => copyOf([...this.#keys.of(tenantId)]),
     envelopes: async (tenantId, stretch) => copyOf(envelopesIn(this.#sealed(tenantId), stretch)),
     deleted: async () =>
       [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
@@ -176,17 +174,14 @@ export class MemoryStore implements Store {
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
     switch (change.kind) {
       case 'install':
-        if (this.#rootKey !== null) return { kind: 'installed' }
-        this.#rootKey = change.rootKey
-        this.#undo.push(() => (this.#rootKey = null))
-        return null
+        return this.#keys.install(change.rootKey)
 
       case 'insert-tenant': {
         const { tenant, keys } = change
         const taken = this.#tenants.find(tenant.id, tenant.id) ?? this.#tenantNamed(tenant.name)
         if (taken !== null) return { kind: 'tenant-taken' }
         this.#tenants.put(tenant.id, tenant.id, tenant)
-        this.#tenantKeys.put(tenant.id, tenant.id, keys)
+        this.#keys.put(tenant.id, keys)
         return null
       }
 
@@ -273,27 +268,13 @@ export class MemoryStore implements Store {
       case 'end-transaction':
         return this.#tokens.end(tenantId, change)
       case 'append-record':
-        this.#record.append(tenantId, change.entries)
-        return null
-
       case 'park-record':
-        return this.#record.park(tenantId, change.transactionId, change.entries)
-
       case 'append-parked-record':
-        this.#record.appendParked(tenantId, change.transactionId)
-        return null
-
       case 'drop-parked-record':
-        this.#record.dropParked(tenantId, change.transactionId)
-        return null
-
       case 'trim-record':
-        this.#record.trim(tenantId, change.removed)
-        return null
-
       case 'seal-record':
-        this.#record.seal(tenantId, change.seal)
-        return null
+        return this.#record.apply(tenantId, change)
+
       case 'update-tenant': {
         const { tenant } = change
         const before = this.#tenants.find(tenantId, tenantId)
@@ -309,7 +290,7 @@ export class MemoryStore implements Store {
       case 'delete-tenant':
         if (this.#tenants.find(tenantId, tenantId) === null) return { kind: 'absent' }
         this.#tenants.delete(tenantId, tenantId)
-        this.#tenantKeys.delete(tenantId, tenantId)
+        this.#keys.delete(tenantId)
         this.#deletedTenants.put(tenantId, tenantId, change.at)
         return null
 
@@ -323,34 +304,14 @@ export class MemoryStore implements Store {
         return null
       }
 
-      case 'insert-tenant-key': {
-        const { key } = change
-        const keys = this.#tenantKeys.find(tenantId, tenantId)
-        const taken = keys?.some((it) => it.purpose === key.purpose && it.version === key.version)
-        if (keys === null || taken === true) return { kind: 'keys-changed' }
-        this.#tenantKeys.put(tenantId, tenantId, [...keys, key])
-        return null
-      }
-
       case 'renew-envelopes':
-        for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
-          const at = this.#sealed(tenantId).find(
-            (it) => it.shelf === shelf && it.row === row && it.part === part,
-          )
-          if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
-        }
+        renewIn(() => this.#sealed(tenantId), change.envelopes)
         return null
 
-      case 'destroy-tenant-keys': {
-        const keys = this.#tenantKeys.find(tenantId, tenantId) ?? []
-        if (!keys.some((it) => it.purpose === 'enc' && it.version === change.below)) return null
-        const left = keys.filter((it) => it.purpose !== 'enc' || it.version >= change.below)
-        this.#tenantKeys.put(tenantId, tenantId, left)
-        return null
-      }
-
+      case 'insert-tenant-key':
+      case 'destroy-tenant-keys':
       case 'replace-root-key':
-        return this.#replaceRootKey(change)
+        return this.#keys.apply(tenantId, change)
 
       case 'insert-session': {
         const { session } = change
@@ -379,36 +340,9 @@ export class MemoryStore implements Store {
     }
   }
 
-  #replaceRootKey({
-    before,
-    rootKey,
-    keys,
-  }: Extract<Change, { kind: 'replace-root-key' }>): Conflict | null {
-    const installed = this.#rootKey
-    const all = [...this.#tenantKeys.everywhere()].flatMap(([, it]) => it)
-    if (installed?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
-    for (const { tenantId, before: was, key } of keys) {
-      const versions = this.#tenantKeys.find(tenantId, tenantId) ?? []
-      const at = versions.findIndex(
-        (it) => it.purpose === key.purpose && it.version === key.version,
-      )
-      if (at < 0 || Buffer.compare(versions[at]!.wrapped, was) !== 0) {
-        return { kind: 'keys-changed' }
-      }
-      this.#tenantKeys.put(tenantId, tenantId, versions.with(at, key))
-    }
-    this.#rootKey = rootKey
-    this.#undo.push(() => (this.#rootKey = installed))
-    return null
-  }
-
   /** Everything the tenant has sealed, in the order of the shelves. */
   #sealed(tenantId: string): MemoryEnvelope[] {
-    const answers = this.#answers.all(tenantId).map((it) =>
-      wholeEnvelope('answers', it.id, it.body, (body) => {
-        this.#answers.put(tenantId, it.id, { ...it, body })
-      }),
-    )
+    const answers = answerEnvelopes(this.#answers, tenantId)
     return [...this.#tokens.sealed(tenantId), ...answers, ...this.#defined.sealed(tenantId)]
   }
 

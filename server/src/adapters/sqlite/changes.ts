@@ -7,6 +7,7 @@ import type { Refused } from './run-batch.ts'
 import { packSeal } from './record-reader.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertValues, updateValues } from './definition-statements.ts'
+import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -222,33 +223,12 @@ export function packChange(
       packer.step(STATEMENT.forgetDeletedTenant, [tenantId, change.deletedBefore])
       return
 
-    case 'insert-tenant-key': {
-      const { purpose, version, wrapped, createdAt } = change.key
-      const values = [tenantId, purpose, version, wrapped, createdAt]
-      packer.step(STATEMENT.insertNextTenantKey, values)
-      return
-    }
-
+    case 'insert-tenant-key':
     case 'renew-envelopes':
-      for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
-        packer.step(STATEMENT[`renew:${shelf}:${part}`], [tenantId, row, renewed, envelope])
-      }
-      return
-
     case 'destroy-tenant-keys':
-      packer.step(STATEMENT.destroyTenantKeys, [tenantId, change.below])
+    case 'replace-root-key':
+      packKeyChange(packer, tenantId, change)
       return
-
-    case 'replace-root-key': {
-      const { before, rootKey, keys } = change
-      packer.step(STATEMENT.replaceRootKey, [before, rootKey.id, rootKey.check])
-      for (const { tenantId: owner, before: was, key } of keys) {
-        const values = [owner, key.purpose, key.version, key.wrapped, was]
-        packer.step(STATEMENT.rewrapTenantKey, values)
-      }
-      packer.step(STATEMENT.refuseOtherKeys, [keys.length])
-      return
-    }
 
     case 'insert-session': {
       const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session

@@ -23,10 +23,11 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
     )
     const last = rows.at(-1)
     if (last !== undefined && rows.length === limit) {
-      return { found, next: { shelf, row: unpackId(last['row']) } }
+      return { found, looked: rows.length, next: { shelf, row: unpackId(last['row']) } }
     }
     const following = SEALED[at + 1]
-    return { found, next: following === undefined ? null : { shelf: following.shelf, row: '' } }
+    const next = following === undefined ? null : { shelf: following.shelf, row: '' }
+    return { found, looked: rows.length, next }
   }
 }
 
