@@ -1,6 +1,10 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
+import { Meters } from '../adapters/metrics/meters.ts'
+import { serveMetrics, type MetricsServer } from '../adapters/metrics/metrics-server.ts'
+import { processFamilies } from '../adapters/metrics/process-families.ts'
+import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
@@ -26,7 +30,12 @@ export const serve: Command = {
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
     const stop = stopSignal()
-    const opened = await openWorld(config, { onFault: stop.fault, reactors: true })
+    const meters = config.metricsPort === null ? undefined : new Meters()
+    const opened = await openWorld(config, {
+      onFault: stop.fault,
+      reactors: true,
+      ...(meters && { meters }),
+    })
     const { world, keyProvider } = opened
     try {
       await checkRootKey(world.store, keyProvider)
@@ -57,8 +66,13 @@ export const serve: Command = {
         const rotation = parseRotationOrder(order)
         if (rotation === null) throw new Error('The service does not know such an order')
         await rotateKeys(opened, rotations, rotation, tell)
+      }).catch((error: Error) => {
+        // Not every file system has sockets, and requests need none.
+        world.log.warn('no_orders', {}, error)
+        return null
       })
       const resumed = rotations.resume()
+      const metrics = meters && (await measure(config, opened, meters))
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const seal = recordSealer(world)
@@ -72,7 +86,8 @@ export const serve: Command = {
       for (const it of housekeeping) it.stop()
       await within(SHUTDOWN_MS_MAX, app.close())
       await Promise.all([sweeper.stop(), rotations.stop(), resumed])
-      await orders.close()
+      await orders?.close()
+      await metrics?.close()
       // What was done last should not have to wait for the next start to be sealed.
       if (reason.status === 0) await seal()
       return reason.status
@@ -116,6 +131,24 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
       clearTimeout(timer)
     },
   }
+}
+
+/** Serves what is measured, where the settings say. */
+async function measure(
+  config: Config,
+  { world, families }: OpenWorld,
+  meters: Meters,
+): Promise<MetricsServer> {
+  const ofProcess = processFamilies(version())
+  const ofStore = storeFamilies(world.clock, world.store)
+  const server = await serveMetrics(config.metricsHost, config.metricsPort!, async () => [
+    ...ofProcess(),
+    ...meters.families(),
+    ...families(),
+    ...(await ofStore()),
+  ])
+  world.log.info('metrics', { port: server.port })
+  return server
 }
 
 /** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */

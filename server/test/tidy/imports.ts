@@ -28,6 +28,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/jail': ['base', 'world', 'adapters/jail/guest'],
   'adapters/jail/guest': [],
   'adapters/egress': ['base', 'world'],
+  'adapters/metrics': ['base', 'world'],
   'adapters/system': ['base', 'world'],
 
   config: ['base', 'world'],

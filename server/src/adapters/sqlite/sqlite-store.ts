@@ -17,7 +17,7 @@ import type {
 } from '../../world/store.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
-import { CommitQueue, type QueueOptions } from './commit-queue.ts'
+import { CommitQueue, type QueueActivity, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
@@ -127,6 +127,11 @@ export class SqliteStore implements Store {
     this.reactors = definitionReader(reader, 'reactors', definitionOf)
     this.#sweepLook = new SweepLook(reader)
     this.record = recordReader(reader)
+  }
+
+  /** How busy the writing is. */
+  get activity(): QueueActivity {
+    return this.#queue.activity
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
