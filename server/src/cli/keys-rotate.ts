@@ -38,7 +38,13 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   if (tenant !== undefined && !isUuid(tenant)) {
     throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
   }
-  if (flags['root'] === undefined) return { rotate: 'tenants', which: tenant ?? null }
+  if (flags['root'] === undefined) {
+    // Another server would go on sealing under a key that is about to be destroyed.
+    if (sharesItsStore(config)) {
+      throw new ConfigError('Data keys cannot be replaced where several servers share a database.')
+    }
+    return { rotate: 'tenants', which: tenant ?? null }
+  }
   if (tenant !== undefined) throw new ConfigError('--root and --tenant exclude each other.')
   const file = config.rootKeyNextFile
   if (file === null) {
@@ -47,6 +53,10 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   // Made here if need be, and only then handed over: the service reads what is there, and makes nothing.
   await FileKeyProvider.open(file, { createIfMissing: true })
   return { rotate: 'root', which: resolve(file) }
+}
+
+function sharesItsStore({ databaseUrl }: { readonly databaseUrl: string | null }): boolean {
+  return databaseUrl !== null
 }
 
 async function rotateHere(
