@@ -18,7 +18,7 @@ const SERVER = JSON.parse(readFileSync(new URL('server/package.json', ROOT), 'ut
 test('what is copied into the image is in the repository, or made by the build', () => {
   const fromRepository = [...DOCKERFILE.matchAll(/^COPY (?!--from)(.+) \S+$/gm)]
   const fromBuild = [...DOCKERFILE.matchAll(/^COPY --from=build (.+) \S+$/gm)]
-  const paths = [...fromRepository, ...fromBuild].flatMap(([, paths]) => paths!.split(' '))
+  const paths = [...fromRepository, ...fromBuild].flatMap(([, copied]) => copied!.split(' '))
   assert.ok(paths.length > 8)
   for (const it of paths) {
     const path = it.replace(/^\/build\//, '')
