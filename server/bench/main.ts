@@ -1,9 +1,8 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|memory`, `--tokens N` in the vault
- * for search and memory (1,000,000 by default). Exits with 1 when a gate is
- * missed. Machines differ and are shared; ratios within a run are what may be compared.
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|code|storm|memory`,
+ * `--tokens N` in the vault for search and memory (1,000,000 by default). Exits with 1 when a gate is missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
 import { measureFairness } from './fairness.ts'
@@ -17,7 +16,9 @@ import {
   measureRawInsert,
   type Measured,
 } from './rows.ts'
+import { measureRunningCode } from './running-code.ts'
 import { measureSearching } from './search.ts'
+import { measureStorm } from './storm.ts'
 import { measureCommits } from './transactions.ts'
 import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
 
@@ -40,6 +41,8 @@ if (wanted('fairness')) await fairness()
 if (wanted('search')) await search()
 if (wanted('transactions')) await transactions()
 if (wanted('proxy')) await proxy()
+if (wanted('code')) await code()
+if (wanted('storm')) await storm()
 if (wanted('memory')) await memory()
 print(renderGoals(goals))
 if (!goals.every(holds)) process.exitCode = 1
@@ -188,6 +191,43 @@ async function proxy(): Promise<void> {
     atMost('proxied, added p50', (vault.p50Us - direct.p50Us) / 1000, ' ms', 0.4, 0.2),
     atMost('proxied, CPU over bare echo', vault.cpuUs / direct.cpuUs, 'x', 5, 3.5),
     atMost('download, growth of memory', growth / 1e6, ' MB', 32, 16),
+  )
+}
+
+async function code(): Promise<void> {
+  const it = await measureRunningCode(rounds)
+  const rows: [name: string, value: string][] = [
+    ['warm run, p50', `${it.warmP50Us.toFixed(0)} us`],
+    ['warm run, p99', `${it.warmP99Us.toFixed(0)} us`],
+    ['first run, p50', `${(it.blankP50Us / 1000).toFixed(1)} ms`],
+    ['run, CPU of the service', `${it.runUs.toFixed(1)} us`],
+    ['invocation, CPU of the service', `${it.invokeUs.toFixed(1)} us`],
+    ['token detokenized, CPU', `${it.detokenizeUs.toFixed(1)} us`],
+  ]
+  print(`\n${renderTable(['code', 'median'], rows)}\n`)
+  const own = (it.invokeUs - it.runUs) / it.detokenizeUs
+  goals.push(
+    atMost('warm run, p50', it.warmP50Us / 1000, ' ms', 0.25, null),
+    atMost('warm run, p99', it.warmP99Us / 1000, ' ms', 2, null),
+    atMost('first run, p50', it.blankP50Us / 1000, ' ms', 10, null),
+    atMost('invocation less its run, CPU over detokenize', own, 'x', 2, null),
+    atMost('memory of a warm process', it.privateBytes / 1e6, ' MB', 14, null),
+    atLeast('warm processes in a GiB', 2 ** 30 / it.privateBytes, '', 60, null),
+    atMost('end after the deadline, at worst', it.lateMs, ' ms', 50, null),
+    atMost('warm processes, CPU while idle', it.idleTicks * 10, ' ms', 0, null),
+  )
+}
+
+async function storm(): Promise<void> {
+  const { quietP99Us, besideP99Us, failures, answers } = await measureStorm(rounds)
+  const told = Object.entries(answers).map(([status, count]) => `${count} with ${status}`)
+  print(
+    `card p99 alone ${quietP99Us} us, beside another tenant's storm ${besideP99Us} us; ` +
+      `the storm was answered ${told.join(', ')}\n`,
+  )
+  goals.push(
+    atMost('card p99 beside a storm over alone', besideP99Us / quietP99Us, 'x', 2, null),
+    atMost('cards that failed meanwhile', failures, '', 0, null),
   )
 }
 

@@ -10,6 +10,7 @@
  * - `filled`: as shipped, with so many tokens in it, and samples of them.
  * - `proxying`: as shipped, and it may send to this machine.
  * - `destination`, `bare-proxy`: see bare-servers.ts.
+ * - `reacting`: as shipped, with the jail, and two tenants.
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
 import fastify from 'fastify'
@@ -19,6 +20,8 @@ import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
+import { JailRunner } from '../src/adapters/jail/jail-runner.ts'
+import { NO_WAY } from '../src/adapters/jail/no-way.ts'
 import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
 import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
@@ -32,9 +35,12 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { StoredApplication, Store } from '../src/world/store.ts'
+import { withCommit } from '../src/world/with-commit.ts'
 import type { World } from '../src/world/world.ts'
 import { bareProxy, destination } from './bare-servers.ts'
 import { fill, type Samples } from './fill.ts'
+import { addReactors, type Reacting } from './reacting.ts'
+import { CARD } from './rows.ts'
 
 const [kind = 'durable', folder = './bench-data', number = '0'] = process.argv.slice(2)
 
@@ -73,8 +79,12 @@ async function serveVault(): Promise<void> {
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
   const allow = kind === 'proxying' ? [parseDestination('127.0.0.1')!] : []
   const egress = new UndiciEgress({ allow, extraAuthorities: [] })
-  const world: World = { clock, random, keyring, log, store, egress, runner: NO_RUNNER }
-  const { tenantId } = await setUp(world, keyProvider, { name: 'bench', plan: 'enterprise' })
+  const runner = kind === 'reacting' ? await jail() : NO_RUNNER
+  const world: World = { clock, random, keyring, log, store, egress, runner }
+  const { tenantId, apiKey } = await setUp(world, keyProvider, {
+    name: 'bench',
+    plan: 'enterprise',
+  })
   const { key, id } = await addApplication(world, tenantId)
   const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(number)) : undefined
 
@@ -88,7 +98,20 @@ async function serveVault(): Promise<void> {
     reactors: { configurationRequired: true },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
-  tell(app.server.address(), key, samples)
+  let reacting: Reacting | undefined
+  if (kind === 'reacting') {
+    const other = await setUp(world, keyProvider, { name: 'other', plan: 'enterprise' })
+    const { key: otherKey } = await addApplication(world, other.tenantId)
+    reacting = { ...(await addReactors(app, apiKey, key, CARD)), otherKey }
+  }
+  tell(app.server.address(), key, { samples, reacting })
+}
+
+async function jail(): Promise<JailRunner> {
+  const settings = { packages: [], authorities: [], waysOut: NO_WAY }
+  const opened = await JailRunner.open({ level: 'jail', ...settings })
+  if (opened.flaw !== null) throw new Error(opened.flaw)
+  return opened
 }
 
 function storeOf(store: Store): Store {
@@ -106,35 +129,6 @@ function storeOf(store: Store): Store {
     last = next
     return next
   })
-}
-
-function withCommit(store: Store, commit: Store['commit']): Store {
-  const {
-    tenants,
-    applications,
-    sessions,
-    tokens,
-    answers,
-    transactions,
-    proxies,
-    reactors,
-    record,
-  } = store
-  return {
-    tenants,
-    applications,
-    sessions,
-    tokens,
-    answers,
-    transactions,
-    proxies,
-    reactors,
-    record,
-    commit,
-    sweep: (now) => store.sweep(now),
-    check: () => store.check(),
-    close: () => store.close(),
-  }
 }
 
 async function addApplication(
@@ -164,7 +158,13 @@ async function addApplication(
   return { key: issued.key, id }
 }
 
-function tell(address: unknown, key: string, samples?: Samples): void {
+/** What somebody who measures a subject has to know of it, by kind. */
+interface More {
+  readonly samples?: Samples | undefined
+  readonly reacting?: Reacting | undefined
+}
+
+function tell(address: unknown, key: string, more: More = {}): void {
   const { port } = address as { port: number }
-  process.stdout.write(`${JSON.stringify({ port, key, samples })}\n`)
+  process.stdout.write(`${JSON.stringify({ port, key, ...more })}\n`)
 }

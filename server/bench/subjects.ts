@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Samples } from './fill.ts'
+import type { Reacting } from './reacting.ts'
 
 export type SubjectKind =
   | 'echo'
@@ -17,6 +18,7 @@ export type SubjectKind =
   | 'proxying'
   | 'destination'
   | 'bare-proxy'
+  | 'reacting'
 
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
@@ -26,6 +28,8 @@ export interface Subject {
   readonly key: string
   /** Of one that was filled. */
   readonly samples: Samples | undefined
+  /** Of one that runs code. */
+  readonly reacting: Reacting | undefined
   /** User and system time of the whole process so far, in microseconds; ticks of 10 ms. */
   readonly cpuUs: () => number
   /** Resident memory in bytes. */
@@ -53,7 +57,7 @@ export async function startSubject(
   const [file, ...args] =
     core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
   const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
-  const { port, key, samples } = await firstLine(child)
+  const { port, key, samples, reacting } = await firstLine(child)
   const pid = child.pid!
   return {
     kind,
@@ -61,6 +65,7 @@ export async function startSubject(
     port,
     key,
     samples,
+    reacting,
     cpuUs: () => {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * 10_000
@@ -77,9 +82,11 @@ export async function startSubject(
   }
 }
 
-async function firstLine(child: ChildProcess): Promise<Pick<Subject, 'port' | 'key' | 'samples'>> {
+type Told = Pick<Subject, 'port' | 'key' | 'samples' | 'reacting'>
+
+async function firstLine(child: ChildProcess): Promise<Told> {
   for await (const line of createInterface({ input: child.stdout! })) {
-    return JSON.parse(line) as Pick<Subject, 'port' | 'key' | 'samples'>
+    return JSON.parse(line) as Told
   }
   throw new Error('A subject ended before it listened')
 }

@@ -6,11 +6,7 @@ import { flagOf, SETTINGS, type Config } from '../src/config.ts'
 export const CONFIG_REFERENCE = 'docs/operate/configuration.md'
 
 /** Settings that are parsed and checked, while what will read them is still being built. */
-export const AHEAD: readonly (keyof Config)[] = [
-  'databaseUrl',
-  'callbackRetryBaseMs',
-  'reactorLevel',
-]
+export const AHEAD: readonly (keyof Config)[] = ['databaseUrl', 'callbackRetryBaseMs']
 
 /** Returns the operator's page of every setting, as Markdown. */
 export function configReference(): string {

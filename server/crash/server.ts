@@ -21,6 +21,7 @@ import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits
 import { Sweeper } from '../src/cli/sweeper.ts'
 import type { Random } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
+import { withCommit } from '../src/world/with-commit.ts'
 import type { World } from '../src/world/world.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
@@ -107,27 +108,13 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
     if (killAt?.point !== point || !isArmed(folder)) return
     if (--left === 0) process.kill(process.pid, 'SIGKILL')
   }
-  return {
-    tenants: store.tenants,
-    applications: store.applications,
-    sessions: store.sessions,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    proxies: store.proxies,
-    reactors: store.reactors,
-    sweep: (now) => store.sweep(now),
-    record: store.record,
-    check: () => store.check(),
-    close: () => store.close(),
-    commit: async (tenantId, changes) => {
-      if (isArmed(folder)) begin()
-      pass('asked')
-      const conflict = await store.commit(tenantId, changes)
-      pass('told')
-      return conflict
-    },
-  }
+  return withCommit(store, async (tenantId, changes) => {
+    if (isArmed(folder)) begin()
+    pass('asked')
+    const conflict = await store.commit(tenantId, changes)
+    pass('told')
+    return conflict
+  })
 }
 
 /**

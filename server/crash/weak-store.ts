@@ -2,6 +2,7 @@
  * Stores that break one promise each, so that the harness can show that it would notice.
  */
 import type { Change, Conflict, Store } from '../src/world/store.ts'
+import { withCommit } from '../src/world/with-commit.ts'
 
 export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial', 'leaky'] as const
 export type Weakness = (typeof WEAKNESSES)[number]
@@ -12,21 +13,7 @@ type Commit = Store['commit']
 export function weakened(store: Store, weakness: Weakness): Store {
   const commit: Commit = (tenantId, changes) => store.commit(tenantId, changes)
   const weak = { early, torn, forgetful, partial, leaky }[weakness]
-  return {
-    tenants: store.tenants,
-    applications: store.applications,
-    sessions: store.sessions,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    proxies: store.proxies,
-    reactors: store.reactors,
-    sweep: (now) => store.sweep(now),
-    record: store.record,
-    check: () => store.check(),
-    close: () => store.close(),
-    commit: (tenantId, changes) => weak(commit, tenantId, changes),
-  }
+  return withCommit(store, (tenantId, changes) => weak(commit, tenantId, changes))
 }
 
 /** Acknowledges before the commit is durable; where a caller chose an id it waits, to refuse it. */

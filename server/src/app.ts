@@ -9,6 +9,7 @@ import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
 import { createServer, type Server } from './http/server.ts'
+import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
 import type { World } from './world/world.ts'
 
@@ -16,14 +17,22 @@ export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
 }
 
-export function createApp(outside: World, settings: AppSettings): Server {
+/** A service, and the worker that does what nobody waits for; whoever runs the one drives the other. */
+export type App = Server & { readonly jobs: JobWorker }
+
+export function createApp(outside: World, settings: AppSettings): App {
   const lentKeys = new LentKeys()
   const identities = identifier(outside, lentKeys)
   const world: World = { ...outside, store: identities.store, keyring: keysOfTenants(outside) }
-  return createServer({
+  const jobs = new JobWorker(world, {
+    lentKeys,
+    tokens: settings.tokens,
+    product: `Symbolon/${settings.version}`,
+  })
+  const server = createServer({
     world,
     corsOrigins: settings.corsOrigins,
-    endpoints: routes(settings, lentKeys),
+    endpoints: routes(settings, lentKeys, () => jobs.onWork()),
     doorkeeper: {
       identify: identities.identify.bind(identities),
       mayAnywhere,
@@ -36,4 +45,5 @@ export function createApp(outside: World, settings: AppSettings): Server {
       },
     },
   })
+  return Object.assign(server, { jobs })
 }

@@ -28,6 +28,8 @@ export interface Config {
   readonly transactionLifetimeS: number
   readonly callbackRetryBaseMs: number
   readonly reactorLevel: ReactorLevel
+  readonly reactorPackages: readonly string[]
+  readonly reactorLogs: boolean
   readonly reactorConfiguration: 'required' | 'optional'
   readonly auditRetentionDays: number
 }
@@ -160,7 +162,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'off',
     accepts: 'on or off',
     about: 'Whether tokens show the deprecated `privacy` member that some old clients look for.',
-    parse: (text) => (text === 'on' ? true : text === 'off' ? false : undefined),
+    parse: onOrOff,
   },
   proxyTimeoutMs: {
     variable: 'SYMBOLON_PROXY_TIMEOUT_MS',
@@ -186,10 +188,30 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   reactorLevel: {
     variable: 'SYMBOLON_REACTOR_LEVEL',
     default: 'jail',
-    accepts: 'jail: the other levels, hardened and portable, are not there yet',
+    accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
     about:
-      'How reactors are walled in. `jail` means Landlock, seccomp and limits of the kernel, and takes Linux; without them no reactor is run, and the log says which is missing.',
-    parse: (text) => REACTOR_LEVELS.find((it) => it === text && it === 'jail'),
+      'How reactors are walled in. `jail` means Landlock, seccomp and limits of the kernel; `hardened` means that in namespaces of its own, by bubblewrap. Where the walls cannot be had, no reactor is run, and the log says which is missing. `portable` has no walls of the kernel: for code that you trust. See [reactors.md](reactors.md).',
+    parse: oneOf(REACTOR_LEVELS),
+  },
+  reactorPackages: {
+    variable: 'SYMBOLON_REACTOR_PACKAGES',
+    default: '',
+    accepts: 'a comma-separated list of names of packages such as stripe and @adyen/api-library',
+    about:
+      'Packages that reactors may require besides those that come along. They have to be installed beside the service; native code in them is not loaded.',
+    parse: (text) => {
+      const names = listOf(text)
+      return names.every((it) => PACKAGE_NAME.test(it)) ? names : undefined
+    },
+    flaws: (text) => listOf(text).filter((it) => !PACKAGE_NAME.test(it)),
+  },
+  reactorLogs: {
+    variable: 'SYMBOLON_REACTOR_LOGS',
+    default: 'off',
+    accepts: 'on or off',
+    about:
+      'Whether what reactors say on their console goes to the log, as `reactor_output`, without the values that they were handed. Off unless you trust their authors: a value in another form is not known again.',
+    parse: onOrOff,
   },
   reactorConfiguration: {
     variable: 'SYMBOLON_REACTOR_CONFIGURATION',
@@ -252,6 +274,13 @@ function wholeFrom(min: number, max: number): (text: string) => number | undefin
     return value >= min && value <= max ? value : undefined
   }
 }
+
+function onOrOff(text: string): boolean | undefined {
+  return text === 'on' ? true : text === 'off' ? false : undefined
+}
+
+/** As npm has it. */
+const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/
 
 function oneOf<Value extends string>(
   values: readonly Value[],

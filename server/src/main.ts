@@ -4,9 +4,11 @@
 import { parseArgs } from 'node:util'
 import { auditVerify } from './cli/audit-verify.ts'
 import { backupCommand, backupKey } from './cli/backup.ts'
-import type { Command } from './cli/command.ts'
+import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
+import type { Command, CommandInput } from './cli/command.ts'
 import { init } from './cli/init.ts'
 import { keysRotate } from './cli/keys-rotate.ts'
+import { reactorRun } from './cli/reactor-run.ts'
 import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
@@ -20,6 +22,9 @@ const COMMANDS: readonly Command[] = [
   restore,
   keysRotate,
   auditVerify,
+  callbacksList,
+  callbacksReplay,
+  reactorRun,
 ]
 
 // Also when a client still holds a connection: whoever stops us was promised that we end.
@@ -43,7 +48,7 @@ async function main(words: string[]): Promise<number> {
     return 2
   }
   try {
-    return await command.run({ flags: parseFlags(command, args), out, err })
+    return await command.run({ ...parseWords(command, args), out, err })
   } catch (error) {
     err(`symbolon ${name}: ${messageOf(error)}`)
     return 1
@@ -57,15 +62,17 @@ function nameAndRest([first, second, ...rest]: string[]): [string | undefined, s
   return [first, second === undefined ? [] : [second, ...rest]]
 }
 
-function parseFlags(command: Command, args: string[]): Record<string, string | undefined> {
+function parseWords(command: Command, args: string[]): Pick<CommandInput, 'flags' | 'words'> {
   const settings = Object.values(SETTINGS).map((it) => [flagOf(it.variable), 'string'] as const)
   const options = Object.fromEntries(
     [...settings, ...Object.entries(command.flags)].map(([flag, type]) => [flag, { type }]),
   )
-  const { values } = parseArgs({ args, options, strict: true })
-  return Object.fromEntries(
+  const allowPositionals = command.takesWords === true
+  const { values, positionals } = parseArgs({ args, options, strict: true, allowPositionals })
+  const flags = Object.fromEntries(
     Object.entries(values).map(([flag, value]) => [flag, value === true ? '' : String(value)]),
   )
+  return { flags, words: positionals }
 }
 
 /** An operator is told what is wrong, not where in our code it was noticed. */
@@ -78,8 +85,8 @@ function help(): string[] {
   return [
     'Usage: symbolon <command> [--setting value ...]',
     '',
-    ...COMMANDS.map((it) => `  ${it.name.padEnd(14)}${it.about}`),
-    `  ${'version'.padEnd(14)}Print the version`,
+    ...COMMANDS.map((it) => `  ${it.name.padEnd(18)}${it.about}`),
+    `  ${'version'.padEnd(18)}Print the version`,
     '',
     'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
     '',

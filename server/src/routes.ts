@@ -10,6 +10,7 @@ import type { PassageEndpoint } from './http/passage.ts'
 import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
+import { callbackEndpoints } from './reactors/callbacks/endpoints.ts'
 import { reactorEndpoints } from './reactors/endpoints.ts'
 import type { ReactorSettings } from './reactors/reactor-settings.ts'
 import * as record from './record/endpoints.ts'
@@ -27,15 +28,20 @@ export interface RouteSettings {
   readonly version: string
 }
 
-/** `lentKeys` are those that callers are identified by, too. */
+/**
+ * `lentKeys` are those that callers are identified by, too; `wake` is called when an invocation or a callback waits to be
+ * looked after.
+ */
 export function routes(
   { tokens, transactions, proxy, reactors, version }: RouteSettings,
   lentKeys: LentKeys,
+  wake: () => void = () => {},
 ): (Endpoint | PassageEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
-  const reactor = reactorEndpoints(reactors, { tokens, lentKeys })
+  const reactor = reactorEndpoints(reactors, { tokens, lentKeys, wake })
+  const callback = callbackEndpoints(wake)
   const described = [
     token.postTokenize,
 
@@ -74,6 +80,13 @@ export function routes(
     reactor.patchReactor,
     reactor.deleteReactor,
     reactor.postReact,
+    reactor.postReactAsync,
+    reactor.getResult,
+
+    callback.getCallbacks,
+    callback.postReplay,
+    callback.getCallbackSecret,
+    callback.postCallbackSecret,
 
     access.postApplications,
     access.getApplications,

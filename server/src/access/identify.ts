@@ -4,6 +4,7 @@ import type { Principal, Rights } from '../base/access.ts'
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change, KeyHolder, SessionHolder, Store, StoredApplication } from '../world/store.ts'
+import { withCommit } from '../world/with-commit.ts'
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 import { commonDestinations } from './destinations.ts'
@@ -189,25 +190,11 @@ const NO_RIGHTS: Rights = { type: 'session', permissions: [], rules: [] }
 
 /** Wraps `store` so that whoever changes applications through it need not think of identities. */
 function forgetful(store: Store, forget: () => void): Store {
-  return {
-    tenants: store.tenants,
-    applications: store.applications,
-    sessions: store.sessions,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    proxies: store.proxies,
-    reactors: store.reactors,
-    sweep: (now) => store.sweep(now),
-    record: store.record,
-    check: () => store.check(),
-    close: () => store.close(),
-    commit(tenantId, changes) {
-      const done = store.commit(tenantId, changes)
-      // Also after a rejection: the change may have been made.
-      return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(forget) : done
-    },
-  }
+  return withCommit(store, (tenantId, changes) => {
+    const done = store.commit(tenantId, changes)
+    // Also after a rejection: the change may have been made.
+    return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(forget) : done
+  })
 }
 
 /** Complete, so that a new kind of change has to say whether it bears on who holds which key. */
@@ -248,4 +235,9 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'renew-envelopes': false,
   'destroy-tenant-keys': false,
   'replace-root-key': false,
+  'insert-job': false,
+  'claim-job': false,
+  'update-job': false,
+  'delete-job': false,
+  'put-callback-secrets': false,
 }

@@ -137,6 +137,9 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'delete-reactor':
       return part('reactor', 'delete', change.id)
 
+    case 'put-callback-secrets':
+      return part('callback_secret', 'rotate')
+
     // Of no concern to the tenant, or the record itself, or the operator's: those are in the log.
     case 'clear-tenant':
     case 'insert-tenant-key':
@@ -152,6 +155,11 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'drop-parked-record':
     case 'trim-record':
     case 'seal-record':
+    // That it was invoked is a decision, and so is what is done with its result.
+    case 'insert-job':
+    case 'claim-job':
+    case 'update-job':
+    case 'delete-job':
       return null
 
     default:

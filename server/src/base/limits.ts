@@ -308,6 +308,9 @@ export const REACTOR_ERROR_BYTES_MAX = 64 * KiB
 /** What is heard of one run on a reactor's console, if anybody listens. Ours. */
 export const REACTOR_OUTPUT_BYTES_MAX = 64 * KiB
 
+/** A line of it in the log; a longer one goes on in another. Ours. */
+export const REACTOR_LOG_LINE_CHARS_MAX = 4 * KiB
+
 /** What is kept of a reactor's error output, where the runtime says why it dies. Ours. */
 export const REACTOR_STDERR_BYTES_MAX = 64 * KiB
 
@@ -337,3 +340,62 @@ export const REACTOR_WAIT_MS_MAX = 5_000
 /** Memory of all processes that wait, frozen, for their reactor's next run; and how long one waits. Ours. */
 export const REACTOR_WARM_BYTES_MAX = 512 * MiB
 export const REACTOR_WARM_MS_MAX = 15 * 60 * 1000
+
+/** Invocations of one tenant that nobody waits for, and that are still to be run or delivered. Ours. */
+export const JOBS_MAX = 10_000
+
+/** Such runs at a time, of all tenants and of one: those that somebody waits for have the rest. Ours. */
+export const JOB_RUNS_AT_ONCE = 16
+export const JOB_RUNS_OF_ONE_AT_ONCE = 4
+
+/** How often one is begun whose caller lets it be run again when it was interrupted. Ours. */
+export const JOB_RUNS_MAX = 3
+
+/** How much longer than its code a run may take before somebody else takes it for lost. Ours. */
+export const JOB_GRACE_MS = 60 * 1000
+
+/** When a run that found no room is tried again, and for how long. Ours. */
+export const JOB_BUSY_MS = 5 * 1000
+export const JOB_WAIT_MS_MAX = 60 * 60 * 1000
+
+/** How often it is looked whether something is due. Ours. */
+export const JOB_POLL_MS = 500
+
+/** Jobs that are taken at a time. Ours. */
+export const JOBS_TAKEN = 32
+
+/** How long a result is kept for whoever comes for it. Ours. */
+export const JOB_RESULT_MS = 24 * 60 * 60 * 1000
+
+/** The address of a callback. Ours. */
+export const CALLBACK_URL_CHARS_MAX = 2_048
+
+/** Callbacks under way at a time: of all tenants, of one, and to one receiver of one. Ours. */
+export const CALLBACKS_AT_ONCE = 256
+export const CALLBACKS_OF_ONE_AT_ONCE = 64
+export const CALLBACKS_TO_ONE_AT_ONCE = 8
+
+/** How long a receiver may take for the head of its answer, and when a callback under way is taken for lost. Ours. */
+export const CALLBACK_TIMEOUT_MS = 15 * 1000
+export const CALLBACK_CLAIM_MS = 60 * 1000
+
+/** What is read of a receiver's answer before the connection is dropped. Ours. */
+export const CALLBACK_ANSWER_BYTES_MAX = 64 * KiB
+
+/**
+ * How often a callback is sent again; the pause before the first time, which doubles, and at most: 2.56 hours together;
+ * and how much of each is added by chance at most. Source: wire contract, reactors.
+ */
+export const CALLBACK_RETRIES = 10
+export const CALLBACK_PAUSE_MS = 15 * 1000
+export const CALLBACK_PAUSE_MS_MAX = 45 * 60 * 1000
+export const CALLBACK_JITTER = 0.1
+
+/** The longest pause that a receiver may ask for. Ours. */
+export const CALLBACK_RETRY_AFTER_MS_MAX = 60 * 60 * 1000
+
+/** How long a callback that was given up is kept. Ours. */
+export const CALLBACK_DEAD_MS = 7 * 24 * 60 * 60 * 1000
+
+/** How long the old secret of callbacks is good beside a new one. Ours. */
+export const CALLBACK_SECRET_OVERLAP_MS = 24 * 60 * 60 * 1000

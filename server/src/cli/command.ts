@@ -5,6 +5,8 @@ export interface Command {
   readonly about: string
   /** Flags besides those of the settings, with what they take; `boolean` takes nothing. */
   readonly flags: Readonly<Record<string, 'string' | 'boolean'>>
+  /** Whether it takes words that are no flags, such as names of files. */
+  readonly takesWords?: true
   /** Resolves with the exit status once there is nothing left to do. */
   readonly run: (input: CommandInput) => Promise<number>
 }
@@ -12,6 +14,8 @@ export interface Command {
 export interface CommandInput {
   /** Every flag given, without dashes; a boolean one holds an empty string. */
   readonly flags: Readonly<Record<string, string | undefined>>
+  /** What else was given. */
+  readonly words: readonly string[]
   readonly out: (line: string) => void
   readonly err: (line: string) => void
 }

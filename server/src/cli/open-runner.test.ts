@@ -7,34 +7,46 @@ import { Sensitive } from '../base/sensitive.ts'
 import { connectInside } from '../http/inside.ts'
 import { openRunner } from './open-runner.ts'
 
+const QUIET = {
+  level: 'jail',
+  packages: [],
+  logs: false,
+  egress: stillEgress(),
+  log: new RememberingLog(),
+  authorities: [],
+  connect: () => null,
+} as const
+
+const JOB = {
+  tenantId: 'tenant-a',
+  reactorId: 'reactor-a',
+  version: '1',
+  args: new Sensitive('{}'),
+  configuration: new Sensitive('{}'),
+  apiKey: null,
+  destinations: null,
+  timeoutMs: 20_000,
+}
+
 test('openRunner() lets reactors reach the service, and the outside by the one door', async () => {
   const service = fastify()
   service.get('/tokens/a', () => ({}))
   await service.ready()
   const whose: string[] = []
-  const log = new RememberingLog()
   const runner = await openRunner({
-    egress: stillEgress(),
-    log,
-    authorities: [],
+    ...QUIET,
     connect: (tenantId) => {
       whose.push(tenantId)
       return connectInside(service, tenantId)
     },
   })
   const outcome = await runner.run({
-    tenantId: 'tenant-a',
-    reactorId: 'reactor-a',
-    version: '1',
+    ...JOB,
     code: `module.exports = async ({ bt }) => [
       await bt.tokens.retrieve('a'),
       await fetch('https://destination.test').catch((error) => error.cause.message),
     ]`,
-    args: new Sensitive('{}'),
-    configuration: new Sensitive('{}'),
     apiKey: new Sensitive('key_test'),
-    destinations: null,
-    timeoutMs: 20_000,
   })
   await runner.close()
   await service.close()
@@ -43,4 +55,46 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
     outcome.kind === 'returned' && outcome.result.reveal(),
     '[{},"Refused by the rule on unlisted"]',
   )
+})
+
+test('openRunner() has what reactors say in the log, if it is asked to, line by line and bounded', async () => {
+  const [heard, deaf] = [new RememberingLog(), new RememberingLog()]
+  const code = `module.exports = ({ args }) => console.log('a card\\n' + args.number + ' ' + 'x'.repeat(5000))`
+  for (const [log, logs] of [
+    [heard, true],
+    [deaf, false],
+  ] as const) {
+    const runner = await openRunner({ ...QUIET, log, logs })
+    const outcome = await runner.run({
+      ...JOB,
+      code,
+      args: new Sensitive('{"number":"4242424242424242"}'),
+    })
+    assert.equal(outcome.kind, 'returned')
+    await runner.close()
+  }
+  const lines = heard.lines.filter((it) => it.event === 'reactor_output').map((it) => it.fields)
+  const whose = { tenant: 'tenant-a', reactor: 'reactor-a' }
+  assert.deepEqual(lines, [
+    { ...whose, said: 'a card' },
+    { ...whose, said: `[redacted] ${'x'.repeat(4096 - 11)}` },
+    { ...whose, said: 'x'.repeat(5000 - 4096 + 11) },
+  ])
+  assert.deepEqual(deaf.lines, [])
+})
+
+test('openRunner() warns of a level without walls, and of packages that are not there', async () => {
+  const log = new RememberingLog()
+  const runner = await openRunner({
+    ...QUIET,
+    log,
+    level: 'portable',
+    packages: ['lodash', 'no-such-package'],
+  })
+  await runner.close()
+  assert.deepEqual(
+    log.lines.map((it) => it.event),
+    ['reactors_without_walls', 'packages_missing'],
+  )
+  assert.deepEqual(log.lines[1]?.fields['packages'], ['no-such-package'])
 })

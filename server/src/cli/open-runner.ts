@@ -1,10 +1,17 @@
 import type { Duplex } from 'node:stream'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
+import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../world/egress.ts'
 import type { Log } from '../world/log.ts'
+import type { ReactorJob, ReactorLevel } from '../world/reactor-runner.ts'
 
 /** What reactors need of the rest of the world. */
 export interface RunnerSettings {
+  readonly level: ReactorLevel
+  /** Packages that code may require besides those that come along. */
+  readonly packages: readonly string[]
+  /** Whether what reactors say goes to the log. */
+  readonly logs: boolean
   readonly egress: Egress
   readonly log: Log
   /** Certificates of authorities, as PEM, trusted besides the public ones. */
@@ -15,10 +22,12 @@ export interface RunnerSettings {
 
 /** Opens the jail, and says in the log why there is none where the walls do not stand. */
 export async function openRunner(settings: RunnerSettings): Promise<JailRunner> {
-  const { egress, log, authorities, connect } = settings
+  const { level, packages, logs, egress, log, authorities, connect } = settings
   const runner = await JailRunner.open({
-    packages: [],
+    level,
+    packages,
     authorities,
+    output: logs ? (job, text) => logOutput(log, job, text) : null,
     waysOut: {
       toHost: ({ tenantId, destinations }, host, port) =>
         egress.tunnel(tenantId, host, port, destinations),
@@ -30,5 +39,23 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     },
   })
   if (runner.flaw !== null) log.warn('no_reactors', { reason: runner.flaw })
+  else if (level === 'portable') log.warn('reactors_without_walls', { reason: NO_WALLS })
+  if (runner.missing.length > 0) {
+    log.warn('packages_missing', { packages: runner.missing, hint: BESIDE })
+  }
   return runner
+}
+
+const NO_WALLS =
+  'the level portable has no walls of the kernel: code that means harm gets around it, so run only what you trust'
+const BESIDE = 'install them beside the service: reactors that require them fail'
+
+/** Line by line; what a line says is in quotes, whatever it says. */
+function logOutput(log: Log, { tenantId, reactorId }: ReactorJob, text: string): void {
+  for (const line of text.replace(/\n$/, '').split('\n')) {
+    for (let at = 0; at === 0 || at < line.length; at += REACTOR_LOG_LINE_CHARS_MAX) {
+      const said = line.slice(at, at + REACTOR_LOG_LINE_CHARS_MAX)
+      log.info('reactor_output', { tenant: tenantId, reactor: reactorId, said })
+    }
+  }
 }

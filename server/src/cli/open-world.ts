@@ -1,9 +1,7 @@
 /**
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
-import { readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { parseCertificates } from '../adapters/egress/trust.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
@@ -15,11 +13,12 @@ import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
-import { ConfigError, type Config } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { KeyMaker } from '../world/keyring.ts'
 import type { World } from '../world/world.ts'
 import { openRootKeys, rootKeyFileOf } from './open-root-keys.ts'
 import { openRunner } from './open-runner.ts'
+import { readAuthorities } from './read-authorities.ts'
 
 export interface OpenWorld {
   readonly world: World
@@ -66,7 +65,15 @@ export async function openWorld(
   try {
     if (reactors === true) {
       const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
-      const jail = await openRunner({ egress, log, authorities, connect })
+      const jail = await openRunner({
+        level: config.reactorLevel,
+        packages: config.reactorPackages,
+        logs: config.reactorLogs,
+        egress,
+        log,
+        authorities,
+        connect,
+      })
       runner = meters?.runner(jail) ?? jail
       families.push(() => reactorFamilies(jail.processes))
     }
@@ -93,20 +100,5 @@ export async function openWorld(
     await runner.close()
     await store.close()
     throw error
-  }
-}
-
-function readAuthorities(file: string | null): string[] {
-  if (file === null) return []
-  try {
-    const found = parseCertificates(readFileSync(file, 'utf8'))
-    if (found.length === 0) throw new Error('there is none in it')
-    return found
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    const reason = code === undefined ? (error as Error).message : `it cannot be read (${code})`
-    throw new ConfigError(
-      `SYMBOLON_EXTRA_CA_FILE is '${file}', but must be a PEM file of certificates: ${reason}.`,
-    )
   }
 }

@@ -16,10 +16,12 @@ import { sweepRecords } from '../record/sweep.ts'
 import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
+import { driveJobs } from './drive-jobs.ts'
 import { parseRotationOrder, rotateKeys } from './rotate-keys.ts'
 import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
+import { within } from './within.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
 export const serve: Command = {
@@ -81,10 +83,12 @@ export const serve: Command = {
         every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
       ]
 
+      const jobs = driveJobs(app.jobs)
+
       const reason = await stop.asked
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
-      await within(SHUTDOWN_MS_MAX, app.close())
+      await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
       await Promise.all([sweeper.stop(), rotations.stop(), resumed])
       await orders?.close()
       await metrics?.close()
@@ -149,14 +153,6 @@ async function measure(
   ])
   world.log.info('metrics', { port: server.port })
   return server
-}
-
-/** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }
 
 /** What a person sees once: everything to begin with, and what to do before production. */

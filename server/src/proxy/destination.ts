@@ -6,6 +6,7 @@
  *
  * Source: interface.md, Proxy.
  */
+import { isUnambiguous } from '../base/absolute-url.ts'
 import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
@@ -22,11 +23,6 @@ export function parseBase(text: string | undefined): URL {
   const base = URL.parse(text)
   if (base === null) throw invalid('It must be a URL.')
   return base
-}
-
-/** Whether a parser would find a scheme and a host in `text`, and nothing to take away, turn around or guess at. */
-export function isUnambiguous(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) && /^[!-[\]-~]+$/.test(text)
 }
 
 /**

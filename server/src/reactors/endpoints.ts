@@ -6,17 +6,26 @@ import { createReactor } from './create-reactor.ts'
 import { deleteReactor } from './delete-reactor.ts'
 import { readReactor } from './get-reactor.ts'
 import { react } from './invocation/react.ts'
-import { reactAnswer, reactBody } from './invocation/wire.ts'
+import { acceptedSchema, reactAnswer, reactBody } from './invocation/wire.ts'
+import { reactAsync } from './jobs/accept.ts'
+import { getResult } from './jobs/get-result.ts'
 import { listReactors } from './list-reactors.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { patchReactor, replaceReactor } from './update-reactor.ts'
 import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './wire.ts'
 
+export interface ReactorMeans {
+  readonly tokens: TokenSettings
+  readonly lentKeys: LentKeys
+  /** Called when an invocation was accepted that nobody waits for. */
+  readonly wake: () => void
+}
+
 /** The HTTP surface of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
-  { tokens, lentKeys }: { readonly tokens: TokenSettings; readonly lentKeys: LentKeys },
+  { tokens, lentKeys, wake }: ReactorMeans,
 ) {
   return {
     postReactors: endpoint({
@@ -91,9 +100,43 @@ export function reactorEndpoints(
       summary: 'Run a reactor',
       permission: 'reactor:invoke',
       body: { contentType: 'application/json', schema: reactBody, optional: true },
+      answers: {
+        200: { description: 'What the code returned.', schema: reactAnswer },
+        202: { description: 'Its result will be sent to the callback.' },
+      },
+      handle: async ({ world, caller, params, body }) => {
+        const invocation = { id: params['id']!, body, lentKeys, settings: tokens }
+        const answer = await react(world, caller, invocation)
+        if (answer.status === 202) wake()
+        return answer
+      },
+    }),
+
+    postReactAsync: endpoint({
+      method: 'POST',
+      path: '/reactors/:id/react-async',
+      summary: 'Run a reactor, and fetch the result later',
+      permission: 'reactor:invoke',
+      plan: 'enterprise',
+      body: { contentType: 'application/json', schema: reactBody, optional: true },
+      answers: { 202: { description: 'What to fetch the result by.', schema: acceptedSchema } },
+      handle: async ({ world, caller, params, body }) => {
+        const answer = await reactAsync(world, caller, { id: params['id']!, body }, tokens)
+        wake()
+        return answer
+      },
+    }),
+
+    getResult: endpoint({
+      method: 'GET',
+      path: '/reactors/:id/results/:requestId',
+      summary: 'Fetch the result of a run',
+      permission: 'reactor:invoke',
       answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
-      handle: async ({ world, caller, params, body }) =>
-        await react(world, caller, { id: params['id']!, body, lentKeys, settings: tokens }),
+      handle: async ({ world, caller, params }) => {
+        const asked = { reactorId: params['id']!, requestId: params['requestId']! }
+        return await getResult(world, caller, asked)
+      },
     }),
   }
 }

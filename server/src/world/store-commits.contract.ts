@@ -126,6 +126,11 @@ const CONFLICTING: Record<
   'fingerprint-taken': insert(token(2, { fingerprint: 'f 1', deduplicate: true })),
   'answer-taken': answer(1),
   'reactor-changed': { kind: 'update-reactor', reactor: reactor(1, { revision: 7 }) },
+  'job-changed': { kind: 'delete-job', id: uuid(1), revision: 7 },
+  'callback-secrets-changed': {
+    kind: 'put-callback-secrets',
+    secrets: { secrets: bytes(1), revision: 7 },
+  },
   'proxy-changed': { kind: 'update-proxy', proxy: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete-application', id: uuid(2) },
   'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },

@@ -11,6 +11,7 @@ import {
   enlist,
   everything,
   insert,
+  job,
   opened,
   succeed,
   tenant,
@@ -21,6 +22,9 @@ import {
 } from './store-kit.contract.ts'
 
 const CVC = { envelope: bytes(70), expiresAt: NOW + 1000 }
+
+/** A job with a result. */
+const DONE = job(2, { stage: 'keep', result: bytes(31) })
 
 /** Begins no envelope of these tests. */
 const NO_HEAD = Uint8Array.of(0xff, 0xff)
@@ -40,6 +44,10 @@ export function envelopeContract(name: string, open: Open): void {
         'answers 1 all',
         'proxies 1 all',
         'reactors 1 all',
+        'jobs 1 terms',
+        'jobs 2 terms',
+        'jobs 2 result',
+        'callback_secrets 1 all',
       ]
       for (const limit of [1, 2, 64]) {
         const found = await all(store, { limit })
@@ -52,6 +60,7 @@ export function envelopeContract(name: string, open: Open): void {
         [named?.id, named?.type, named?.containers],
         ['an alias', 'card', ['/elsewhere/', '/too/']],
       )
+      assert.equal(found.find((it) => it.shelf === 'callback_secrets')?.id, TENANT)
     })
 
     test('envelopes() leaves out what begins with the head, and what is another tenant’s', async (t) => {
@@ -81,6 +90,12 @@ export function envelopeContract(name: string, open: Open): void {
       const after = await store.tokens.find(TENANT, [uuid(1), 'an alias'])
       const plain = (it: (typeof after)[number]) => ({ ...it, data: null, cvc: it.cvc?.expiresAt })
       assert.deepEqual(after.map(plain), before.map(plain))
+      const done = (await store.jobs.find(TENANT, uuid(2)))!
+      const [terms, result] = [DONE.terms, DONE.result!].map(withNines)
+      assert.deepEqual([Buffer.from(done.terms), Buffer.from(done.result!)], [terms, result])
+      assert.deepEqual({ ...done, terms: DONE.terms, result: DONE.result }, DONE)
+      const secrets = (await store.jobs.callbackSecrets(TENANT))!
+      assert.deepEqual([...secrets.secrets.subarray(0, 2), secrets.revision], [9, 9, 0])
       assert.equal(await store.commit(TENANT, [end(7, 'committed')]), null)
       const [moved] = await store.tokens.find(TENANT, ['an alias'])
       assert.deepEqual([...moved!.data.subarray(0, 2)], [9, 9])
@@ -157,7 +172,7 @@ export function envelopeContract(name: string, open: Open): void {
 async function fillStore(store: Store): Promise<void> {
   await succeed(store, TENANT, everything(1))
   const named = token(3, { id: 'an alias', type: 'card', cvc: CVC })
-  await succeed(store, TENANT, [insert(named), begin(7)])
+  await succeed(store, TENANT, [insert(named), { kind: 'insert-job', job: DONE }, begin(7)])
   const moved = { containers: ['/elsewhere/', '/too/'], data: bytes(44) }
   await succeed(store, TENANT, [enlist(7), update(named, moved)])
   await succeed(store, TENANT, [enlist(7), insert(token(4))])
@@ -184,7 +199,11 @@ async function renewAll(store: Store): Promise<RenewedEnvelope[]> {
 }
 
 function nine(it: StoredEnvelope): RenewedEnvelope {
-  return { ...it, renewed: Buffer.concat([Uint8Array.of(9, 9), it.envelope]) }
+  return { ...it, renewed: withNines(it.envelope) }
+}
+
+function withNines(envelope: Uint8Array): Buffer {
+  return Buffer.concat([Uint8Array.of(9, 9), envelope])
 }
 
 async function versions(store: Store): Promise<string[]> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
+import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type {
   Change,
@@ -68,6 +69,8 @@ export function everything(n: number): Change[] {
     { kind: 'insert-application-key', key: key(n, n) },
     { kind: 'insert-proxy', proxy: proxy(n) },
     { kind: 'insert-reactor', reactor: reactor(n) },
+    { kind: 'insert-job', job: job(n) },
+    { kind: 'put-callback-secrets', secrets: { secrets: bytes(n), revision: 0 } },
     insert(token(n, { fingerprint: `f ${n}` })),
     answer(n),
   ]
@@ -192,6 +195,24 @@ export function reactor(n: number, own: Partial<StoredReactor> = {}): StoredReac
     createdAt: NOW,
     modifiedBy: null,
     modifiedAt: null,
+    revision: 0,
+    ...own,
+  }
+}
+
+/** One that is due at NOW, to be run. */
+export function job(n: number, own: Partial<StoredJob> = {}): StoredJob {
+  return {
+    id: uuid(n),
+    reactorId: uuid(99),
+    stage: 'run',
+    claimed: false,
+    lane: 'run',
+    dueAt: NOW,
+    attempts: 0,
+    createdAt: NOW,
+    terms: bytes(80),
+    result: null,
     revision: 0,
     ...own,
   }

@@ -3,6 +3,7 @@ import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import { definitionContract } from './store-definitions.contract.ts'
 import { envelopeContract } from './store-envelopes.contract.ts'
+import { jobContract } from './store-jobs.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
@@ -33,6 +34,7 @@ export function storeContract(name: string, open: Open): void {
   sessionContract(name, open)
   definitionContract(name, open)
   proxyContract(name, open)
+  jobContract(name, open)
   usageContract(name, open)
   totalsContract(name, open)
   envelopeContract(name, open)

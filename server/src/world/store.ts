@@ -7,6 +7,7 @@ import type {
   TenantSettings,
 } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { JobChange, JobConflict, JobReader } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { RecordEntry, RecordPoint, RecordSeal, StoredRecordRow } from './record.ts'
 import type { TokenQuery, TokenStretch } from './token-query.ts'
@@ -28,6 +29,7 @@ export interface Store {
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
+  readonly jobs: JobReader
   readonly record: RecordReader
 
   /**
@@ -199,16 +201,24 @@ export interface Envelopes {
   readonly next: EnvelopeCursor | null
 }
 
-export const ENVELOPE_SHELVES = ['tokens', 'pending', 'answers', 'proxies', 'reactors'] as const
+export const ENVELOPE_SHELVES = [
+  'tokens',
+  'pending',
+  'answers',
+  'proxies',
+  'reactors',
+  'jobs',
+  'callback_secrets',
+] as const
 
 /** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
 export type EnvelopeShelf = (typeof ENVELOPE_SHELVES)[number]
 
 /** An envelope where it rests, with what its place depends on. */
 export interface StoredEnvelope extends EnvelopeCursor {
-  /** `data` or `cvc` of a token; of anything else, all of it. */
-  readonly part: 'data' | 'cvc' | 'all'
-  /** Of the token, the answer, the proxy or the reactor. */
+  /** `data` or `cvc` of a token, `terms` or `result` of a job; of anything else, all of it. */
+  readonly part: 'data' | 'cvc' | 'terms' | 'result' | 'all'
+  /** Of the token, the answer, the proxy, the reactor or the job; of callback secrets, the tenant. */
   readonly id: string
   /** Of a token; empty for anything else. */
   readonly type: string
@@ -313,6 +323,7 @@ export type Change =
   /** Puts `reactor` in the place of its last revision. */
   | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
   | { readonly kind: 'delete-reactor'; readonly id: string }
+  | JobChange
   /** Adds a version of one of the tenant's keys, if there is a tenant and not that version. */
   | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
   /**
@@ -376,6 +387,7 @@ export type Conflict =
   | { readonly kind: 'transaction-not-open' }
   /** A transaction has updated and deleted as many tokens as it may, or done as much in all. */
   | { readonly kind: 'transaction-full' }
+  | JobConflict
 
 export interface PageRequest {
   /** From 1. A page past the end is empty. */

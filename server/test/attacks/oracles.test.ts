@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import { withCommit } from '../../src/world/with-commit.ts'
 import { stillVault } from '../kit/still-vault.ts'
 
 const NUMBER = '4242424242424242'
@@ -194,24 +195,11 @@ describe('data cannot be read from', () => {
     const vault = await stillVault({
       change: (world) => ({
         ...world,
-        store: {
-          tenants: world.store.tenants,
-          applications: world.store.applications,
-          sessions: world.store.sessions,
-          tokens: world.store.tokens,
-          answers: world.store.answers,
-          transactions: world.store.transactions,
-          proxies: world.store.proxies,
-          reactors: world.store.reactors,
-          sweep: (now) => world.store.sweep(now),
-          record: world.store.record,
-          check: () => world.store.check(),
-          close: () => world.store.close(),
-          commit: async (tenantId, changes) =>
-            changes.some((it) => it.kind === 'insert-tokens')
-              ? Promise.reject(new Error('the disk is full'))
-              : await world.store.commit(tenantId, changes),
-        },
+        store: withCommit(world.store, async (tenantId, changes) =>
+          changes.some((it) => it.kind === 'insert-tokens')
+            ? Promise.reject(new Error('the disk is full'))
+            : await world.store.commit(tenantId, changes),
+        ),
       }),
     })
     const key = await vault.keyFor({ permissions: ['token:create'] })

@@ -9,6 +9,7 @@ import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
 import type { Change, Store } from '../../src/world/store.ts'
+import { withCommit } from '../../src/world/with-commit.ts'
 import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { STILL_SETTINGS, stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
@@ -176,24 +177,10 @@ async function stage() {
 
 /** A store that looks at what is about to be committed, after everything else was asked of it. */
 function failing(store: Store, look: (changes: readonly Change[]) => void): Store {
-  return {
-    tenants: store.tenants,
-    applications: store.applications,
-    sessions: store.sessions,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    proxies: store.proxies,
-    reactors: store.reactors,
-    record: store.record,
-    sweep: (now) => store.sweep(now),
-    check: () => store.check(),
-    close: () => store.close(),
-    commit: async (tenantId, changes) => {
-      look(changes)
-      return await store.commit(tenantId, changes)
-    },
-  }
+  return withCommit(store, async (tenantId, changes) => {
+    look(changes)
+    return await store.commit(tenantId, changes)
+  })
 }
 
 /** What operations take: whatever fits, somebody gets as far as it is possible to get. */

@@ -29,7 +29,8 @@ test('every example of the interface answers what the page says, in order, in on
   const bindings = new Bindings()
   world.egress.reply = ({ method, url, body }) => {
     const received = { request: `${method} ${url}`, ...(body.length > 0 && { body: parsed(body) }) }
-    return { status: 200, reason: 'OK', chunks: [JSON.stringify(received)] }
+    const status = url.startsWith('https://gone.example/') ? 410 : 200
+    return { status, reason: 'OK', chunks: [JSON.stringify(received)] }
   }
   world.runner.behave = runPlainly
   const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
@@ -76,6 +77,11 @@ test('every example of the interface answers what the page says, in order, in on
     } catch (error) {
       const place = `docs/interface.md:${line}: ${request.first}`
       throw new Error(`${place}\n${String(error)}\n${status}\n${reply.payload}`, { cause: error })
+    }
+    // What nobody waits for is done when the next example comes.
+    for (let stages = 0; stages < 2; stages++) {
+      await app.jobs.turn()
+      await app.jobs.settled()
     }
   }
   await app.close()

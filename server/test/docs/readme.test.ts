@@ -7,13 +7,13 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { isUuid } from '../../src/base/id.ts'
-import type { JsonObject } from '../../src/base/json.ts'
+import type { Json, JsonObject } from '../../src/base/json.ts'
 import { readDocument } from '../tidy/docs.ts'
 import { SERVER } from '../tidy/source.ts'
 
 const README = readDocument('README.md', 'the way in')
 
-test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, not sent, and worked on', async () => {
+test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, not sent, and worked on, twice', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'symbolon-tour-'))
   const script = path.join(SERVER, 'test/tour/echo.ts')
   const echo = spawn(process.execPath, [script, '--port', '0'], {
@@ -31,10 +31,11 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     const url = /ready at (http:\S+)/.exec(said)?.[1]
     assert.ok(key !== undefined && url !== undefined, said)
 
-    const lines = (await run(tour(key, url, other))).trim().split('\n')
+    // An answer with nothing in it is an empty line.
+    const lines = (await run(tour(key, url, other))).split('\n').filter((it) => it !== '')
     const answers = lines.map((it) => JSON.parse(it) as JsonObject)
-    const [card, nested, masked, revealed, sent, unsent, reacted] = answers
-    assert.equal(answers.length, 7)
+    const [card, nested, masked, revealed, sent, unsent, reacted, called] = answers
+    assert.equal(answers.length, 8)
     const shown = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 }
     assert.deepEqual(card?.['mask'], shown)
     assert.deepEqual(Object.keys(nested!), ['name', 'contacts', 'ssn'])
@@ -48,6 +49,9 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     assert.match(JSON.stringify(unsent), /"body":"\{ \\"number\\": \\"\[token /)
     assert.deepEqual(reacted?.['raw'], { status: 200 })
     assert.ok(isUuid((reacted['tokens'] as { receipt: string }).receipt))
+    const { raw, tokens } = called!['received'] as { raw: Json; tokens: { receipt: string } }
+    assert.deepEqual(raw, { status: 200 })
+    assert.ok(isUuid(tokens.receipt))
   } finally {
     for (const it of [server, echo]) {
       it.kill()

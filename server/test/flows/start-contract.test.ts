@@ -128,6 +128,11 @@ describe('symbolon serve', () => {
       ],
       [
         [],
+        { SYMBOLON_REACTOR_PACKAGES: 'lodash,@a/b, ../c,d/e' },
+        "SYMBOLON_REACTOR_PACKAGES is 'lodash,@a/b, ../c,d/e' (see '../c', 'd/e'), but must be a comma-separated list of names of packages such as stripe and @adyen/api-library.",
+      ],
+      [
+        [],
         { SYMBOLON_EXTRA_CA_FILE: '/dev/null' },
         "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: there is none in it.",
       ],

@@ -31,7 +31,8 @@ interface Row {
   readonly container?: string
 }
 
-type Thing = 'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor'
+type Thing =
+  'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor' | 'callback'
 
 const APPLICATION = { id: 'application' } as const
 const KEY = { id: 'application', keyId: 'key' } as const
@@ -147,6 +148,29 @@ const ROWS: Record<string, Row> = {
     success: 200,
     params: { id: 'reactor' },
   },
+  'POST /reactors/:id/react-async': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    plan: 'enterprise',
+    success: 202,
+    params: { id: 'reactor' },
+  },
+  // Of what somebody else invoked nobody learns anything: react-async.test.ts.
+  'GET /reactors/:id/results/:requestId': {
+    permission: 'reactor:invoke',
+    impliedBy: 'token:use',
+    success: 404,
+    params: { id: 'reactor', requestId: 'callback' },
+  },
+
+  'GET /callbacks': { permission: 'reactor:read', success: 200 },
+  'POST /callbacks/:id/replay': {
+    permission: 'reactor:update',
+    success: 202,
+    params: { id: 'callback' },
+  },
+  'GET /callbacks/secret': { permission: 'reactor:update', success: 200 },
+  'POST /callbacks/secret/rotate': { permission: 'reactor:update', success: 200 },
 
   'POST /applications': {
     permission: 'application:create',
@@ -267,7 +291,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
     for (const [name, key] of Object.entries(WORTHLESS_KEYS)) {
       const status = row.permission === 'public' ? row.success : 401
       test(`${name}: ${status}`, async () => {
-        const { vault, ours } = await twoTenants()
+        const { vault, ours } = await twoTenants(row)
         await check(vault, await key(vault), { status, things: ours })
       })
     }
@@ -279,7 +303,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       const fits = row.applicationType === undefined || row.applicationType === type
       const status = open && fits ? row.success : 403
       test(`a ${type} application with every other permission: ${status}`, async () => {
-        const { vault, ours } = await twoTenants()
+        const { vault, ours } = await twoTenants(row)
         const key = await vault.keyFor({ type, permissions: others })
         await check(vault, key, { status, things: ours })
       })
@@ -287,7 +311,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
       if (!permissionsOf(type).includes(row.permission)) continue
       test(`a ${type} application with this permission alone: ${row.success}`, async () => {
-        const { vault, ours } = await twoTenants()
+        const { vault, ours } = await twoTenants(row)
         const key = await vault.keyFor({ type, permissions: [row.permission] })
         await check(vault, key, { status: row.success, things: ours })
       })
@@ -295,7 +319,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
       if (row.container === undefined) continue
       for (const [container, status] of containersAround(row.container, row.success)) {
         test(`a ${type} application with this permission on ${container}: ${status}`, async () => {
-          const { vault, ours } = await twoTenants()
+          const { vault, ours } = await twoTenants(row)
           const rule = { priority: 1, container, transform: 'mask', permissions: [row.permission] }
           const key = await vault.keyFor({ type, rules: [rule] })
           await check(vault, key, { status, things: ours })
@@ -306,14 +330,14 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
     const unrestricted = row.permission === 'any-key' && row.applicationType === undefined
     const withoutRights = row.permission === 'public' || unrestricted ? row.success : 403
     test(`a session that nobody has authorised: ${withoutRights}`, async () => {
-      const { vault, ours } = await twoTenants()
+      const { vault, ours } = await twoTenants(row)
       const { sessionKey } = await openSession(vault, vault.managementKey)
       await check(vault, sessionKey, { status: withoutRights, things: ours })
     })
 
     for (const [parameter, thing] of Object.entries(row.params ?? {})) {
       test(`${parameter} of another tenant, of nobody and of no form: the same 404, and nothing happens`, async () => {
-        const { vault, ours, theirs, theirState } = await twoTenants()
+        const { vault, ours, theirs, theirState } = await twoTenants(row)
         const key = await vault.keyFor(grantedTo(row))
         const before = await theirState()
         const replies: string[] = []
@@ -330,7 +354,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
 
     if (row.plan === 'enterprise') {
       test('a tenant on the standard plan: 403', async () => {
-        const { vault, ours } = await twoTenants()
+        const { vault, ours } = await twoTenants(row)
         const managementKey = await vault.addTenant('standard', 'standard')
         const key = await keyIn(vault, managementKey, grantedTo(row))
         await check(vault, key, { status: 403, things: ours })
@@ -366,11 +390,13 @@ interface TwoTenants {
   readonly theirState: () => Promise<Json[]>
 }
 
-async function twoTenants(): Promise<TwoTenants> {
+/** With what the row is about in both. */
+async function twoTenants(row: Row): Promise<TwoTenants> {
+  const withCallback = Object.values(row.params ?? {}).includes('callback')
   const vault = await stillVault()
-  const ours = await furnish(vault, vault.managementKey, 'ours')
+  const ours = await furnish(vault, vault.managementKey, 'ours', withCallback)
   const theirManagementKey = await vault.addTenant(THEIRS)
-  const theirs = await furnish(vault, theirManagementKey, THEIRS)
+  const theirs = await furnish(vault, theirManagementKey, THEIRS, withCallback)
   return {
     vault,
     ours: ours.things,
@@ -391,11 +417,12 @@ async function twoTenants(): Promise<TwoTenants> {
   }
 }
 
-/** Gives a tenant one of each thing. */
+/** Gives a tenant one of each thing; a callback takes longer than the others, and few ask for it. */
 async function furnish(
   vault: StillVault,
   managementKey: string,
   name: string,
+  withCallback: boolean,
 ): Promise<{ things: Things; key: string }> {
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
   const permissions = ['token:create']
@@ -418,9 +445,11 @@ async function furnish(
     key: managementKey,
     body: { name, code: name, configuration: { name } },
   })
+  const reactorId = reactor.json()['id'] as string
   const things = {
     application,
-    reactor: reactor.json()['id'] as string,
+    reactor: reactorId,
+    callback: withCallback ? await giveUpCallback(vault, managementKey, reactorId) : ABSENT,
     proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,
@@ -428,6 +457,27 @@ async function furnish(
     nonce,
   }
   return { key, things }
+}
+
+/** Has a callback refused by its receiver, and returns its id. */
+async function giveUpCallback(
+  vault: StillVault,
+  managementKey: string,
+  reactor: string,
+): Promise<string> {
+  const { call, world, app } = vault
+  const key = await keyIn(vault, managementKey, { permissions: ['token:use'] })
+  const body = { callback_url: 'https://receiver.example/' }
+  const reply = await call('POST', `/reactors/${reactor}/react`, { key, body })
+  assert.equal(reply.status, 202, reply.text)
+  const answer = world.egress.reply
+  world.egress.reply = () => ({ status: 410 })
+  for (let stages = 0; stages < 2; stages++) {
+    await app.jobs.turn()
+    await app.jobs.settled()
+  }
+  world.egress.reply = answer
+  return reply.headers['bt-reactor-request-id']!
 }
 
 /** Opens a transaction of the tenant. */

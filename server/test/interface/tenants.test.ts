@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import { TENANT_CLEARING_MS } from '../../src/base/limits.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
+import { withCommit } from '../../src/world/with-commit.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 const CARD = { type: 'card', data: { number: '4242424242424242' } }
@@ -160,22 +161,9 @@ describe('DELETE /tenants/self', () => {
         const { store } = world
         return {
           ...world,
-          store: {
-            tenants: store.tenants,
-            applications: store.applications,
-            sessions: store.sessions,
-            tokens: store.tokens,
-            answers: store.answers,
-            transactions: store.transactions,
-            proxies: store.proxies,
-            reactors: store.reactors,
-            record: store.record,
-            sweep: (now) => store.sweep(now),
-            check: () => store.check(),
-            close: () => store.close(),
-            commit: async (tenantId, changes) =>
-              failing ? Promise.reject(new Error('away')) : await store.commit(tenantId, changes),
-          },
+          store: withCommit(store, async (tenantId, changes) =>
+            failing ? Promise.reject(new Error('away')) : await store.commit(tenantId, changes),
+          ),
         }
       },
     })

@@ -2,12 +2,12 @@
  * Runs one piece of code in a jail and prints what came of it, as a program of its own: so that it can be run as
  * another user, and in namespaces of its own.
  *
- * Its arguments: the code, the args as JSON, and `linger` to stay until it is killed. With `bare` in place of that, the
+ * In the environment, LEVEL says which walls. Its arguments: the code, the args as JSON, and `linger` to stay until it is killed. With `bare` in place of that, the
  * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
  */
 import { createRequire } from 'node:module'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import type { ReactorJob } from '../../src/world/reactor-runner.ts'
+import { REACTOR_LEVELS, type ReactorJob } from '../../src/world/reactor-runner.ts'
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 
@@ -23,10 +23,15 @@ if (mode === 'bare') {
 }
 
 const runner = await JailRunner.open({
+  level: REACTOR_LEVELS.find((it) => it === process.env['LEVEL']) ?? 'jail',
   packages: [],
   authorities: [],
   waysOut: NO_WAY,
 })
+if (runner.flaw !== null) {
+  process.stdout.write(`${JSON.stringify({ kind: 'flaw', flaw: runner.flaw })}\n`)
+  process.exit()
+}
 const job: ReactorJob = {
   tenantId: 'tenant-a',
   reactorId: 'reactor-a',

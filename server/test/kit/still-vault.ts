@@ -2,22 +2,24 @@
  * A whole vault for tests: the real app and keyring over memory stores, a clock that stands still, and a
  * memory of everything that left. No socket is opened.
  */
-import type { FastifyInstance } from 'fastify'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
-import { createApp, type AppSettings } from '../../src/app.ts'
+import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
+import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 
 export interface StillVault {
   readonly world: StillWorld
-  readonly app: FastifyInstance
+  readonly app: App
+  /** Of the keys that `world` opens. */
+  readonly keyMaker: KeyMaker
   readonly tenantId: string
   /** A management key. */
   readonly managementKey: string
@@ -96,6 +98,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   return {
     world,
     app,
+    keyMaker: keyring,
     tenantId: first.tenantId,
     managementKey: first.apiKey,
     call,

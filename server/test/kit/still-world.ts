@@ -10,6 +10,7 @@ import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
 import type { Log } from '../../src/world/log.ts'
 import type { Random } from '../../src/world/random.ts'
 import type { Change, Store } from '../../src/world/store.ts'
+import { withCommit } from '../../src/world/with-commit.ts'
 
 /**
  * A world in which nothing happens by itself: time stands still until it is moved, chance repeats with
@@ -79,24 +80,10 @@ export function thinKeyProvider(id = 'root-a'): KeyProvider {
 
 /** A store that calls `look` before each commit; `look` may throw, and then nothing is committed. */
 export function watched(store: Store, look: (changes: readonly Change[]) => void): Store {
-  return {
-    tenants: store.tenants,
-    applications: store.applications,
-    sessions: store.sessions,
-    tokens: store.tokens,
-    answers: store.answers,
-    transactions: store.transactions,
-    proxies: store.proxies,
-    reactors: store.reactors,
-    sweep: (now) => store.sweep(now),
-    record: store.record,
-    check: () => store.check(),
-    close: () => store.close(),
-    async commit(tenantId, changes) {
-      look(changes)
-      return await store.commit(tenantId, changes)
-    },
-  }
+  return withCommit(store, async (tenantId, changes) => {
+    look(changes)
+    return await store.commit(tenantId, changes)
+  })
 }
 
 function stillClock(): StillWorld['clock'] {

@@ -169,13 +169,19 @@ async function sealOneOfEach(stage: Stage, key: string): Promise<void> {
   const manage = await ask(stage, 'POST', '/applications', key, {
     name: 'all',
     type: 'management',
-    permissions: ['proxy:create', 'reactor:create'],
+    permissions: ['proxy:create', 'reactor:create', 'reactor:update'],
   })
   const manager = String(manage['key'])
   const proxy = { name: 'p', destination_url: 'https://example.com/', configuration: { a: 'b' } }
   await ask(stage, 'POST', '/proxies', manager, proxy)
   const code = 'module.exports = async () => ({ raw: {} })'
-  await ask(stage, 'POST', '/reactors', manager, { name: 'r', code, configuration: { c: 'd' } })
+  const settings = { name: 'r', code, configuration: { c: 'd' } }
+  const reactor = await ask(stage, 'POST', '/reactors', manager, settings)
+  const user = { name: 'user', type: 'private', permissions: ['token:use'] }
+  const { key: users } = await ask(stage, 'POST', '/applications', key, user)
+  // Nobody runs it here: it waits.
+  await ask(stage, 'POST', `/reactors/${String(reactor['id'])}/react-async`, String(users), {})
+  await ask(stage, 'GET', '/callbacks/secret', manager)
   const transaction = await ask(stage, 'POST', '/transactions', write)
   const within = { 'BT-TRANSACTION-ID': String(transaction['id']) }
   const later = { data: { ...card, cvc: '321' } }

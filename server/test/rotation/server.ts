@@ -13,6 +13,7 @@ import { Rotations } from '../../src/cli/rotations.ts'
 import { readConfig } from '../../src/config.ts'
 import { unfinishedRotations } from '../../src/keys/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
+import { stillRunner } from '../kit/still-runner.ts'
 
 export interface ServerOptions {
   readonly folder: string
@@ -42,14 +43,18 @@ async function serve({ folder, tokens, retirementMs }: ServerOptions): Promise<v
     : null
   const samples =
     made === null ? undefined : await fill(world, made.tenantId, made.applicationId, tokens)
-  const app = createApp(world, {
-    version: '0.0.0',
-    corsOrigins: [],
-    tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
-    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
-    proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true },
-  })
+  // Code is accepted, and never run: jobs wait.
+  const app = createApp(
+    { ...world, runner: stillRunner() },
+    {
+      version: '0.0.0',
+      corsOrigins: [],
+      tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+      transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+      proxy: { timeoutMs: 25_000 },
+      reactors: { configurationRequired: true },
+    },
+  )
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   say({ port, ...(made === null ? {} : { key: made.apiKey, samples: samples! }) })

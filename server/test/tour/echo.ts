@@ -1,5 +1,6 @@
 /**
- * A destination to try the proxy with: it answers every request with what it was sent.
+ * A destination to try the proxy with: it answers every request with what it was sent. It is a receiver of callbacks, too:
+ * told the secret at `/secret`, it takes at `/callback` what is signed with that, and shows it at `/received`.
  *
  * It listens on loopback, with a certificate of the tests, which nobody trusts who is not told to.
  * `npm run echo --workspace server`, or with `-- --port 0` for a port that is free.
@@ -8,9 +9,11 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
+import { Receiver } from './receiver.ts'
 
 const CERTIFICATES = new URL('../kit/certificates/', import.meta.url)
 
+const receiver = new Receiver()
 const { values } = parseArgs({ options: { port: { type: 'string', default: '4443' } } })
 const server = createServer({
   key: readFileSync(new URL('server.key', CERTIFICATES)),
@@ -21,9 +24,18 @@ server.on('request', (request, response) => {
   request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
   request.on('end', () => {
     const { method, url } = request
+    if (url === '/secret') {
+      receiver.learn(body)
+      response.writeHead(204).end()
+      return
+    }
     process.stdout.write(`${method} ${url}\n${body}\n`)
     response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify({ request: `${method} ${url}`, body }))
+    if (url === '/callback') {
+      response.writeHead(receiver.receive(body, request.headers as Record<string, string>)).end()
+    } else if (url === '/received') {
+      void receiver.received().then((received) => response.end(JSON.stringify({ received })))
+    } else response.end(JSON.stringify({ request: `${method} ${url}`, body }))
   })
 })
 server.on('error', ({ message }) => {

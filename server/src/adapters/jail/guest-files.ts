@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,29 +18,27 @@ import { MiB } from '../../base/limits.ts'
 export interface GuestFiles {
   readonly folder: string
   readonly main: string
-  remove(): void
+  readonly remove: () => void
 }
 
 /**
- * Copies the guest's program to a folder of its own, as JavaScript.
- *
- * A guest sees that folder and not where the service lies; and it need not strip types, which would cost each of
- * them a compiler's worth of memory.
+ * Has the guest's program ready as JavaScript: in a published package it lies there as it is; of a checkout, a copy
+ * without types is made in a folder of its own, since stripping them would cost each guest a compiler's worth of
+ * memory. What services that were killed have left of such folders is removed.
  */
 export function prepareGuestFiles(): GuestFiles {
   const source = fileURLToPath(new URL('./guest/main.ts', import.meta.url))
-  const [home, extension] = [path.dirname(source), path.extname(source)]
-  const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-guest-'))
+  const home = path.dirname(source)
+  if (path.extname(source) === '.js') return { folder: home, main: source, remove: () => {} }
+  const parent = realpathSync(tmpdir())
+  removeLeftFolders(parent)
+  const folder = mkdtempSync(path.join(parent, `${nameFor(process.pid)}-`))
   chmodSync(folder, 0o755)
-  const files = readdirSync(home)
-    .filter((it) => path.extname(it) === extension && !it.endsWith(`.test${extension}`))
-    .map((it) => path.join(home, it))
-  const scripts =
-    extension === '.ts' ? withoutTypes(files) : files.map((it) => readFileSync(it, 'utf8'))
+  const files = readdirSync(home).filter((it) => it.endsWith('.ts') && !it.endsWith('.test.ts'))
+  const scripts = withoutTypes(files.map((it) => path.join(home, it)))
   for (const [n, file] of files.entries()) {
-    const script = scripts[n]!.replaceAll(OWN_IMPORT, '$1.mjs$2')
-    const name = path.basename(file, extension)
-    writeFileSync(path.join(folder, `${name}.mjs`), script, { mode: 0o644 })
+    const script = scripts[n]!.replaceAll(OWN_MODULE, '$1.mjs$2')
+    writeFileSync(path.join(folder, `${path.basename(file, '.ts')}.mjs`), script, { mode: 0o644 })
   }
   // Where Node stops looking for what kind of modules these are.
   writeFileSync(path.join(folder, 'package.json'), '{}', { mode: 0o644 })
@@ -39,6 +46,46 @@ export function prepareGuestFiles(): GuestFiles {
     folder,
     main: path.join(folder, 'main.mjs'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** A module beside, imported or found by its address. */
+const OWN_MODULE = /(\b(?:from |new URL\()'\.\/[a-z-]+)\.ts(')/g
+
+/** Removes the folders in `parent` that services of this user have made which do not run any more. */
+export function removeLeftFolders(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const [, start, id] = /^(symbolon-guest-\d+-)(\d+)-/.exec(name) ?? []
+    if (start === undefined || nameFor(Number(id)) !== `${start}${id}` || isRunning(Number(id))) {
+      continue
+    }
+    const folder = path.join(parent, name)
+    try {
+      const { uid } = lstatSync(folder)
+      if (uid === process.getuid?.()) rmSync(folder, { recursive: true, force: true })
+    } catch {
+      // Another service has been as quick.
+    }
+  }
+}
+
+/** Ids of processes mean something where they were given: containers may share a folder and not them. */
+function nameFor(id: number): string {
+  let space = '0'
+  try {
+    space = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))![0]
+  } catch {
+    // Not every system has such a thing, and then there is but one.
+  }
+  return `symbolon-guest-${space}-${id}`
+}
+
+function isRunning(id: number): boolean {
+  try {
+    process.kill(id, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 
@@ -60,6 +107,3 @@ const STRIP = `
   import { stripTypeScriptTypes } from 'node:module'
   const scripts = process.argv.slice(1).map((it) => stripTypeScriptTypes(readFileSync(it, 'utf8')))
   process.stdout.write(JSON.stringify(scripts))`
-
-/** An import of a file beside: it ends in .ts in a checkout, in .js in a published package. */
-const OWN_IMPORT = /(\bfrom '\.\/[a-z-]+)\.[jt]s(')/g

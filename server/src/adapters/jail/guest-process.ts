@@ -1,9 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { Duplex, Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import {
-  REACTOR_DATA_BYTES_MAX,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_HEAP_MIB,
   REACTOR_OUTPUT_BYTES_MAX,
@@ -15,15 +14,13 @@ import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
 import type { Run, SetUp } from './guest/messages.ts'
-import type { LaunchPlan } from './launch/launch-plan.ts'
 import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
+import { CHANNEL, type Walls } from './walls.ts'
 
 /** What every guest is started with. */
 export interface GuestSettings {
-  readonly main: string
-  readonly readable: readonly string[]
-  readonly ownUser: boolean
+  readonly walls: Walls
   readonly setUp: SetUp
   readonly waysOut: WaysOut
   readonly output: ReactorOutput | null
@@ -44,6 +41,9 @@ export class GuestProcess {
   /** Resolves once the process is gone. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
+  /** Resolves once the id is known. */
+  readonly #guest: Promise<void>
+  #id: number | null = null
   readonly #channel: Duplex
   readonly #reader = new FrameReader(REACTOR_RESULT_BYTES_MAX + 4)
   #complaint = ''
@@ -54,23 +54,17 @@ export class GuestProcess {
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
+  #privateBytesMax = 0
 
-  constructor({ main, readable, ownUser, setUp, waysOut, output }: GuestSettings) {
-    const plan: LaunchPlan = {
-      parent: process.pid,
-      arguments: [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : []), main],
-      variables: [],
-      readable,
-      ownUser,
-      dataBytesMax: REACTOR_DATA_BYTES_MAX,
-    }
-    this.#child = spawn(process.execPath, [LAUNCHER, JSON.stringify(plan)], {
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-      env: {},
-    })
+  constructor({ walls, setUp, waysOut, output }: GuestSettings) {
+    const flags = [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : [])]
+    const { child, guest } = walls.begin(flags)
+    this.#child = child
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#begun = { resolve, reject }
-    this.ready = promise
+    this.#guest = guest.then((id) => void (this.#id = id))
+    this.#guest.catch(() => child.kill('SIGKILL'))
+    this.ready = Promise.all([promise, this.#guest]).then(ignore)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
@@ -84,7 +78,8 @@ export class GuestProcess {
       end()
     })
     this.#child.once('close', (code, signal) => {
-      this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${signal ?? code})`), signal)
+      const by = signal ?? signalOf(code)
+      this.#end(new Error(`${this.#complaint.trim() || 'It ended'} (${by ?? code})`), by)
       end()
     })
   }
@@ -93,8 +88,9 @@ export class GuestProcess {
     return this.#gone
   }
 
-  get id(): number | undefined {
-    return this.#child.pid
+  /** Of the process that the code is in; null before it is ready. */
+  get id(): number | null {
+    return this.#id
   }
 
   /** Runs `job`, which must be of the reactor and version of all jobs before it. */
@@ -125,17 +121,17 @@ export class GuestProcess {
 
   /** Stops it from using the processor until `thaw`. */
   freeze(): void {
-    this.#child.kill('SIGSTOP')
+    this.#signal('SIGSTOP')
   }
 
   thaw(): void {
-    this.#child.kill('SIGCONT')
+    this.#signal('SIGCONT')
   }
 
   /** Ends it; a job that runs comes out as `reason`. */
   kill(reason: 'timed-out' | 'out-of-memory' | null = null): void {
     this.#killedFor ??= reason
-    this.#child.kill('SIGKILL')
+    this.#signal('SIGKILL')
     this.#settle({ kind: this.#killedFor ?? 'died' })
     this.#gone = true
     this.#channel.destroy()
@@ -147,10 +143,26 @@ export class GuestProcess {
       const [, resident = 0, shared = 0] = readFileSync(`/proc/${this.id}/statm`, 'utf8')
         .split(' ')
         .map(Number)
-      return (resident - shared) * PAGE_BYTES
+      const bytes = (resident - shared) * PAGE_BYTES
+      this.#privateBytesMax = Math.max(this.#privateBytesMax, bytes)
+      return bytes
     } catch {
       return 0
     }
+  }
+
+  /** The most of it that was ever seen. */
+  privateBytesMax(): number {
+    this.privateBytes()
+    return this.#privateBytesMax
+  }
+
+  /** Ours to signal as long as it is a child of our child: once that has seen it end, the id may be another's. */
+  #signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
+    const id = this.#id
+    if (id === null) void this.#guest.then(() => this.#signal(signal), ignore)
+    else if (id === this.#child.pid) this.#child.kill(signal)
+    else if (parentOf(id) === this.#child.pid) process.kill(id, signal)
   }
 
   #read(chunk: Buffer): void {
@@ -183,7 +195,7 @@ export class GuestProcess {
       if (this.#output === null || current.outputLeft < 0)
         throw new Error('Output nobody asked for')
       const { job } = current
-      current.redact ??= redactor([job.args.reveal(), job.configuration.reveal()])
+      current.redact ??= redactor(handedTo(job))
       this.#output(job, current.redact(text))
       return
     }
@@ -225,10 +237,7 @@ interface CurrentRun {
   readonly settle: (outcome: ReactorOutcome) => void
 }
 
-const CHANNEL = 3
 const PAGE_BYTES = 4096
-
-const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
 
 /** Nothing from outside is read, nothing is switched on later, and memory is bounded and given back. */
 const RUNTIME_FLAGS = [
@@ -252,6 +261,27 @@ function parseAnswer(kind: number, text: string): ReactorOutcome {
     return { kind: 'threw', error: parseThrown(text) }
   }
   throw new Error('A kind that there is not')
+}
+
+/** All that the code was handed, as JSON texts. */
+function handedTo({ args, configuration, apiKey }: ReactorJob): string[] {
+  return [args.reveal(), configuration.reveal(), JSON.stringify(apiKey?.reveal() ?? null)]
+}
+
+/** As shells have it, and whoever waits for a process on another's behalf: 128 and the signal that ended it. */
+function signalOf(code: number | null): NodeJS.Signals | null {
+  const found = Object.entries(constants.signals).find(([, it]) => it + 128 === code)
+  return (found?.[0] as NodeJS.Signals | undefined) ?? null
+}
+
+/** Null once it is gone. */
+function parentOf(id: number): number | null {
+  try {
+    // What is between brackets is a name of the process's own choice.
+    return Number(readFileSync(`/proc/${id}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1])
+  } catch {
+    return null
+  }
 }
 
 function ignore(): void {}

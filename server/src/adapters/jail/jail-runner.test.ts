@@ -12,7 +12,7 @@ import { NO_WAY } from './no-way.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
-const SETTINGS = { packages: [], authorities: [], waysOut: NO_WAY }
+const SETTINGS = { level: 'jail' as const, packages: [], authorities: [], waysOut: NO_WAY }
 
 const heard: string[] = []
 const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })
@@ -98,6 +98,14 @@ describe('JailRunner.run()', () => {
     resultOf(await runner.run({ ...talking, ...secrets }))
     assert.deepEqual(heard.slice(0, 2), ['number [redacted]\n', "key { key: '[redacted]' }\n"])
     assert.ok(heard.join('').length <= REACTOR_OUTPUT_BYTES_MAX)
+    const cut = heard.filter((it) => !it.endsWith('\n'))
+    assert.deepEqual(cut, [], 'a part of a value would not be known again')
+    heard.length = 0
+    const showing = job(
+      `module.exports = ({ bt }) => console.log(bt.tokens.client.defaults.headers)`,
+    )
+    resultOf(await runner.run({ ...showing, apiKey: new Sensitive('key_lent_7c2d') }))
+    assert.match(heard.join(''), /'BT-API-KEY': '\[redacted\]'/)
     heard.length = 0
     resultOf(await runner.run(job('module.exports = () => { console.log("again") }')))
     assert.deepEqual(heard, ['again\n'])

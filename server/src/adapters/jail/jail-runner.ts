@@ -17,15 +17,19 @@ import {
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
+import { hardened } from './hardened.ts'
+import { jailed } from './jailed.ts'
 import { GuestProcess, type GuestSettings, type ReactorOutput } from './guest-process.ts'
 import { NO_WAY } from './no-way.ts'
 import { installedPackages } from './packages.ts'
-import { canBeReadByAll } from './readable.ts'
+import { portable } from './portable.ts'
 import { testWalls } from './self-test.ts'
 import { Turns } from './turns.ts'
+import type { Inside, Walls } from './walls.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
 export interface JailSettings {
+  readonly level: ReactorLevel
   /** Packages that code may require besides those that come along, as installed beside the service. */
   readonly packages: readonly string[]
   /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
@@ -35,13 +39,26 @@ export interface JailSettings {
   readonly output?: ReactorOutput | null
   /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
   readonly checks?: boolean
+  /** Told of each run that has ended what it took. */
+  readonly measured?: (job: ReactorJob, took: Took) => void
+  /** Where bubblewrap is, for `hardened`; unless told, where distributions put it. */
+  readonly bubblewrap?: string
 }
 
-/** Reactors behind the kernel's own walls, each in a process of its own. Ours: decision 0030. */
+/** What a run took. */
+export interface Took {
+  readonly ms: number
+  /** The most that it was seen to have of memory that nobody shares with it. */
+  readonly privateBytes: number
+}
+
+/** Reactors in a process of their own each, behind the walls of its level. Ours: decisions 0030, 0033 and 0034. */
 export class JailRunner implements ReactorRunner {
   readonly level: ReactorLevel | null
   /** Why there is no level, for the operator; null when there is one. */
   readonly flaw: string | null
+  /** Of the packages that were asked for, those that are not installed. */
+  readonly missing: readonly string[]
   readonly #files: GuestFiles
   readonly #settings: GuestSettings
   readonly #blanks: GuestProcess[] = []
@@ -51,38 +68,39 @@ export class JailRunner implements ReactorRunner {
   readonly #guests = new Set<GuestProcess>()
   readonly #turns = new Turns()
   readonly #watch: NodeJS.Timeout
+  readonly #measured: JailSettings['measured']
   #closed = false
 
   /** Tries the walls before anything is run behind them: where they do not stand, nothing will be. */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
-    const flaw = await testWalls((job) => tested.#runInFresh(job))
+    const flaw = await testWalls((job) => tested.#runInFresh(job), settings.level)
     await tested.close()
     const runner = new JailRunner(settings, flaw)
     if (flaw === null) runner.#fill()
     return runner
   }
 
-  private constructor(
-    { packages, authorities, waysOut, output = null, checks = true }: JailSettings,
-    flaw: string | null,
-  ) {
+  private constructor(settings: JailSettings, flaw: string | null) {
+    const { level, packages, authorities, waysOut, output = null, checks = true } = settings
     this.flaw = flaw
-    this.level = flaw === null ? 'jail' : null
+    this.level = flaw === null ? level : null
     this.#files = prepareGuestFiles()
     const allowed = [...PACKAGES, ...packages]
-    const { homes, folders } = installedPackages(allowed, fileURLToPath(import.meta.url))
-    const readable = [this.#files.folder, ...folders]
+    const { homes, folders, aliases } = installedPackages(allowed, fileURLToPath(import.meta.url))
+    this.missing = packages.filter((it) => homes[it] === undefined)
+    this.#measured = settings.measured
+    const { folder, main } = this.#files
+    const inside = { main, readable: [folder, ...folders], aliases }
     this.#settings = {
-      main: this.#files.main,
-      readable,
-      ownUser: process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable]),
+      walls: wallsOf(settings, inside),
       waysOut,
       output,
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,
         checks,
+        withoutSockets: level === 'portable',
         authorities,
         outputBytesMax: output === null ? 0 : REACTOR_OUTPUT_BYTES_MAX,
         resultBytesMax: REACTOR_RESULT_BYTES_MAX,
@@ -134,10 +152,13 @@ export class JailRunner implements ReactorRunner {
 
   async #runIn(guest: GuestProcess, job: ReactorJob): Promise<ReactorOutcome> {
     this.#running.add(guest)
+    const begun = performance.now()
     try {
       return await guest.run(job)
     } finally {
       this.#running.delete(guest)
+      const ms = performance.now() - begun
+      this.#measured?.(job, { ms, privateBytes: guest.privateBytesMax() })
       if (this.#closed) guest.kill()
       else if (!guest.gone) {
         guest.freeze()
@@ -168,6 +189,11 @@ export class JailRunner implements ReactorRunner {
       if (it.privateBytes() > REACTOR_MEMORY_BYTES_MAX) it.kill('out-of-memory')
     }
   }
+}
+
+function wallsOf({ level, bubblewrap }: JailSettings, inside: Inside): Walls {
+  if (level === 'hardened') return hardened(inside, bubblewrap)
+  return level === 'jail' ? jailed(inside) : portable(inside)
 }
 
 async function readied(guest: GuestProcess): Promise<GuestProcess> {

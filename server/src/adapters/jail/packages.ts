@@ -7,19 +7,32 @@ export interface InstalledPackages {
   readonly homes: Readonly<Record<string, string>>
   /** Of the packages and of all they depend on. */
   readonly folders: readonly string[]
+  /** Of `names`, the folders where `anchor` finds them, if they are elsewhere. */
+  readonly aliases: readonly string[]
 }
 
 /** Finds `names` as `anchor`, a file, would. What is not installed is left out: nobody will find it inside. */
 export function installedPackages(names: readonly string[], anchor: string): InstalledPackages {
   const homes: Record<string, string> = {}
   const folders = new Set<string>()
+  const aliases: string[] = []
   for (const name of names) {
     const home = findHome(name, path.dirname(anchor))
     if (home === null) continue
-    homes[name] = home
+    homes[name] = realHome(name, home)
     collect(name, home, folders)
+    const place = path.join(home, name)
+    if (realpathSync(place) !== place) aliases.push(place)
   }
-  return { homes, folders: [...folders] }
+  return { homes, folders: [...folders], aliases }
+}
+
+/** Where the package is found without following a link, if that is a `node_modules` as well. */
+function realHome(name: string, home: string): string {
+  const real = realpathSync(path.join(home, name))
+  const above = path.join(real, ...name.split('/').map(() => '..'))
+  const found = path.basename(above) === 'node_modules' && path.join(above, name) === real
+  return found ? above : home
 }
 
 function collect(name: string, home: string, folders: Set<string>): void {

@@ -14,8 +14,11 @@ test('testWalls() finds every attempt that nothing stops, and says which', async
     })
     const { result } = JSON.parse(child.stdout)
     return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
-  })
+  }, 'hardened')
   for (const it of ['read files', 'look into', 'write files', 'change files', 'start programs']) {
+    assert.match(flaw ?? '', new RegExp(it))
+  }
+  for (const it of ['see other processes', 'see what lies beside it', 'see whose machine']) {
     assert.match(flaw ?? '', new RegExp(it))
   }
   for (const it of ['list folders', 'signal', 'send packets', 'open ports', 'connect to sockets']) {
@@ -23,12 +26,23 @@ test('testWalls() finds every attempt that nothing stops, and says which', async
   }
 })
 
-test('testWalls() says which wall is missing when the launcher cannot build it', async () => {
-  const complaint = new Error('landlock_create_ruleset: ENOSYS')
-  const flaw = await testWalls(() => Promise.reject(new Error('none', { cause: complaint })))
-  assert.match(flaw ?? '', /^Landlock is missing/)
-})
+const complaints: [complaint: string, said: RegExp][] = [
+  ['landlock_create_ruleset: ENOSYS', /^Landlock is missing/],
+  ['seccomp: EINVAL', /^filters of system calls/],
+  ['Cannot find the native Koffi module', /^the package koffi has no binary/],
+  ['spawn /usr/bin/bwrap ENOENT', /^bubblewrap is missing.*install the package bubblewrap/],
+  ['bwrap: No permissions to create new namespace', /^bubblewrap is refused.*max_user_namespaces/],
+  ['bwrap: setting up uid map: Permission denied', /^bubblewrap is refused.*apparmor/],
+  ['Error: namespaces: shared are processes, a network', /to be seen \(processes, a network\)/],
+  ["bwrap: Can't mkdir /koffi", /^they cannot be built: /],
+]
+for (const [complaint, said] of complaints) {
+  test(`testWalls() says what to do about ${complaint}`, async () => {
+    const error = new Error('none', { cause: new Error(complaint) })
+    assert.match((await testWalls(() => Promise.reject(error), 'hardened')) ?? '', said)
+  })
+}
 
 test('testWalls() does not take a test that did not end for a good one', async () => {
-  assert.match((await testWalls(async () => ({ kind: 'died' }))) ?? '', /died/)
+  assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
 })

@@ -1,5 +1,6 @@
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../world/reactor-runner.ts'
+import { GUEST_HOST } from './launch/launch-plan.ts'
 
 /**
  * Has code of ours try, from inside, what the walls are there to stop. Returns what is wrong with them, in a
@@ -7,11 +8,15 @@ import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
  */
 export async function testWalls(
   run: (job: ReactorJob) => Promise<ReactorOutcome>,
+  level: ReactorLevel,
 ): Promise<string | null> {
-  if (process.platform !== 'linux') return `they need Linux, and this is ${process.platform}`
+  if (process.platform !== 'linux' && level !== 'portable') {
+    return `they need Linux, and this is ${process.platform}`
+  }
   let outcome: ReactorOutcome
   try {
-    outcome = await run({ ...JOB, args: new Sensitive(JSON.stringify({ parent: process.pid })) })
+    const args = JSON.stringify({ parent: process.pid, level })
+    outcome = await run({ ...JOB, args: new Sensitive(args) })
   } catch (error) {
     return explain(messagesOf(error))
   }
@@ -23,8 +28,11 @@ export async function testWalls(
 
 /** From the complaint of the launcher to what is missing, and how to get it. */
 function explain(complaint: string): string {
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(complaint))
-  return known?.[1] ?? `they cannot be built: ${complaint}`
+  for (const [pattern, explanation] of EXPLANATIONS) {
+    const found = pattern.exec(complaint)
+    if (found !== null) return explanation.replace('$1', found[1] ?? '')
+  }
+  return `they cannot be built: ${complaint}`
 }
 
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
@@ -37,7 +45,23 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
     'filters of system calls (seccomp) are missing: it takes a kernel with CONFIG_SECCOMP_FILTER, and a container that does not forbid them',
   ],
   [
-    /koffi/i,
+    /bwrap (?:ENOENT|EACCES)/,
+    'bubblewrap is missing, which the level hardened is made of: install the package bubblewrap (the program bwrap), or choose the level jail',
+  ],
+  [
+    /bwrap: .*(?:namespace|uid map|gid map|Permission denied|Operation not permitted)/i,
+    'bubblewrap is refused namespaces of its own: it takes user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 where there is such a setting (Debian), kernel.apparmor_restrict_unprivileged_userns=0 or a profile for bwrap (Ubuntu), and, in a container, a seccomp profile that lets namespaces be made; or choose the level jail',
+  ],
+  [
+    /namespaces: shared are ([\w, ]+)/,
+    'bubblewrap leaves something of the machine to be seen ($1): it takes version 0.4 or later of it',
+  ],
+  [
+    /spawn EPERM/,
+    'the service is root without the capabilities SETUID and SETGID, by which guests become nobody: give it those, or have it run by an ordinary user',
+  ],
+  [
+    /^(?!.*bwrap: ).*koffi/is,
     'the package koffi has no binary here: install with optional dependencies, on x64 or arm64 with glibc or musl',
   ],
 ]
@@ -59,14 +83,22 @@ const ATTEMPTS = `
     'write files': () => fs.writeFileSync('/tmp/symbolon-self-test', ''),
     'change files': () => fs.chmodSync(process.execPath, fs.statSync(process.execPath).mode & 0o7777),
     'start programs': () => { if (child.spawnSync(process.execPath, ['-v']).error) throw 0 },
-    'signal the service': () => process.kill(parent, 0),
+    // In a namespace of its own, the first process is oneself, whatever the service is outside.
+    'signal the service': () => { if (parent === process.pid) throw 0; process.kill(parent, 0) },
     'send packets': () => listening(dgram.createSocket('udp4').bind(0, '127.0.0.1')),
     'open ports': () => listening(net.createServer().listen(0, '127.0.0.1')),
     'connect to sockets': () => listening(net.createServer().listen('\\0symbolon-self-test')),
   })
+  const seeing = (what) => { if (!what) throw 0 }
+  const ofNamespaces = {
+    'see other processes': () => seeing(process.pid !== 1 || process.ppid !== 0),
+    'see what lies beside it': () => fs.statSync('/proc/1'),
+    'see whose machine it is on': () => seeing(require('os').hostname() !== '${GUEST_HOST}'),
+  }
   module.exports = async ({ args }) => {
     const reached = []
-    for (const [what, attempt] of Object.entries(attempts(args.parent))) {
+    const all = { ...attempts(args.parent), ...(args.level === 'hardened' && ofNamespaces) }
+    for (const [what, attempt] of Object.entries(all)) {
       try { await attempt(); reached.push(what) } catch {}
     }
     return reached

@@ -22,6 +22,7 @@ const LONG = 300_000
 const plain = await testDestination(echo)
 const secure = await testDestination(echo, { certificate: 'destination' })
 const runner = await JailRunner.open({
+  level: 'jail',
   packages: [],
   checks: false,
   authorities: [testAuthority()],

@@ -1,7 +1,7 @@
 import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionReader, EnvelopeShelf, StoredDefinition } from '../../world/store.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
-import { Shelf, copyOf, newestFirst } from './shelves.ts'
+import { Shelf, copyOf, newestFirst, pageOf } from './shelves.ts'
 
 /** One kind of what tenants define under names: a part of the memory store. */
 export class MemoryDefinitions<Stored extends StoredDefinition> {
@@ -15,15 +15,14 @@ export class MemoryDefinitions<Stored extends StoredDefinition> {
   readonly reader: DefinitionReader<Stored> = {
     find: async (tenantId, id) => copyOf(this.shelf.find(tenantId, id)),
 
-    list: async (tenantId, { ids, name }, { page, size }) => {
+    list: async (tenantId, { ids, name }, request) => {
       const isWanted = namePattern(name ?? '')
       const matching = this.shelf
         .all(tenantId)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => isWanted(it.name))
         .sort(newestFirst)
-      const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(items) }
+      return pageOf(matching, request)
     },
   }
 

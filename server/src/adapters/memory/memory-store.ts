@@ -21,9 +21,10 @@ import type {
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
 import { MemoryKeys } from './memory-keys.ts'
+import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { Shelf, compare, copyOf, newestFirst } from './shelves.ts'
+import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
 
 /**
  * Every promise of a store kept in maps: the reference for other adapters, and the test default.
@@ -40,6 +41,7 @@ export class MemoryStore implements Store {
   readonly #tokens = new MemoryTokens(this.#undo)
   readonly #sessions = new Shelf<StoredSession>(this.#undo)
   readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
+  readonly #jobs = new MemoryJobs(this.#undo, (id) => this.#tenants.find(id, id) !== null)
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
@@ -62,14 +64,13 @@ export class MemoryStore implements Store {
   readonly applications: ApplicationReader = {
     find: async (tenantId, id) => copyOf(this.#applications.find(tenantId, id)),
 
-    list: async (tenantId, { ids, types }, { page, size }) => {
+    list: async (tenantId, { ids, types }, request) => {
       const matching = this.#applications
         .all(tenantId)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => types?.includes(it.type) ?? true)
         .sort(newestFirst)
-      const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(items) }
+      return pageOf(matching, request)
     },
 
     keys: async (tenantId, applicationId) =>
@@ -130,6 +131,7 @@ export class MemoryStore implements Store {
   readonly proxies: ProxyReader = this.#defined.proxies
   readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
 
+  readonly jobs = this.#jobs.reader
   readonly record: RecordReader = this.#record.reader
 
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
@@ -172,6 +174,7 @@ export class MemoryStore implements Store {
 
   /** `within` is the transaction that the commit is part of; empty for none. */
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
+    if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
     switch (change.kind) {
       case 'install':
         return this.#keys.install(change.rootKey)
@@ -340,10 +343,11 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Everything the tenant has sealed, in the order of the shelves. */
+  /** Everything the tenant has sealed. */
   #sealed(tenantId: string): MemoryEnvelope[] {
+    const parts = [this.#tokens, this.#defined, this.#jobs]
     const answers = answerEnvelopes(this.#answers, tenantId)
-    return [...this.#tokens.sealed(tenantId), ...answers, ...this.#defined.sealed(tenantId)]
+    return [...parts.flatMap((it) => it.sealed(tenantId)), ...answers]
   }
 
   /** What a deleted tenant leaves behind. */
@@ -352,6 +356,7 @@ export class MemoryStore implements Store {
     return [
       ...entities,
       ...this.#defined.belongings(),
+      ...this.#jobs.belongings(),
       ...this.#tokens.belongings(),
       ...this.#record.belongings(),
     ]

@@ -1,3 +1,5 @@
+import type { Page, PageRequest } from '../../world/store.ts'
+
 /**
  * Maps of one kind of thing per tenant, with a way back: what was changed since `mark` can be undone.
  */
@@ -58,6 +60,12 @@ export function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => copyOf(item))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyOf(item)]))
+}
+
+/** Returns a page of everything that matches. */
+export function pageOf<Item>(matching: readonly Item[], { page, size }: PageRequest): Page<Item> {
+  const items = matching.slice((page - 1) * size, page * size)
+  return { total: matching.length, items: copyOf(items) }
 }
 
 export function newestFirst(

@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Histogram } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../world/egress.ts'
-import { setUp } from '../../access/set-up.ts'
-import { stillWorld, thinKeyProvider } from '../../../test/kit/still-world.ts'
+import { stillVault } from '../../../test/kit/still-vault.ts'
 import { renderFamilies } from './exposition.ts'
 import { Meters } from './meters.ts'
 import { storeFamilies } from './store-families.ts'
@@ -90,8 +89,7 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
 })
 
 test('the store is asked for the age of keys and the lag of the record', async () => {
-  const world = stillWorld()
-  await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
+  const { world } = await stillVault()
   const collect = storeFamilies(world.clock, world.store, 1000)
   const valueOf = async (name: string) =>
     (await collect()).find((it) => it.name === name)!.samples[0]!.value

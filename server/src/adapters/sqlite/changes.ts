@@ -6,7 +6,8 @@ import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { packSeal } from './record-reader.ts'
 import { CLEARED } from './clearing-statements.ts'
-import { insertValues, updateValues } from './definition-statements.ts'
+import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
+import { packJobChange } from './job-changes.ts'
 import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
@@ -110,11 +111,9 @@ export function packChange(
       packer.step(STATEMENT.deleteApplicationKey, [tenantId, change.applicationId, change.id])
       return
 
-    case 'insert-proxy': {
-      const { proxy } = change
-      packer.step(STATEMENT.insertProxy, [...insertValues(tenantId, proxy), proxy.hash])
+    case 'insert-proxy':
+      packer.step(STATEMENT.insertProxy, insertProxyValues(tenantId, change.proxy))
       return
-    }
 
     case 'update-proxy':
       packer.step(STATEMENT.updateProxy, updateValues(tenantId, change.proxy))
@@ -134,6 +133,14 @@ export function packChange(
 
     case 'delete-reactor':
       packer.step(STATEMENT.deleteReactor, [tenantId, change.id])
+      return
+
+    case 'insert-job':
+    case 'claim-job':
+    case 'update-job':
+    case 'delete-job':
+    case 'put-callback-secrets':
+      packJobChange(packer, tenantId, change)
       return
 
     case 'remember-answer': {
@@ -356,6 +363,12 @@ export function conflictOf(
       return { kind: 'proxy-changed' }
     case STATEMENT.updateReactor:
       return { kind: 'reactor-changed' }
+    case STATEMENT.claimJob:
+    case STATEMENT.updateJob:
+    case STATEMENT.deleteJob:
+      return { kind: 'job-changed' }
+    case STATEMENT.putCallbackSecrets:
+      return { kind: 'callback-secrets-changed' }
     case STATEMENT.updateToken:
     case STATEMENT.updateOwnToken:
     case STATEMENT.pendUpdate:

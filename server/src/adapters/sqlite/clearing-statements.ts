@@ -8,6 +8,8 @@ export const CLEARED = [
   { table: 'sessions', key: 'id' },
   { table: 'proxies', key: 'id' },
   { table: 'reactors', key: 'id' },
+  { table: 'jobs', key: 'id' },
+  { table: 'callback_secrets', key: 'tenant' },
   { table: 'token_indexes', key: 'hash, serial' },
   { table: 'tokens', key: 'serial' },
   { table: 'answers', key: 'id' },

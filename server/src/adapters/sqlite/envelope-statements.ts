@@ -38,6 +38,8 @@ export const SEALED: readonly Sealed[] = [
   whole('answers', 'body'),
   whole('proxies', 'terms'),
   whole('reactors', 'terms'),
+  { ...whole('jobs', 'terms'), columns: { terms: 'terms', result: 'result' } },
+  { ...whole('callback_secrets', 'secrets'), row: 'tenant', id: 'it.tenant' },
 ]
 
 /**

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import type { JobReader } from '../../world/jobs.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -21,6 +22,7 @@ import { CommitQueue, type QueueActivity, type QueueOptions } from './commit-que
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
+import { endClaims, jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { proxyReader } from './proxy-reader.ts'
 import { recordReader } from './record-reader.ts'
@@ -71,6 +73,7 @@ export class SqliteStore implements Store {
   readonly transactions: TransactionReader
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
+  readonly jobs: JobReader
   readonly record: RecordReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
@@ -125,6 +128,7 @@ export class SqliteStore implements Store {
     this.transactions = transactionReader(reader)
     this.proxies = proxyReader(reader)
     this.reactors = definitionReader(reader, 'reactors', definitionOf)
+    this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
     this.record = recordReader(reader)
   }
@@ -174,6 +178,7 @@ function prepare(
   try {
     migrate(db)
     removeLeftovers(db)
+    endClaims(db)
     const named = db.prepare("SELECT 1 FROM tokens WHERE typeof(name) = 'blob' LIMIT 1").get()
     const transaction = db
       .prepare("SELECT 1 FROM sqlite_sequence WHERE name = 'transactions'")

@@ -3,6 +3,7 @@ import { clearing, isCleared } from './clearing-statements.ts'
 import { deleteDefinition, insertDefinition, updateDefinition } from './definition-statements.ts'
 import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
+import { JOB_TABLE } from './job-statements.ts'
 import { RECORD_TABLE } from './record-statements.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
@@ -313,6 +314,7 @@ const TABLE = {
   ...RECORD_TABLE,
   ...CHANGE_TABLE,
   ...TRANSACTION_TABLE,
+  ...JOB_TABLE,
   ...SWEEP_TABLE,
 } as const satisfies Record<string, Statement>
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isUnambiguous } from '../../base/absolute-url.ts'
 import { renderInstant } from '../../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
@@ -8,7 +9,6 @@ import { pageSchema } from '../../http/pagination.ts'
 import { configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../world/store.ts'
-import { isUnambiguous } from '../destination.ts'
 import type { ProxyTerms } from './terms.ts'
 
 /**

@@ -2,7 +2,6 @@
  * What is told of a run that did not return: the code's own words, without what was put into it.
  */
 import type { Json } from '../../base/json.ts'
-import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { ReactorOutcome } from '../../world/reactor-runner.ts'
 import { customResponse, isCustomResponse } from './custom-response.ts'
@@ -16,9 +15,15 @@ export type Told =
   | { readonly result: Result; readonly answer: null }
   | { readonly result: null; readonly answer: Answer }
 
-/** `secrets` are asked for when there is something to be told that must not hold them. */
-export function tell(outcome: ReactorOutcome, secrets: () => readonly Json[]): Told {
-  const told = read(outcome)
+/**
+ * `timeoutMs` is what it was given; `secrets` are asked for when there is something to be told that must not hold them.
+ */
+export function tell(
+  outcome: ReactorOutcome,
+  timeoutMs: number,
+  secrets: () => readonly Json[],
+): Told {
+  const told = read(outcome, timeoutMs)
   if ('detail' in told) {
     return { result: null, answer: renderFailure(told, codeOf(outcome), redactor(secrets())) }
   }
@@ -26,7 +31,7 @@ export function tell(outcome: ReactorOutcome, secrets: () => readonly Json[]): T
   return { result: told, answer: null }
 }
 
-function read(outcome: ReactorOutcome): Result | Answer | Failure {
+function read(outcome: ReactorOutcome, timeoutMs: number): Result | Answer | Failure {
   switch (outcome.kind) {
     case 'returned': {
       const result = readResult(outcome.result)
@@ -45,7 +50,7 @@ function read(outcome: ReactorOutcome): Result | Answer | Failure {
         errors: { error: [trimmed(outcome.message)] },
       }
     case 'timed-out':
-      return runtimeError(`The reactor timed out after ${REACTOR_TIMEOUT_MS / 1000} seconds.`)
+      return runtimeError(`The reactor timed out after ${timeoutMs / 1000} seconds.`)
     case 'out-of-memory':
       return runtimeError('The reactor used more memory than it may.')
     case 'died':

@@ -1,7 +1,13 @@
 import { z } from 'zod'
+import { isUnambiguous } from '../../base/absolute-url.ts'
+import type { Plan } from '../../base/access.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
-import { REACTOR_TIMEOUT_ASKED_MS_MAX, REACTOR_TIMEOUT_ASKED_MS_MIN } from '../../base/limits.ts'
-import { REFUSALS } from '../../base/service-error.ts'
+import {
+  CALLBACK_URL_CHARS_MAX,
+  REACTOR_TIMEOUT_ASKED_MS_MAX,
+  REACTOR_TIMEOUT_ASKED_MS_MIN,
+} from '../../base/limits.ts'
+import { REFUSALS, ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import { parseBody } from '../../http/parse.ts'
 import { VALIDATION_TITLE } from '../../http/render-error.ts'
@@ -21,11 +27,19 @@ const timeout = z
   .optional()
   .meta({ description: 'Only means something with a callback.' })
 
-/** To run it at once and send nothing would look as if the result had been lost. */
 const callback = z
-  .custom<undefined>((it) => it === undefined, 'Not available in this version: leave it out.')
+  .string()
+  .max(CALLBACK_URL_CHARS_MAX)
+  .refine((it) => isUnambiguous(it) && !it.includes('#') && URL.canParse(it), {
+    message: 'It must be an absolute URL of printable ASCII, without a fragment.',
+  })
   .optional()
-  .meta({ type: 'null' })
+  .meta({ description: 'Where the result is sent to: the answer is 202, and says nothing.' })
+
+const rerun = z
+  .boolean()
+  .optional()
+  .meta({ description: 'Whether the code may be run again when its run was interrupted.' })
 
 const anyJson = z.any().meta({ description: 'Any JSON value.' })
 
@@ -36,6 +50,7 @@ export const reactBody = z
     callbackUrl: callback,
     timeout_ms: timeout,
     timeoutMs: timeout,
+    rerun_interrupted: rerun,
   })
   .meta({ id: 'ReactRequest', description: 'What code is given.' })
 
@@ -46,19 +61,48 @@ export const reactAnswer = z
   })
   .meta({ id: 'ReactAnswer', description: 'What code returned; its tokens were made.' })
 
+export const acceptedSchema = z
+  .object({ asyncReactorRequestId: z.uuid() })
+  .meta({ id: 'AcceptedRun', description: 'A run that nobody waits for.' })
+
 export const DETAIL_OF_ERROR = REFUSALS.reactor_error.detail
 export const DETAIL_OF_CODE = REFUSALS.reactor_code_invalid.detail
 
-/** Returns the arguments. Throws `body_invalid`. */
-export function parseReact(body: Json | undefined): Json {
-  const { args } = parseBody(reactBody, body ?? {})
-  return args === undefined ? {} : (args as Json)
+/** What a caller asks for. */
+export interface AskedRun {
+  readonly args: Json
+  readonly timeoutMs: number
+  readonly callbackUrl: URL | null
+  readonly rerun: boolean
+}
+
+/** Throws `body_invalid`, and `plan_insufficient` for what needs the enterprise plan. */
+export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
+  const it = parseBody(reactBody, body ?? {})
+  const callbackUrl = it.callback_url ?? it.callbackUrl
+  const timeoutMs = it.timeout_ms ?? it.timeoutMs
+  if (plan !== 'enterprise' && (callbackUrl !== undefined || timeoutMs !== undefined)) {
+    throw new ServiceError('plan_insufficient')
+  }
+  return {
+    args: it.args === undefined ? {} : (it.args as Json),
+    timeoutMs: timeoutMs ?? REACTOR_TIMEOUT_ASKED_MS_MIN,
+    callbackUrl: callbackUrl === undefined ? null : new URL(callbackUrl),
+    rerun: it.rerun_interrupted ?? false,
+  }
+}
+
+/** As parseReact(), where the result is fetched: throws `body_invalid` for a callback, too. */
+export function parseReactAsync(body: Json | undefined, plan: Plan): AskedRun {
+  const asked = parseReact(body, plan)
+  if (asked.callbackUrl === null) return asked
+  throw new ServiceError('body_invalid', { callback_url: ['Leave it out: the result is kept.'] })
 }
 
 /** Renders a failure of the code; every text in it goes through `redact`. */
 export function renderFailure(
   { status, detail, errors }: Failure,
-  code: 'reactor_error' | 'reactor_code_invalid',
+  code: 'reactor_error' | 'reactor_code_invalid' | 'reactor_interrupted' | 'reactor_result_expired',
   redact: (text: string) => string,
 ): Answer {
   const shown: JsonObject = {}

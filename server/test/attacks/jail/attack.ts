@@ -12,6 +12,8 @@ export interface Attack {
   readonly next?: string
   /** Nobody but root can do it, walls or not. */
   readonly byRoot?: true
+  /** It changes or uses up so much of its process that others would not show anything after it. */
+  readonly apart?: true
   /** It counts as done when it takes longer than it is given. */
   readonly endless?: true
 }

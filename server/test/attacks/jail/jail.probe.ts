@@ -1,21 +1,18 @@
 /**
- * Runs in namespaces of its own: every attack once with nothing in its way and once behind the walls, and prints
- * which of them succeeded where.
+ * Runs in namespaces of its own: every attack behind the walls of a level and, if it is asked to, once with nothing in
+ * its way, and prints which of them succeeded where.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { createSocket } from 'node:dgram'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { JailRunner } from '../../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../../src/adapters/jail/no-way.ts'
 import { Sensitive } from '../../../src/base/sensitive.ts'
-import type { Attack, Surroundings } from './attack.ts'
+import { REACTOR_LEVELS } from '../../../src/world/reactor-runner.ts'
+import type { Attack } from './attack.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
+import { Stage } from './stage.ts'
 
 /** What the probe prints. */
 export interface Outcome {
@@ -28,66 +25,47 @@ export interface Outcome {
 }
 
 const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
+const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 const ENDLESS_MS = 1_000
 
-const canary = process.env['CANARY']!
-const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-attacks-'))
-const secretFile = path.join(folder, 'secret')
-writeFileSync(secretFile, canary, { mode: 0o600 })
-
-const answer = createServer((socket) => {
-  socket.on('error', () => socket.destroy()).end(`HTTP/1.1 200 OK\r\n\r\n`)
-})
-answer.listen(0, '::')
-const [unixSocket, abstractSocket] = [path.join(folder, 'socket'), '\0symbolon-attacks']
-const servers = [answer]
-for (const it of [unixSocket, abstractSocket]) {
-  servers.push(createServer((socket) => socket.on('error', () => {}).end(canary)).listen(it))
-}
-await Promise.all(servers.map((it) => once(it, 'listening')))
-let packets = 0
-const sink = createSocket('udp4').on('message', () => (packets += 1))
-await once(sink.bind(0, '127.0.0.1'), 'listening')
-
-let victim = startVictim()
+const { CANARY: canary = '', LEVEL, IN_THE_OPEN } = process.env
+const level = REACTOR_LEVELS.find((it) => it === LEVEL)!
+const [inside, outside] = [await Stage.open('inside', canary), await Stage.open('outside', canary)]
 const runner = await JailRunner.open({
+  level,
   packages: ['koffi', '@koromix/koffi-linux-x64'],
   authorities: [],
   waysOut: NO_WAY,
   checks: false,
 })
-const bare: Record<string, boolean> = {}
-const jailed: Record<string, boolean> = {}
-for (const attack of [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]) {
-  jailed[attack.name] = await attempt(attack, inJail)
-  bare[attack.name] = await attempt(attack, inTheOpen)
-}
-const last = await inJail({ name: 'last', code: 'return "healthy"' })
+const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
+const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', 20_000)))
 const outcome: Outcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
-rmSync(folder, { recursive: true, force: true })
+inside.close()
+outside.close()
 process.exit()
 
-async function attempt(
-  attack: Attack,
-  how: (attack: Attack) => Promise<unknown>,
-): Promise<boolean> {
-  if (victim.exitCode !== null || victim.signalCode !== null) victim = startVictim()
-  packets = 0
-  const returned = await how(attack)
-  // What was sent is there by the next turn of the loop: loopback delivers at once.
-  await new Promise((resolve) => void setImmediate(resolve))
-  await new Promise((resolve) => void setImmediate(resolve))
-  if (attack.seen === 'packets') return packets > 0
-  if (attack.seen === 'victim') return await isDying(victim)
-  return Boolean(returned)
+/** Those that leave others alone one after the other in one process, which has to live to tell; else each alone. */
+async function behindWalls(): Promise<Record<string, boolean>> {
+  const together = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
+  const bodies = together.map(({ name, code }) => [name, code])
+  const all = `const AsyncFunction = (async () => {}).constructor, done = {}
+    for (const [name, body] of ${JSON.stringify(bodies)}) {
+      done[name] = await AsyncFunction('args', 'require', body)(args, require).then(Boolean, () => false)
+    }
+    return done`
+  const told = resultOf(await runner.run(jobOf('all at once', all, 20_000)))
+  const done = { ...(told as Record<string, boolean> | null) }
+  for (const it of ATTACKS) done[it.name] ??= await inside.seen(it, inJail)
+  return done
 }
 
-/** A signal that was sent has ended it before the next process could be started and ended. */
-async function isDying(child: ChildProcess): Promise<boolean> {
-  await once(spawn('/bin/true'), 'close')
-  return child.signalCode !== null
+async function inTheOpen(): Promise<Record<string, boolean>> {
+  const done: Record<string, boolean> = {}
+  for (const it of ATTACKS) done[it.name] = await outside.seen(it, withoutWalls)
+  return done
 }
 
 async function inJail({ name, code, next, endless }: Attack): Promise<unknown> {
@@ -107,7 +85,7 @@ function jobOf(
     reactorId: 'reactor',
     version: '1',
     code: `module.exports = async ({ args }) => { ${body} }`,
-    args: new Sensitive(JSON.stringify(surroundings())),
+    args: new Sensitive(JSON.stringify(inside.surroundings())),
     configuration: new Sensitive('{}'),
     apiKey: null,
     destinations: null,
@@ -115,13 +93,14 @@ function jobOf(
   }
 }
 
-function resultOf(outcome: Awaited<ReturnType<typeof runner.run>>): unknown {
-  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+function resultOf(ended: Awaited<ReturnType<typeof runner.run>>): unknown {
+  return ended.kind === 'returned' ? JSON.parse(ended.result.reveal()) : null
 }
 
 /** Whatever takes longer than it may has done what it wanted, if it wanted that. */
-async function inTheOpen({ code, next, endless }: Attack): Promise<unknown> {
-  const child = spawn(process.execPath, [BARE, code, JSON.stringify(surroundings()), next ?? ''], {
+async function withoutWalls({ code, next, endless }: Attack): Promise<unknown> {
+  const args = JSON.stringify(outside.surroundings())
+  const child = spawn(process.execPath, [BARE, code, args, next ?? ''], {
     stdio: ['ignore', 'pipe', 'ignore'],
     timeout: endless === true ? ENDLESS_MS : 20_000,
     killSignal: 'SIGKILL',
@@ -135,25 +114,4 @@ async function inTheOpen({ code, next, endless }: Attack): Promise<unknown> {
   } catch {
     return null
   }
-}
-
-function surroundings(): Surroundings {
-  return {
-    victim: victim.pid!,
-    secretFile,
-    folder,
-    port: portOf(answer.address()),
-    udpPort: sink.address().port,
-    unixSocket,
-    abstractSocket,
-    canary,
-  }
-}
-
-function portOf(address: ReturnType<typeof answer.address>): number {
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
-function startVictim(): ChildProcess {
-  return spawn('/bin/sleep', ['1000'], { stdio: 'ignore' })
 }

@@ -64,12 +64,14 @@ export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   },
   {
     name: 'install hooks of the module loader that read files',
+    apart: true,
     code: `const hook = 'data:text/javascript,import fs from "fs"; export async function resolve(it, context, next) { return it === "x:" ? { url: "data:text/javascript,export default " + fs.readFileSync("/etc/passwd").length, shortCircuit: true } : next(it, context) }'
       require('module').register(hook)
       return (await import('x:')).default`,
   },
   {
     name: 'read files from a worker thread',
+    apart: true,
     code: `const { Worker } = require('worker_threads')
       const worker = new Worker('require("worker_threads").parentPort.postMessage(require("fs").readFileSync("/etc/passwd").length)', { eval: true })
       return await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject))`,
@@ -98,6 +100,7 @@ export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   },
   {
     name: 'fill the disk',
+    apart: true,
     code: `require('fs').writeFileSync(args.folder + '/full', Buffer.alloc(2e7)); return true`,
   },
   {
@@ -106,6 +109,7 @@ export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   },
   {
     name: 'write a snapshot of the heap',
+    apart: true,
     code: `return require('v8').writeHeapSnapshot(args.folder + '/heap')`,
   },
   {
@@ -195,14 +199,17 @@ export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   { name: 'signal its group', code: `return process.kill(0, 0)` },
   {
     name: 'open a debugger',
+    apart: true,
     code: `const inspector = require('inspector'); inspector.open(0, '127.0.0.1'); return inspector.url()`,
   },
   {
     name: 'change flags of the engine',
+    apart: true,
     code: `require('v8').setFlagsFromString('--allow-natives-syntax'); return eval('%GetOptimizationStatus(() => 1)') >= 0`,
   },
   {
     name: 'raise its priority',
+    apart: true,
     code: `const os = require('os'); os.setPriority(os.getPriority()); return true`,
   },
   {
@@ -244,32 +251,39 @@ export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   },
   {
     name: 'take 600 MB of buffers',
+    apart: true,
     code: `const all = []; while (all.length < ${TAKE / 1e7}) all.push(Buffer.alloc(1e7, 1)); return all.length`,
   },
   {
     name: 'take 600 MB of objects',
+    apart: true,
     code: `const all = []; while (all.length < ${TAKE / 8e5}) all.push(new Array(1e5).fill(1.5)); return all.length`,
   },
   {
     name: 'take 600 MB of shared memory',
+    apart: true,
     code: `return new Uint8Array(new SharedArrayBuffer(${TAKE})).fill(1).length`,
   },
   {
     name: 'take 600 MB of WebAssembly memory',
+    apart: true,
     code: `return new Uint8Array(new WebAssembly.Memory({ initial: ${Math.ceil(TAKE / 65536)} }).buffer).fill(1).length`,
   },
   {
     name: 'take 600 MB in worker threads',
+    apart: true,
     code: `const { Worker } = require('worker_threads')
       const one = () => new Promise((resolve, reject) => new Worker('globalThis.all = Buffer.alloc(1.5e8, 1); require("worker_threads").parentPort.postMessage(1); setInterval(() => {}, 1e3)', { eval: true }).on('message', resolve).on('error', reject))
       return (await Promise.all([one(), one(), one(), one()])).length`,
   },
   {
     name: 'open a thousand files',
+    apart: true,
     code: `const fs = require('fs'); for (let it = 0; it < 1000; it++) fs.openSync(process.execPath); return true`,
   },
   {
     name: 'start twenty programs',
+    apart: true,
     code: `const { spawn } = require('child_process'); const all = Array.from({ length: 20 }, () => spawn('/bin/sleep', ['5']))
       await Promise.all(all.map((it) => new Promise((resolve, reject) => it.on('spawn', resolve).on('error', reject)))); return true`,
   },

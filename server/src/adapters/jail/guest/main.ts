@@ -11,6 +11,7 @@ import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.t
 import type { Run, SetUp } from './messages.ts'
 import { holdImports, loadCode, NoFunction } from './modules.ts'
 import { openClient } from './open-client.ts'
+import { refuseSockets } from './refuse-sockets.ts'
 import { replaceSockets } from './sockets.ts'
 import { renderThrown } from './thrown.ts'
 
@@ -44,6 +45,7 @@ function take(it: Frame): void {
   if (kind === FRAME.setUp) {
     setUp = JSON.parse(text) as SetUp
     replaceSockets(connections, setUp.authorities)
+    if (setUp.withoutSockets) refuseSockets()
     holdImports(setUp)
     beginOutput = captureOutput(setUp.outputBytesMax, (line) => {
       if (running !== null) channel.write(numberedFrame(FRAME.output, running.run, line))

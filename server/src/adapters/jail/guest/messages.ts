@@ -6,6 +6,8 @@ export interface SetUp {
   readonly packages: Readonly<Record<string, string>>
   /** Without it anything may be required: for whoever wants to see that the walls hold alone. */
   readonly checks: boolean
+  /** Whether the guest itself has to refuse what would make a socket, because no wall does. */
+  readonly withoutSockets: boolean
   /** Certificates of authorities, as PEM, trusted besides those that Node brings along. */
   readonly authorities: readonly string[]
   /** How much of its output is wanted of one run; 0 for none. */

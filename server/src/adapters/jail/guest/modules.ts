@@ -72,7 +72,7 @@ function defaultOf(exported: unknown): unknown {
 
 /** Has the code to come require and import what `setUp` allows, and nothing else. */
 export function holdImports({ builtIns, packages, checks }: SetUp): void {
-  const errors = new URL('./reactor-errors.mjs', import.meta.url).href
+  const errors = new URL('./reactor-errors.ts', import.meta.url).href
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier === MODULE_URL) return { url: MODULE_URL, format: 'module', shortCircuit: true }

@@ -8,5 +8,13 @@ export interface LaunchPlan {
   readonly readable: readonly string[]
   /** Become a user that nobody else is; only root can. */
   readonly ownUser: boolean
+  /**
+   * The files that the runtime is made of, for a launcher that begins in namespaces of its own and has no /proc to
+   * look them up in; null for one that begins among everybody else.
+   */
+  readonly runtime: readonly string[] | null
   readonly dataBytesMax: number
 }
+
+/** The host name in namespaces of a guest's own. */
+export const GUEST_HOST = 'guest'

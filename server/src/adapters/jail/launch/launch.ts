@@ -5,6 +5,7 @@
  * error output. Ours: decision 0030.
  */
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { assertAlone } from './alone.ts'
 import { allowedCalls, AT_EMPTY_PATH, RUNTIME_DESCRIPTOR } from './allowed-calls.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 
@@ -25,27 +26,28 @@ const DESCRIPTORS_MAX = 256
 
 const SECCOMP_SET_MODE_FILTER = 1
 
+const plan: LaunchPlan = JSON.parse(process.argv[2]!)
+if (plan.runtime !== null) assertAlone()
 // Before the way to the kernel is loaded: the guest needs what Node is made of, and not that.
-const runtime = mappedFiles()
+const runtime = plan.runtime ?? mappedFiles()
 const { addressOf, Kernel } = await import('./kernel.ts')
 const { giveUpPrivileges, limitOf } = await import('./identity.ts')
 const { restrictToFiles } = await import('./landlock.ts')
 const { seccompProgram } = await import('./seccomp-program.ts')
 
-const plan: LaunchPlan = JSON.parse(process.argv[2]!)
 const kernel = new Kernel()
 /** What the kernel reads by address must not be collected before. */
 const kept: Buffer[] = []
 
 process.chdir('/')
-// Under memory pressure, the kernel ends guests before anything else.
-writeFileSync('/proc/self/oom_score_adj', '1000')
-const executable = openSync('/proc/self/exe', 'r')
+// Under memory pressure, the kernel ends guests before anything else; without /proc, whoever asks sees to it.
+if (plan.runtime === null) writeFileSync('/proc/self/oom_score_adj', '1000')
+const executable = openSync(process.execPath, 'r')
 kernel.call('dup3', executable, RUNTIME_DESCRIPTOR, O_CLOEXEC)
 closeSync(executable)
 
 kernel.call('setpriority', 0, 0, NICENESS)
-giveUpPrivileges(kernel, plan.ownUser)
+giveUpPrivileges(kernel, plan)
 kernel.call('prctl', PR_SET_NO_NEW_PRIVS, 1)
 // After the change of user, which would undo it.
 kernel.call('prctl', PR_SET_PDEATHSIG, SIGKILL)
@@ -59,7 +61,7 @@ kernel.call('close_range', FIRST_OWN_DESCRIPTOR, 0xffffffff, CLOSE_RANGE_CLOEXEC
 // Node has marked these to be closed as well when it started.
 for (let it = 0; it < FIRST_OWN_DESCRIPTOR; it++) kernel.call('fcntl', it, F_SETFD, 0)
 
-const args = stringArray(['node', ...plan.arguments])
+const args = stringArray([process.execPath, ...plan.arguments])
 const variables = stringArray(plan.variables)
 const filter = seccompProgram(kernel.machine, allowedCalls(process.pid), ['clone3'])
 const program = Buffer.alloc(16)

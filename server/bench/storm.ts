@@ -1,0 +1,73 @@
+import { setTimeout } from 'node:timers/promises'
+import { load } from './load.ts'
+import { CARD, tokenizeBytes } from './rows.ts'
+import { startSubject, type Subject } from './subjects.ts'
+import { median } from './table.ts'
+
+/** Invocations of each kind of code that does harm. */
+const CALLS_OF_EACH = 200
+const HARMFUL = ['loop', 'bomb', 'flood'] as const
+// Everybody shares two cores: nobody may spin.
+const TIMES = { warmupMs: 1000, measureMs: 4000 }
+
+export interface Storm {
+  /** p99 of one tenant's single cards, alone and while another tenant's code rages; medians, microseconds. */
+  readonly quietP99Us: number
+  readonly besideP99Us: number
+  readonly failures: number
+  /** How the invocations were answered: how many, by status. */
+  readonly answers: Readonly<Record<string, number>>
+}
+
+/**
+ * What one tenant notices of another that invokes endless loops, memory bombs and floods of output, all at once,
+ * for as long as it takes until each was invoked so often.
+ */
+export async function measureStorm(rounds: number): Promise<Storm> {
+  const subject = await startSubject('reacting', null)
+  const quiet: number[] = []
+  const beside: number[] = []
+  const answers: Record<string, number> = {}
+  let failures = 0
+  try {
+    const card = tokenizeBytes({ ...subject, key: subject.reacting!.otherKey }, CARD)
+    const options = { ...TIMES, port: subject.port, status: 200, sleeps: true } as const
+    const cards = async (into: number[]): Promise<void> => {
+      const result = await load({ ...options, connections: CARD_CALLS, request: () => card })
+      failures += result.failures
+      into.push(result.p99Us)
+    }
+    await cards([])
+    for (let round = 0; round < rounds; round++) await cards(quiet)
+    const state = { raging: true }
+    const storm = rage(subject, answers).finally(() => (state.raging = false))
+    await setTimeout(TIMES.warmupMs)
+    while (state.raging) await cards(beside)
+    await storm
+  } finally {
+    await subject.stop()
+  }
+  return { quietP99Us: median(quiet), besideP99Us: median(beside), failures, answers }
+}
+
+const CARD_CALLS = 64
+
+/** Counts answers by status, in `answers`. */
+async function rage(subject: Subject, answers: Record<string, number>): Promise<void> {
+  const { reactors } = subject.reacting!
+  const calls = Array.from({ length: CALLS_OF_EACH }, () => HARMFUL).flat()
+  await Promise.all(
+    calls.map(async (kind) => {
+      const reply = await fetch(
+        `http://127.0.0.1:${subject.port}/reactors/${reactors[kind]}/react`,
+        {
+          method: 'POST',
+          headers: { 'bt-api-key': subject.key, 'content-type': 'application/json' },
+          body: '{"args":{}}',
+        },
+      )
+      await reply.arrayBuffer()
+      answers[reply.status] = (answers[reply.status] ?? 0) + 1
+    }),
+  )
+}

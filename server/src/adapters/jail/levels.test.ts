@@ -1,0 +1,111 @@
+/** What every level promises, whatever its walls are made of. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import { REACTOR_LEVELS, type ReactorJob, type ReactorOutcome } from '../../world/reactor-runner.ts'
+import { JailRunner, type Took } from './jail-runner.ts'
+import { NO_WAY } from './no-way.ts'
+
+for (const level of REACTOR_LEVELS) {
+  const skip = level === 'hardened' && noBubblewrap()
+  describe(`a guest at the level ${level}`, { skip }, () => {
+    const took: Took[] = []
+    let runner: JailRunner
+    before(async () => {
+      const measured = (_: ReactorJob, it: Took): unknown => took.push(it)
+      const settings = { authorities: [], waysOut: NO_WAY, measured }
+      runner = await JailRunner.open({ ...settings, level, packages: ['yup', 'undici'] })
+    })
+    after(() => runner.close())
+    const resultOf = async (given: ReactorJob): Promise<unknown> =>
+      shownResult(await runner.run(given))
+
+    test('runs, and the walls that it promises stand', async () => {
+      assert.deepEqual([runner.level, runner.flaw], [level, null])
+      assert.deepEqual(
+        await resultOf(job('module.exports = ({ args }) => ({ raw: args })', '{"a":1}')),
+        { raw: { a: 1 } },
+      )
+      assert.ok(took.at(-1)!.ms > 0 && took.at(-1)!.privateBytes > 1e6)
+    })
+
+    test('may require what comes along, what the operator adds, and nothing else', async () => {
+      assert.deepEqual(runner.missing, ['yup'])
+      const code = `const tried = (name) => { try { return typeof require(name) } catch (error) { return error.code } }
+        module.exports = () => ['lodash', 'axios', 'pdf-lib', 'undici', 'fastify', 'yup', 'fs', 'child_process'].map(tried)`
+      const found = ['function', 'function', 'object', 'object']
+      const none = Array<string>(4).fill('MODULE_NOT_FOUND')
+      assert.deepEqual(await resultOf(job(code)), [...found, ...none])
+    })
+
+    test('does not run between its runs, and goes on at the next', async () => {
+      const counting =
+        job(`let turns = 0; const count = () => { turns++; setTimeout(count) }; count()
+        module.exports = () => [turns, Date.now()]`)
+      await runner.run(counting)
+      const [before, then] = (await resultOf(counting)) as [number, number]
+      while (Date.now() < then + 200) await new Promise((resolve) => void setImmediate(resolve))
+      const [after] = (await resultOf(counting)) as [number]
+      assert.ok(after - before < 50, `${after - before} turns in 200 ms`)
+    })
+
+    test('is ended when its time is over, or its memory used up, and takes nobody along', async () => {
+      const slow = { ...job('module.exports = () => { for (;;); }'), timeoutMs: 300 }
+      assert.equal((await runner.run(slow)).kind, 'timed-out')
+      const bombs = ['new Array(1e5).fill(1.5)', 'Buffer.alloc(1e7, 1)']
+      for (const it of bombs) {
+        const bomb = job(`module.exports = () => { const all = []; for (;;) all.push(${it}) }`)
+        assert.equal((await runner.run(bomb)).kind, 'out-of-memory')
+      }
+      assert.equal((await runner.run(job('module.exports = () => process.abort()'))).kind, 'died')
+      assert.equal(await resultOf(job('module.exports = () => 1')), 1)
+    })
+
+    test('finds no destination but by the door out', async () => {
+      const code = `const told = (it) => it.then(() => 'sent', (error) => error.cause?.message ?? error.message)
+        module.exports = () => Promise.all([
+          told(fetch('https://destination.test')),
+          told(require('axios').get('http://127.0.0.1:1')),
+        ])`
+      const refused = 'Refused by the rule on unlisted'
+      assert.deepEqual(await resultOf(job(code)), [refused, refused])
+    })
+  })
+}
+
+test('JailRunner.open() says what is missing where there is no bubblewrap, and runs nothing', async () => {
+  const runner = await JailRunner.open({
+    level: 'hardened',
+    packages: [],
+    authorities: [],
+    waysOut: NO_WAY,
+    bubblewrap: '/nowhere/bwrap',
+  })
+  assert.equal(runner.level, null)
+  assert.match(runner.flaw ?? '', /^bubblewrap is missing.*install the package bubblewrap/)
+  await assert.rejects(runner.run(job('module.exports = () => 1')), { name: 'RunnerUnavailable' })
+  await runner.close()
+})
+
+/** Each is another reactor. */
+let jobs = 0
+
+function job(code: string, args = '{}'): ReactorJob {
+  return {
+    tenantId: 'tenant-a',
+    reactorId: `reactor-${++jobs}`,
+    version: '1',
+    code,
+    args: new Sensitive(args),
+    configuration: new Sensitive('{}'),
+    apiKey: null,
+    destinations: null,
+    timeoutMs: 10_000,
+  }
+}
+
+function shownResult(outcome: ReactorOutcome): unknown {
+  assert.equal(outcome.kind, 'returned', JSON.stringify(outcome))
+  return outcome.kind === 'returned' ? JSON.parse(outcome.result.reveal()) : null
+}

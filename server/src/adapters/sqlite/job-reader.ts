@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { JobReader, StoredJob } from '../../world/jobs.ts'
+import { packId, unpackId } from './ids.ts'
+import type { Row } from './rows.ts'
+
+export function jobReader(db: DatabaseSync): JobReader {
+  const byId = db.prepare('SELECT * FROM jobs WHERE tenant = ? AND id = ?')
+  const due = db.prepare(`SELECT * FROM jobs WHERE rowid IN (
+      SELECT rowid FROM jobs INDEXED BY jobs_by_due WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
+        AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5)
+    ORDER BY due_at, id`)
+  const unfinished = db.prepare(
+    "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
+  )
+  const dead = db.prepare(
+    "SELECT * FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?",
+  )
+  const secrets = db.prepare('SELECT secrets, revision FROM callback_secrets WHERE tenant = ?')
+  const tenants = db.prepare(
+    'SELECT DISTINCT tenant FROM jobs JOIN tenants ON tenants.id = tenant WHERE due_at <= ?',
+  )
+
+  return {
+    find: async (tenantId, id) => {
+      const row = byId.get(packId(tenantId), packId(id))
+      return row === undefined ? null : jobOf(row)
+    },
+    due: async (tenantId, { stage, now, limit, without }) =>
+      due.all(packId(tenantId), stage, now, JSON.stringify(without), limit).map(jobOf),
+    unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
+    dead: async (tenantId, limit, after) =>
+      dead
+        .all(packId(tenantId), after === undefined ? new Uint8Array() : packId(after), limit)
+        .map(jobOf),
+    callbackSecrets: async (tenantId) => {
+      const row = secrets.get(packId(tenantId))
+      if (row === undefined) return null
+      return { secrets: row['secrets'] as Uint8Array, revision: Number(row['revision']) }
+    },
+    tenantIds: async (now) => tenants.all(now).map((row) => unpackId(row['tenant'])),
+  }
+}
+
+/**
+ * Ends the claims of whoever had the database before: nobody has it but this process, so they are gone, and what they
+ * had begun need not wait for the end of a claim.
+ */
+export function endClaims(db: DatabaseSync): void {
+  db.exec('UPDATE jobs SET due_at = 0 WHERE claimed = 1')
+}
+
+function jobOf(row: Row): StoredJob {
+  const { stage, claimed, lane, attempts, terms, result, revision } = row
+  return {
+    id: unpackId(row['id']),
+    reactorId: unpackId(row['reactor']),
+    stage,
+    claimed: claimed === 1,
+    lane,
+    dueAt: row['due_at'],
+    attempts,
+    createdAt: row['created_at'],
+    terms,
+    result,
+    revision,
+  } as StoredJob
+}

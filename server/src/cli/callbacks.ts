@@ -1,0 +1,109 @@
+/**
+ * `symbolon callbacks list` and `symbolon callbacks replay`: what receivers did not take, and sending it after all.
+ *
+ * They ask the service that runs with the same settings, as any manager of reactors may: so it is decided and recorded
+ * like everything else.
+ */
+import { readFileSync } from 'node:fs'
+import { ConfigError, readConfig } from '../config.ts'
+import type { Command, CommandInput } from './command.ts'
+
+const KEY_FILE = 'api-key-file'
+
+export const callbacksList: Command = {
+  name: 'callbacks list',
+  about: 'List callbacks that were given up (--api-key-file FILE, --json)',
+  flags: { [KEY_FILE]: 'string', json: 'boolean' },
+  run: async ({ flags, out }) => {
+    for await (const it of new Service(flags).givenUp()) {
+      out(flags['json'] === undefined ? sentenceOf(it) : JSON.stringify(it))
+    }
+    return 0
+  },
+}
+
+/** Ends with 1 when one of them was not there any more. */
+export const callbacksReplay: Command = {
+  name: 'callbacks replay',
+  about: 'Deliver callbacks after all (--api-key-file FILE, and --id ID or --all)',
+  flags: { [KEY_FILE]: 'string', id: 'string', all: 'boolean' },
+  run: async ({ flags, out }) => {
+    const { id, all } = flags
+    if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
+    const service = new Service(flags)
+    const ids: string[] = id === undefined ? [] : [id]
+    // All of the list before the first is taken off it.
+    if (all !== undefined) for await (const it of service.givenUp()) ids.push(it.id)
+    let missing = 0
+    for (const it of ids) {
+      const there = await service.replay(it)
+      if (!there) missing++
+      out(there ? `${it}: is being delivered` : `${it}: is not there`)
+    }
+    return missing === 0 ? 0 : 1
+  },
+}
+
+/** The service that runs with these settings, asked by the holder of a key. */
+class Service {
+  readonly #url: string
+  readonly #apiKey: string
+
+  constructor(flags: CommandInput['flags']) {
+    const { host, port } = readConfig(flags)
+    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    const file = flags[KEY_FILE]
+    if (file === undefined) {
+      throw new ConfigError(`Say --${KEY_FILE} FILE: a file with a management key in it.`)
+    }
+    // Not an argument itself: those can be read by everybody on the machine.
+    this.#apiKey = readFileSync(file, 'utf8').trim()
+  }
+
+  async *givenUp(): AsyncIterable<GivenUp> {
+    for (let start: string | undefined = ''; start !== undefined;) {
+      const { body } = await this.#ask('GET', `/callbacks?size=100&start=${start}`)
+      yield* body.data!
+      start = body.pagination!.next
+    }
+  }
+
+  /** Returns whether it was there. */
+  async replay(id: string): Promise<boolean> {
+    const { status } = await this.#ask('POST', `/callbacks/${encodeURIComponent(id)}/replay`)
+    return status === 202
+  }
+
+  /** Throws what the service says, unless it did it or there is no such callback. */
+  async #ask(
+    method: 'GET' | 'POST',
+    path: string,
+  ): Promise<{ readonly status: number; readonly body: Answered }> {
+    const headers = { 'bt-api-key': this.#apiKey }
+    const reply = await fetch(this.#url + path, { method, headers })
+    const text = await reply.text()
+    const body = (text === '' ? {} : JSON.parse(text)) as Answered
+    if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
+    return { status: reply.status, body }
+  }
+}
+
+/** What the service answers, as far as it is of interest: a page, or what was wrong. */
+interface Answered {
+  readonly pagination?: { readonly next?: string }
+  readonly data?: readonly GivenUp[]
+  readonly code?: string
+  readonly detail?: string
+}
+
+interface GivenUp {
+  readonly id: string
+  readonly destination: string
+  readonly failure: string
+  readonly attempts: number
+  readonly created_at: string
+}
+
+function sentenceOf({ id, destination, failure, attempts, created_at: made }: GivenUp): string {
+  return `${id}  ${made}  ${destination}  ${failure}, ${attempts} attempts`
+}

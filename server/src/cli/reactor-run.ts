@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs'
+import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
+import { JailRunner, type Took } from '../adapters/jail/jail-runner.ts'
+import type { Json } from '../base/json.ts'
+import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
+import { Sensitive } from '../base/sensitive.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import type { ReactorJob, ReactorOutcome, ThrownError } from '../world/reactor-runner.ts'
+import type { Command, CommandInput } from './command.ts'
+import { followFiles } from './follow-files.ts'
+import { readAuthorities } from './read-authorities.ts'
+
+/**
+ * `symbolon reactor run FILE`: runs code as a vault would, without one: behind the same walls, with the same door out,
+ * and no `bt`. What it returns goes to the output, everything else to the error output.
+ *
+ * Ends with 0 when the code returns, with 1 when it does not.
+ */
+export const reactorRun: Command = {
+  name: 'reactor run',
+  about: 'Run the code of a reactor (FILE, --args FILE, --configuration FILE, --watch, --level L)',
+  flags: { args: 'string', configuration: 'string', watch: 'boolean', level: 'string' },
+  takesWords: true,
+  run: async ({ flags, words, out, err }) => {
+    const { level, ...given } = flags
+    const config = readConfig(level === undefined ? given : { ...given, 'reactor-level': level })
+    const [code, more] = words
+    if (code === undefined || more !== undefined) {
+      throw new ConfigError('It takes the name of one file with the code of a reactor.')
+    }
+    const files: Files = { code, args: flags['args'], configuration: flags['configuration'] }
+    const read = (): ReactorJob => readJob(files)
+    // What cannot be read is said before anything is begun.
+    const first = read()
+
+    const authorities = readAuthorities(config.extraCaFile)
+    const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
+    let took: Took = { ms: 0, privateBytes: 0 }
+    const runner = await JailRunner.open({
+      level: config.reactorLevel,
+      packages: config.reactorPackages,
+      authorities,
+      output: (_, text) => err(text.replace(/\n$/, '')),
+      measured: (_, it) => (took = it),
+      waysOut: {
+        toHost: (whose, host, port) => egress.tunnel(whose.tenantId, host, port, null),
+        toService: () => Promise.reject(new Error('There is no vault here')),
+      },
+    })
+    try {
+      if (runner.flaw !== null) throw new Error(`No reactors can be run here: ${runner.flaw}`)
+      const run = async (job: ReactorJob): Promise<number> => {
+        const outcome = await runner.run(job)
+        const end = tell(outcome, { out, err })
+        const { ms, privateBytes } = took
+        err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
+        return outcome.kind === 'returned' ? 0 : 1
+      }
+      const status = await run(first)
+      if (flags['watch'] === undefined) return status
+      const named = Object.values(files).filter((it) => it !== undefined)
+      await followFiles(named, async () => {
+        try {
+          await run(read())
+        } catch (error) {
+          err((error as Error).message)
+        }
+      })
+      return 0
+    } finally {
+      await runner.close()
+      await egress.close()
+    }
+  },
+}
+
+interface Files {
+  readonly code: string
+  readonly args: string | undefined
+  readonly configuration: string | undefined
+}
+
+/** Each time another version, so that a process that has run the one before does not run this one. */
+let versions = 0
+
+/** Throws ConfigError for a file that cannot be read, or says no JSON where it should. */
+function readJob({ code, args, configuration }: Files): ReactorJob {
+  const text = readText(code)
+  if (text.length > REACTOR_CODE_CHARS_MAX) {
+    throw new ConfigError(`${code} has more than ${REACTOR_CODE_CHARS_MAX} characters.`)
+  }
+  return {
+    tenantId: 'local',
+    reactorId: 'local',
+    version: String(++versions),
+    code: text,
+    args: readJson(args),
+    configuration: readJson(configuration),
+    apiKey: null,
+    destinations: null,
+    timeoutMs: REACTOR_TIMEOUT_MS,
+  }
+}
+
+function readJson(file: string | undefined): Sensitive<string> {
+  if (file === undefined) return new Sensitive('{}')
+  const text = readText(file)
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    throw new ConfigError(`${file} is no JSON: ${(error as Error).message}.`)
+  }
+  return new Sensitive(text)
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+  }
+}
+
+/** Says what came of it, and returns how it ended. */
+function tell(outcome: ReactorOutcome, { out, err }: Pick<CommandInput, 'out' | 'err'>): string {
+  if (outcome.kind === 'returned') {
+    out(JSON.stringify(JSON.parse(outcome.result.reveal()), null, 2))
+    return 'It returned'
+  }
+  if (outcome.kind === 'threw') err(thrownLines(outcome.error).join('\n'))
+  if (outcome.kind === 'no-function') err(outcome.message)
+  return ENDS[outcome.kind]
+}
+
+const ENDS = {
+  threw: 'It threw',
+  'no-function': 'There was nothing to run: it ended',
+  'timed-out': 'It took too long: it was ended',
+  'out-of-memory': 'It took too much memory: it was ended',
+  died: 'Its process died',
+}
+
+/** The name and the message, and what else there is. */
+function thrownLines({ name, message, ...rest }: ThrownError): string[] {
+  const more = Object.entries(rest).filter(([, it]) => it !== null)
+  return [
+    `${textOf(name ?? 'Error')}: ${textOf(message)}`,
+    ...more.map(([member, it]) => `  ${member}: ${JSON.stringify(it)}`),
+  ]
+}
+
+function textOf(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

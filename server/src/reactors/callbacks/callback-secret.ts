@@ -1,0 +1,35 @@
+import { authorize } from '../../access/authorize.ts'
+import { commit } from '../../access/commit.ts'
+import { makeChange } from '../../access/definition.ts'
+import type { Caller } from '../../base/access.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { ok, type Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { callbackSecrets, withNewSecret } from './secrets.ts'
+import { renderSecrets } from './wire.ts'
+
+type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
+
+/**
+ * Shows what the tenant's callbacks are signed with. Whoever sees it can sign callbacks, so it takes the right to
+ * change reactors. Throws `permission_missing`.
+ */
+export async function readCallbackSecret(world: Reach, caller: Caller): Promise<JsonObject> {
+  authorize(caller, 'reactor:update')
+  return renderSecrets(await callbackSecrets(world, caller.tenantId))
+}
+
+/**
+ * Makes a new secret, and signs with the last one, too, for CALLBACK_SECRET_OVERLAP_MS.
+ *
+ * Throws `permission_missing`, `reactor_busy`, and what commit() throws.
+ */
+export async function rotateCallbackSecret(world: Reach, caller: Caller): Promise<Answer> {
+  authorize(caller, 'reactor:update')
+  return await makeChange('reactor_busy', async () => {
+    const { secrets, stored } = await withNewSecret(world, caller.tenantId)
+    const answer = ok(renderSecrets(secrets))
+    const change = { kind: 'put-callback-secrets', secrets: stored } as const
+    return (await commit(world, caller, [change], answer)) === null ? answer : null
+  })
+}

@@ -1,0 +1,117 @@
+import { CALLBACK_RETRIES } from '../../base/limits.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { JobChange, StoredJob } from '../../world/jobs.ts'
+import type { World } from '../../world/world.ts'
+import { runtimeError } from '../invocation/thrown-error.ts'
+import { renderFailure } from '../invocation/wire.ts'
+import { reachOfResult } from '../jobs/asker.ts'
+import { openJobTerms, openResult, type JobTerms } from '../jobs/job-terms.ts'
+import { givenUp, replaced, retried } from '../jobs/stages.ts'
+import { pauseAfter } from './schedule.ts'
+import { callbackSecrets } from './secrets.ts'
+import { send } from './send.ts'
+import { signatureOf } from './signature.ts'
+
+type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress'>
+
+/**
+ * Delivers the result of a job that was just claimed, once, and keeps what became of that: it is gone when the receiver
+ * has acknowledged it, else it comes again later, or was given up.
+ *
+ * `product` is who says so, name and version.
+ */
+export async function deliver(
+  world: Reach,
+  tenantId: string,
+  claimed: StoredJob,
+  product: string,
+): Promise<void> {
+  const keys = await world.keyring.open(tenantId)
+  const now = world.clock.now()
+  let job = claimed
+  let terms = openJobTerms(keys, job)
+  if (terms.resultUntil !== null && terms.resultUntil <= now) {
+    job = replaced(keys, job, terms, EXPIRED)
+    terms = { ...terms, resultUntil: null }
+    if (!(await put(world, tenantId, { kind: 'update-job', job }))) return
+  }
+  const answer = openResult(keys, job)
+  if (job.attempts > ATTEMPTS_MAX) {
+    // Whoever made the last one has not lived to say what became of it.
+    const dead = givenUp(keys, job, { ...terms, failure: 'interrupted' }, answer, now)
+    await put(world, tenantId, { kind: 'update-job', job: dead })
+    return
+  }
+  const outcome = await send(
+    world,
+    tenantId,
+    await deliveryOf(world, tenantId, job, terms, answer, product),
+  )
+  if (outcome.kind === 'acknowledged') {
+    await put(world, tenantId, { kind: 'delete-job', id: job.id, revision: job.revision })
+    return
+  }
+  const { failure } = outcome
+  const [chance] = world.random.bytes(1)
+  const pause =
+    outcome.kind === 'gone' ? null : pauseAfter(job.attempts, chance!, outcome.retryAfterMs)
+  const at = world.clock.now()
+  const newest = await world.keyring.open(tenantId)
+  const after =
+    pause === null
+      ? givenUp(newest, job, { ...terms, failure }, answer, at)
+      : retried(newest, job, { ...terms, failure }, answer, at + pause)
+  if (pause === null) world.log.warn('callback_given_up', { job: job.id, failure })
+  await put(world, tenantId, { kind: 'update-job', job: after })
+}
+
+/** The first, and one after each pause. */
+const ATTEMPTS_MAX = CALLBACK_RETRIES + 1
+
+const EXPIRED: Answer = renderFailure(
+  runtimeError('The result is gone: a security code was behind it, and those are not kept.'),
+  'reactor_result_expired',
+  (it) => it,
+)
+
+async function deliveryOf(
+  world: Reach,
+  tenantId: string,
+  job: StoredJob,
+  { callbackUrl, asker, traceId }: JobTerms,
+  answer: Answer,
+  product: string,
+) {
+  const body = answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
+  const secrets = await callbackSecrets(world, tenantId)
+  const timestamp = Math.floor(world.clock.now() / 1000)
+  const signature = signatureOf(
+    { id: job.id, timestamp, body },
+    secrets.map((it) => it.secret),
+  )
+  const headers = {
+    'content-type': answer.headers?.['content-type'] ?? 'application/json',
+    'user-agent': product,
+    'bt-trace-id': traceId,
+    'bt-reactor-id': job.reactorId,
+    'bt-reactor-request-id': job.id,
+    'bt-reactor-status': String(answer.status),
+    'bt-delivery-attempt': String(job.attempts),
+    'webhook-id': job.id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signature,
+  }
+  return {
+    url: new URL(callbackUrl!),
+    destinations: await reachOfResult(world, tenantId, asker),
+    headers: Object.entries(headers).flat(),
+    body,
+  }
+}
+
+/** Returns whether it was still ours to change. */
+async function put({ store, log }: Reach, tenantId: string, change: JobChange): Promise<boolean> {
+  const conflict = await store.commit(tenantId, [change])
+  if (conflict !== null) log.warn('job_lost', { change: change.kind })
+  return conflict === null
+}

@@ -1,0 +1,57 @@
+import { endpoint, ok } from '../../http/endpoint.ts'
+import { parseSize } from '../../http/pagination.ts'
+import { readCallbackSecret, rotateCallbackSecret } from './callback-secret.ts'
+import { listCallbacks } from './list-callbacks.ts'
+import { replayCallback } from './replay-callback.ts'
+import { callbackPageSchema, callbacksQuery, callbackSecretSchema } from './wire.ts'
+
+/** The HTTP surface of callbacks. `wake` is called when there is one to deliver. */
+export function callbackEndpoints(wake: () => void) {
+  return {
+    getCallbacks: endpoint({
+      method: 'GET',
+      path: '/callbacks',
+      summary: 'List callbacks that were given up',
+      permission: 'reactor:read',
+      query: callbacksQuery,
+      answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },
+      handle: async ({ world, caller, query }) => {
+        // Clients send an empty text for "from the start".
+        const start = query.get('start')?.[0] || undefined
+        return ok(await listCallbacks(world, caller, { start, size: parseSize(query) }))
+      },
+    }),
+
+    postReplay: endpoint({
+      method: 'POST',
+      path: '/callbacks/:id/replay',
+      summary: 'Deliver a callback after all',
+      permission: 'reactor:update',
+      answers: { 202: { description: 'It is being delivered.' } },
+      handle: async ({ world, caller, params }) => {
+        const answer = await replayCallback(world, caller, params['id']!)
+        wake()
+        return answer
+      },
+    }),
+
+    getCallbackSecret: endpoint({
+      method: 'GET',
+      path: '/callbacks/secret',
+      summary: 'Get what callbacks are signed with',
+      permission: 'reactor:update',
+      answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
+      handle: async ({ world, caller }) => ok(await readCallbackSecret(world, caller)),
+    }),
+
+    postCallbackSecret: endpoint({
+      method: 'POST',
+      path: '/callbacks/secret/rotate',
+      summary: 'Sign callbacks with a new secret',
+      permission: 'reactor:update',
+      replayed: false,
+      answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
+      handle: async ({ world, caller }) => await rotateCallbackSecret(world, caller),
+    }),
+  }
+}

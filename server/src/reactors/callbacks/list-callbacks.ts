@@ -1,0 +1,37 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import { isUuid } from '../../base/id.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { renderCursorPage } from '../../http/pagination.ts'
+import type { World } from '../../world/world.ts'
+import { openJobTerms, openResult } from '../jobs/job-terms.ts'
+import { renderCallback } from './wire.ts'
+
+/**
+ * Returns the callbacks of the caller's tenant that were given up, oldest first, after the one with the id `start`:
+ * whom they were meant for and why they did not arrive, and nothing of what is in them.
+ *
+ * Throws `permission_missing`, `cursor_invalid`.
+ */
+export async function listCallbacks(
+  world: Pick<World, 'keyring' | 'store'>,
+  caller: Caller,
+  { start, size }: { readonly start: string | undefined; readonly size: number },
+): Promise<JsonObject> {
+  authorize(caller, 'reactor:read')
+  if (start !== undefined && !isUuid(start)) {
+    throw new ServiceError('cursor_invalid', {
+      start: ['Take it from the answer before, unchanged.'],
+    })
+  }
+  const { tenantId } = caller
+  const found = await world.store.jobs.dead(tenantId, size + 1, start)
+  const keys = await world.keyring.open(tenantId)
+  const shown = found.slice(0, size)
+  const rendered = shown.map((it) => {
+    return renderCallback(it, openJobTerms(keys, it), openResult(keys, it).status)
+  })
+  const cursor = found.length > size ? shown.at(-1)!.id : null
+  return renderCursorPage(rendered, { size, cursor })
+}

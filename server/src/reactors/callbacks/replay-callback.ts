@@ -1,0 +1,28 @@
+import { authorize } from '../../access/authorize.ts'
+import { commit } from '../../access/commit.ts'
+import type { Caller } from '../../base/access.ts'
+import { isUuid } from '../../base/id.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { revived } from '../jobs/stages.ts'
+
+/**
+ * Has a callback delivered that was given up, from its first attempt on, with the id it always had. It is no longer
+ * listed until it is given up again.
+ *
+ * Throws `permission_missing`, `callback_not_found`, and what commit() throws.
+ */
+export async function replayCallback(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<Answer> {
+  authorize(caller, 'reactor:update')
+  const found = isUuid(id) ? await world.store.jobs.find(caller.tenantId, id) : null
+  if (found?.stage !== 'dead') throw new ServiceError('callback_not_found')
+  const job = revived(found, world.clock.now())
+  const conflict = await commit(world, caller, [{ kind: 'update-job', job }])
+  if (conflict !== null) throw new ServiceError('callback_not_found')
+  return { status: 202 }
+}

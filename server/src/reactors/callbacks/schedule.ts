@@ -1,0 +1,31 @@
+import {
+  CALLBACK_JITTER,
+  CALLBACK_PAUSE_MS,
+  CALLBACK_PAUSE_MS_MAX,
+  CALLBACK_RETRIES,
+  CALLBACK_RETRY_AFTER_MS_MAX,
+} from '../../base/limits.ts'
+
+/**
+ * Returns how long to wait after the `attempts`th attempt, in milliseconds; null when that was the last. `chance` is a
+ * byte; what a receiver asked for is a lower bound.
+ */
+export function pauseAfter(
+  attempts: number,
+  chance: number,
+  retryAfterMs: number | null,
+): number | null {
+  if (attempts > CALLBACK_RETRIES) return null
+  const pause = Math.min(CALLBACK_PAUSE_MS * 2 ** (attempts - 1), CALLBACK_PAUSE_MS_MAX)
+  const jittered = pause * (1 + (CALLBACK_JITTER * chance) / 255)
+  const asked = Math.min(retryAfterMs ?? 0, CALLBACK_RETRY_AFTER_MS_MAX)
+  return Math.round(Math.max(jittered, asked))
+}
+
+/** Reads a Retry-After header: seconds, or a date. Returns milliseconds from `now`; null for what is neither. */
+export function parseRetryAfter(text: string | undefined, now: number): number | null {
+  if (text === undefined) return null
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const at = /^[A-Z][a-z]{2}, /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? null : Math.max(0, at - now)
+}

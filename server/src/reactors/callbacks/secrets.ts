@@ -1,0 +1,81 @@
+/**
+ * The secrets of a tenant that its callbacks are signed with: one, and for a while the one before it.
+ */
+import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { StoredCallbackSecrets } from '../../world/jobs.ts'
+import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { World } from '../../world/world.ts'
+import { SECRET_PREFIX } from './signature.ts'
+
+type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
+
+export interface CallbackSecret {
+  readonly secret: Sensitive<string>
+  /** When it stops being good, in epoch milliseconds; null for the newest. */
+  readonly until: number | null
+}
+
+/** Returns the secrets that are good now, the newest first; makes the first one when there is none. */
+export async function callbackSecrets(world: Reach, tenantId: string): Promise<CallbackSecret[]> {
+  for (;;) {
+    const stored = await world.store.jobs.callbackSecrets(tenantId)
+    const keys = await world.keyring.open(tenantId)
+    if (stored !== null) return goodAt(openSecrets(keys, tenantId, stored), world.clock.now())
+    const secrets = sealSecrets(keys, tenantId, [newSecret(world)], 0)
+    await world.store.commit(tenantId, [{ kind: 'put-callback-secrets', secrets }])
+  }
+}
+
+/** Returns what a new secret makes of those that are stored: it, and the last one for a while longer. */
+export async function withNewSecret(
+  world: Reach,
+  tenantId: string,
+): Promise<{ readonly secrets: CallbackSecret[]; readonly stored: StoredCallbackSecrets }> {
+  const now = world.clock.now()
+  const before = await world.store.jobs.callbackSecrets(tenantId)
+  const keys = await world.keyring.open(tenantId)
+  const [last] = before === null ? [] : openSecrets(keys, tenantId, before)
+  const until = now + CALLBACK_SECRET_OVERLAP_MS
+  const secrets = [newSecret(world), ...(last === undefined ? [] : [{ ...last, until }])]
+  const revision = (before?.revision ?? -1) + 1
+  return { secrets, stored: sealSecrets(keys, tenantId, secrets, revision) }
+}
+
+function newSecret({ random }: Pick<World, 'random'>): CallbackSecret {
+  const secret = SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')
+  return { secret: new Sensitive(secret), until: null }
+}
+
+/** Between the 24 and the 64 that Standard Webhooks asks for. */
+const SECRET_BYTES = 32
+
+function goodAt(secrets: readonly CallbackSecret[], now: number): CallbackSecret[] {
+  return secrets.filter(({ until }) => until === null || until > now)
+}
+
+function sealSecrets(
+  keys: TenantKeys,
+  tenantId: string,
+  secrets: readonly CallbackSecret[],
+  revision: number,
+): StoredCallbackSecrets {
+  const plain = secrets.map(({ secret, until }) => [secret.reveal(), until])
+  return { secrets: keys.seal(placeOf(tenantId), new Sensitive(JSON.stringify(plain))), revision }
+}
+
+function openSecrets(
+  keys: TenantKeys,
+  tenantId: string,
+  { secrets }: StoredCallbackSecrets,
+): CallbackSecret[] {
+  const plain = JSON.parse(keys.open(placeOf(tenantId), secrets).reveal()) as [
+    string,
+    number | null,
+  ][]
+  return plain.map(([secret, until]) => ({ secret: new Sensitive(secret), until }))
+}
+
+function placeOf(tenantId: string): Place {
+  return { id: tenantId, part: 'secrets', type: 'callback', containers: [] }
+}

@@ -1,0 +1,71 @@
+import { CALLBACK_ANSWER_BYTES_MAX, CALLBACK_TIMEOUT_MS } from '../../base/limits.ts'
+import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
+import type { World } from '../../world/world.ts'
+import { parseRetryAfter } from './schedule.ts'
+
+/** What became of an attempt to deliver. */
+export type Outcome =
+  | { readonly kind: 'acknowledged' }
+  /** The receiver wants no more of it. */
+  | { readonly kind: 'gone'; readonly failure: string }
+  | { readonly kind: 'failed'; readonly failure: string; readonly retryAfterMs: number | null }
+
+export interface Delivery {
+  readonly url: URL
+  /** Where anything may be sent at all; null for wherever the door out lets it. */
+  readonly destinations: readonly string[] | null
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+/**
+ * Sends a result once, by the rules of the door out as they are now, and says what became of it. The head of the answer
+ * decides; a redirect is followed nowhere, and a failure like others.
+ */
+export async function send(
+  { clock, egress }: Pick<World, 'clock' | 'egress'>,
+  tenantId: string,
+  { url, destinations, headers, body }: Delivery,
+): Promise<Outcome> {
+  const outcome = Promise.withResolvers<Outcome>()
+  try {
+    const route = await egress.vet(tenantId, url, destinations)
+    let read = 0
+    const request = {
+      method: 'POST',
+      headers,
+      body: Buffer.from(body),
+      timeoutMs: CALLBACK_TIMEOUT_MS,
+    }
+    const call = egress.send(route, request, {
+      head: (status, _reason, theirs) => outcome.resolve(outcomeOf(status, theirs, clock.now())),
+      data: (chunk) => {
+        read += chunk.length
+        if (read > CALLBACK_ANSWER_BYTES_MAX) call.abort()
+        return true
+      },
+      end: () => {},
+    })
+    call.done.catch(outcome.reject)
+    return await outcome.promise
+  } catch (error) {
+    return { kind: 'failed', failure: failureOf(error), retryAfterMs: null }
+  }
+}
+
+function outcomeOf(status: number, headers: readonly string[], now: number): Outcome {
+  if (status >= 200 && status < 300) return { kind: 'acknowledged' }
+  const failure = `status ${status}`
+  if (status === 410) return { kind: 'gone', failure }
+  const asks = status === 429 || status === 503
+  const at = asks ? headers.findIndex((it, n) => n % 2 === 0 && /^retry-after$/i.test(it)) : -1
+  const retryAfterMs = at < 0 ? null : parseRetryAfter(headers[at + 1], now)
+  return { kind: 'failed', failure, retryAfterMs }
+}
+
+function failureOf(error: unknown): string {
+  if (error instanceof EgressRefusal) return `refused: ${error.rule}`
+  if (error instanceof EgressFailure) return error.fault
+  throw error
+}

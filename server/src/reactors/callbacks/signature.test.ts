@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Sensitive } from '../../base/sensitive.ts'
+import { signatureOf } from './signature.ts'
+
+const SECRET = new Sensitive('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
+const SIGNED = {
+  id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+  timestamp: 1_614_265_330,
+  body: '{"test": 2432232314}',
+}
+/** The vector that the reference libraries of Standard Webhooks are tested with. */
+const SIGNATURE = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
+
+test('signatureOf() is what Standard Webhooks says for its own example', () => {
+  assert.equal(signatureOf(SIGNED, [SECRET]), SIGNATURE)
+})
+
+test('signatureOf() signs with each secret, in their order', () => {
+  const other = new Sensitive('whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD')
+  const both = signatureOf(SIGNED, [other, SECRET]).split(' ')
+  assert.equal(both.length, 2)
+  assert.equal(both[1], SIGNATURE)
+  assert.notEqual(both[0], SIGNATURE)
+})

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { renderInstant } from '../../base/instant.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { cursorSchema, pageQuery } from '../../http/pagination.ts'
+import type { StoredJob } from '../../world/jobs.ts'
+import type { JobTerms } from '../jobs/job-terms.ts'
+import type { CallbackSecret } from './secrets.ts'
+
+/**
+ * Callbacks that were given up, and what callbacks are signed with, as they go over the wire.
+ *
+ * Source: interface.md, Callbacks.
+ */
+
+const instant = z.iso.datetime({ offset: true })
+
+export const callbackSchema = z
+  .object({
+    id: z.uuid().meta({ description: 'As in the header webhook-id.' }),
+    reactor_id: z.uuid(),
+    destination: z.string().meta({ description: 'The host that did not take it.' }),
+    status: z.int().meta({ description: 'As in the header BT-REACTOR-STATUS.' }),
+    attempts: z.int(),
+    failure: z.string().meta({ description: 'What became of the last attempt.' }),
+    created_at: instant,
+    expires_at: instant,
+  })
+  .meta({ id: 'Callback', description: 'A result that was not taken by its receiver.' })
+
+export const callbacksQuery = z.object({
+  start: z.string().optional().meta({ description: '`pagination.next` of the answer before.' }),
+  size: pageQuery.shape.size,
+})
+
+export const callbackPageSchema = z
+  .object({ pagination: cursorSchema, data: z.array(callbackSchema) })
+  .meta({ id: 'CallbackPage', description: 'A stretch of a list, and where the next begins.' })
+
+export const callbackSecretSchema = z
+  .object({
+    secrets: z.array(z.object({ secret: z.string(), expires_at: instant.optional() })),
+  })
+  .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
+
+export function renderCallback(job: StoredJob, terms: JobTerms, status: number): JsonObject {
+  return {
+    id: job.id,
+    reactor_id: job.reactorId,
+    destination: new URL(terms.callbackUrl!).host,
+    status,
+    attempts: job.attempts,
+    failure: terms.failure ?? '',
+    created_at: renderInstant(job.createdAt),
+    expires_at: renderInstant(job.dueAt),
+  }
+}
+
+export function renderSecrets(secrets: readonly CallbackSecret[]): JsonObject {
+  return {
+    secrets: secrets.map(({ secret, until }) => {
+      return {
+        secret: secret.reveal(),
+        ...(until === null ? {} : { expires_at: renderInstant(until) }),
+      }
+    }),
+  }
+}

@@ -1,0 +1,73 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import type { Json } from '../../base/json.ts'
+import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { fillMentions, type Filled } from '../../tokens/fill-mentions.ts'
+import { findMentions } from '../../tokens/mentions.ts'
+import type { TokenSettings } from '../../tokens/token-settings.ts'
+import { RunnerUnavailable } from '../../world/reactor-runner.ts'
+import type { StoredReactor } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { getReactor, openReactor } from '../get-reactor.ts'
+import type { OpenReactor } from '../wire.ts'
+import { refuseWithoutApplication } from './acting.ts'
+
+/** An invocation that nothing stands in the way of. */
+export interface Prepared {
+  readonly opened: OpenReactor
+  readonly filled: Filled
+}
+
+/**
+ * Returns the reactor, which the caller may invoke.
+ *
+ * Throws `reactor_not_found`, `permission_missing`.
+ */
+export async function authorizeInvocation(
+  world: Pick<World, 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<StoredReactor> {
+  const reactor = await getReactor(world, caller, id)
+  authorize(caller, 'reactor:invoke', { id, serial: reactor.id, containers: [] })
+  return reactor
+}
+
+/**
+ * Returns what the code is, and what it is to be given: arguments with what the caller may use of the tokens in them.
+ *
+ * Throws `reactor_application_gone`, `reactors_unavailable` where nothing is run at all, and what findMentions() and
+ * fillMentions() throw.
+ */
+export async function prepare(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'runner'>,
+  caller: Caller,
+  reactor: StoredReactor,
+  args: Json,
+  { privacyShown }: TokenSettings,
+): Promise<Prepared> {
+  const mentions = findMentions({ args })
+  const opened = await openReactor(world, caller, reactor)
+  refuseWithoutApplication(opened)
+  if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_WALLS))
+  const filled = await fillMentions(world, caller, mentions, {
+    permission: 'reactor:invoke',
+    tokensMax: REACTOR_TOKENS_MAX,
+    privacyShown,
+  })
+  return { opened, filled }
+}
+
+/** The cause is for the operator's log. */
+export function unavailable(cause: RunnerUnavailable): ServiceError {
+  return new ServiceError('reactors_unavailable', undefined, { cause })
+}
+
+/** When what code makes of its arguments must be gone: with the first security code in them; null for never. */
+export function endOfResult({ tokens }: Filled): number | null {
+  const ends = tokens.flatMap(({ cvc }) => cvc?.expiresAt ?? [])
+  return ends.length === 0 ? null : Math.min(...ends)
+}
+
+const NO_WALLS = 'There are no walls to run code behind: reactors are not run'

@@ -1,0 +1,83 @@
+import { commit } from '../../access/commit.ts'
+import { commonDestinations } from '../../access/destinations.ts'
+import type { LentKeys } from '../../access/lent-keys.ts'
+import type { Caller } from '../../base/access.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import { ok, type Answer } from '../../http/endpoint.ts'
+import type { TokenSettings } from '../../tokens/token-settings.ts'
+import { tokenize } from '../../tokens/tokenize.ts'
+import { RunnerUnavailable } from '../../world/reactor-runner.ts'
+import type { World } from '../../world/world.ts'
+import type { OpenReactor } from '../wire.ts'
+import { lendKey, makerOf } from './acting.ts'
+import { unavailable, type Prepared } from './prepare.ts'
+import type { Result } from './result.ts'
+import { tell, type Told } from './tell.ts'
+
+/** Runs the code. Throws `reactors_unavailable` when it was not even begun. */
+export async function run(
+  world: Pick<World, 'random' | 'runner'>,
+  caller: Caller,
+  { opened, filled }: Prepared,
+  { lentKeys, timeoutMs }: { readonly lentKeys: LentKeys; readonly timeoutMs: number },
+): Promise<Told> {
+  const { code, configuration } = opened.terms
+  const lent = lendKey(world, caller, opened, lentKeys)
+  const job = {
+    tenantId: caller.tenantId,
+    reactorId: opened.reactor.id,
+    version: String(opened.reactor.revision),
+    code,
+    args: new Sensitive(JSON.stringify((filled.payload as JsonObject)['args'])),
+    configuration: new Sensitive(JSON.stringify(configuration)),
+    apiKey: lent?.key ?? null,
+    destinations: reachOfCode(caller, opened),
+    timeoutMs,
+  }
+  try {
+    const outcome = await world.runner.run(job)
+    const key = lent === null ? [] : [lent.key.reveal()]
+    const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
+    return tell(outcome, timeoutMs, secrets)
+  } catch (cause) {
+    throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
+  } finally {
+    lent?.end()
+  }
+}
+
+/** Where both whoever invokes and whom the code acts for may send: it holds what one and the other have. */
+function reachOfCode(caller: Caller, { application }: OpenReactor): readonly string[] | null {
+  return commonDestinations(caller.destinations, application?.destinations ?? null)
+}
+
+/**
+ * Makes the tokens that the code asked for, and answers; `answered` learns of the answer before it is committed with
+ * them. Throws what makerOf() and tokenize() throw.
+ */
+export async function finish(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  caller: Caller,
+  opened: OpenReactor,
+  { raw, tokenize: payload }: Result,
+  settings: TokenSettings,
+  answered: (answer: Answer) => void = () => {},
+): Promise<Answer> {
+  const rest = raw === undefined ? {} : { raw }
+  if (payload === undefined) return ok(rest)
+  const maker = await makerOf(world, caller, opened)
+  try {
+    return await tokenize(world, maker, payload, settings, (tokens) => {
+      const answer = ok({ tokens, ...rest })
+      answered(answer)
+      return answer
+    })
+  } catch (error) {
+    const known = error instanceof ServiceError && error.code === 'store_unavailable'
+    // Whoever is about to be answered is not who was refused.
+    if (!known && maker.recorded < maker.decisions.length) await commit(world, maker, [])
+    throw error
+  }
+}

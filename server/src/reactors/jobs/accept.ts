@@ -1,0 +1,122 @@
+import { commit } from '../../access/commit.ts'
+import { authorize } from '../../access/authorize.ts'
+import { refusalOfEgress } from '../../access/egress-refusals.ts'
+import type { Caller } from '../../base/access.ts'
+import { idOf } from '../../base/id.ts'
+import type { Json } from '../../base/json.ts'
+import { JOBS_MAX } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { TokenSettings } from '../../tokens/token-settings.ts'
+import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
+import type { StoredReactor } from '../../world/store.ts'
+import type { World } from '../../world/world.ts'
+import { authorizeInvocation, prepare } from '../invocation/prepare.ts'
+import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
+import { askerOf } from './job-terms.ts'
+import { newJob } from './stages.ts'
+
+type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
+
+/**
+ * Accepts an invocation whose result is sent to `callbackUrl`: everything that can be refused now is, and when it
+ * answers, the job is on disk. Nothing is run yet.
+ *
+ * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for a key that is lent, and what prepare() and commit() throw. Source: interface.md, Reactors.
+ */
+export async function acceptWithCallback(
+  world: Reach,
+  caller: Caller,
+  reactor: StoredReactor,
+  asked: AskedRun,
+  callbackUrl: URL,
+  settings: TokenSettings,
+): Promise<Answer> {
+  await vetCallback(world, caller, reactor, callbackUrl)
+  return await accept(world, caller, reactor, { ...asked, callbackUrl }, settings, (id) => {
+    return { status: 202, headers: { [REQUEST_ID]: id } }
+  })
+}
+
+/**
+ * Accepts an invocation whose result is fetched, and answers with the id to fetch it by.
+ *
+ * Throws what acceptWithCallback() throws, and `body_invalid` for a callback. Source: interface.md, Reactors.
+ */
+export async function reactAsync(
+  world: Reach,
+  caller: Caller,
+  { id, body }: { readonly id: string; readonly body: Json | undefined },
+  settings: TokenSettings,
+): Promise<Answer> {
+  const reactor = await authorizeInvocation(world, caller, id)
+  const asked = parseReactAsync(body, caller.plan)
+  return await accept(world, caller, reactor, asked, settings, (requestId) => {
+    return {
+      status: 202,
+      body: { asyncReactorRequestId: requestId },
+      headers: { [REQUEST_ID]: requestId },
+    }
+  })
+}
+
+const REQUEST_ID = 'bt-reactor-request-id'
+
+async function accept(
+  world: Reach,
+  caller: Caller,
+  reactor: StoredReactor,
+  { args, timeoutMs, rerun, callbackUrl }: AskedRun,
+  settings: TokenSettings,
+  answerOf: (id: string) => Answer,
+): Promise<Answer> {
+  // It would run when that key is nobody's any more.
+  if (caller.lent === true) throw new ServiceError('key_type_unfit')
+  if ((await world.store.jobs.unfinished(caller.tenantId)) >= JOBS_MAX) {
+    throw new ServiceError('jobs_full')
+  }
+  // What is wrong with the arguments is told now. What they hold is asked for anew when they are run.
+  await prepare(world, caller, reactor, structuredClone(args), settings)
+  const keys = await world.keyring.open(caller.tenantId)
+  const now = world.clock.now()
+  const id = idOf(now, world.random.bytes(10))
+  const job = newJob(
+    keys,
+    { id, reactorId: reactor.id, now },
+    {
+      traceId: caller.traceId,
+      asker: askerOf(caller),
+      run: { args, timeoutMs, rerun },
+      callbackUrl: callbackUrl?.href ?? null,
+      resultUntil: null,
+      failure: null,
+    },
+  )
+  const answer = answerOf(id)
+  const conflict = await commit(world, caller, [{ kind: 'insert-job', job }], answer)
+  if (conflict !== null) throw new Error(`Cannot accept an invocation: ${conflict.kind}`)
+  return answer
+}
+
+/**
+ * Refuses what nothing would ever be sent to, and records where the result is meant to go. A name that has no address
+ * may have one by then.
+ */
+async function vetCallback(
+  { egress }: Pick<World, 'egress'>,
+  caller: Caller,
+  { id }: StoredReactor,
+  url: URL,
+): Promise<void> {
+  try {
+    await egress.vet(caller.tenantId, url, caller.destinations)
+  } catch (error) {
+    if (error instanceof EgressRefusal) {
+      const refused = { containers: [], allowed: false, by: [], serial: id, destination: url.host }
+      caller.decisions.push({ permission: 'reactor:invoke', ...refused })
+      throw refusalOfEgress(error)
+    }
+    if (!(error instanceof EgressFailure)) throw error
+  }
+  authorize(caller, 'reactor:invoke', { id, serial: id, containers: [] }, url.host)
+}

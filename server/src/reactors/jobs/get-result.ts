@@ -1,0 +1,37 @@
+import { authorize } from '../../access/authorize.ts'
+import type { Caller } from '../../base/access.ts'
+import { isUuid } from '../../base/id.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { World } from '../../world/world.ts'
+import { openJobTerms, openResult } from './job-terms.ts'
+
+/**
+ * Answers as the invocation would have been answered, had its caller waited: for whoever invoked, and as long as the
+ * result is kept.
+ *
+ * Throws `permission_missing`, and `reactor_result_not_found`: the same whether there is none yet or no more, it is
+ * somebody else's, or it never was.
+ */
+export async function getResult(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  caller: Caller,
+  { reactorId, requestId }: { readonly reactorId: string; readonly requestId: string },
+): Promise<Answer> {
+  const { tenantId } = caller
+  const thing = isUuid(reactorId) ? { id: reactorId, serial: reactorId, containers: [] } : []
+  authorize(caller, 'reactor:invoke', thing)
+  const job = isUuid(requestId) ? await world.store.jobs.find(tenantId, requestId) : null
+  if (job?.stage !== 'keep' || job.reactorId !== reactorId || job.dueAt <= world.clock.now()) {
+    throw new ServiceError('reactor_result_not_found')
+  }
+  const keys = await world.keyring.open(tenantId)
+  const { applicationId, keyId, session } = openJobTerms(keys, job).asker
+  const mine =
+    applicationId === caller.applicationId && (session === null) === (caller.type !== 'session')
+  // Of one application there may be many sessions, each somebody else's.
+  if (!mine || (session !== null && keyId !== caller.keyId)) {
+    throw new ServiceError('reactor_result_not_found')
+  }
+  return openResult(keys, job)
+}

@@ -1,0 +1,69 @@
+/**
+ * What was asked of a job and what came of it, into envelopes and back.
+ *
+ * Arguments are kept as they were sent, with expressions in the place of data, and only until they have been run.
+ * Decision 0031.
+ */
+import type { Caller, Principal } from '../../base/access.ts'
+import type { Json } from '../../base/json.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { StoredJob } from '../../world/jobs.ts'
+
+export interface JobTerms {
+  readonly traceId: string
+  readonly asker: Asker
+  /** Null once it has been run, or will not be. */
+  readonly run: RunTerms | null
+  /** Where the result is sent to; null where it is fetched. */
+  readonly callbackUrl: string | null
+  /** When the result has to be gone, because a security code is behind it, in epoch milliseconds. */
+  readonly resultUntil: number | null
+  /** Why the last attempt to deliver came to nothing. */
+  readonly failure: string | null
+}
+
+export interface RunTerms {
+  readonly args: Json
+  readonly timeoutMs: number
+  /** Whether it may be begun again when it was interrupted. */
+  readonly rerun: boolean
+}
+
+/**
+ * Who invoked. Of an application, what it may do is looked up when it counts; of a session, which may be over by then,
+ * it is what it had been given.
+ */
+export interface Asker extends Pick<Principal, 'applicationId' | 'keyId' | 'destinations'> {
+  readonly session: Pick<Principal, 'permissions' | 'rules' | 'within'> | null
+}
+
+export function askerOf(caller: Caller): Asker {
+  const { applicationId, keyId, destinations, type, permissions, rules, within } = caller
+  const session = type === 'session' ? { permissions, rules, within } : null
+  return { applicationId, keyId, destinations, session }
+}
+
+export function sealJobTerms(keys: TenantKeys, id: string, terms: JobTerms): Uint8Array {
+  return keys.seal(placeOf(id, 'terms'), new Sensitive(JSON.stringify(terms)))
+}
+
+/** Throws if the job was tampered with. */
+export function openJobTerms(keys: TenantKeys, { id, terms }: StoredJob): JobTerms {
+  return JSON.parse(keys.open(placeOf(id, 'terms'), terms).reveal()) as JobTerms
+}
+
+export function sealResult(keys: TenantKeys, id: string, answer: Answer): Uint8Array {
+  return keys.seal(placeOf(id, 'result'), new Sensitive(JSON.stringify(answer)))
+}
+
+/** Throws if the result was tampered with, or there is none. */
+export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
+  if (result === null) throw new Error('Cannot open the result of a job: there is none')
+  return JSON.parse(keys.open(placeOf(id, 'result'), result).reveal()) as Answer
+}
+
+function placeOf(id: string, part: string): Place {
+  return { id, part, type: 'job', containers: [] }
+}

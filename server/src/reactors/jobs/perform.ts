@@ -1,0 +1,165 @@
+import { commit } from '../../access/commit.ts'
+import type { LentKeys } from '../../access/lent-keys.ts'
+import type { Caller } from '../../base/access.ts'
+import { JOB_BUSY_MS, JOB_RUNS_MAX, JOB_WAIT_MS_MAX } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import { renderError } from '../../http/render-error.ts'
+import type { TokenSettings } from '../../tokens/token-settings.ts'
+import type { StoredJob } from '../../world/jobs.ts'
+import { withCommit } from '../../world/with-commit.ts'
+import type { World } from '../../world/world.ts'
+import { authorizeInvocation, endOfResult, prepare } from '../invocation/prepare.ts'
+import { finish, run } from '../invocation/run.ts'
+import { runtimeError } from '../invocation/thrown-error.ts'
+import { renderFailure } from '../invocation/wire.ts'
+import { callerOfJob } from './asker.ts'
+import { openJobTerms, type JobTerms, type RunTerms } from './job-terms.ts'
+import { finished, postponed } from './stages.ts'
+
+export interface Performing {
+  readonly lentKeys: LentKeys
+  readonly tokens: TokenSettings
+}
+
+type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
+
+/**
+ * Runs a job that was just claimed, and keeps what came of it. `interrupted` says whether somebody had begun it before:
+ * then it is not begun again, unless its caller said that it may be.
+ *
+ * Whatever happens, the job is afterwards finished, postponed or still claimed. It stays claimed when nobody can say
+ * what the store has done, and when somebody else took it for lost.
+ */
+export async function perform(
+  world: Reach,
+  tenantId: string,
+  job: StoredJob,
+  interrupted: boolean,
+  performing: Performing,
+): Promise<void> {
+  const terms = openJobTerms(await world.keyring.open(tenantId), job)
+  const task = new Task(world, tenantId, job, terms)
+  if (terms.run === null) throw new Error('Cannot run a job: its arguments are gone')
+  if (interrupted && !(terms.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
+    await task.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
+    return
+  }
+  try {
+    await runFor(task, terms.run, performing)
+  } catch (error) {
+    await task.fail(error)
+  }
+}
+
+const INTERRUPTED = runtimeError(
+  'The run was interrupted: nobody can say how far it came. It is not run again.',
+)
+
+async function runFor(
+  task: Task,
+  { args, timeoutMs }: RunTerms,
+  { lentKeys, tokens }: Performing,
+): Promise<void> {
+  const { world } = task
+  const caller = await task.callerOf()
+  const reactor = await authorizeInvocation(world, caller, task.job.reactorId)
+  const prepared = await prepare(world, caller, reactor, args, tokens)
+  task.endOfResult = endOfResult(prepared.filled)
+  await commit(world, caller, [])
+  const told = await run(world, caller, prepared, { lentKeys, timeoutMs })
+  if (told.answer !== null) return await task.finish(told.answer)
+  const made = task.finishing()
+  const answer = await finish(
+    { ...world, store: made.store },
+    caller,
+    prepared.opened,
+    told.result,
+    tokens,
+    made.answered,
+  )
+  if (!made.isDone()) await task.finish(answer)
+}
+
+/** A job in the hands of whoever claimed it. */
+class Task {
+  readonly world: Reach
+  readonly job: StoredJob
+  endOfResult: number | null = null
+  readonly #tenantId: string
+  readonly #terms: JobTerms
+  #caller: Caller | null = null
+
+  constructor(world: Reach, tenantId: string, job: StoredJob, terms: JobTerms) {
+    this.world = world
+    this.job = job
+    this.#tenantId = tenantId
+    this.#terms = terms
+  }
+
+  async callerOf(): Promise<Caller> {
+    return (this.#caller = await callerOfJob(this.world, this.#tenantId, this.#terms))
+  }
+
+  /** Keeps what came of it, and records what was decided on the way. */
+  async finish(answer: Answer): Promise<void> {
+    await this.#put(await this.#finished(answer))
+  }
+
+  /**
+   * A store that finishes the job in the commit that makes the tokens of its result: they are there together, or
+   * nobody has heard of either.
+   */
+  finishing() {
+    const { store } = this.world
+    let last: Answer | null = null
+    let done = false
+    return {
+      answered: (answer: Answer): void => void (last = answer),
+      isDone: (): boolean => done,
+      store: withCommit(store, async (tenantId, changes) => {
+        if (last === null || changes.every((it) => it.kind !== 'insert-tokens')) {
+          return await store.commit(tenantId, changes)
+        }
+        const job = await this.#finished(last)
+        const conflict = await store.commit(tenantId, [...changes, { kind: 'update-job', job }])
+        if (conflict?.kind === 'job-changed') throw new Error('Somebody else has the job')
+        done = conflict === null
+        return conflict
+      }),
+    }
+  }
+
+  /** Ends a run that came to nothing before there was anything to tell, or that is to be tried again. */
+  async fail(error: unknown): Promise<void> {
+    const { clock, log } = this.world
+    const code = error instanceof ServiceError ? error.code : null
+    if (code === 'store_unavailable') {
+      log.error('job_in_doubt', error, { job: this.job.id })
+      return
+    }
+    const now = clock.now()
+    if (code === 'reactors_unavailable' && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
+      const keys = await this.world.keyring.open(this.#tenantId)
+      return await this.#put(postponed(keys, this.job, this.#terms, now + JOB_BUSY_MS))
+    }
+    if (code === null) log.error('job_failed', error, { job: this.job.id })
+    await this.finish(renderError(error))
+  }
+
+  /** Sealed by the keys there are now: those from before the run may be gone. */
+  async #finished(answer: Answer): Promise<StoredJob> {
+    const keys = await this.world.keyring.open(this.#tenantId)
+    const terms = { ...this.#terms, resultUntil: this.endOfResult }
+    return finished(keys, this.job, terms, answer, this.world.clock.now())
+  }
+
+  async #put(job: StoredJob): Promise<void> {
+    const change = { kind: 'update-job', job } as const
+    const conflict =
+      this.#caller === null
+        ? await this.world.store.commit(this.#tenantId, [change])
+        : await commit(this.world, this.#caller, [change])
+    if (conflict !== null) this.world.log.warn('job_lost', { job: job.id })
+  }
+}

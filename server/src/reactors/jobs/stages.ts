@@ -1,0 +1,134 @@
+/**
+ * How a job goes from one stage to the next: pure, each a new revision of what was read.
+ *
+ * What has taken time is sealed anew by the keys of its end: the envelope that was read may have been replaced meanwhile,
+ * and its key destroyed. Decision 0037.
+ */
+import { CALLBACK_DEAD_MS, JOB_RESULT_MS } from '../../base/limits.ts'
+import { Sensitive } from '../../base/sensitive.ts'
+import type { Answer } from '../../http/endpoint.ts'
+import type { StoredJob } from '../../world/jobs.ts'
+import type { TenantKeys } from '../../world/keyring.ts'
+import { sealJobTerms, sealResult, type JobTerms } from './job-terms.ts'
+
+/** An invocation that was accepted, and is to be run at once. */
+export function newJob(
+  keys: TenantKeys,
+  { id, reactorId, now }: { readonly id: string; readonly reactorId: string; readonly now: number },
+  terms: JobTerms,
+): StoredJob {
+  return {
+    id,
+    reactorId,
+    stage: 'run',
+    claimed: false,
+    lane: '',
+    dueAt: now,
+    attempts: 0,
+    createdAt: now,
+    terms: sealJobTerms(keys, id, terms),
+    result: null,
+    revision: 0,
+  }
+}
+
+/** What `claim-job` makes of it. */
+export function claimed(job: StoredJob, dueAt: number): StoredJob {
+  return { ...job, claimed: true, dueAt, attempts: job.attempts + 1, revision: job.revision + 1 }
+}
+
+/** To be run later, as if it had not been claimed. */
+export function postponed(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  dueAt: number,
+): StoredJob {
+  const sealed = sealJobTerms(keys, job.id, terms)
+  return { ...next(job), terms: sealed, dueAt, attempts: job.attempts - 1 }
+}
+
+/** Run, with what came of it; the arguments are gone. It is sent at once, or kept to be fetched. */
+export function finished(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  answer: Answer,
+  now: number,
+): StoredJob {
+  const { id } = job
+  const { callbackUrl, resultUntil } = terms
+  const over = {
+    ...next(job),
+    attempts: 0,
+    terms: sealJobTerms(keys, id, { ...terms, run: null }),
+    result: sealResult(keys, id, answer),
+  }
+  return callbackUrl === null
+    ? { ...over, stage: 'keep', dueAt: endOf(now + JOB_RESULT_MS, resultUntil) }
+    : { ...over, stage: 'deliver', lane: laneOf(keys, callbackUrl), dueAt: now }
+}
+
+/** To be sent again at `dueAt`, or when its result has to be gone. */
+export function retried(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  answer: Answer,
+  dueAt: number,
+): StoredJob {
+  const { id } = job
+  return {
+    ...next(job),
+    terms: sealJobTerms(keys, id, terms),
+    result: sealResult(keys, id, answer),
+    dueAt: endOf(dueAt, terms.resultUntil),
+  }
+}
+
+/** Given up, and kept for a while. */
+export function givenUp(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  answer: Answer,
+  now: number,
+): StoredJob {
+  const dead = retried(keys, job, terms, answer, now + CALLBACK_DEAD_MS)
+  return { ...dead, stage: 'dead' }
+}
+
+/** Given up, and to be sent after all. */
+export function revived(job: StoredJob, now: number): StoredJob {
+  return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }
+}
+
+/** With another result, that may be kept. */
+export function replaced(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  answer: Answer,
+): StoredJob {
+  const { id } = job
+  const sealed = sealJobTerms(keys, id, { ...terms, resultUntil: null })
+  return {
+    ...job,
+    terms: sealed,
+    result: sealResult(keys, id, answer),
+    revision: job.revision + 1,
+  }
+}
+
+function next(job: StoredJob): StoredJob {
+  return { ...job, claimed: false, revision: job.revision + 1 }
+}
+
+function endOf(at: number, until: number | null): number {
+  return Math.min(at, until ?? Infinity)
+}
+
+/** Equal for callbacks of a tenant to the same place, and telling nothing else. */
+function laneOf(keys: TenantKeys, callbackUrl: string): string {
+  return keys.fingerprint('callback', new Sensitive(new URL(callbackUrl).origin))
+}

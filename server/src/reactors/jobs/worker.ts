@@ -1,0 +1,138 @@
+import {
+  CALLBACK_CLAIM_MS,
+  JOB_GRACE_MS,
+  JOBS_TAKEN,
+  REACTOR_TIMEOUT_ASKED_MS_MAX,
+} from '../../base/limits.ts'
+import { JOB_STAGES, type JobStage, type StoredJob } from '../../world/jobs.ts'
+import type { Store } from '../../world/store.ts'
+import { withCommit } from '../../world/with-commit.ts'
+import type { World } from '../../world/world.ts'
+import { deliver } from '../callbacks/deliver.ts'
+import { perform, type Performing } from './perform.ts'
+import { Room } from './room.ts'
+import { claimed } from './stages.ts'
+
+export interface Working extends Performing {
+  /** Who delivers, name and version. */
+  readonly product: string
+}
+
+/**
+ * Takes jobs that are due, runs them and delivers what came of them. Several may work on one store: a job is claimed
+ * before anything is done with it, and only one claim is made.
+ *
+ * It has no time of its own: whoever drives it calls `turn` now and then, and when `onWork` is called.
+ */
+export class JobWorker {
+  /** Called when there is something new to do. */
+  onWork: () => void = () => {}
+  readonly #world: World
+  readonly #working: Working
+  readonly #room = new Room()
+  readonly #underWay = new Set<Promise<void>>()
+  /** Whose turn is first. */
+  #first = 0
+  #stopped = false
+  #abandoned = false
+
+  constructor(world: World, working: Working) {
+    this.#world = { ...world, store: withCommit(world.store, this.#commit.bind(this, world)) }
+    this.#working = working
+  }
+
+  /** Begins everything that is due, as far as there is room. Resolves when it is begun. */
+  async turn(): Promise<void> {
+    const { clock, log, store } = this.#world
+    try {
+      const tenantIds = (await store.jobs.tenantIds(clock.now())).toSorted()
+      const first = this.#first++ % Math.max(1, tenantIds.length)
+      for (const id of [...tenantIds.slice(first), ...tenantIds.slice(0, first)]) {
+        for (const stage of JOB_STAGES) await this.#take(id, stage)
+      }
+    } catch (error) {
+      if (!this.#stopped) log.error('jobs_failed', error)
+    }
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+  }
+
+  /** Begins nothing more; resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.settled()
+  }
+
+  /**
+   * Leaves what is under way as it is, for the end of the process is about to cut it short: what becomes of it then is
+   * no result, and is not kept. Whoever comes next finds it begun.
+   */
+  abandon(): void {
+    this.#stopped = true
+    this.#abandoned = true
+  }
+
+  /** Nobody is told any more what became of a commit that was not made. */
+  #commit({ store }: World, ...commit: Parameters<Store['commit']>): ReturnType<Store['commit']> {
+    return this.#abandoned ? new Promise(() => {}) : store.commit(...commit)
+  }
+
+  async #take(tenantId: string, stage: JobStage): Promise<void> {
+    const { clock, store } = this.#world
+    while (!this.#stopped) {
+      const without = this.#room.fullLanes(tenantId)
+      const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
+      const due = await store.jobs.due(tenantId, query)
+      const taken = due.flatMap((job) => {
+        const leave = this.#room.enter(stage, tenantId, job.lane)
+        return leave === null ? [] : [{ job, leave }]
+      })
+      await Promise.all(taken.map(({ job, leave }) => this.#begin(tenantId, job, leave)))
+      if (taken.length === 0 || due.length < JOBS_TAKEN) return
+    }
+  }
+
+  /** Resolves when the job is claimed, or somebody else has it. */
+  async #begin(tenantId: string, job: StoredJob, leave: () => void): Promise<void> {
+    const { clock, log, store } = this.#world
+    const { id, stage, revision } = job
+    try {
+      if (stage === 'keep' || stage === 'dead') {
+        await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
+        leave()
+        return
+      }
+      const dueAt = clock.now() + CLAIM_MS[stage]
+      const conflict = await store.commit(tenantId, [{ kind: 'claim-job', id, revision, dueAt }])
+      if (conflict !== null) {
+        leave()
+        return
+      }
+      const work = this.#work(tenantId, claimed(job, dueAt), job.claimed)
+        .catch((error: unknown) => log.error('job_failed', error, { job: id }))
+        .finally(() => {
+          leave()
+          this.#underWay.delete(work)
+          this.onWork()
+        })
+      this.#underWay.add(work)
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  async #work(tenantId: string, job: StoredJob, before: boolean): Promise<void> {
+    if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
+    else await deliver(this.#world, tenantId, job, this.#working.product)
+  }
+}
+
+/** How long a claim lasts. */
+const CLAIM_MS = {
+  run: REACTOR_TIMEOUT_ASKED_MS_MAX + JOB_GRACE_MS,
+  deliver: CALLBACK_CLAIM_MS,
+} as const

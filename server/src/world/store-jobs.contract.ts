@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  bytes,
+  everything,
+  job,
+  KEYS,
+  NOW,
+  opened,
+  OTHER,
+  range,
+  succeed,
+  tenant,
+  TENANT,
+  uuid,
+  type Open,
+} from './store-kit.contract.ts'
+import type { StoredJob } from './jobs.ts'
+import type { Change, Conflict, Store } from './store.ts'
+
+const CHANGED: Conflict = { kind: 'job-changed' }
+
+export function jobContract(name: string, open: Open): void {
+  describe(`Store contract: ${name}: jobs`, () => {
+    test('one comes back exactly as stored, and as updated, but for its reactor and its beginning', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(job(1))])
+      assert.deepEqual(await store.jobs.find(TENANT, uuid(1)), job(1))
+
+      const own = { stage: 'dead', claimed: true, lane: 'é', dueAt: NOW + 7, attempts: 3 } as const
+      const updated = job(1, { ...own, terms: bytes(7), result: bytes(9), revision: 1 })
+      await succeed(store, TENANT, [update({ ...updated, reactorId: uuid(7), createdAt: 7 })])
+      assert.deepEqual(await store.jobs.find(TENANT, uuid(1)), updated)
+      await succeed(store, TENANT, [update({ ...updated, result: null, revision: 2 })])
+      assert.equal((await store.jobs.find(TENANT, uuid(1)))!.result, null)
+    })
+
+    test('a claim counts an attempt, moves when it is due, and changes nothing else', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(job(1, { result: bytes(5) }))])
+      await succeed(store, TENANT, [claim(job(1), NOW + 50)])
+      assert.deepEqual(
+        await store.jobs.find(TENANT, uuid(1)),
+        job(1, { result: bytes(5), claimed: true, dueAt: NOW + 50, attempts: 1, revision: 1 }),
+      )
+    })
+
+    test('of many claims at once of the same revision, exactly one is made', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(job(1))])
+      const claims = range(0, 9).map((n) => store.commit(TENANT, [claim(job(1), NOW + n)]))
+      const made = (await Promise.all(claims)).filter((it) => it === null)
+      assert.equal(made.length, 1)
+      assert.equal((await store.jobs.find(TENANT, uuid(1)))!.attempts, 1)
+    })
+
+    test('what was changed since, or is gone, is neither claimed, updated nor deleted', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(job(1)), claim(job(1), NOW)])
+      for (const it of [job(1), job(2), job(1, { revision: 4 })]) {
+        assert.deepEqual(await store.commit(TENANT, [claim(it, NOW)]), CHANGED)
+        assert.deepEqual(await store.commit(TENANT, [remove(it)]), CHANGED)
+        const next = { ...it, revision: it.revision + 1 }
+        assert.deepEqual(await store.commit(TENANT, [update(next)]), CHANGED)
+      }
+      await succeed(store, TENANT, [remove(job(1, { revision: 1 }))])
+      assert.equal(await store.jobs.find(TENANT, uuid(1)), null)
+    })
+
+    test('a refused claim takes the rest of its commit along', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(job(1))])
+      const late = claim(job(1, { revision: 3 }), NOW)
+      assert.deepEqual(await store.commit(TENANT, [insert(job(2)), late]), CHANGED)
+      assert.equal(await store.jobs.find(TENANT, uuid(2)), null)
+    })
+
+    test('due() has what is due, the longest first, without some lanes, and no more than asked for', async (t) => {
+      const store = await opened(t, open)
+      const made = [3, 1, 2].map((n) => job(n, { dueAt: NOW + n, lane: `lane ${n}` }))
+      const same = job(9, { dueAt: NOW + 1, lane: 'lane 9' })
+      await succeed(store, TENANT, [...made, same].map(insert))
+      const due = async (now: number, limit = 9, without: string[] = []) => {
+        const found = await store.jobs.due(TENANT, { stage: 'run', now, limit, without })
+        return found.map((it) => it.id)
+      }
+      assert.deepEqual(await due(NOW), [])
+      assert.deepEqual(await due(NOW + 2), [uuid(1), uuid(9), uuid(2)])
+      assert.deepEqual(await due(NOW + 9), [uuid(1), uuid(9), uuid(2), uuid(3)])
+      assert.deepEqual(await due(NOW + 9, 2), [uuid(1), uuid(9)])
+      assert.deepEqual(await due(NOW + 9, 2, ['lane 1', 'lane 2', "'"]), [uuid(9), uuid(3)])
+      const all = { now: NOW + 9, limit: 1, without: [] }
+      assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'run' }), [made[1]])
+      assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'deliver' }), [])
+    })
+
+    test('unfinished() counts what is to be run or delivered', async (t) => {
+      const store = await opened(t, open)
+      assert.equal(await store.jobs.unfinished(TENANT), 0)
+      const stages = ['run', 'run', 'deliver', 'keep', 'dead'] as const
+      await succeed(
+        store,
+        TENANT,
+        stages.map((stage, n) => insert(job(n, { stage }))),
+      )
+      assert.equal(await store.jobs.unfinished(TENANT), 3)
+    })
+
+    test('dead() has what was given up, oldest first, page after page', async (t) => {
+      const store = await opened(t, open)
+      const dead = [3, 1, 2].map((n) => job(n, { stage: 'dead' }))
+      await succeed(store, TENANT, [insert(job(7)), ...dead.map(insert)])
+      assert.deepEqual(await store.jobs.dead(TENANT, 2), [dead[1], dead[2]])
+      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(2)), [dead[0]])
+      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(3)), [])
+    })
+
+    test('tenantIds() has tenants with something due, each once, and none that is deleted', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, uuid(1), everything(1))
+      await succeed(store, uuid(1), [insert(job(2))])
+      await succeed(store, uuid(2), [
+        { kind: 'insert-tenant', tenant: tenant(2), keys: KEYS },
+        insert(job(3, { dueAt: NOW + 1 })),
+      ])
+      assert.deepEqual(await store.jobs.tenantIds(NOW - 1), [])
+      assert.deepEqual(await store.jobs.tenantIds(NOW), [uuid(1)])
+      assert.deepEqual((await store.jobs.tenantIds(NOW + 1)).toSorted(), [uuid(1), uuid(2)])
+      await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+      assert.deepEqual(await store.jobs.tenantIds(NOW), [])
+    })
+
+    test('secrets of callbacks are put in the place of the revision that was read', async (t) => {
+      const store = await opened(t, open)
+      const changed = { kind: 'callback-secrets-changed' }
+      assert.equal(await store.jobs.callbackSecrets(TENANT), null)
+      assert.deepEqual(await store.commit(TENANT, [put(1)]), changed)
+      await succeed(store, TENANT, [put(0)])
+      assert.deepEqual(await store.commit(TENANT, [put(0)]), changed)
+      await succeed(store, TENANT, [put(1)])
+      assert.deepEqual(await store.commit(TENANT, [put(3)]), changed)
+      assert.deepEqual(await store.jobs.callbackSecrets(TENANT), { secrets: bytes(1), revision: 1 })
+      assert.equal(await store.jobs.callbackSecrets(OTHER), null)
+    })
+
+    test('what is another tenant’s is absent', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, OTHER, [insert(job(1)), insert(job(2, { stage: 'dead' }))])
+      assert.equal(await store.jobs.find(TENANT, uuid(1)), null)
+      const due = { stage: 'run', now: NOW, limit: 9, without: [] } as const
+      assert.deepEqual(await store.jobs.due(TENANT, due), [])
+      assert.deepEqual(await store.jobs.dead(TENANT, 9), [])
+      assert.equal(await store.jobs.unfinished(TENANT), 0)
+      assert.deepEqual(await store.commit(TENANT, [claim(job(1), NOW)]), CHANGED)
+      assert.deepEqual(await store.commit(TENANT, [remove(job(1))]), CHANGED)
+      await succeed(store, TENANT, [insert(job(1, { lane: 'own' }))])
+      assert.deepEqual(await jobOf(store, OTHER), job(1))
+    })
+  })
+}
+
+const jobOf = (store: Store, tenantId: string) => store.jobs.find(tenantId, uuid(1))
+
+function insert(it: StoredJob): Change {
+  return { kind: 'insert-job', job: it }
+}
+
+function claim({ id, revision }: StoredJob, dueAt: number): Change {
+  return { kind: 'claim-job', id, revision, dueAt }
+}
+
+function update(it: StoredJob): Change {
+  return { kind: 'update-job', job: it }
+}
+
+function remove({ id, revision }: StoredJob): Change {
+  return { kind: 'delete-job', id, revision }
+}
+
+function put(revision: number): Change {
+  return { kind: 'put-callback-secrets', secrets: { secrets: bytes(revision), revision } }
+}

@@ -1,0 +1,21 @@
+import type { Store } from './store.ts'
+
+/** Returns `store` with another way of committing. */
+export function withCommit(store: Store, commit: Store['commit']): Store {
+  return {
+    tenants: store.tenants,
+    applications: store.applications,
+    sessions: store.sessions,
+    tokens: store.tokens,
+    answers: store.answers,
+    transactions: store.transactions,
+    proxies: store.proxies,
+    reactors: store.reactors,
+    jobs: store.jobs,
+    record: store.record,
+    sweep: (now) => store.sweep(now),
+    check: () => store.check(),
+    close: () => store.close(),
+    commit,
+  }
+}

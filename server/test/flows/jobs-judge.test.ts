@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { judge, type JobFault, type Seen } from '../jobs/judge.ts'
+import type { Received } from '../jobs/receiver.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const DONE = { raw: { n: 1 }, tokens: {} }
+
+/** One job, `id-1`, accepted, run and delivered; `own` is what is otherwise. */
+function seen(own: Partial<Seen> = {}, rerun = false): Seen {
+  return {
+    accepted: new Map([[1, { id: 'id-1', rerun }]]),
+    received: [callback()],
+    effects: new Map([[1, 1]]),
+    dead: new Set(),
+    tokens: 1,
+    secret: SECRET,
+    ...own,
+  }
+}
+
+function callback(own: Partial<Received> = {}, id = 'id-1', body: JsonObject = DONE): Received {
+  const text = JSON.stringify(body)
+  const at = new Date(1_800_000_000_000)
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': String(at.getTime() / 1000),
+    'webhook-signature': new Webhook(SECRET).sign(id, at, text),
+  }
+  return { job: 1, headers, text, body, status: 200, kill: 0, ...own }
+}
+
+const INTERRUPTED = callback({}, 'id-1', { code: 'reactor_interrupted' })
+
+describe('judge() finds nothing in', () => {
+  const innocent: [string, Seen][] = [
+    ['a job that was delivered', seen()],
+    [
+      'one that was given up',
+      seen({ received: [callback({ status: 410 })], dead: new Set(['id-1']) }),
+    ],
+    [
+      'one that was interrupted, before or after it did something',
+      seen({ received: [INTERRUPTED], tokens: 0 }),
+    ],
+    [
+      'one that came twice, with a kill between',
+      seen({ received: [callback(), callback({ kill: 1 })] }),
+    ],
+    ['one that was run twice, and may be', seen({ effects: new Map([[1, 2]]) }, true)],
+  ]
+  for (const [about, it] of innocent) {
+    test(about, () => assert.deepEqual(judge(it).stories, []))
+  }
+})
+
+describe('judge() finds', () => {
+  const guilty: [JobFault, Seen][] = [
+    ['lost', seen({ received: [], effects: new Map(), tokens: 0 })],
+    ['twice', seen({ effects: new Map([[1, 2]]) })],
+    ['unfounded', seen({ effects: new Map() })],
+    ['renamed', seen({ received: [callback({}, 'id-2')] })],
+    ['repeated', seen({ received: [callback(), callback()] })],
+    ['forged', seen({ received: [callback({ text: '{"raw":{"n":2}}' })] })],
+    ['torn', seen({ tokens: 2 })],
+  ]
+  for (const [fault, it] of guilty) {
+    test(`what is ${fault}`, () => {
+      const { faults } = judge(it)
+      const found = Object.entries(faults).flatMap(([name, count]) => (count > 0 ? [name] : []))
+      assert.deepEqual(found, [fault])
+    })
+  }
+})

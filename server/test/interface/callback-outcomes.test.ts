@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  CALLBACK_DEAD_MS,
+  CALLBACK_RETRIES,
+  CALLBACKS_TO_ONE_AT_ONCE,
+} from '../../src/base/limits.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+import type { Egress } from '../../src/world/egress.ts'
+import {
+  bodyOf,
+  callbackStage,
+  headersOf,
+  RECEIVER,
+  type CallbackStage,
+} from '../kit/callback-stage.ts'
+
+const HOUR = 60
+const ATTEMPTS = CALLBACK_RETRIES + 1
+
+/** Which of the `webhook-id`s and attempts the receivers have seen. */
+function seen({ sent }: CallbackStage) {
+  return sent.map((it) => {
+    const headers = headersOf(it)
+    return [headers['webhook-id']!, Number(headers['bt-delivery-attempt'])] as const
+  })
+}
+
+const numbered = (id: string, attempts: number) =>
+  Array.from({ length: attempts }, (_, n) => [id, n + 1])
+
+describe('A receiver that', () => {
+  test('is away for an hour gets every result once, under the id that it always had', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ fault: 'unreachable' }))
+    const ids = [await stage.invoke(), await stage.invoke(), await stage.invoke()]
+    await stage.work()
+    await stage.pass(HOUR)
+    const before = stage.sent.length
+    stage.receive(() => ({ status: 204 }))
+    await stage.pass(HOUR)
+    const after = seen(stage).slice(before)
+    assert.deepEqual(after.map(([id]) => id).toSorted(), ids.toSorted())
+    assert.deepEqual(await stage.dead(), [])
+    await stage.pass(4 * HOUR)
+    assert.equal(stage.sent.length, before + ids.length)
+  })
+
+  test('is away for three hours is given up before, and gets all of it when told to', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ fault: 'unreachable' }))
+    const id = await stage.invoke()
+    await stage.work()
+    await stage.pass(3 * HOUR)
+    assert.deepEqual(seen(stage), numbered(id, ATTEMPTS))
+    const [dead, ...others] = await stage.dead()
+    assert.equal(others.length, 0)
+    const { created_at: _, expires_at: __, ...rest } = dead!
+    assert.deepEqual(rest, {
+      id,
+      reactor_id: stage.id,
+      destination: 'receiver.example',
+      status: 200,
+      attempts: ATTEMPTS,
+      failure: 'unreachable',
+    })
+    assert.ok(!JSON.stringify(dead).includes('/done'))
+
+    stage.receive(() => ({ status: 200 }))
+    assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 202)
+    assert.deepEqual(await stage.dead(), [])
+    await stage.work()
+    assert.deepEqual(seen(stage).slice(ATTEMPTS), [[id, 1]])
+    assert.deepEqual(bodyOf(stage.sent.at(-1)!), { raw: { a: 1 } })
+    assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 404)
+  })
+
+  test('never comes back is asked eleven times in 2.56 hours and a tenth, and no more', async () => {
+    const stage = await callbackStage()
+    const { clock } = stage.vault.world
+    const at: number[] = []
+    stage.receive(() => {
+      at.push(clock.now())
+      return { status: 500 }
+    })
+    const id = await stage.invoke()
+    await stage.work()
+    for (let n = 0; n < 3 * 3600; n += 5) {
+      clock.pass(5_000)
+      await stage.work()
+    }
+    const pauses = at.slice(1).map((it, n) => (it - at[n]!) / 1000)
+    const least = [15, 30, 60, 120, 240, 480, 960, 1920, 2700, 2700]
+    assert.equal(pauses.length, least.length)
+    for (const [n, pause] of pauses.entries()) {
+      assert.ok(pause >= least[n]! && pause <= least[n]! * 1.1 + 5, `${n}: ${pause}`)
+    }
+    assert.deepEqual(seen(stage), numbered(id, ATTEMPTS))
+    await stage.pass(CALLBACK_DEAD_MS / 60_000 - HOUR)
+    assert.equal((await stage.dead()).length, 1)
+    await stage.pass(2 * HOUR)
+    assert.deepEqual(await stage.dead(), [])
+    assert.equal(stage.sent.length, ATTEMPTS)
+    assert.equal(await stage.vault.world.store.jobs.find(stage.vault.tenantId, id), null)
+  })
+
+  test('takes too long is asked again', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ fault: 'timeout' }))
+    const id = await stage.invoke()
+    await stage.work()
+    stage.receive(() => ({ status: 200 }))
+    await stage.pass(1)
+    assert.deepEqual(seen(stage), numbered(id, 2))
+  })
+
+  test('answers 410 is asked no more', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 410 }))
+    const id = await stage.invoke()
+    await stage.work()
+    await stage.pass(HOUR)
+    assert.deepEqual(seen(stage), numbered(id, 1))
+    const [dead] = await stage.dead()
+    assert.deepEqual([dead!['id'], dead!['failure']], [id, 'status 410'])
+  })
+
+  for (const status of [429, 503]) {
+    test(`answers ${status} and says when is asked then, and not before`, async () => {
+      const stage = await callbackStage()
+      stage.receive(() => ({ status, headers: ['Retry-After', '600'] }))
+      await stage.invoke()
+      await stage.work()
+      stage.receive(() => ({ status: 200 }))
+      await stage.pass(9)
+      assert.equal(stage.sent.length, 1)
+      await stage.pass(1)
+      assert.equal(stage.sent.length, 2)
+    })
+  }
+
+  test('says when with any other status is asked when others are', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 500, headers: ['Retry-After', '600'] }))
+    await stage.invoke()
+    await stage.work()
+    await stage.pass(1)
+    assert.ok(stage.sent.length > 1)
+  })
+
+  for (const status of [301, 302, 303, 307, 308]) {
+    test(`redirects with ${status} is not followed, and asked again itself`, async () => {
+      const stage = await callbackStage()
+      const headers = ['Location', 'https://elsewhere.example/']
+      stage.receive(() => ({ status, headers }))
+      await stage.invoke()
+      await stage.work()
+      await stage.pass(1)
+      assert.ok(stage.sent.length > 1)
+      assert.deepEqual([...new Set(stage.sent.map((it) => it.url))], [RECEIVER])
+    })
+  }
+
+  test('answers without an end has acknowledged with its head', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 200, chunks: ['x'.repeat(100_000), 'y'] }))
+    await stage.invoke()
+    await stage.work()
+    await stage.pass(1)
+    assert.equal(stage.sent.length, 1)
+    assert.equal(stage.vault.world.egress.aborted, 1)
+  })
+
+  test('comes to lie at a forbidden address is sent nothing any more', async () => {
+    const stage = await callbackStage()
+    await stage.invoke()
+    stage.vault.world.egress.refuse = () => 'address'
+    await stage.work()
+    await stage.pass(3 * HOUR)
+    assert.equal(stage.sent.length, 0)
+    assert.equal((await stage.dead())[0]!['failure'], 'refused: address')
+  })
+
+  test('is taken off the list of the application is sent nothing any more', async () => {
+    const stage = await callbackStage({
+      caller: { permissions: ['token:use'], destinations: ['receiver.example'] },
+    })
+    await stage.invoke()
+    const list = { destinations: ['other.example'] }
+    const application = (await stage.manage('GET', `/applications/${stage.callerId}`)).json()
+    const path = `/applications/${stage.callerId}`
+    const reply = await stage.manage('PUT', path, { ...application, ...list })
+    assert.equal(reply.status, 200, reply.text)
+    await stage.work()
+    assert.equal(stage.sent.length, 0)
+  })
+
+  test('never answers holds up nobody else', async () => {
+    const stage = await callbackStage()
+    const { egress } = stage.vault.world
+    const send = egress.send.bind(egress)
+    const stuck: Egress['send'] = () => {
+      return { done: new Promise(() => {}), resume: () => {}, abort: () => {} }
+    }
+    let held = 0
+    egress.send = (route, request, receiver) => {
+      if (route.url.host !== 'stuck.example') return send(route, request, receiver)
+      held++
+      return stuck(route, request, receiver)
+    }
+    const { jobs } = stage.vault.app
+    const turnUntil = async (isSo: () => boolean): Promise<void> => {
+      for (let n = 0; n < 100 && !isSo(); n++) {
+        await jobs.turn()
+        for (let m = 0; m < 20; m++) await new Promise<void>((done) => setImmediate(done))
+      }
+    }
+    const many = 3 * CALLBACKS_TO_ONE_AT_ONCE
+    for (let n = 0; n < many; n++) await stage.invoke({ callback_url: 'https://stuck.example/' })
+    await turnUntil(() => stage.runner.ran.length === many && held === CALLBACKS_TO_ONE_AT_ONCE)
+    await stage.invoke()
+    await turnUntil(() => stage.sent.length > 0)
+    assert.equal(held, CALLBACKS_TO_ONE_AT_ONCE)
+    assert.equal(stage.sent.length, 1)
+  })
+})
+
+describe('Callbacks that were given up', () => {
+  test('are listed page after page, and belong to nobody else', async () => {
+    const stage = await callbackStage()
+    stage.receive(() => ({ status: 410 }))
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) {
+      ids.push(await stage.invoke())
+      stage.vault.world.clock.pass(1)
+    }
+    await stage.work()
+    const listed: string[] = []
+    for (let path = '/callbacks?size=2'; path !== '';) {
+      const { pagination, data } = (await stage.manage('GET', path)).json() as JsonObject & {
+        pagination: { next?: string }
+        data: { id: string }[]
+      }
+      listed.push(...data.map((it) => it.id))
+      path = pagination.next === undefined ? '' : `/callbacks?size=2&start=${pagination.next}`
+    }
+    assert.deepEqual(listed, ids)
+
+    const other = await stage.vault.addTenant('other')
+    const theirs = await stage.vault.call('GET', '/callbacks', { key: other })
+    assert.deepEqual(theirs.json()['data'], [])
+    const path = `/callbacks/${ids[0]!}/replay`
+    assert.equal((await stage.vault.call('POST', path, { key: other })).status, 404)
+    assert.equal((await stage.vault.call('POST', path, { key: stage.key })).status, 403)
+    for (const it of ['nothing', stage.id]) {
+      assert.equal((await stage.manage('POST', `/callbacks/${it}/replay`)).status, 404)
+    }
+    assert.equal((await stage.manage('GET', '/callbacks?start=x')).json()['code'], 'cursor_invalid')
+  })
+
+  test('and secrets are shown to those who manage reactors, and nobody else', async () => {
+    const stage = await callbackStage()
+    for (const [method, path] of [
+      ['GET', '/callbacks'],
+      ['GET', '/callbacks/secret'],
+      ['POST', '/callbacks/secret/rotate'],
+    ] as const) {
+      assert.equal((await stage.vault.call(method, path, { key: stage.key })).status, 403, path)
+    }
+    const reads = await stage.vault.keyFor({ type: 'management', permissions: ['reactor:read'] })
+    const reply = await stage.vault.call('GET', '/callbacks/secret', { key: reads })
+    assert.equal(reply.status, 403)
+  })
+})

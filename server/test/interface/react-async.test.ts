@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { CVC_LIFETIME_MS, JOB_RESULT_MS } from '../../src/base/limits.ts'
+import { isUuid } from '../../src/base/id.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+import { callbackStage, RECEIVER, type CallbackStage } from '../kit/callback-stage.ts'
+import { threw } from '../kit/still-runner.ts'
+
+async function begin({ vault, id, key }: CallbackStage, body: JsonObject = { args: { a: 1 } }) {
+  const reply = await vault.call('POST', `/reactors/${id}/react-async`, { key, body })
+  assert.equal(reply.status, 202, reply.text)
+  const { asyncReactorRequestId: requestId, ...rest } = reply.json()
+  assert.deepEqual(rest, {})
+  assert.ok(isUuid(requestId as string))
+  return `/reactors/${id}/results/${requestId as string}`
+}
+
+describe('POST /reactors/{id}/react-async', () => {
+  test('names a result, which is 404 until it is there, and then what a caller who waits would get', async () => {
+    const stage = await callbackStage()
+    const { vault, key, work, sent } = stage
+    const path = await begin(stage)
+    const early = await vault.call('GET', path, { key })
+    assert.deepEqual([early.status, early.json()['code']], [404, 'reactor_result_not_found'])
+    await work()
+    for (let n = 0; n < 2; n++) {
+      const reply = await vault.call('GET', path, { key })
+      assert.deepEqual([reply.status, reply.json()], [200, { raw: { a: 1 } }])
+    }
+    assert.equal(sent.length, 0)
+  })
+
+  test('keeps what the code throws, status and all', async () => {
+    const stage = await callbackStage({
+      behave: () => threw({ name: 'InvalidPaymentMethodError', errors: 'no' }),
+    })
+    const path = await begin(stage)
+    await stage.work()
+    const reply = await stage.vault.call('GET', path, { key: stage.key })
+    assert.deepEqual([reply.status, reply.json()['detail']], [402, 'Invalid Payment Method'])
+  })
+
+  test('keeps a result for a day, or as long as the security code behind it', async () => {
+    const stage = await callbackStage()
+    const { vault, key, work, token } = stage
+    const data = { number: '4242424242424242', expiration_month: 1, expiration_year: 2030 }
+    const card = await token({ ...data, cvc: '123' }, { type: 'card' })
+    const [path, ofCard] = [await begin(stage), await begin(stage, { args: `{{ ${card} }}` })]
+    await work()
+    const there = async () => [
+      (await vault.call('GET', path, { key })).status,
+      (await vault.call('GET', ofCard, { key })).status,
+    ]
+    assert.deepEqual(await there(), [200, 200])
+    vault.world.clock.pass(CVC_LIFETIME_MS)
+    assert.deepEqual(await there(), [200, 404])
+    vault.world.clock.pass(JOB_RESULT_MS - CVC_LIFETIME_MS - 1)
+    assert.deepEqual(await there(), [200, 404])
+    vault.world.clock.pass(1)
+    assert.deepEqual(await there(), [404, 404])
+    await work()
+    const id = path.split('/').at(-1)!
+    assert.equal(await vault.world.store.jobs.find(vault.tenantId, id), null)
+  })
+
+  test('shows a result to nobody but the application that asked for it', async () => {
+    const stage = await callbackStage()
+    const path = await begin(stage)
+    await stage.work()
+    const another = await stage.vault.keyFor({ permissions: ['token:use'] })
+    const reply = await stage.vault.call('GET', path, { key: another })
+    assert.deepEqual([reply.status, reply.json()['code']], [404, 'reactor_result_not_found'])
+    const without = await stage.vault.keyFor({ permissions: ['token:read'] })
+    assert.equal((await stage.vault.call('GET', path, { key: without })).status, 403)
+    const elsewhere = path.replace(stage.id, '01945d00-0000-4000-8000-0000000000ff')
+    for (const it of [elsewhere, path.replace(/[^/]+$/, 'x')]) {
+      assert.equal((await stage.vault.call('GET', it, { key: stage.key })).status, 404)
+    }
+    assert.equal((await stage.vault.call('GET', path, { key: stage.key })).status, 200)
+  })
+
+  test('takes no callback, and is for the enterprise plan', async () => {
+    const { vault, id, key } = await callbackStage()
+    const body = { callback_url: RECEIVER }
+    const reply = await vault.call('POST', `/reactors/${id}/react-async`, { key, body })
+    assert.deepEqual([reply.status, reply.json()['code']], [400, 'body_invalid'])
+  })
+
+  test('leaves the result of a callback to the callback', async () => {
+    const { vault, id, key, invoke, work } = await callbackStage()
+    const requestId = await invoke()
+    await work()
+    const reply = await vault.call('GET', `/reactors/${id}/results/${requestId}`, { key })
+    assert.equal(reply.status, 404)
+  })
+})

@@ -1,0 +1,100 @@
+/** What has to be true of jobs, whatever was killed while they ran. */
+import { Webhook } from 'standardwebhooks'
+import type { Received } from './receiver.ts'
+
+export interface Accepted {
+  /** As the answer said. */
+  readonly id: string
+  /** Whether its caller lets it be run again. */
+  readonly rerun: boolean
+}
+
+/** What was seen from outside, when nothing happens any more. */
+export interface Seen {
+  readonly accepted: ReadonlyMap<number, Accepted>
+  readonly received: readonly Received[]
+  readonly effects: ReadonlyMap<number, number>
+  /** Ids of callbacks that were given up. */
+  readonly dead: ReadonlySet<string>
+  /** How many tokens there are. */
+  readonly tokens: number
+  readonly secret: string
+}
+
+export const JOB_FAULTS = {
+  lost: 'accepted, and neither delivered nor given up',
+  twice: 'its code did what it does twice, and nobody allowed that',
+  unfounded: 'told of as done, and nothing was done',
+  renamed: 'came under another id than the caller was told',
+  repeated: 'came more often than there were kills to explain it',
+  forged: 'a signature that does not verify',
+  torn: 'as many tokens as results that tell of one',
+} as const
+export type JobFault = keyof typeof JOB_FAULTS
+
+export interface Judgement {
+  readonly accepted: number
+  readonly delivered: number
+  readonly givenUp: number
+  readonly interrupted: number
+  /** Jobs that were run again, because they may be. */
+  readonly rerun: number
+  /** Deliveries that were acknowledged before. */
+  readonly duplicates: number
+  readonly faults: Readonly<Record<JobFault, number>>
+  readonly stories: readonly string[]
+}
+
+export function judge({ accepted, received, effects, dead, tokens, secret }: Seen): Judgement {
+  const faults = Object.fromEntries(Object.keys(JOB_FAULTS).map((it) => [it, 0])) as Record<
+    JobFault,
+    number
+  >
+  const stories: string[] = []
+  const add = (fault: JobFault, story: string): void => {
+    faults[fault]++
+    stories.push(`${fault}: ${story}`)
+  }
+  const byJob = Map.groupBy(received, (it) => it.job)
+  const webhook = new Webhook(secret)
+  const counts = { delivered: 0, givenUp: 0, interrupted: 0, rerun: 0, duplicates: 0 }
+  let made = 0
+
+  for (const [n, { id, rerun }] of accepted) {
+    const came = byJob.get(n) ?? []
+    const taken = came.filter((it) => it.status === 200)
+    const done = effects.get(n) ?? 0
+    if (taken.length > 0) counts.delivered++
+    else if (dead.has(id)) counts.givenUp++
+    else add('lost', `job ${n}, ${id}`)
+    if (done > 1 && !rerun) add('twice', `job ${n}: ${done} times`)
+    if (done > 1 && rerun) counts.rerun++
+    const last = came.at(-1)
+    if (last?.body['code'] === 'reactor_interrupted') counts.interrupted++
+    if (last?.body['raw'] !== undefined) {
+      made++
+      if (done === 0) add('unfounded', `job ${n}`)
+    }
+    if (came.some((it) => it.headers['webhook-id'] !== id)) add('renamed', `job ${n}`)
+    if (taken.length > 1) {
+      const between = taken.at(-1)!.kill - taken[0]!.kill
+      counts.duplicates += taken.length - 1
+      if (taken.length - 1 > between) {
+        add('repeated', `job ${n}: ${taken.length} times, ${between} kills between`)
+      }
+    }
+  }
+  for (const { headers, text, job } of received) {
+    const { kill: _, ...signed } = { kill: 0, ...headers } as Record<string, unknown>
+    if (!verifies(webhook, text, signed as Record<string, string>)) add('forged', `job ${job}`)
+  }
+  if (tokens !== made) add('torn', `${tokens} tokens, ${made} results that tell of one`)
+  return { accepted: accepted.size, ...counts, faults, stories }
+}
+
+/** The package looks at the time, too, and what came is looked at when all is over: so at the signature alone. */
+function verifies(webhook: Webhook, text: string, headers: Record<string, string>): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': said } = headers
+  const at = new Date(Number(timestamp) * 1000)
+  return said!.split(' ').includes(webhook.sign(id!, at, text))
+}

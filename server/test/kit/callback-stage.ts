@@ -1,0 +1,68 @@
+/** A reactor stage on which callbacks are invoked, delivered and looked at; time passes when it is told to. */
+import assert from 'node:assert/strict'
+import type { Json, JsonObject } from '../../src/base/json.ts'
+import { reactorStage, type ReactorStage, type ReactorStageOptions } from './reactor-stage.ts'
+import type { Sent, StillAnswer } from './still-egress.ts'
+
+export interface CallbackStage extends ReactorStage {
+  /** Invokes with a callback to `https://receiver.example/done`; returns the id of the request. */
+  readonly invoke: (more?: JsonObject) => Promise<string>
+  /** Does what is due, and what becomes due by that, until nothing is. */
+  readonly work: () => Promise<void>
+  /** Lets time pass in steps of a minute, with what is due done in each. */
+  readonly pass: (minutes: number) => Promise<void>
+  /** What receivers were sent, in order. */
+  readonly sent: readonly Sent[]
+  /** Says what the receivers answer from now on. */
+  readonly receive: (answer: (sent: Sent) => StillAnswer) => void
+  readonly dead: () => Promise<JsonObject[]>
+}
+
+export async function callbackStage(options: ReactorStageOptions = {}): Promise<CallbackStage> {
+  const stage = await reactorStage(options)
+  const { vault, react, manage } = stage
+  const { egress, clock } = vault.world
+  const { jobs } = vault.app
+  const work = async (): Promise<void> => {
+    for (let begun = true; begun;) {
+      begun = false
+      jobs.onWork = () => (begun = true)
+      await jobs.turn()
+      await jobs.settled()
+    }
+  }
+  return {
+    ...stage,
+    invoke: async (more = {}) => {
+      const reply = await react({ args: { a: 1 }, callback_url: RECEIVER, ...more })
+      assert.equal(reply.status, 202, reply.text)
+      return reply.headers['bt-reactor-request-id']!
+    },
+    work,
+    pass: async (minutes) => {
+      for (let n = 0; n < minutes; n++) {
+        clock.pass(60_000)
+        await work()
+      }
+    },
+    sent: egress.sent,
+    receive: (answer) => void (egress.reply = answer),
+    dead: async () => {
+      const reply = await manage('GET', '/callbacks')
+      assert.equal(reply.status, 200, reply.text)
+      return reply.json()['data'] as JsonObject[]
+    },
+  }
+}
+
+export const RECEIVER = 'https://receiver.example/done'
+
+/** The headers of what was sent, by name. */
+export function headersOf({ headers }: Sent): Record<string, string> {
+  const pairs = headers.flatMap((it, n) => (n % 2 === 0 ? [[it, headers[n + 1]!]] : []))
+  return Object.fromEntries(pairs) as Record<string, string>
+}
+
+export function bodyOf({ body }: Sent): Json {
+  return JSON.parse(body.toString()) as Json
+}

@@ -1,0 +1,27 @@
+import { Webhook } from 'standardwebhooks'
+
+/** What a receiver of callbacks does: it knows the secret, verifies, and keeps what is genuine. */
+export class Receiver {
+  #webhook: Webhook | null = null
+  readonly #received = Promise.withResolvers<unknown>()
+
+  learn(secret: string): void {
+    this.#webhook = new Webhook(secret)
+  }
+
+  /** Returns the status to answer with: a forger is told nothing, and whoever is not can try again. */
+  receive(body: string, headers: Record<string, string>): 204 | 400 {
+    try {
+      if (this.#webhook === null) throw new Error('The secret is not known yet')
+      this.#received.resolve(this.#webhook.verify(body, headers))
+      return 204
+    } catch {
+      return 400
+    }
+  }
+
+  /** Resolves with what was received first. */
+  async received(): Promise<unknown> {
+    return await this.#received.promise
+  }
+}
