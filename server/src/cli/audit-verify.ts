@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { openRecord, type OpenRecord } from '../adapters/sqlite/open-record.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -8,6 +6,7 @@ import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { verifyRecord, type Verdict } from '../record/verify.ts'
 import type { Command } from './command.ts'
+import { openRootKeys } from './open-root-keys.ts'
 
 /**
  * `symbolon audit verify`: reads the record and says whether it is what was written.
@@ -27,8 +26,7 @@ export const auditVerify: Command = {
     }
     const opened = openRecord(config.dataDir)
     try {
-      const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
-      const provider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+      const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
       const keyring = new LocalKeyring(provider, new SystemRandom(), (id) =>
         opened.tenants.keys(id),
       )
