@@ -12,9 +12,12 @@ import { REACTOR_LEVELS, type ReactorLevel } from './world/reactor-runner.ts'
 export interface Config {
   readonly host: string
   readonly port: number
+  readonly metricsHost: string
+  readonly metricsPort: number | null
   readonly dataDir: string
   readonly databaseUrl: string | null
   readonly rootKeyFile: string | null
+  readonly rootKeyNextFile: string | null
   readonly corsOrigins: '*' | readonly string[]
   readonly logLevel: LogLevel
   readonly egressAllow: readonly Destination[]
@@ -65,6 +68,21 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about: 'The port to listen on. 0 picks a free one; the ready line says which.',
     parse: wholeFrom(0, 65_535),
   },
+  metricsHost: {
+    variable: 'SYMBOLON_METRICS_HOST',
+    default: 'localhost',
+    accepts: 'a host name or an address to listen on',
+    about: 'Where `GET /metrics` is served, if SYMBOLON_METRICS_PORT says so.',
+    parse: (text) => (/^[A-Za-z0-9.:_-]+$/.test(text) ? text : undefined),
+  },
+  metricsPort: {
+    variable: 'SYMBOLON_METRICS_PORT',
+    default: '',
+    accepts: 'unset or a port from 0 to 65535',
+    about:
+      'The port of `GET /metrics` for Prometheus, which asks nobody who they are. Unset means that nothing is measured. See [metrics.md](metrics.md).',
+    parse: (text) => (text === '' ? null : wholeFrom(0, 65_535)(text)),
+  },
   dataDir: {
     variable: 'SYMBOLON_DATA_DIR',
     default: './data',
@@ -87,6 +105,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'a path',
     about:
       'The file with the 32 bytes of the root key. Unset means `root.key` in the data folder, made on the first start; in production keep it elsewhere, away from the data and its backups.',
+    parse: (text) => (text === '' ? null : text),
+  },
+  rootKeyNextFile: {
+    variable: 'SYMBOLON_ROOT_KEY_NEXT_FILE',
+    default: '',
+    accepts: 'a path',
+    about:
+      'The file of the root key that is to come, while the root key is replaced: either is accepted, whichever the data was wrapped by. See [keys.md](keys.md).',
     parse: (text) => (text === '' ? null : text),
   },
   corsOrigins: {

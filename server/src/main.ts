@@ -3,10 +3,13 @@
  */
 import { parseArgs } from 'node:util'
 import { auditVerify } from './cli/audit-verify.ts'
+import { backupCommand, backupKey } from './cli/backup.ts'
 import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
 import type { Command, CommandInput } from './cli/command.ts'
 import { init } from './cli/init.ts'
+import { keysRotate } from './cli/keys-rotate.ts'
 import { reactorRun } from './cli/reactor-run.ts'
+import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { flagOf, SETTINGS } from './config.ts'
@@ -14,6 +17,10 @@ import { flagOf, SETTINGS } from './config.ts'
 const COMMANDS: readonly Command[] = [
   serve,
   init,
+  backupCommand,
+  backupKey,
+  restore,
+  keysRotate,
   auditVerify,
   callbacksList,
   callbacksReplay,

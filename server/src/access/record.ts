@@ -140,8 +140,12 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'put-callback-secrets':
       return part('callback_secret', 'rotate')
 
-    // Of no concern to the tenant, or the record itself.
+    // Of no concern to the tenant, or the record itself, or the operator's: those are in the log.
     case 'clear-tenant':
+    case 'insert-tenant-key':
+    case 'renew-envelopes':
+    case 'destroy-tenant-keys':
+    case 'replace-root-key':
     case 'enlist':
     case 'install':
     case 'remember-answer':

@@ -76,6 +76,15 @@ export const NAME_CHARS_MAX = 200
 export const IDENTITY_CACHE_MS = 1_000
 export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 
+/** Rows that are looked through at a time for what was sealed under an older key. Ours: decision 0037. */
+export const ENVELOPE_ROWS_AT_ONCE = 128
+
+/**
+ * How long nothing may have turned up that was sealed under an older key before that is destroyed: longer than any
+ * request takes from sealing to committing. Ours: decision 0037.
+ */
+export const KEY_RETIREMENT_MS = 30_000
+
 /** Tenants whose keys are kept unwrapped, a few KiB each. Ours: decision 0005. */
 export const TENANT_KEYS_CACHED_MAX = 1_000
 

@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { openPostgresRecord, type OpenRecord } from '../adapters/postgres/open-record.ts'
 import { openRecord } from '../adapters/sqlite/open-record.ts'
@@ -9,6 +7,7 @@ import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
 import { verifyRecord, type Verdict } from '../record/verify.ts'
 import type { Command } from './command.ts'
+import { openRootKeys } from './open-root-keys.ts'
 
 /**
  * `symbolon audit verify`: reads the record and says whether it is what was written.
@@ -28,8 +27,7 @@ export const auditVerify: Command = {
     }
     const opened = await openAnyRecord(config)
     try {
-      const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
-      const provider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+      const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
       const keyring = new LocalKeyring(provider, new SystemRandom(), (id) =>
         opened.tenants.keys(id),
       )

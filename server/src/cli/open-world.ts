@@ -2,11 +2,13 @@
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
-import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
+import type { Family } from '../adapters/metrics/exposition.ts'
+import type { Meters } from '../adapters/metrics/meters.ts'
+import { reactorFamilies, writingFamilies } from '../adapters/metrics/adapter-families.ts'
 import { PostgresStore } from '../adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
@@ -14,16 +16,20 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import type { Config } from '../config.ts'
-import type { KeyProvider } from '../world/key-provider.ts'
+import type { KeyMaker } from '../world/keyring.ts'
 import type { Store } from '../world/store.ts'
 import type { World } from '../world/world.ts'
+import { openRootKeys, rootKeyFileOf } from './open-root-keys.ts'
 import { openRunner } from './open-runner.ts'
 import { readAuthorities } from './read-authorities.ts'
 
 export interface OpenWorld {
   readonly world: World
-  readonly keyProvider: KeyProvider
+  readonly keyProvider: RootKeys
+  readonly keyMaker: KeyMaker
   readonly rootKeyFile: string
+  /** What the adapters that were chosen measure of themselves. */
+  readonly families: () => Family[]
   /** Tells the world of the service: the door out lets no request come back to it, and code finds the way in. */
   readonly serves: (own: OwnService) => void
   readonly close: () => Promise<void>
@@ -41,23 +47,28 @@ export interface WorldOptions {
   readonly onFault: (error: unknown) => void
   /** Whether reactors are to be run. */
   readonly reactors?: true
+  /** What passes through the world is counted there. */
+  readonly meters?: Meters
 }
 
 export async function openWorld(
   config: Config,
-  { onFault, reactors }: WorldOptions,
+  { onFault, reactors, meters }: WorldOptions,
 ): Promise<OpenWorld> {
-  const log = new SystemLog({ level: config.logLevel, descriptor: 1 })
+  const lines = new SystemLog({ level: config.logLevel, descriptor: 1 })
+  const log = meters?.log(lines) ?? lines
   const random = new SystemRandom()
   const authorities = readAuthorities(config.extraCaFile)
-  const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
-  const store = await openStore(config, onFault)
+  const door = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
+  const egress = meters?.egress(door) ?? door
+  const { store, measured } = await openStore(config, onFault)
   let own: OwnService | null = null
   let runner = NO_RUNNER
+  const families = [measured]
   try {
     if (reactors === true) {
       const connect = (tenantId: string): Duplex | null => own?.connect(tenantId) ?? null
-      runner = await openRunner({
+      const jail = await openRunner({
         level: config.reactorLevel,
         packages: config.reactorPackages,
         logs: config.reactorLogs,
@@ -66,24 +77,26 @@ export async function openWorld(
         authorities,
         connect,
       })
+      runner = meters?.runner(jail) ?? jail
+      families.push(() => reactorFamilies(jail.processes))
     }
-    const rootKeyFile = config.rootKeyFile ?? join(config.dataDir, 'root.key')
-    const empty = (await store.tenants.rootKeyCheck()) === null
-    const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: empty })
+    const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck())
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
       world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
       keyProvider,
-      rootKeyFile,
+      keyMaker: keyring,
+      rootKeyFile: rootKeyFileOf(config),
+      families: () => families.flatMap((it) => it()),
       serves: (service) => {
         own = service
-        egress.own(service.port)
+        door.own(service.port)
       },
       close: async () => {
         await runner.close()
         await egress.close()
         await store.close()
-        await log.close()
+        await lines.close()
       },
     }
   } catch (error) {
@@ -93,10 +106,20 @@ export async function openWorld(
   }
 }
 
-async function openStore(config: Config, onFault: WorldOptions['onFault']): Promise<Store> {
-  const { databaseUrl: url, dataDir: folder } = config
-  if (url === null) return await SqliteStore.open({ folder, onFault })
+interface OpenStore {
+  readonly store: Store
+  readonly measured: () => Family[]
+}
+
+async function openStore(config: Config, onFault: WorldOptions['onFault']): Promise<OpenStore> {
+  const url = config.databaseUrl
+  const folder = config.dataDir
+  if (url === null) {
+    const store = await SqliteStore.open({ folder, onFault })
+    return { store, measured: () => writingFamilies(store.activity) }
+  }
   // For the root key, unless that is elsewhere.
   if (config.rootKeyFile === null) mkdirSync(folder, { recursive: true, mode: 0o700 })
-  return await PostgresStore.open({ url })
+  // What is waited for there, the database measures.
+  return { store: await PostgresStore.open({ url }), measured: () => [] }
 }

@@ -1,5 +1,10 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
+import { takeOrders } from '../adapters/system/control-socket.ts'
+import { Meters } from '../adapters/metrics/meters.ts'
+import { serveMetrics, type MetricsServer } from '../adapters/metrics/metrics-server.ts'
+import { processFamilies } from '../adapters/metrics/process-families.ts'
+import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
@@ -12,6 +17,8 @@ import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
+import { parseRotationOrder, rotateKeys, SHARED, sharesItsStore } from './rotate-keys.ts'
+import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 import { within } from './within.ts'
@@ -25,7 +32,12 @@ export const serve: Command = {
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
     const stop = stopSignal()
-    const opened = await openWorld(config, { onFault: stop.fault, reactors: true })
+    const meters = config.metricsPort === null ? undefined : new Meters()
+    const opened = await openWorld(config, {
+      onFault: stop.fault,
+      reactors: true,
+      ...(meters && { meters }),
+    })
     const { world, keyProvider } = opened
     try {
       await checkRootKey(world.store, keyProvider)
@@ -51,6 +63,20 @@ export const serve: Command = {
       const port = await listen(app, config.host, config.port)
       opened.serves({ port, connect: (tenantId) => connectInside(app, tenantId) })
       const sweeper = new Sweeper(world)
+      const rotations = new Rotations(world, opened.keyMaker)
+      const orders = await takeOrders(config.dataDir, async (order, tell) => {
+        const rotation = parseRotationOrder(order)
+        if (rotation === null) throw new Error('The service does not know such an order')
+        // Whoever gave the order may not know of the database.
+        if (rotation.rotate === 'tenants' && sharesItsStore(config)) throw new Error(SHARED)
+        await rotateKeys(opened, rotations, rotation, tell)
+      }).catch((error: Error) => {
+        // Not every file system has sockets, and requests need none.
+        world.log.warn('no_orders', {}, error)
+        return null
+      })
+      const resumed = sharesItsStore(config) ? null : rotations.resume()
+      const metrics = meters && (await measure(config, opened, meters))
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
       const seal = recordSealer(world)
@@ -65,7 +91,9 @@ export const serve: Command = {
       world.log.info('stopping', { reason: reason.why })
       for (const it of housekeeping) it.stop()
       await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
-      await sweeper.stop()
+      await Promise.all([sweeper.stop(), rotations.stop(), resumed])
+      await orders?.close()
+      await metrics?.close()
       // What was done last should not have to wait for the next start to be sealed.
       if (reason.status === 0) await seal()
       return reason.status
@@ -109,6 +137,24 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
       clearTimeout(timer)
     },
   }
+}
+
+/** Serves what is measured, where the settings say. */
+async function measure(
+  config: Config,
+  { world, families }: OpenWorld,
+  meters: Meters,
+): Promise<MetricsServer> {
+  const ofProcess = processFamilies(version())
+  const ofStore = storeFamilies(world.clock, world.store)
+  const server = await serveMetrics(config.metricsHost, config.metricsPort!, async () => [
+    ...ofProcess(),
+    ...meters.families(),
+    ...families(),
+    ...(await ofStore()),
+  ])
+  world.log.info('metrics', { port: server.port })
+  return server
 }
 
 /** What a person sees once: everything to begin with, and what to do before production. */

@@ -1,4 +1,5 @@
 import type { Sensitive } from '../base/sensitive.ts'
+import type { KeyProvider } from './key-provider.ts'
 
 /**
  * The only one who can turn plaintext into envelopes and back.
@@ -19,6 +20,31 @@ export interface Keyring {
 
   /** Drops what is remembered of the tenant's keys: they may be gone. */
   forget(tenantId: string): void
+}
+
+/**
+ * Makes new keys and new wrappings for those there are: what the operator's commands need and no request does.
+ *
+ * Nothing is stored; what comes back is to be committed. Decision 0037.
+ */
+export interface KeyMaker {
+  /** Makes the tenant's data key of this version, wrapped. */
+  next(tenantId: string, version: number, now: number): Promise<WrappedTenantKey>
+
+  /** Reads the tenant's keys anew, for everybody; those that are known stay in use until then. */
+  reread(tenantId: string): Promise<RenewingKeys>
+
+  /** Returns the same key, wrapped by `to`. Rejects when it cannot be unwrapped. */
+  rewrap(tenantId: string, key: WrappedTenantKey, to: KeyProvider): Promise<WrappedTenantKey>
+}
+
+/** Keys that can say of an envelope whether it was made under the newest of them, and see to it that it is. */
+export interface RenewingKeys {
+  /** What every envelope made now begins with, and none made under another version of the data key. */
+  readonly head: Uint8Array
+
+  /** Returns an envelope for the same place that says the same, made now. Throws as open() does. */
+  renew(place: Place, envelope: Uint8Array): Uint8Array
 }
 
 export interface TenantKeys {

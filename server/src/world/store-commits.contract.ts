@@ -133,6 +133,7 @@ const CONFLICTING: Record<
   },
   'proxy-changed': { kind: 'update-proxy', proxy: proxy(1, { revision: 7 }) },
   absent: { kind: 'delete-application', id: uuid(2) },
+  'keys-changed': { kind: 'insert-tenant-key', key: KEYS[1]! },
   'token-changed': { kind: 'delete-token', token: token(1, { revision: 1 }), now: NOW },
   'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), now: NOW },
 }

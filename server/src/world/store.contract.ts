@@ -2,6 +2,7 @@ import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
 import { definitionContract } from './store-definitions.contract.ts'
+import { envelopeContract } from './store-envelopes.contract.ts'
 import { jobContract } from './store-jobs.contract.ts'
 import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
@@ -36,4 +37,5 @@ export function storeContract(name: string, open: Open): void {
   jobContract(name, open)
   usageContract(name, open)
   totalsContract(name, open)
+  envelopeContract(name, open)
 }

@@ -70,6 +70,11 @@ export interface TenantReader {
   rootKeyCheck(): Promise<RootKeyCheck | null>
   /** Every version of each of the tenant's keys. */
   keys(tenantId: string): Promise<WrappedTenantKey[]>
+  /**
+   * A stretch of everything the tenant has sealed, visible or not: those envelopes that do not begin with
+   * `head`, of some `limit` rows after `after`, or of the first; in an order of the store's own.
+   */
+  envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
   /** The deleted tenants that `clear-tenant` is not done with. */
   deleted(): Promise<DeletedTenant[]>
 }
@@ -176,6 +181,51 @@ export interface RecordState {
   readonly seal: RecordSeal | null
 }
 
+export interface EnvelopeStretch {
+  readonly head: Uint8Array
+  readonly after: EnvelopeCursor | null
+  readonly limit: number
+}
+
+/** Where a stretch of envelopes ended. */
+export interface EnvelopeCursor {
+  readonly shelf: EnvelopeShelf
+  readonly row: string
+}
+
+export interface Envelopes {
+  readonly found: readonly StoredEnvelope[]
+  /** How many rows were looked through. */
+  readonly looked: number
+  /** Null when there is nothing after it. */
+  readonly next: EnvelopeCursor | null
+}
+
+export const ENVELOPE_SHELVES = [
+  'tokens',
+  'pending',
+  'answers',
+  'proxies',
+  'reactors',
+  'jobs',
+  'callback_secrets',
+] as const
+
+/** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
+export type EnvelopeShelf = (typeof ENVELOPE_SHELVES)[number]
+
+/** An envelope where it rests, with what its place depends on. */
+export interface StoredEnvelope extends EnvelopeCursor {
+  /** `data` or `cvc` of a token, `terms` or `result` of a job; of anything else, all of it. */
+  readonly part: 'data' | 'cvc' | 'terms' | 'result' | 'all'
+  /** Of the token, the answer, the proxy, the reactor or the job; of callback secrets, the tenant. */
+  readonly id: string
+  /** Of a token; empty for anything else. */
+  readonly type: string
+  readonly containers: readonly string[]
+  readonly envelope: Uint8Array
+}
+
 /** One thing to change. The order of a commit's changes is kept. */
 export type Change =
   | { readonly kind: 'install'; readonly rootKey: RootKeyCheck }
@@ -274,11 +324,42 @@ export type Change =
   | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
   | { readonly kind: 'delete-reactor'; readonly id: string }
   | JobChange
+  /** Adds a version of one of the tenant's keys, if there is a tenant and not that version. */
+  | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
+  /**
+   * Puts `renewed` in the place of envelopes that are still what was read; the others are left as they are.
+   * What they say is the same, so nobody takes it for a change.
+   */
+  | { readonly kind: 'renew-envelopes'; readonly envelopes: readonly RenewedEnvelope[] }
+  /** Destroys the versions of the tenant's data key below `version`: nothing sealed under them will open. */
+  | { readonly kind: 'destroy-tenant-keys'; readonly below: number }
+  /**
+   * Installs another root key in the place of `before`, and with it, at once, every key of every tenant as
+   * that wraps it: all of `keys`, each where its wrapping is still `before`, and there are no others.
+   */
+  | {
+      readonly kind: 'replace-root-key'
+      readonly before: string
+      readonly rootKey: RootKeyCheck
+      readonly keys: readonly RewrappedKey[]
+    }
+
+export interface RenewedEnvelope extends StoredEnvelope {
+  readonly renewed: Uint8Array
+}
+
+export interface RewrappedKey {
+  readonly tenantId: string
+  readonly before: Uint8Array
+  readonly key: WrappedTenantKey
+}
 
 /** Why a commit changed nothing. */
 export type Conflict =
   /** `install` where something is installed already. */
   | { readonly kind: 'installed' }
+  /** Keys are not as they were read: there are others, or the tenant is gone. */
+  | { readonly kind: 'keys-changed' }
   /** A tenant's name or id is taken. */
   | { readonly kind: 'tenant-taken' }
   /**

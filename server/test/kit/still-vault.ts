@@ -11,12 +11,15 @@ import type { Plan, TenantSettings } from '../../src/base/access.ts'
 import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
+import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 
 export interface StillVault {
   readonly world: StillWorld
   readonly app: App
+  /** Of the keys that `world` opens. */
+  readonly keyMaker: KeyMaker
   readonly tenantId: string
   /** A management key. */
   readonly managementKey: string
@@ -95,6 +98,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   return {
     world,
     app,
+    keyMaker: keyring,
     tenantId: first.tenantId,
     managementKey: first.apiKey,
     call,

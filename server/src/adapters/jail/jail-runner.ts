@@ -110,6 +110,12 @@ export class JailRunner implements ReactorRunner {
     this.#watch = setInterval(() => this.#look(), REACTOR_WATCH_MS).unref()
   }
 
+  /** How many run something, wait frozen for their own reactor, and wait for whichever comes. */
+  get processes(): { running: number; warm: number; blank: number } {
+    const [running, blank] = [this.#running.size, this.#blanks.length]
+    return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
+  }
+
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
     const leave = await this.#turns.take(job.tenantId)

@@ -13,14 +13,15 @@ import { PlaceContexts } from './place-contexts.ts'
  * The form is for ever: what is on disk must open. Decision 0005; test/vectors/envelopes.
  */
 export class DataKey {
+  /** What its envelopes begin with. */
+  readonly head = Buffer.alloc(HEAD_BYTES)
   readonly #key: KeyObject
-  readonly #head = Buffer.alloc(HEAD_BYTES)
   readonly #contexts: PlaceContexts
 
   constructor(tenantId: string, version: number, key: KeyObject) {
     this.#key = key
-    this.#head.writeUInt8(AES_256_GCM, 0)
-    this.#head.writeUInt32BE(version, 1)
+    this.head.writeUInt8(AES_256_GCM, 0)
+    this.head.writeUInt32BE(version, 1)
     this.#contexts = new PlaceContexts(tenantId, version)
   }
 
@@ -28,7 +29,7 @@ export class DataKey {
     const text = plaintext.reveal()
     assertWellFormed(text)
     const nonce = random.bytes(NONCE_BYTES)
-    return encrypt(this.#key, this.#head, nonce, this.#contexts.of(place), text)
+    return encrypt(this.#key, this.head, nonce, this.#contexts.of(place), text)
   }
 
   /** Throws when the envelope was altered or belongs to another place. */

@@ -48,12 +48,17 @@ export class FileKeyProvider implements KeyProvider {
 
   async unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
     if (wrapped[0] !== AES_256_GCM) throw new Error('Cannot unwrap a key: its form is not known')
-    const id = Buffer.from(wrapped.subarray(1, HEAD_BYTES)).toString('hex')
+    const id = rootKeyIdOf(wrapped)
     if (id !== this.id) {
       throw new Error(`Cannot unwrap a key: it is wrapped by root key ${id}, not by ${this.id}`)
     }
     return decrypt(this.#key, HEAD_BYTES, boundTo(context), wrapped)
   }
+}
+
+/** Returns the name of the root key that wrapped a key, as far as the wrapping says. */
+export function rootKeyIdOf(wrapped: Uint8Array): string {
+  return Buffer.from(wrapped.subarray(1, HEAD_BYTES)).toString('hex')
 }
 
 function boundTo(context: readonly string[]): Buffer {

@@ -41,10 +41,56 @@ test('an envelope under a later version makes the next open() read the keys agai
   assert.throws(() => stale.open(PLACE, envelope), /the version of its key is not known/)
   const fresh = await keyring.open(TENANT)
   assert.equal(fresh.open(PLACE, envelope).reveal(), TEXT.reveal())
-  // The stale keys may still be in use by a request; that must not push the fresh ones out.
-  assert.throws(() => stale.open(PLACE, envelope))
+  // The stale keys may still be in use by a request: they ask the fresh ones, and do not push them out.
+  assert.equal(stale.open(PLACE, envelope).reveal(), TEXT.reveal())
   assert.equal(await keyring.open(TENANT), fresh)
   assert.equal(reads, 2)
+})
+
+test('keys that a request began with open what the next version sealed, once that is read anew', async () => {
+  const wrapped = [...(await versionOf(1))]
+  const keyring = new LocalKeyring(plainProvider(), random, async () => wrapped)
+  const early = await keyring.open(TENANT)
+  wrapped.push(await keyring.next(TENANT, 2, 5))
+  const keys = await keyring.reread(TENANT)
+  assert.equal(await keyring.open(TENANT), keys)
+  const renewed = keys.renew(PLACE, early.seal(PLACE, TEXT))
+  assert.deepEqual([versionIn(renewed), keys.head.at(-1)], [2, 2])
+  assert.deepEqual(renewed.subarray(0, 5), keys.head)
+  assert.equal(early.open(PLACE, renewed).reveal(), TEXT.reveal())
+  assert.throws(() => keys.renew({ ...PLACE, id: '2' }, renewed))
+})
+
+test('reread() leaves the keys that are known in use until it has read', async () => {
+  const wrapped = await versionOf(1)
+  let gate = Promise.resolve()
+  const keyring = new LocalKeyring(plainProvider(), random, async () => {
+    await gate
+    return wrapped
+  })
+  const known = await keyring.open(TENANT)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  const rereading = keyring.reread(TENANT)
+  assert.equal(keyring.open(TENANT), known)
+  resolve()
+  const fresh = await rereading
+  assert.notEqual(fresh, known)
+  assert.equal(keyring.open(TENANT), fresh)
+})
+
+test('rewrap() gives the same key in the wrapping of another root key', async () => {
+  const [key] = await versionOf(1, ['enc'])
+  const keyring = new LocalKeyring(plainProvider(), random, async () => [])
+  const other: KeyProvider = {
+    id: 'other',
+    wrap: async (bytes, context) => Buffer.from(JSON.stringify([context, [...bytes]])),
+    unwrap: () => Promise.reject(new Error('nobody asks')),
+  }
+  const again = await keyring.rewrap(TENANT, key!, other)
+  const plain = await plainProvider().unwrap(key!.wrapped, contextOf('enc', 1))
+  assert.deepEqual(JSON.parse(String(again.wrapped)), [contextOf('enc', 1), [...plain]])
+  assert.deepEqual({ ...again, wrapped: null }, { ...key, wrapped: null })
 })
 
 test('a new version of the fingerprint and index keys takes over from the old one', async () => {

@@ -4,8 +4,8 @@ import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
+  type KeyMaker,
   type Keyring,
-  type TenantKeyPurpose,
   type TenantKeys,
   type WrappedTenantKey,
 } from '../../world/keyring.ts'
@@ -19,10 +19,11 @@ export type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]
  * Tenant keys in this process's memory, unwrapped by a key provider when they are first needed.
  *
  * An unwrapped key exists as a KeyObject only; the bytes it came in are wiped. Keys that are in
- * use stay in use while the provider is away. An envelope under a version that came later than the cached
- * keys does not open, but makes the next open() read the keys again.
+ * use stay in use while the provider is away. Keys that a request began with open what was sealed under a later
+ * version as soon as anybody here has read that; before, it does not open, but makes the next open() read the
+ * keys again.
  */
-export class LocalKeyring implements Keyring {
+export class LocalKeyring implements Keyring, KeyMaker {
   readonly #provider: KeyProvider
   readonly #random: Random
   readonly #findKeys: FindKeys
@@ -37,16 +38,30 @@ export class LocalKeyring implements Keyring {
 
   create(tenantId: string, now: number): Promise<WrappedTenantKey[]> {
     return Promise.all(
-      TENANT_KEY_PURPOSES.map(async (purpose) => {
-        const key = this.#random.bytes(KEY_BYTES)
-        try {
-          const wrapped = await this.#provider.wrap(key, contextOf(tenantId, purpose, 1))
-          return { purpose, version: 1, wrapped, createdAt: now }
-        } finally {
-          key.fill(0)
-        }
-      }),
+      TENANT_KEY_PURPOSES.map((purpose) => this.#make(tenantId, { purpose, version: 1 }, now)),
     )
+  }
+
+  next(tenantId: string, version: number, now: number): Promise<WrappedTenantKey> {
+    return this.#make(tenantId, { purpose: 'enc', version }, now)
+  }
+
+  reread(tenantId: string): Promise<LocalTenantKeys> {
+    return this.#startLoading(tenantId)
+  }
+
+  async rewrap(
+    tenantId: string,
+    key: WrappedTenantKey,
+    to: KeyProvider,
+  ): Promise<WrappedTenantKey> {
+    const context = contextOf(tenantId, key)
+    const bytes = await this.#provider.unwrap(key.wrapped, context)
+    try {
+      return { ...key, wrapped: await to.wrap(bytes, context) }
+    } finally {
+      bytes.fill(0)
+    }
   }
 
   open(tenantId: string): TenantKeys | Promise<TenantKeys> {
@@ -76,14 +91,31 @@ export class LocalKeyring implements Keyring {
     const wrapped = await this.#findKeys(tenantId)
     if (wrapped.length === 0) throw new Error('Cannot open the keys: the tenant has none')
     const keys = await Promise.all(wrapped.map((it) => this.#unwrap(tenantId, it)))
-    return new LocalTenantKeys(tenantId, keys, this.#random, (stale) => {
-      if (this.#cached.peek(tenantId) === stale) this.#cached.delete(tenantId)
+    return new LocalTenantKeys(tenantId, keys, this.#random, (asking) => {
+      const current = this.#cached.peek(tenantId)
+      if (current !== asking) return current ?? null
+      this.#cached.delete(tenantId)
+      return null
     })
+  }
+
+  async #make(
+    tenantId: string,
+    which: Pick<WrappedTenantKey, 'purpose' | 'version'>,
+    now: number,
+  ): Promise<WrappedTenantKey> {
+    const key = this.#random.bytes(KEY_BYTES)
+    try {
+      const wrapped = await this.#provider.wrap(key, contextOf(tenantId, which))
+      return { ...which, wrapped, createdAt: now }
+    } finally {
+      key.fill(0)
+    }
   }
 
   async #unwrap(tenantId: string, it: WrappedTenantKey): Promise<TenantKey> {
     const { purpose, version } = it
-    const bytes = await this.#provider.unwrap(it.wrapped, contextOf(tenantId, purpose, version))
+    const bytes = await this.#provider.unwrap(it.wrapped, contextOf(tenantId, it))
     try {
       if (bytes.length !== KEY_BYTES)
         throw new Error('Cannot open the keys: one has a wrong length')
@@ -95,7 +127,10 @@ export class LocalKeyring implements Keyring {
 }
 
 /** Binds a wrapped key to its tenant, purpose and version: it cannot pass as another. */
-function contextOf(tenantId: string, purpose: TenantKeyPurpose, version: number): string[] {
+function contextOf(
+  tenantId: string,
+  { purpose, version }: Pick<WrappedTenantKey, 'purpose' | 'version'>,
+): string[] {
   return ['tenant key', tenantId, purpose, String(version)]
 }
 

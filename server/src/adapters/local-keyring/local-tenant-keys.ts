@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
-import type { Place, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
+import type { Place, RenewingKeys, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
 import type { Random } from '../../world/random.ts'
 import { base58Of } from './base58.ts'
 import { DataKey, keyVersionOf } from './data-key.ts'
@@ -13,13 +13,16 @@ export interface TenantKey {
   readonly key: KeyObject
 }
 
+/** Returns the tenant's keys as they are by now, if that is not who asks. */
+export type WhoKnows = (asking: LocalTenantKeys) => LocalTenantKeys | null
+
 /**
  * One tenant's keys, in this process's memory.
  *
  * Fingerprints and indexes are made under the newest version only: a new version means computing
  * them anew for every token.
  */
-export class LocalTenantKeys implements TenantKeys {
+export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   readonly #random: Random
   readonly #dataKeys: ReadonlyMap<number, DataKey>
   readonly #newest: DataKey
@@ -27,16 +30,11 @@ export class LocalTenantKeys implements TenantKeys {
   readonly #indexKey: KeyObject
   /** Every version of the `idx` key. */
   readonly #indexKeys: readonly TenantKey[]
-  readonly #onVersionUnknown: (keys: LocalTenantKeys) => void
+  readonly #whoKnows: WhoKnows
   readonly #scopes = new Map<string, Buffer>()
 
-  /** `onVersionUnknown` hears of an envelope made under a version that is not among `keys`. */
-  constructor(
-    tenantId: string,
-    keys: readonly TenantKey[],
-    random: Random,
-    onVersionUnknown: (keys: LocalTenantKeys) => void,
-  ) {
+  /** `whoKnows` is asked about an envelope made under a version that is not among `keys`. */
+  constructor(tenantId: string, keys: readonly TenantKey[], random: Random, whoKnows: WhoKnows) {
     const dataKeys = keys.filter((it) => it.purpose === 'enc')
     this.#random = random
     this.#dataKeys = new Map(
@@ -46,7 +44,15 @@ export class LocalTenantKeys implements TenantKeys {
     this.#fingerprintKey = newestOf(keys, 'fp').key
     this.#indexKey = newestOf(keys, 'idx').key
     this.#indexKeys = keys.filter((it) => it.purpose === 'idx')
-    this.#onVersionUnknown = onVersionUnknown
+    this.#whoKnows = whoKnows
+  }
+
+  get head(): Uint8Array {
+    return this.#newest.head
+  }
+
+  renew(place: Place, envelope: Uint8Array): Uint8Array {
+    return this.seal(place, this.open(place, envelope))
   }
 
   seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
@@ -54,12 +60,16 @@ export class LocalTenantKeys implements TenantKeys {
   }
 
   open(place: Place, envelope: Uint8Array): Sensitive<string> {
-    const dataKey = this.#dataKeys.get(keyVersionOf(envelope))
+    const version = keyVersionOf(envelope)
+    const dataKey = this.dataKeyOf(version) ?? this.#whoKnows(this)?.dataKeyOf(version)
     if (dataKey === undefined) {
-      this.#onVersionUnknown(this)
       throw new Error('Cannot open an envelope: the version of its key is not known')
     }
     return dataKey.open(place, envelope)
+  }
+
+  dataKeyOf(version: number): DataKey | undefined {
+    return this.#dataKeys.get(version)
   }
 
   fingerprint(scope: string, value: Sensitive<string>): string {

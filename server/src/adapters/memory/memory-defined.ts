@@ -8,6 +8,7 @@ import type {
 } from '../../world/store.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { MemoryProxies } from './memory-proxies.ts'
+import type { MemoryEnvelope } from './memory-envelopes.ts'
 import type { Shelf } from './shelves.ts'
 
 export type DefiningChange = Extract<
@@ -53,6 +54,13 @@ export class MemoryDefined {
           cause: change satisfies never,
         })
     }
+  }
+
+  sealed(tenantId: string): MemoryEnvelope[] {
+    return [
+      ...this.#proxies.sealed('proxies', tenantId),
+      ...this.#reactors.sealed('reactors', tenantId),
+    ]
   }
 
   belongings(): Shelf<unknown>[] {

@@ -1,5 +1,6 @@
 import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionReader, StoredDefinition } from '../../world/store.ts'
+import type { DefinitionReader, EnvelopeShelf, StoredDefinition } from '../../world/store.ts'
+import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, copyOf, newestFirst, pageOf } from './shelves.ts'
 
 /** One kind of what tenants define under names: a part of the memory store. */
@@ -38,6 +39,14 @@ export class MemoryDefinitions<Stored extends StoredDefinition> {
     const changed = { name, terms, modifiedBy, modifiedAt, revision }
     this.shelf.put(tenantId, next.id, { ...before, ...changed })
     return true
+  }
+
+  sealed(shelf: EnvelopeShelf, tenantId: string): MemoryEnvelope[] {
+    return this.shelf.all(tenantId).map((it) =>
+      wholeEnvelope(shelf, it.id, it.terms, (terms) => {
+        this.shelf.put(tenantId, it.id, { ...it, terms })
+      }),
+    )
   }
 
   /** Returns whether it was there. */

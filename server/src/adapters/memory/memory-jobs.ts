@@ -6,6 +6,7 @@ import type {
   StoredJob,
 } from '../../world/jobs.ts'
 import type { Change } from '../../world/store.ts'
+import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, compare, copyOf } from './shelves.ts'
 
 /** Whether a change is for MemoryJobs to make. */
@@ -104,6 +105,26 @@ export class MemoryJobs {
           cause: change satisfies never,
         })
     }
+  }
+
+  sealed(tenantId: string): MemoryEnvelope[] {
+    const jobs = this.#jobs.all(tenantId).flatMap((it) => this.#sealedIn(tenantId, it))
+    const secrets = this.#secrets.all(tenantId).map((it) =>
+      wholeEnvelope('callback_secrets', tenantId, it.secrets, (renewed) => {
+        this.#secrets.put(tenantId, tenantId, { ...it, secrets: renewed })
+      }),
+    )
+    return [...jobs, ...secrets]
+  }
+
+  #sealedIn(tenantId: string, job: StoredJob): MemoryEnvelope[] {
+    return (['terms', 'result'] as const).flatMap((part) => {
+      const envelope = job[part]
+      if (envelope === null) return []
+      const renew = (renewed: Uint8Array): void =>
+        this.#jobs.put(tenantId, job.id, { ...job, [part]: renewed })
+      return [{ ...wholeEnvelope('jobs', job.id, envelope, renew), part }]
+    })
   }
 
   belongings(): Shelf<unknown>[] {

@@ -9,8 +9,13 @@ import {
   type RecordSeal,
   type StoredRecordRow,
 } from '../../world/record.ts'
-import type { Conflict, RecordReader } from '../../world/store.ts'
+import type { Change, Conflict, RecordReader } from '../../world/store.ts'
 import { Shelf, copyOf } from './shelves.ts'
+
+type RecordChange = Extract<
+  Change,
+  { readonly kind: `${'append' | 'park' | 'trim' | 'seal'}-record` | `${string}-parked-record` }
+>
 
 /** The record of every tenant, in arrays: the part of the memory store that numbers and chains. */
 export class MemoryRecord {
@@ -42,6 +47,33 @@ export class MemoryRecord {
       [...this.#chains.everywhere()]
         .filter(([, chain]) => which === 'all' || isUnsealed(chain))
         .map(([tenantId]) => tenantId),
+  }
+
+  apply(tenantId: string, change: RecordChange): Conflict | null {
+    switch (change.kind) {
+      case 'append-record':
+        this.append(tenantId, change.entries)
+        return null
+      case 'park-record':
+        return this.park(tenantId, change.transactionId, change.entries)
+      case 'append-parked-record':
+        this.appendParked(tenantId, change.transactionId)
+        return null
+      case 'drop-parked-record':
+        this.dropParked(tenantId, change.transactionId)
+        return null
+      case 'trim-record':
+        this.trim(tenantId, change.removed)
+        return null
+      case 'seal-record':
+        this.seal(tenantId, change.seal)
+        return null
+
+      default:
+        throw new TypeError('Cannot record: a change is of no known kind', {
+          cause: change satisfies never,
+        })
+    }
   }
 
   append(tenantId: string, entries: readonly RecordEntry[]): void {

@@ -1,4 +1,3 @@
-import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -7,7 +6,6 @@ import type {
   DefinitionReader,
   ProxyReader,
   RecordReader,
-  RootKeyCheck,
   SessionReader,
   Store,
   StoredAnswer,
@@ -20,7 +18,9 @@ import type {
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
+import { MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
@@ -35,7 +35,7 @@ import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
 export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
   readonly #tenants = new Shelf<StoredTenant>(this.#undo)
-  readonly #tenantKeys = new Shelf<readonly WrappedTenantKey[]>(this.#undo)
+  readonly #keys = new MemoryKeys(this.#undo)
   readonly #applications = new Shelf<StoredApplication>(this.#undo)
   readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
@@ -45,7 +45,6 @@ export class MemoryStore implements Store {
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
-  #rootKey: RootKeyCheck | null = null
   #closed = false
 
   readonly tenants: TenantReader = {
@@ -53,8 +52,9 @@ export class MemoryStore implements Store {
     findByName: async (name) => copyOf(this.#tenantNamed(name)),
     ids: async () => [...this.#tenants.everywhere()].map(([tenantId]) => tenantId),
     count: async () => [...this.#tenants.everywhere()].length,
-    rootKeyCheck: async () => copyOf(this.#rootKey),
-    keys: async (tenantId) => copyOf(this.#tenantKeys.all(tenantId).flat()),
+    rootKeyCheck: async () => copyOf(this.#keys.rootKey),
+    keys: async (tenantId) => copyOf([...this.#keys.of(tenantId)]),
+    envelopes: async (tenantId, stretch) => copyOf(envelopesIn(this.#sealed(tenantId), stretch)),
     deleted: async () =>
       [...this.#deletedTenants.everywhere()].map(([id, deletedAt]) => {
         return { id, deletedAt, empty: this.#belongings().every((it) => it.keys(id).length === 0) }
@@ -177,17 +177,14 @@ export class MemoryStore implements Store {
     if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
     switch (change.kind) {
       case 'install':
-        if (this.#rootKey !== null) return { kind: 'installed' }
-        this.#rootKey = change.rootKey
-        this.#undo.push(() => (this.#rootKey = null))
-        return null
+        return this.#keys.install(change.rootKey)
 
       case 'insert-tenant': {
         const { tenant, keys } = change
         const taken = this.#tenants.find(tenant.id, tenant.id) ?? this.#tenantNamed(tenant.name)
         if (taken !== null) return { kind: 'tenant-taken' }
         this.#tenants.put(tenant.id, tenant.id, tenant)
-        this.#tenantKeys.put(tenant.id, tenant.id, keys)
+        this.#keys.put(tenant.id, keys)
         return null
       }
 
@@ -274,27 +271,13 @@ export class MemoryStore implements Store {
       case 'end-transaction':
         return this.#tokens.end(tenantId, change)
       case 'append-record':
-        this.#record.append(tenantId, change.entries)
-        return null
-
       case 'park-record':
-        return this.#record.park(tenantId, change.transactionId, change.entries)
-
       case 'append-parked-record':
-        this.#record.appendParked(tenantId, change.transactionId)
-        return null
-
       case 'drop-parked-record':
-        this.#record.dropParked(tenantId, change.transactionId)
-        return null
-
       case 'trim-record':
-        this.#record.trim(tenantId, change.removed)
-        return null
-
       case 'seal-record':
-        this.#record.seal(tenantId, change.seal)
-        return null
+        return this.#record.apply(tenantId, change)
+
       case 'update-tenant': {
         const { tenant } = change
         const before = this.#tenants.find(tenantId, tenantId)
@@ -310,7 +293,7 @@ export class MemoryStore implements Store {
       case 'delete-tenant':
         if (this.#tenants.find(tenantId, tenantId) === null) return { kind: 'absent' }
         this.#tenants.delete(tenantId, tenantId)
-        this.#tenantKeys.delete(tenantId, tenantId)
+        this.#keys.delete(tenantId)
         this.#deletedTenants.put(tenantId, tenantId, change.at)
         return null
 
@@ -323,6 +306,15 @@ export class MemoryStore implements Store {
         if (deletedAt < change.deletedBefore) this.#deletedTenants.delete(tenantId, tenantId)
         return null
       }
+
+      case 'renew-envelopes':
+        renewIn(() => this.#sealed(tenantId), change.envelopes)
+        return null
+
+      case 'insert-tenant-key':
+      case 'destroy-tenant-keys':
+      case 'replace-root-key':
+        return this.#keys.apply(tenantId, change)
 
       case 'insert-session': {
         const { session } = change
@@ -349,6 +341,13 @@ export class MemoryStore implements Store {
           cause: change satisfies never,
         })
     }
+  }
+
+  /** Everything the tenant has sealed. */
+  #sealed(tenantId: string): MemoryEnvelope[] {
+    const parts = [this.#tokens, this.#defined, this.#jobs]
+    const answers = answerEnvelopes(this.#answers, tenantId)
+    return [...parts.flatMap((it) => it.sealed(tenantId)), ...answers]
   }
 
   /** What a deleted tenant leaves behind. */

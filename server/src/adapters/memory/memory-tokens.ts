@@ -8,6 +8,7 @@ import type {
   TokenUsage,
 } from '../../world/store.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
+import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, copyOf } from './shelves.ts'
 import { isIn } from './token-conditions.ts'
 
@@ -160,6 +161,20 @@ export class MemoryTokens {
     return null
   }
 
+  sealed(tenantId: string): MemoryEnvelope[] {
+    const tokens = [...new Set(this.#tokens.all(tenantId))].flatMap((it) =>
+      envelopesOf('tokens', it, (renewed) => this.#replace(tenantId, it, renewed)),
+    )
+    const pending = this.#pending.all(tenantId).flatMap((it) =>
+      it.token === null
+        ? []
+        : envelopesOf('pending', it.token, (token) => {
+            this.#pending.put(tenantId, it.serial, { ...it, token })
+          }),
+    )
+    return [...tokens, ...pending]
+  }
+
   belongings(): Shelf<unknown>[] {
     return [this.#tokens, this.#twins, this.#transactions, this.#makers, this.#pending]
   }
@@ -288,6 +303,29 @@ export class MemoryTokens {
     this.#tokens.delete(tenantId, serial)
     if (after !== null) this.#put(tenantId, { ...after, uncommitted: false })
   }
+}
+
+function envelopesOf(
+  shelf: 'tokens' | 'pending',
+  token: StoredToken,
+  put: (renewed: StoredToken) => void,
+): MemoryEnvelope[] {
+  const { id, serial: row, type, containers, data, cvc } = token
+  const place = { shelf, row, id, type, containers }
+  const whole: MemoryEnvelope = {
+    ...place,
+    part: 'data',
+    envelope: data,
+    renew: (renewed) => put({ ...token, data: renewed }),
+  }
+  if (cvc === null) return [whole]
+  const apart: MemoryEnvelope = {
+    ...place,
+    part: 'cvc',
+    envelope: cvc.envelope,
+    renew: (envelope) => put({ ...token, cvc: { ...cvc, envelope } }),
+  }
+  return [whole, apart]
 }
 
 function isLive({ expiresAt }: StoredToken, now: number): boolean {

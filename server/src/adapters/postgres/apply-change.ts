@@ -9,6 +9,7 @@ import {
   updateApplication,
 } from './application-changes.ts'
 import { changeJob } from './job-changes.ts'
+import { changeKeys } from './key-changes.ts'
 import { appendParked, dropParked, parkRecord, sealRecord, trimRecord } from './record-changes.ts'
 import { pendingOf } from './record-writer.ts'
 import { authorizeSession, insertSession } from './session-changes.ts'
@@ -98,6 +99,12 @@ export async function applyChange(unit: Unit, change: Change): Step {
     case 'delete-job':
     case 'put-callback-secrets':
       return await changeJob(unit, change)
+
+    case 'insert-tenant-key':
+    case 'renew-envelopes':
+    case 'destroy-tenant-keys':
+    case 'replace-root-key':
+      return await changeKeys(unit, change)
 
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer

@@ -9,6 +9,7 @@ import type {
   TransactionReader,
 } from '../../world/store.ts'
 import { isCleared } from './clearing.ts'
+import { envelopeReader } from './envelope-reader.ts'
 import { pointOf } from './record-writer.ts'
 import { answerOf, tenantKeyOf, tenantOf, transactionOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
@@ -44,6 +45,8 @@ export function tenantReader(ask: Ask): TenantReader {
       )
       return rows.map(tenantKeyOf)
     },
+
+    envelopes: envelopeReader(ask),
 
     deleted: async () => {
       const rows = await ask(

@@ -5,6 +5,7 @@ import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-da
 import { answerContract } from '../../world/store-answers.contract.ts'
 import { commitContract } from '../../world/store-commits.contract.ts'
 import { recordContract } from '../../world/store-record.contract.ts'
+import { envelopeContract } from '../../world/store-envelopes.contract.ts'
 import { jobContract } from '../../world/store-jobs.contract.ts'
 import { job, NOW, succeed, TENANT, uuid } from '../../world/store-kit.contract.ts'
 import type { Store } from '../../world/store.ts'
@@ -21,6 +22,7 @@ for (const contract of [
   tokenChangeContract,
   recordContract,
   jobContract,
+  envelopeContract,
   totalsContract,
 ]) {
   contract(NAME, takingTurns)

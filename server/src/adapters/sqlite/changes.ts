@@ -6,8 +6,9 @@ import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import type { Refused } from './run-batch.ts'
 import { CLEARED } from './clearing-statements.ts'
-import { insertValues, updateValues } from './definition-statements.ts'
+import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
 import { packJobChange } from './job-changes.ts'
+import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
@@ -110,11 +111,9 @@ export function packChange(
       packer.step(STATEMENT.deleteApplicationKey, [tenantId, change.applicationId, change.id])
       return
 
-    case 'insert-proxy': {
-      const { proxy } = change
-      packer.step(STATEMENT.insertProxy, [...insertValues(tenantId, proxy), proxy.hash])
+    case 'insert-proxy':
+      packer.step(STATEMENT.insertProxy, insertProxyValues(tenantId, change.proxy))
       return
-    }
 
     case 'update-proxy':
       packer.step(STATEMENT.updateProxy, updateValues(tenantId, change.proxy))
@@ -231,6 +230,13 @@ export function packChange(
       packer.step(STATEMENT.forgetDeletedTenant, [tenantId, change.deletedBefore])
       return
 
+    case 'insert-tenant-key':
+    case 'renew-envelopes':
+    case 'destroy-tenant-keys':
+    case 'replace-root-key':
+      packKeyChange(packer, tenantId, change)
+      return
+
     case 'insert-session': {
       const { id, applicationId, keyId, hash, nonceHash, createdAt, expiresAt } = change.session
       packer.step(STATEMENT.insertSession, [
@@ -332,6 +338,11 @@ export function conflictOf(
   switch (statement) {
     case STATEMENT.install:
       return { kind: 'installed' }
+    case STATEMENT.insertNextTenantKey:
+    case STATEMENT.replaceRootKey:
+    case STATEMENT.rewrapTenantKey:
+    case STATEMENT.refuseOtherKeys:
+      return { kind: 'keys-changed' }
     case STATEMENT.insertTenant:
     case STATEMENT.refuseTenantName:
       return { kind: 'tenant-taken' }

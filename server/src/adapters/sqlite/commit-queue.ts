@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { CROWD, Histogram, SECONDS } from '../../base/histogram.ts'
 import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import { BatchPacker } from './batch.ts'
@@ -40,6 +41,16 @@ interface Batch {
   readonly commits: Waiting[]
 }
 
+/** What is measured of it; its reader adds nothing and changes nothing. */
+export interface QueueActivity {
+  /** Commits that wait, those under way included. */
+  readonly waiting: () => number
+  /** Commits that shared a flush. */
+  readonly crowd: Histogram
+  /** Seconds from handing a batch over until it is durable. */
+  readonly flush: Histogram
+}
+
 /**
  * A batch this long takes no more commits.
  *
@@ -75,6 +86,14 @@ export class CommitQueue {
   #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
   #lists: WaitingList[] = []
   #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
+  readonly activity: QueueActivity = {
+    waiting: () =>
+      this.#batches.reduce((sum, it) => sum + it.commits.length, this.#lists.length) +
+      (this.#sent?.commits.length ?? 0),
+    crowd: new Histogram(CROWD),
+    flush: new Histogram(SECONDS),
+  }
+  #flushedAt = 0
   #nextUnit: number
   #uuidNames: boolean
   #transactions: boolean
@@ -257,6 +276,7 @@ export class CommitQueue {
     if (this.#batches.length === 0) this.#batches.push(this.#emptyBatch())
     this.#sent = { commits, list }
     const buffer = packer.finish()
+    this.#flushedAt = performance.now()
     this.#post(buffer, [buffer])
     this.#deadline = setTimeout(() => this.#tooLate(), this.#commitWaitMs)
   }
@@ -285,6 +305,8 @@ export class CommitQueue {
     const { commits, list } = this.#sent
     this.#sent = null
     this.#late = false
+    this.activity.flush.observe((performance.now() - this.#flushedAt) / 1000)
+    this.activity.crowd.observe(commits.length)
     if (this.#deadline !== null) clearTimeout(this.#deadline)
     this.#crowd = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)

@@ -1,5 +1,5 @@
 /** The statements that write what tenants define under names, and their parameters. */
-import type { StoredDefinition } from '../../world/store.ts'
+import type { StoredDefinition, StoredProxy } from '../../world/store.ts'
 import type { Param, Statement } from './statements.ts'
 
 type Table = 'proxies' | 'reactors'
@@ -37,6 +37,10 @@ export function deleteDefinition(table: Table): Statement {
 export function insertValues(tenantId: string, it: StoredDefinition) {
   const made = [it.createdBy, it.createdAt, it.modifiedBy, it.modifiedAt]
   return [tenantId, it.id, it.name, it.terms, ...made, it.revision]
+}
+
+export function insertProxyValues(tenantId: string, it: StoredProxy) {
+  return [...insertValues(tenantId, it), it.hash]
 }
 
 export function updateValues(tenantId: string, it: StoredDefinition) {

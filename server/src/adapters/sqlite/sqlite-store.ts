@@ -18,7 +18,7 @@ import type {
 } from '../../world/store.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
-import { CommitQueue, type QueueOptions } from './commit-queue.ts'
+import { CommitQueue, type QueueActivity, type QueueOptions } from './commit-queue.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
@@ -48,6 +48,13 @@ export interface SqliteOptions {
   /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
   readonly commitWaitMs?: number
 }
+
+/** Changes whose traces are removed from the write-ahead log soon, and not when it happens to be full. */
+const LEAVES_TRACES: ReadonlySet<Change['kind']> = new Set([
+  'clear-tenant',
+  'destroy-tenant-keys',
+  'replace-root-key',
+])
 
 /** The page cache of the connection that reads. */
 const CACHE_KIB = 2 * 1024
@@ -126,8 +133,13 @@ export class SqliteStore implements Store {
     this.record = recordReader(reader)
   }
 
+  /** How busy the writing is. */
+  get activity(): QueueActivity {
+    return this.#queue.activity
+  }
+
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
-    this.#swept ||= changes[0]?.kind === 'clear-tenant'
+    this.#swept ||= changes.length > 0 && LEAVES_TRACES.has(changes[0]!.kind)
     return this.#queue.submit(tenantId, changes)
   }
 

@@ -1,6 +1,8 @@
 import { CHANGE_TABLE } from './change-statements.ts'
 import { clearing, isCleared } from './clearing-statements.ts'
 import { deleteDefinition, insertDefinition, updateDefinition } from './definition-statements.ts'
+import { renewals } from './envelope-statements.ts'
+import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
 import { RECORD_TABLE } from './record-statements.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
@@ -307,6 +309,8 @@ const TABLE = {
     plain: true,
   },
 
+  ...KEY_TABLE,
+  ...renewals(),
   ...RECORD_TABLE,
   ...CHANGE_TABLE,
   ...TRANSACTION_TABLE,

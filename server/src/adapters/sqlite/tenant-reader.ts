@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { TenantReader } from '../../world/store.ts'
+import { envelopeReader } from './envelope-reader.ts'
 import { packId, unpackId } from './ids.ts'
 import { isCleared } from './clearing-statements.ts'
 import { tenantKeyOf, tenantOf } from './rows.ts'
@@ -37,6 +38,8 @@ export function tenantReader(db: DatabaseSync): TenantReader {
     },
 
     keys: async (tenantId) => keys.all(packId(tenantId)).map(tenantKeyOf),
+
+    envelopes: envelopeReader(db),
 
     deleted: async () =>
       deleted.all().map((row) => ({

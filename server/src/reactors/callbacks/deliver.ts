@@ -35,16 +35,17 @@ export async function deliver(
     terms = { ...terms, resultUntil: null }
     if (!(await put(world, tenantId, { kind: 'update-job', job }))) return
   }
+  const answer = openResult(keys, job)
   if (job.attempts > ATTEMPTS_MAX) {
     // Whoever made the last one has not lived to say what became of it.
-    const dead = givenUp(keys, job, { ...terms, failure: 'interrupted' }, now)
+    const dead = givenUp(keys, job, { ...terms, failure: 'interrupted' }, answer, now)
     await put(world, tenantId, { kind: 'update-job', job: dead })
     return
   }
   const outcome = await send(
     world,
     tenantId,
-    await deliveryOf(world, tenantId, job, terms, product),
+    await deliveryOf(world, tenantId, job, terms, answer, product),
   )
   if (outcome.kind === 'acknowledged') {
     await put(world, tenantId, { kind: 'delete-job', id: job.id, revision: job.revision })
@@ -55,10 +56,11 @@ export async function deliver(
   const pause =
     outcome.kind === 'gone' ? null : pauseAfter(job.attempts, chance!, outcome.retryAfterMs)
   const at = world.clock.now()
+  const newest = await world.keyring.open(tenantId)
   const after =
     pause === null
-      ? givenUp(keys, job, { ...terms, failure }, at)
-      : retried(keys, job, { ...terms, failure }, at + pause)
+      ? givenUp(newest, job, { ...terms, failure }, answer, at)
+      : retried(newest, job, { ...terms, failure }, answer, at + pause)
   if (pause === null) world.log.warn('callback_given_up', { job: job.id, failure })
   await put(world, tenantId, { kind: 'update-job', job: after })
 }
@@ -77,9 +79,9 @@ async function deliveryOf(
   tenantId: string,
   job: StoredJob,
   { callbackUrl, asker, traceId }: JobTerms,
+  answer: Answer,
   product: string,
 ) {
-  const answer = openResult(await world.keyring.open(tenantId), job)
   const body = answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
   const secrets = await callbackSecrets(world, tenantId)
   const timestamp = Math.floor(world.clock.now() / 1000)

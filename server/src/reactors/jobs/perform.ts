@@ -7,7 +7,6 @@ import type { Answer } from '../../http/endpoint.ts'
 import { renderError } from '../../http/render-error.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { StoredJob } from '../../world/jobs.ts'
-import type { TenantKeys } from '../../world/keyring.ts'
 import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
 import { authorizeInvocation, endOfResult, prepare } from '../invocation/prepare.ts'
@@ -39,9 +38,8 @@ export async function perform(
   interrupted: boolean,
   performing: Performing,
 ): Promise<void> {
-  const keys = await world.keyring.open(tenantId)
-  const terms = openJobTerms(keys, job)
-  const task = new Task(world, tenantId, keys, job, terms)
+  const terms = openJobTerms(await world.keyring.open(tenantId), job)
+  const task = new Task(world, tenantId, job, terms)
   if (terms.run === null) throw new Error('Cannot run a job: its arguments are gone')
   if (interrupted && !(terms.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
     await task.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
@@ -89,15 +87,13 @@ class Task {
   readonly job: StoredJob
   endOfResult: number | null = null
   readonly #tenantId: string
-  readonly #keys: TenantKeys
   readonly #terms: JobTerms
   #caller: Caller | null = null
 
-  constructor(world: Reach, tenantId: string, keys: TenantKeys, job: StoredJob, terms: JobTerms) {
+  constructor(world: Reach, tenantId: string, job: StoredJob, terms: JobTerms) {
     this.world = world
     this.job = job
     this.#tenantId = tenantId
-    this.#keys = keys
     this.#terms = terms
   }
 
@@ -107,7 +103,7 @@ class Task {
 
   /** Keeps what came of it, and records what was decided on the way. */
   async finish(answer: Answer): Promise<void> {
-    await this.#put(this.#finished(answer))
+    await this.#put(await this.#finished(answer))
   }
 
   /**
@@ -125,7 +121,7 @@ class Task {
         if (last === null || changes.every((it) => it.kind !== 'insert-tokens')) {
           return await store.commit(tenantId, changes)
         }
-        const job = this.#finished(last)
+        const job = await this.#finished(last)
         const conflict = await store.commit(tenantId, [...changes, { kind: 'update-job', job }])
         if (conflict?.kind === 'job-changed') throw new Error('Somebody else has the job')
         done = conflict === null
@@ -144,15 +140,18 @@ class Task {
     }
     const now = clock.now()
     if (code === 'reactors_unavailable' && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
-      return await this.#put(postponed(this.job, now + JOB_BUSY_MS))
+      const keys = await this.world.keyring.open(this.#tenantId)
+      return await this.#put(postponed(keys, this.job, this.#terms, now + JOB_BUSY_MS))
     }
     if (code === null) log.error('job_failed', error, { job: this.job.id })
     await this.finish(renderError(error))
   }
 
-  #finished(answer: Answer): StoredJob {
+  /** Sealed by the keys there are now: those from before the run may be gone. */
+  async #finished(answer: Answer): Promise<StoredJob> {
+    const keys = await this.world.keyring.open(this.#tenantId)
     const terms = { ...this.#terms, resultUntil: this.endOfResult }
-    return finished(this.#keys, this.job, terms, answer, this.world.clock.now())
+    return finished(keys, this.job, terms, answer, this.world.clock.now())
   }
 
   async #put(job: StoredJob): Promise<void> {

@@ -1,5 +1,8 @@
 /**
  * How a job goes from one stage to the next: pure, each a new revision of what was read.
+ *
+ * What has taken time is sealed anew by the keys of its end: the envelope that was read may have been replaced meanwhile,
+ * and its key destroyed. Decision 0037.
  */
 import { CALLBACK_DEAD_MS, JOB_RESULT_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
@@ -35,8 +38,14 @@ export function claimed(job: StoredJob, dueAt: number): StoredJob {
 }
 
 /** To be run later, as if it had not been claimed. */
-export function postponed(job: StoredJob, dueAt: number): StoredJob {
-  return { ...next(job), dueAt, attempts: job.attempts - 1 }
+export function postponed(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  dueAt: number,
+): StoredJob {
+  const sealed = sealJobTerms(keys, job.id, terms)
+  return { ...next(job), terms: sealed, dueAt, attempts: job.attempts - 1 }
 }
 
 /** Run, with what came of it; the arguments are gone. It is sent at once, or kept to be fetched. */
@@ -65,15 +74,27 @@ export function retried(
   keys: TenantKeys,
   job: StoredJob,
   terms: JobTerms,
+  answer: Answer,
   dueAt: number,
 ): StoredJob {
-  const sealed = sealJobTerms(keys, job.id, terms)
-  return { ...next(job), terms: sealed, dueAt: endOf(dueAt, terms.resultUntil) }
+  const { id } = job
+  return {
+    ...next(job),
+    terms: sealJobTerms(keys, id, terms),
+    result: sealResult(keys, id, answer),
+    dueAt: endOf(dueAt, terms.resultUntil),
+  }
 }
 
 /** Given up, and kept for a while. */
-export function givenUp(keys: TenantKeys, job: StoredJob, terms: JobTerms, now: number): StoredJob {
-  const dead = retried(keys, job, terms, now + CALLBACK_DEAD_MS)
+export function givenUp(
+  keys: TenantKeys,
+  job: StoredJob,
+  terms: JobTerms,
+  answer: Answer,
+  now: number,
+): StoredJob {
+  const dead = retried(keys, job, terms, answer, now + CALLBACK_DEAD_MS)
   return { ...dead, stage: 'dead' }
 }
 

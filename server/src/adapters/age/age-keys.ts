@@ -1,0 +1,111 @@
+/**
+ * The two halves of a key that files are encrypted to, as age writes them: `age1...` encrypts, and
+ * `AGE-SECRET-KEY-1...` decrypts.
+ *
+ * Source: age-encryption.org/v1, the X25519 recipient type.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto'
+import { decodeBech32, encodeBech32 } from './bech32.ts'
+
+/** Whom a file is for. */
+export class AgeRecipient {
+  readonly #bytes: Uint8Array
+
+  private constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  /** Returns null where `text` is none. */
+  static parse(text: string): AgeRecipient | null {
+    const bytes = decodeBech32(PUBLIC, text)
+    return bytes?.length === KEY_BYTES ? new AgeRecipient(bytes) : null
+  }
+
+  static ofBytes(bytes: Uint8Array): AgeRecipient {
+    return new AgeRecipient(bytes)
+  }
+
+  toString(): string {
+    return encodeBech32(PUBLIC, this.#bytes)
+  }
+
+  /** Makes a key to wrap one file's key with, and what the recipient needs to come to the same. */
+  meet(): { readonly share: Uint8Array; readonly wrapKey: Buffer } {
+    const { publicKey, privateKey } = generateKeyPairSync('x25519')
+    const share = rawOf(publicKey)
+    return { share, wrapKey: wrapKeyOf(privateKey, this.#bytes, share, this.#bytes) }
+  }
+}
+
+/** Who can read files that are for its recipient. */
+export class AgeIdentity {
+  readonly recipient: AgeRecipient
+  readonly #key: KeyObject
+  readonly #public: Uint8Array
+
+  private constructor(key: KeyObject) {
+    this.#key = key
+    this.#public = rawOf(createPublicKey(key))
+    this.recipient = AgeRecipient.ofBytes(this.#public)
+  }
+
+  /** Returns a new one, and the text by which it is kept: the secret itself. */
+  static make(): { readonly identity: AgeIdentity; readonly secret: string } {
+    const { privateKey } = generateKeyPairSync('x25519')
+    const raw = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES)
+    const secret = encodeBech32(SECRET, raw).toUpperCase()
+    raw.fill(0)
+    return { identity: new AgeIdentity(privateKey), secret }
+  }
+
+  /** Reads a file of identities, as age-keygen writes it; null where there is not exactly one in it. */
+  static parseFile(text: string): AgeIdentity | null {
+    const lines = text.split(/\r?\n/).filter((it) => it !== '' && !it.startsWith('#'))
+    const bytes = lines.length === 1 ? decodeBech32(SECRET, lines[0]!) : null
+    if (bytes?.length !== KEY_BYTES) return null
+    const der = Buffer.concat([PKCS8_HEAD, bytes])
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    der.fill(0)
+    bytes.fill(0)
+    return new AgeIdentity(key)
+  }
+
+  /** Comes to the key that a file's key is wrapped with. Throws when `share` is no point to meet at. */
+  meet(share: Uint8Array): Buffer {
+    return wrapKeyOf(this.#key, share, share, this.#public)
+  }
+}
+
+function wrapKeyOf(
+  own: KeyObject,
+  other: Uint8Array,
+  share: Uint8Array,
+  recipient: Uint8Array,
+): Buffer {
+  const publicKey = createPublicKey({
+    key: Buffer.concat([SPKI_HEAD, other]),
+    format: 'der',
+    type: 'spki',
+  })
+  const secret = diffieHellman({ privateKey: own, publicKey })
+  const salt = Buffer.concat([share, recipient])
+  return Buffer.from(hkdfSync('sha256', secret, salt, 'age-encryption.org/v1/X25519', KEY_BYTES))
+}
+
+function rawOf(key: KeyObject): Uint8Array {
+  return key.export({ format: 'der', type: 'spki' }).subarray(-KEY_BYTES)
+}
+
+const PUBLIC = 'age'
+const SECRET = 'age-secret-key-'
+const KEY_BYTES = 32
+/** What DER puts before the 32 bytes. Source: RFC 8410. */
+const SPKI_HEAD = Buffer.from('302a300506032b656e032100', 'hex')
+const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex')

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { keyProviderContract } from '../../world/key-provider.contract.ts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FileKeyProvider } from './file-key-provider.ts'
+import { RootKeys } from './root-keys.ts'
+
+keyProviderContract('two root keys', async (root) => new RootKeys([await openRoot(root)], null))
+
+test('in use is the root key that is installed, or else the first', async () => {
+  const [one, two] = [await openRoot('one'), await openRoot('two')]
+  assert.equal(new RootKeys([one, two], null).id, one.id)
+  assert.equal(new RootKeys([one, two], 'unheard of').id, one.id)
+  assert.equal(new RootKeys([one, two], two.id).id, two.id)
+})
+
+test('turnTo() wraps by the next, and still unwraps what the one before wrapped', async () => {
+  const [one, two] = [await openRoot('one'), await openRoot('two')]
+  const keys = new RootKeys([one], null)
+  const before = await keys.wrap(KEY, ['place'])
+  keys.accept(two)
+  assert.equal(keys.id, one.id)
+  assert.deepEqual([...(await keys.unwrap(await two.wrap(KEY, ['place']), ['place']))], [...KEY])
+  keys.turnTo(two)
+  assert.equal(keys.id, two.id)
+  const after = await keys.wrap(KEY, ['place'])
+  assert.deepEqual([...(await two.unwrap(after, ['place']))], [...KEY])
+  for (const it of [before, after]) {
+    assert.deepEqual([...(await keys.unwrap(it, ['place']))], [...KEY])
+  }
+})
+
+const KEY = new Uint8Array(32).fill(7)
+
+async function openRoot(root: 'one' | 'two'): Promise<FileKeyProvider> {
+  const folder = await mkdtemp(join(tmpdir(), 'symbolon-root-'))
+  const path = join(folder, 'root.key')
+  await writeFile(path, Buffer.alloc(32, root), { mode: 0o600 })
+  const provider = await FileKeyProvider.open(path, { createIfMissing: false })
+  await rm(folder, { recursive: true })
+  return provider
+}

@@ -1,0 +1,64 @@
+import {
+  ENVELOPE_SHELVES,
+  type EnvelopeShelf,
+  type Envelopes,
+  type EnvelopeStretch,
+  type RenewedEnvelope,
+  type StoredAnswer,
+  type StoredEnvelope,
+} from '../../world/store.ts'
+import { compare, type Shelf } from './shelves.ts'
+
+/** An envelope, and how to put another in its place. */
+export interface MemoryEnvelope extends StoredEnvelope {
+  readonly renew: (envelope: Uint8Array) => void
+}
+
+/** Returns the only envelope of something that is not a token. */
+export function wholeEnvelope(
+  shelf: EnvelopeShelf,
+  id: string,
+  envelope: Uint8Array,
+  renew: MemoryEnvelope['renew'],
+): MemoryEnvelope {
+  return { shelf, row: id, part: 'all', id, type: '', containers: [], envelope, renew }
+}
+
+export function answerEnvelopes(answers: Shelf<StoredAnswer>, tenantId: string): MemoryEnvelope[] {
+  return answers.all(tenantId).map((it) =>
+    wholeEnvelope('answers', it.id, it.body, (body) => {
+      answers.put(tenantId, it.id, { ...it, body })
+    }),
+  )
+}
+
+/** As TenantReader.envelopes: a stretch ends with its shelf. */
+export function envelopesIn(
+  all: readonly MemoryEnvelope[],
+  { head, after, limit }: EnvelopeStretch,
+): Envelopes {
+  const shelf = after?.shelf ?? ENVELOPE_SHELVES[0]
+  const own = all.filter((it) => it.shelf === shelf && it.row > (after?.row ?? ''))
+  const rows = [...new Set(own.map((it) => it.row))].toSorted(compare)
+  const looked = rows.slice(0, limit)
+  const found = own
+    .filter((it) => looked.includes(it.row))
+    .filter((it) => Buffer.compare(it.envelope.subarray(0, head.length), head) !== 0)
+    .map(({ renew: _renew, ...it }) => it)
+  const following = ENVELOPE_SHELVES[ENVELOPE_SHELVES.indexOf(shelf) + 1]
+  const end = following === undefined ? null : { shelf: following, row: '' }
+  const next = rows.length > limit ? { shelf, row: looked.at(-1)! } : end
+  return { found, looked: looked.length, next }
+}
+
+/** Puts what was renewed in its place, where that is still what was read. */
+export function renewIn(
+  all: () => readonly MemoryEnvelope[],
+  envelopes: readonly RenewedEnvelope[],
+): void {
+  for (const { shelf, row, part, envelope, renewed } of envelopes) {
+    // Looked for anew: the one before may have been of the same row.
+    const at = all().find((it) => it.shelf === shelf && it.row === row && it.part === part)
+    if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
+  }
+}

@@ -1,0 +1,96 @@
+import type { WrappedTenantKey } from '../../world/keyring.ts'
+import type { Change, Conflict, RootKeyCheck } from '../../world/store.ts'
+import { Shelf } from './shelves.ts'
+
+type KeyChange = Extract<
+  Change,
+  { readonly kind: 'insert-tenant-key' | 'destroy-tenant-keys' | 'replace-root-key' }
+>
+
+/** Wrapped keys of every tenant, and which root key they are wrapped by: a part of the memory store. */
+export class MemoryKeys {
+  readonly #undo: (() => void)[]
+  readonly #tenants: Shelf<readonly WrappedTenantKey[]>
+  rootKey: RootKeyCheck | null = null
+
+  /** What is changed can be undone by `undo`. */
+  constructor(undo: (() => void)[]) {
+    this.#undo = undo
+    this.#tenants = new Shelf(undo)
+  }
+
+  of(tenantId: string): readonly WrappedTenantKey[] {
+    return this.#tenants.find(tenantId, tenantId) ?? []
+  }
+
+  put(tenantId: string, keys: readonly WrappedTenantKey[]): void {
+    this.#tenants.put(tenantId, tenantId, keys)
+  }
+
+  delete(tenantId: string): void {
+    this.#tenants.delete(tenantId, tenantId)
+  }
+
+  install(rootKey: RootKeyCheck): Conflict | null {
+    if (this.rootKey !== null) return { kind: 'installed' }
+    this.#turnTo(rootKey)
+    return null
+  }
+
+  apply(tenantId: string, change: KeyChange): Conflict | null {
+    const keys = this.#tenants.find(tenantId, tenantId)
+    switch (change.kind) {
+      case 'insert-tenant-key':
+        if (keys === null || placeIn(keys, change.key) >= 0) return { kind: 'keys-changed' }
+        this.put(tenantId, [...keys, change.key])
+        return null
+
+      case 'destroy-tenant-keys':
+        if (keys?.some((it) => it.purpose === 'enc' && it.version === change.below) === true) {
+          const left = keys.filter((it) => it.purpose !== 'enc' || it.version >= change.below)
+          this.put(tenantId, left)
+        }
+        return null
+
+      case 'replace-root-key':
+        return this.#replaceRootKey(change)
+
+      default:
+        throw new TypeError('Cannot commit: a change of keys is of no known kind', {
+          cause: change satisfies never,
+        })
+    }
+  }
+
+  #replaceRootKey({
+    before,
+    rootKey,
+    keys,
+  }: Extract<Change, { kind: 'replace-root-key' }>): Conflict | null {
+    const all = [...this.#tenants.everywhere()].flatMap(([, it]) => it)
+    if (this.rootKey?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
+    for (const { tenantId, before: was, key } of keys) {
+      const versions = this.of(tenantId)
+      const at = placeIn(versions, key)
+      if (at < 0 || Buffer.compare(versions[at]!.wrapped, was) !== 0) {
+        return { kind: 'keys-changed' }
+      }
+      this.put(tenantId, versions.with(at, key))
+    }
+    this.#turnTo(rootKey)
+    return null
+  }
+
+  #turnTo(rootKey: RootKeyCheck): void {
+    const before = this.rootKey
+    this.rootKey = rootKey
+    this.#undo.push(() => (this.rootKey = before))
+  }
+}
+
+function placeIn(
+  keys: readonly WrappedTenantKey[],
+  { purpose, version }: WrappedTenantKey,
+): number {
+  return keys.findIndex((it) => it.purpose === purpose && it.version === version)
+}

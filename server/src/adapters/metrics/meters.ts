@@ -1,0 +1,165 @@
+/**
+ * What passes through the world, counted on its way: a number is added to, and nothing is written before somebody
+ * asks. No label ever holds what belongs to a tenant. Decision 0039.
+ */
+import { Histogram, SECONDS } from '../../base/histogram.ts'
+import { EgressFailure, EgressRefusal, type Egress } from '../../world/egress.ts'
+import type { Log, LogFields } from '../../world/log.ts'
+import { RunnerUnavailable, type ReactorRunner } from '../../world/reactor-runner.ts'
+import type { Family, HistogramSample, Labels, Sample } from './exposition.ts'
+
+export class Meters {
+  readonly #requests = new Counts(['route', 'method', 'status'])
+  readonly #requestSeconds = new Map<string, Histogram>()
+  readonly #events = new Counts(['event', 'level'])
+  readonly #egress = new Counts(['outcome'])
+  readonly #egressSeconds = new Histogram(SECONDS)
+  readonly #runs = new Counts(['outcome'])
+  readonly #runSeconds = new Histogram(SECONDS)
+
+  /** The log has a line for every request: that is where requests are counted, whatever of it is written. */
+  log(inner: Log): Log {
+    return {
+      info: (event, fields) => {
+        this.#noted('info', event, fields)
+        inner.info(event, fields)
+      },
+      warn: (event, fields, error) => {
+        this.#noted('warn', event, fields)
+        inner.warn(event, fields, error)
+      },
+      error: (event, error, fields) => {
+        this.#noted('error', event, fields)
+        inner.error(event, error, fields)
+      },
+    }
+  }
+
+  /** Counts what is sent, and how long it takes until the head of an answer is there. */
+  egress(inner: Egress): Egress {
+    return {
+      vet: (owner, url, listed) =>
+        inner.vet(owner, url, listed).catch((error: unknown) => {
+          this.#egress.add(outcomeOf(error))
+          throw error
+        }),
+      send: (route, request, receiver) => {
+        const began = performance.now()
+        const call = inner.send(route, request, {
+          head: (status, reason, headers) => {
+            this.#egressSeconds.observe((performance.now() - began) / 1000)
+            receiver.head(status, reason, headers)
+          },
+          data: (chunk) => receiver.data(chunk),
+          end: () => receiver.end(),
+        })
+        call.done.then(
+          () => this.#egress.add('answered'),
+          (error: unknown) => this.#egress.add(outcomeOf(error)),
+        )
+        return call
+      },
+      tunnel: (owner, host, port, listed) => inner.tunnel(owner, host, port, listed),
+      close: () => inner.close(),
+    }
+  }
+
+  runner(inner: ReactorRunner): ReactorRunner {
+    return {
+      level: inner.level,
+      run: async (job) => {
+        const began = performance.now()
+        try {
+          const outcome = await inner.run(job)
+          this.#runs.add(outcome.kind)
+          return outcome
+        } catch (error) {
+          this.#runs.add(error instanceof RunnerUnavailable ? 'unavailable' : 'fault')
+          throw error
+        } finally {
+          this.#runSeconds.observe((performance.now() - began) / 1000)
+        }
+      },
+      close: () => inner.close(),
+    }
+  }
+
+  families(): Family[] {
+    const seconds: HistogramSample[] = Array.from(this.#requestSeconds, ([route, value]) => {
+      return { labels: { route }, value }
+    })
+    return [
+      counter('symbolon_requests_total', 'Requests that were answered.', this.#requests.samples()),
+      {
+        name: 'symbolon_request_seconds',
+        help: 'From the head of a request to the end of its answer.',
+        type: 'histogram',
+        samples: seconds,
+      },
+      counter(
+        'symbolon_log_events_total',
+        'Lines of the log, written or not.',
+        this.#events.samples(),
+      ),
+      counter('symbolon_egress_total', 'Requests that left, or were to.', this.#egress.samples()),
+      {
+        name: 'symbolon_egress_seconds',
+        help: 'From sending a request to the head of its answer.',
+        type: 'histogram',
+        samples: [{ value: this.#egressSeconds }],
+      },
+      counter('symbolon_reactor_runs_total', 'Runs of reactors.', this.#runs.samples()),
+      {
+        name: 'symbolon_reactor_seconds',
+        help: 'From asking for a run to its outcome, waiting included.',
+        type: 'histogram',
+        samples: [{ value: this.#runSeconds }],
+      },
+    ]
+  }
+
+  #noted(level: string, event: string, fields: LogFields | undefined): void {
+    this.#events.add(event, level)
+    const { route, method, status, ms } = fields ?? {}
+    if (typeof route !== 'string' || typeof method !== 'string' || typeof ms !== 'number') return
+    this.#requests.add(route, method, typeof status === 'number' ? String(status) : 'none')
+    let seconds = this.#requestSeconds.get(route)
+    if (seconds === undefined) {
+      seconds = new Histogram(SECONDS)
+      this.#requestSeconds.set(route, seconds)
+    }
+    seconds.observe(ms / 1000)
+  }
+}
+
+/** Counters that differ in a few labels, of which there are few values. */
+class Counts {
+  readonly #names: readonly string[]
+  readonly #counts = new Map<string, number>()
+
+  constructor(names: readonly string[]) {
+    this.#names = names
+  }
+
+  add(...values: string[]): void {
+    const key = values.join('\n')
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+
+  samples(): Sample[] {
+    return Array.from(this.#counts, ([key, value]) => {
+      const values = key.split('\n')
+      const labels: Labels = Object.fromEntries(this.#names.map((name, n) => [name, values[n]!]))
+      return { labels, value }
+    })
+  }
+}
+
+function counter(name: string, help: string, samples: readonly Sample[]): Family {
+  return { name, help, type: 'counter', samples }
+}
+
+function outcomeOf(error: unknown): string {
+  if (error instanceof EgressRefusal) return 'refused'
+  return error instanceof EgressFailure ? error.fault : 'fault'
+}

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { EXPOSITION_TYPE, renderFamilies, type Family } from './exposition.ts'
+
+export interface MetricsServer {
+  readonly port: number
+  readonly close: () => Promise<void>
+}
+
+/** Answers `GET /metrics` on an address of its own, where nothing else is served. */
+export async function serveMetrics(
+  host: string,
+  port: number,
+  collect: () => Promise<readonly Family[]>,
+): Promise<MetricsServer> {
+  const server = createServer(
+    { maxHeaderSize: 8192, requestTimeout: 5_000 },
+    (request, response) => {
+      if (request.url !== '/metrics' || request.method !== 'GET') {
+        response.writeHead(404).end()
+        return
+      }
+      collect().then(
+        (families) => {
+          response.writeHead(200, { 'content-type': EXPOSITION_TYPE }).end(renderFamilies(families))
+        },
+        () => response.writeHead(503).end(),
+      )
+    },
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  server.listen({ host, port })
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Nobody but a collector or two has any business here. */
+const CONNECTIONS_MAX = 16

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Histogram } from '../../base/histogram.ts'
+import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../world/egress.ts'
+import { stillVault } from '../../../test/kit/still-vault.ts'
+import { renderFamilies } from './exposition.ts'
+import { Meters } from './meters.ts'
+import { storeFamilies } from './store-families.ts'
+
+test('a histogram counts every value once, below the first bound that is not less', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(40)), (values) => {
+      const histogram = new Histogram([5, 10, 20])
+      for (const it of values) histogram.observe(it)
+      const between = (from: number, to: number) =>
+        values.filter((it) => it > from && it <= to).length
+      const expected = [between(-1, 5), between(5, 10), between(10, 20), between(20, 99)]
+      assert.deepEqual([...histogram.counts], expected)
+      assert.equal(
+        histogram.sum,
+        values.reduce((sum, it) => sum + it, 0),
+      )
+    }),
+  )
+})
+
+test('renderFamilies() adds buckets up, and escapes what labels may not hold', () => {
+  const histogram = new Histogram([1, 2])
+  for (const it of [1, 2, 2, 3]) histogram.observe(it)
+  const labels = { a: 'quote " slash \\ line \n' }
+  assert.equal(
+    renderFamilies([
+      {
+        name: 'h',
+        help: 'H.',
+        type: 'histogram',
+        samples: [{ labels: { x: 'y' }, value: histogram }],
+      },
+      { name: 'g', help: 'G.', type: 'gauge', samples: [{ labels, value: 1.5 }] },
+    ]),
+    [
+      '# HELP h H.',
+      '# TYPE h histogram',
+      'h_bucket{x="y",le="1"} 1',
+      'h_bucket{x="y",le="2"} 3',
+      'h_bucket{x="y",le="+Inf"} 4',
+      'h_sum{x="y"} 8',
+      'h_count{x="y"} 4',
+      '# HELP g G.',
+      '# TYPE g gauge',
+      'g{a="quote \\" slash \\\\ line \\n"} 1.5',
+      '',
+    ].join('\n'),
+  )
+})
+
+test('what leaves is counted by its outcome, and passes as it is', async () => {
+  const meters = new Meters()
+  const outcomes = [null, new EgressFailure('timeout'), new EgressFailure('timeout')]
+  const seen: unknown[] = []
+  const inner = {
+    vet: () => Promise.reject(new EgressRefusal('scheme')),
+    send: (_route, _request, receiver): OutboundCall => {
+      const outcome = outcomes.shift()
+      if (outcome !== null) return { done: Promise.reject(outcome!), resume() {}, abort() {} }
+      receiver.head(200, 'OK', [])
+      seen.push(receiver.data(Buffer.from('x')))
+      receiver.end()
+      return { done: Promise.resolve(), resume() {}, abort() {} }
+    },
+  } as Partial<Egress> as Egress
+  const egress = meters.egress(inner)
+  const receiver = {
+    head: (...head: unknown[]) => void seen.push(head),
+    data: () => false,
+    end: () => void seen.push('end'),
+  }
+  for (let n = 0; n < 3; n++) {
+    await egress.send(null!, null!, receiver).done.catch(() => {})
+  }
+  await assert.rejects(egress.vet('a', new URL('https://a.example'), null), EgressRefusal)
+  assert.deepEqual(seen, [[200, 'OK', []], false, 'end'])
+  const text = renderFamilies(meters.families())
+  assert.match(text, /^symbolon_egress_total\{outcome="answered"\} 1$/m)
+  assert.match(text, /^symbolon_egress_total\{outcome="timeout"\} 2$/m)
+  assert.match(text, /^symbolon_egress_total\{outcome="refused"\} 1$/m)
+  assert.match(text, /^symbolon_egress_seconds_count 1$/m)
+})
+
+test('the store is asked for the age of keys and the lag of the record', async () => {
+  const { world } = await stillVault()
+  const collect = storeFamilies(world.clock, world.store, 1000)
+  const valueOf = async (name: string) =>
+    (await collect()).find((it) => it.name === name)!.samples[0]!.value
+  world.clock.pass(90_000)
+  assert.equal(await valueOf('symbolon_data_key_age_seconds'), 90)
+  assert.equal(await valueOf('symbolon_tenants'), 1)
+  assert.equal(await valueOf('symbolon_record_unsealed_entries'), 3)
+  world.clock.pass(999)
+  assert.equal(await valueOf('symbolon_data_key_age_seconds'), 90)
+  world.clock.pass(1)
+  assert.equal(await valueOf('symbolon_data_key_age_seconds'), 91)
+})

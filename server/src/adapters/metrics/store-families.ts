@@ -1,0 +1,65 @@
+import type { Store } from '../../world/store.ts'
+import type { Clock } from '../../world/clock.ts'
+import type { Family } from './exposition.ts'
+
+/**
+ * Reads of the store what is measured when somebody asks: how old keys are, and how far the seal of the record is behind.
+ *
+ * Keys are looked at once in `keysEveryMs`, for there may be many tenants.
+ */
+export function storeFamilies(
+  clock: Clock,
+  store: Pick<Store, 'tenants' | 'record'>,
+  keysEveryMs = 60_000,
+): () => Promise<Family[]> {
+  let keys: Family[] = []
+  let lookedAt = -Infinity
+
+  return async () => {
+    if (clock.elapsed() - lookedAt >= keysEveryMs) {
+      lookedAt = clock.elapsed()
+      keys = await keyFamilies(clock, store)
+    }
+    return [...keys, await recordLag(store)]
+  }
+}
+
+async function keyFamilies(clock: Clock, store: Pick<Store, 'tenants'>): Promise<Family[]> {
+  let [oldest, rotating] = [Infinity, 0]
+  const ids = await store.tenants.ids()
+  for (const [n, id] of ids.entries()) {
+    const keys = (await store.tenants.keys(id)).filter((it) => it.purpose === 'enc')
+    const newest = keys.reduce((latest, it) => Math.max(latest, it.createdAt), 0)
+    if (keys.length > 0) oldest = Math.min(oldest, newest)
+    if (keys.length > 1) rotating += 1
+    if (n % 100 === 99) await clock.yield()
+  }
+  const age = Number.isFinite(oldest) ? Math.max(0, clock.now() - oldest) / 1000 : 0
+  return [
+    gauge('symbolon_tenants', 'Tenants there are.', ids.length),
+    gauge(
+      'symbolon_data_key_age_seconds',
+      'Of the data key that was not replaced for longest.',
+      age,
+    ),
+    gauge('symbolon_data_keys_rotating', 'Tenants whose data key is being replaced.', rotating),
+  ]
+}
+
+async function recordLag(store: Pick<Store, 'record'>): Promise<Family> {
+  let entries = 0
+  for (const id of await store.record.tenantIds('unsealed')) {
+    const state = await store.record.state(id)
+    if (state === null) continue
+    entries += state.last.number - (state.seal?.last ?? state.removed).number
+  }
+  return gauge(
+    'symbolon_record_unsealed_entries',
+    'Entries of the record after its seals.',
+    entries,
+  )
+}
+
+export function gauge(name: string, help: string, value: number): Family {
+  return { name, help, type: 'gauge', samples: [{ value }] }
+}

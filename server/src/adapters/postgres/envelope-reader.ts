@@ -1,0 +1,44 @@
+import { unpackContainers } from '../../world/packed-token.ts'
+import type { StoredEnvelope, TenantReader } from '../../world/store.ts'
+import { SEALED, lookFor } from './envelope-columns.ts'
+import type { Row } from './rows.ts'
+import type { Ask } from './session.ts'
+import { packText, unpackText } from './text.ts'
+
+/** Reads what a tenant has sealed, table by table, each in the order of its key. */
+export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
+  return async (tenantId, { head, after, limit }) => {
+    const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
+    const sealed = SEALED[at]!
+    const { shelf } = sealed
+    const from = after === null || after.row === '' ? [] : [packText(after.row)]
+    const look = lookFor(sealed, from.length > 0)
+    const rows = await ask(look, [tenantId, head, limit, ...from])
+    const found = rows.flatMap((row) =>
+      Object.entries(sealed.columns).flatMap(([column, part]): StoredEnvelope[] => {
+        const envelope = row[column]
+        if (!(envelope instanceof Uint8Array)) return []
+        return [{ shelf, row: unpackText(String(row.row)), part, ...placeIn(row), envelope }]
+      }),
+    )
+    const last = rows.at(-1)
+    if (last !== undefined && rows.length === limit) {
+      return { found, looked: rows.length, next: { shelf, row: unpackText(String(last.row)) } }
+    }
+    const following = SEALED[at + 1]
+    const next = following === undefined ? null : { shelf: following.shelf, row: '' }
+    return { found, looked: rows.length, next }
+  }
+}
+
+function placeIn({
+  id,
+  type,
+  containers,
+}: Row): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
+  return {
+    id: unpackText(String(id)),
+    type: unpackText(String(type)),
+    containers: unpackContainers(String(containers)).map(unpackText),
+  }
+}

@@ -1,0 +1,44 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { StoredEnvelope, TenantReader } from '../../world/store.ts'
+import { SEALED, lookFor } from './envelope-statements.ts'
+import { packId, unpackId } from './ids.ts'
+import type { Row } from './rows.ts'
+import { unpackContainers } from '../../world/packed-token.ts'
+
+/** Reads what a tenant has sealed, table by table, each in the order of its key. */
+export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
+  const looks = SEALED.map((it) => ({ ...it, look: db.prepare(lookFor(it)) }))
+
+  return async (tenantId, { head, after, limit }) => {
+    const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
+    const { shelf, columns, look } = looks[at]!
+    const from = after === null || after.row === '' ? '' : packId(after.row)
+    const rows = look.all(packId(tenantId), from, limit, head)
+    const found = rows.flatMap((row) =>
+      Object.entries(columns).flatMap(([column, part]): StoredEnvelope[] => {
+        const envelope = row[column]
+        if (!(envelope instanceof Uint8Array)) return []
+        return [{ shelf, row: unpackId(row['row']), part, ...placeIn(row), envelope }]
+      }),
+    )
+    const last = rows.at(-1)
+    if (last !== undefined && rows.length === limit) {
+      return { found, looked: rows.length, next: { shelf, row: unpackId(last['row']) } }
+    }
+    const following = SEALED[at + 1]
+    const next = following === undefined ? null : { shelf: following.shelf, row: '' }
+    return { found, looked: rows.length, next }
+  }
+}
+
+function placeIn({
+  id,
+  type,
+  containers,
+}: Row): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
+  return {
+    id: unpackId(id),
+    type: String(type),
+    containers: unpackContainers(String(containers)),
+  }
+}

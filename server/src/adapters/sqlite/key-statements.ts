@@ -1,0 +1,41 @@
+/** The statements that replace the keys of tenants, and the root key that wraps them. */
+import type { Statement } from './statements.ts'
+
+export const KEY_TABLE = {
+  insertNextTenantKey: {
+    sql: `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
+      SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM tenants WHERE id = ?1)
+      ON CONFLICT DO NOTHING`,
+    params: ['id', 'text', 'integer', 'bytes', 'integer'],
+    refuses: 'if-nothing-changed',
+  },
+
+  /** Only below one that is there. */
+  destroyTenantKeys: {
+    sql: `DELETE FROM tenant_keys WHERE tenant = ?1 AND purpose = 'enc' AND version < ?2
+      AND EXISTS (SELECT 1 FROM tenant_keys AS newer
+        WHERE newer.tenant = ?1 AND newer.purpose = 'enc' AND newer.version = ?2)`,
+    params: ['id', 'integer'],
+    refuses: 'never',
+  },
+
+  replaceRootKey: {
+    sql: 'UPDATE installation SET root_key_id = ?2, root_key_check = ?3 WHERE root_key_id = ?1',
+    params: ['text', 'text', 'bytes'],
+    refuses: 'if-nothing-changed',
+  },
+
+  rewrapTenantKey: {
+    sql: `UPDATE tenant_keys SET wrapped = ?4
+      WHERE tenant = ?1 AND purpose = ?2 AND version = ?3 AND wrapped = ?5`,
+    params: ['id', 'text', 'integer', 'bytes', 'bytes'],
+    refuses: 'if-nothing-changed',
+  },
+
+  /** As many keys as were wrapped anew: another is one that somebody made meanwhile. */
+  refuseOtherKeys: {
+    sql: 'SELECT 1 WHERE (SELECT count(*) FROM tenant_keys) <> ?',
+    params: ['integer'],
+    refuses: 'if-found',
+  },
+} as const satisfies Record<string, Statement>

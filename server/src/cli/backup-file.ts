@@ -1,0 +1,47 @@
+/** What is in a backup, before it is encrypted: a line of JSON about it, and then the database as a file. */
+import type { RootKeyCheck } from '../world/store.ts'
+
+export interface BackupHead {
+  /** When it was begun: whatever was acknowledged before is in it. */
+  readonly madeAt: number
+  /** Of the program that made it. */
+  readonly version: string
+  readonly rootKey: RootKeyCheck
+  readonly tenants: number
+}
+
+export function writeBackupHead({ madeAt, version, rootKey, tenants }: BackupHead): Uint8Array {
+  const head = {
+    backup: 1,
+    madeAt: new Date(madeAt).toISOString(),
+    version,
+    rootKey: rootKey.id,
+    rootKeyCheck: Buffer.from(rootKey.check).toString('base64'),
+    tenants,
+  }
+  return Buffer.from(`${JSON.stringify(head)}\n`)
+}
+
+/** Parts the head from what follows; throws where there is none. `bytes` is some kilobytes at least, or all. */
+export function readBackupHead(bytes: Uint8Array): { head: BackupHead; rest: Uint8Array } {
+  const end = bytes.indexOf(NEWLINE)
+  const text = Buffer.from(bytes.subarray(0, Math.max(0, end))).toString()
+  if (!text.startsWith('{"backup":1,')) {
+    throw new Error('Cannot restore: what is in the file is no backup that this program knows')
+  }
+  const head = JSON.parse(text) as Record<string, string | number>
+  return {
+    head: {
+      madeAt: Date.parse(String(head['madeAt'])),
+      version: String(head['version']),
+      rootKey: {
+        id: String(head['rootKey']),
+        check: Buffer.from(String(head['rootKeyCheck']), 'base64'),
+      },
+      tenants: Number(head['tenants']),
+    },
+    rest: bytes.subarray(end + 1),
+  }
+}
+
+const NEWLINE = 0x0a

@@ -1,0 +1,111 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { chmod, link, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { encryptAge } from '../adapters/age/age-file.ts'
+import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
+import { copyDatabase } from '../adapters/sqlite/copy-database.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import { writeBackupHead } from './backup-file.ts'
+import type { Command } from './command.ts'
+import { version } from './version.ts'
+
+/**
+ * `symbolon backup`: writes everything in the store to one encrypted file, while the service runs.
+ *
+ * Everything acknowledged before it began is in it. The root key is not. The file has its name only when it
+ * is whole and on disk.
+ */
+export const backupCommand: Command = {
+  name: 'backup',
+  about: 'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1...)',
+  flags: { to: 'string', recipient: 'string' },
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    // There may be a data folder from before, and a copy of that would be of no use.
+    if (config.databaseUrl !== null) {
+      throw new ConfigError(
+        'A PostgreSQL database is backed up by its own means: pg_dump, for one.',
+      )
+    }
+    const to = flags['to']
+    if (to === undefined) throw new ConfigError('--to is missing: the file to write.')
+    const recipient = AgeRecipient.parse(flags['recipient'] ?? '')
+    if (recipient === null) {
+      throw new ConfigError(
+        `--recipient is '${flags['recipient'] ?? ''}', but must be an age recipient, age1..., ` +
+          'such as `symbolon backup key` prints.',
+      )
+    }
+    if (!existsSync(join(config.dataDir, 'symbolon.db'))) {
+      throw new Error(`Cannot back up ${config.dataDir}: there is no symbolon.db in it`)
+    }
+    const madeAt = new SystemClock().now()
+    // Beside the database, for it may be large and is as private.
+    const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
+    const copy = join(aside, 'symbolon.db')
+    const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
+    try {
+      const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
+      const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
+      const bytes = await writeWhole(part, encryptAge(contentOf(head, copy), recipient))
+      await publish(part, to)
+      out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
+      out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
+      return 0
+    } finally {
+      await rm(aside, { recursive: true, force: true })
+      await rm(part, { force: true })
+    }
+  },
+}
+
+/** `symbolon backup key`: makes the key that backups are encrypted to, and prints its public half. */
+export const backupKey: Command = {
+  name: 'backup key',
+  about: 'Make a key to encrypt backups to: the secret goes to --to FILE, the recipient is printed',
+  flags: { to: 'string' },
+  run: async ({ flags, out }) => {
+    const to = flags['to']
+    if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
+    const { identity, secret } = AgeIdentity.make()
+    const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
+    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true })
+    out(String(identity.recipient))
+    return 0
+  },
+}
+
+async function* contentOf(head: Uint8Array, path: string): AsyncIterable<Uint8Array> {
+  yield head
+  yield* createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Uint8Array>
+}
+
+/** Returns how many bytes were written, when they are on disk. */
+async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  const file = await open(path, 'wx', 0o600)
+  let length = 0
+  try {
+    for await (const it of bytes) {
+      await file.writeFile(it)
+      length += it.length
+    }
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return length
+}
+
+/** Gives the file its name, unless another has it. */
+async function publish(part: string, to: string): Promise<void> {
+  await chmod(part, 0o600)
+  await link(part, to)
+  const folder = await open(dirname(to), 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

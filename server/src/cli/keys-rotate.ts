@@ -1,0 +1,98 @@
+import { resolve } from 'node:path'
+import { checkRootKey } from '../access/root-key-check.ts'
+import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { giveOrder } from '../adapters/system/control-socket.ts'
+import { isUuid } from '../base/id.ts'
+import { ConfigError, readConfig, type Config } from '../config.ts'
+import type { Command, CommandInput } from './command.ts'
+import { openWorld } from './open-world.ts'
+import {
+  rotateKeys,
+  sharesItsStore,
+  SHARED,
+  type RotationNews,
+  type RotationOrder,
+} from './rotate-keys.ts'
+import { Rotations } from './rotations.ts'
+
+/**
+ * `symbolon keys rotate`: replaces data keys, or with `--root` the root key, by new ones.
+ *
+ * A service that runs on the data folder does it, while it serves; if none runs, this process does. Interrupted, it
+ * goes on where it was with the next start of the service, or the next call of this.
+ */
+export const keysRotate: Command = {
+  name: 'keys rotate',
+  about: 'Replace data keys (--tenant ID for one), or with --root the root key, while it serves',
+  flags: { root: 'boolean', tenant: 'string' },
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    const order = await orderOf(config, flags)
+    const say = speaker(out)
+    const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))
+    if (!served) await rotateHere(config, order, say)
+    if (order.rotate === 'root') {
+      out('Start the service with this as SYMBOLON_ROOT_KEY_FILE from now on, and keep the old one')
+      out('for as long as you keep backups that were made with it.')
+    }
+    return 0
+  },
+}
+
+async function orderOf(config: Config, flags: CommandInput['flags']): Promise<RotationOrder> {
+  const tenant = flags['tenant']
+  if (tenant !== undefined && !isUuid(tenant)) {
+    throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
+  }
+  if (flags['root'] === undefined) {
+    if (sharesItsStore(config)) throw new ConfigError(SHARED)
+    return { rotate: 'tenants', which: tenant ?? null }
+  }
+  if (tenant !== undefined) throw new ConfigError('--root and --tenant exclude each other.')
+  const file = config.rootKeyNextFile
+  if (file === null) {
+    throw new ConfigError('--root takes SYMBOLON_ROOT_KEY_NEXT_FILE: where the new root key is.')
+  }
+  // Made here if need be, and only then handed over: the service reads what is there, and makes nothing.
+  await FileKeyProvider.open(file, { createIfMissing: true })
+  return { rotate: 'root', which: resolve(file) }
+}
+
+async function rotateHere(
+  config: Config,
+  order: RotationOrder,
+  say: (news: RotationNews) => void,
+): Promise<void> {
+  const opened = await openWorld({ ...config, logLevel: 'silent' }, { onFault: () => {} })
+  const rotations = new Rotations(opened.world, opened.keyMaker)
+  try {
+    await checkRootKey(opened.world.store, opened.keyProvider)
+    await rotateKeys(opened, rotations, order, say)
+  } finally {
+    await rotations.stop()
+    await opened.close()
+  }
+}
+
+/** Says what matters as it comes, and how far it is now and then. */
+function speaker(out: CommandInput['out']): (news: RotationNews) => void {
+  let said = ''
+  return (news) => {
+    if ('rootKey' in news) {
+      out(`root key ${news.rootKey}: in use, ${news.wrapped} keys wrapped anew`)
+    } else if ('rotated' in news) {
+      out(`tenant ${news.tenantId}: done, 0 left, older keys destroyed`)
+    } else {
+      const { tenantId, version, left } = news
+      const line = `tenant ${tenantId}: data key ${version}, ${roughly(left)} left`
+      if (line !== said) out(line)
+      said = line
+    }
+  }
+}
+
+/** To two digits: as many lines as are read. */
+function roughly(count: number): number {
+  const unit = 10 ** Math.max(0, String(count).length - 2)
+  return Math.ceil(count / unit) * unit
+}

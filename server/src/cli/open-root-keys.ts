@@ -1,0 +1,31 @@
+import { join } from 'node:path'
+import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
+import { RootKeys } from '../adapters/local-keyring/root-keys.ts'
+import type { Config } from '../config.ts'
+import type { RootKeyCheck } from '../world/store.ts'
+
+type Files = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
+
+/**
+ * Opens the root key, and the one that is to come, if there is one: which of them is in use is what the store says.
+ *
+ * Where nothing is installed yet the first is made if need be.
+ */
+export async function openRootKeys(
+  config: Files,
+  installed: RootKeyCheck | null,
+): Promise<RootKeys> {
+  const { rootKeyNextFile } = config
+  const createIfMissing = installed === null
+  const first = await FileKeyProvider.open(rootKeyFileOf(config), { createIfMissing })
+  if (rootKeyNextFile === null || !(await hasRootKey(rootKeyNextFile))) {
+    return new RootKeys([first], null)
+  }
+  const next = await FileKeyProvider.open(rootKeyNextFile, { createIfMissing: false })
+  return new RootKeys([first, next], installed?.id ?? null)
+}
+
+export function rootKeyFileOf({ rootKeyFile, dataDir }: Files): string {
+  return rootKeyFile ?? join(dataDir, 'root.key')
+}

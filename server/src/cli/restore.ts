@@ -1,0 +1,136 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { checkRootKey } from '../access/root-key-check.ts'
+import { decryptAge } from '../adapters/age/age-file.ts'
+import { AgeIdentity } from '../adapters/age/age-keys.ts'
+import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import { openSamples, type Opened } from '../keys/open-samples.ts'
+import type { KeyProvider } from '../world/key-provider.ts'
+import { readBackupHead, type BackupHead } from './backup-file.ts'
+import type { Command, CommandInput } from './command.ts'
+import { rootKeyFileOf } from './open-root-keys.ts'
+
+/**
+ * `symbolon restore`: makes a data folder of a backup, and proves that it opens before it has its name.
+ *
+ * Stops before anything is written where the key of the backup or the root key is another one, and says which
+ * it takes. Refuses a folder with anything in it but the root key.
+ */
+export const restore: Command = {
+  name: 'restore',
+  about: 'Make a data folder of a backup (--from FILE --identity FILE, --all to open everything)',
+  flags: { from: 'string', identity: 'string', all: 'boolean' },
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
+    const rootKeyFile = rootKeyFileOf(config)
+    const folder = config.dataDir
+    await refuseFilled(folder, rootKeyFile)
+    const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+
+    const beside = join(folder, 'restoring')
+    try {
+      const head = await unpack({ from, identity, beside, keyProvider })
+      const depth = flags['all'] === undefined ? 'samples' : 'all'
+      const opened = await tryOut(beside, keyProvider, depth)
+      await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
+      await syncFolder(folder)
+      out(`restored to ${folder}: as of ${new Date(head.madeAt).toISOString()}`)
+      out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
+      return 0
+    } finally {
+      await rm(beside, { recursive: true, force: true })
+    }
+  },
+}
+
+function fileIn(flags: CommandInput['flags'], name: string): string {
+  const file = flags[name]
+  if (file === undefined) throw new ConfigError(`--${name} is missing: a file.`)
+  return file
+}
+
+async function readIdentity(path: string): Promise<AgeIdentity> {
+  const identity = AgeIdentity.parseFile(await readFile(path, 'utf8'))
+  if (identity !== null) return identity
+  throw new ConfigError(
+    `--identity is '${path}', but must be a file with one AGE-SECRET-KEY-1... .`,
+  )
+}
+
+async function refuseFilled(folder: string, rootKeyFile: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const own = resolve(dirname(rootKeyFile)) === resolve(folder) ? basename(rootKeyFile) : null
+  const others = (await readdir(folder)).filter((it) => it !== own)
+  if (others.length > 0) {
+    throw new Error(
+      `Cannot restore to ${folder}: there is ${others[0]} in it; name an empty folder`,
+    )
+  }
+}
+
+interface Unpacking {
+  readonly from: string
+  readonly identity: AgeIdentity
+  readonly beside: string
+  readonly keyProvider: KeyProvider
+}
+
+/** Writes what is in the backup to a folder of its own, if the root key is the right one. */
+async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHead> {
+  const source = createReadStream(from, { highWaterMark: 1024 * 1024 })
+  let head: BackupHead | null = null
+  let file: Awaited<ReturnType<typeof open>> | null = null
+  try {
+    for await (const chunk of decryptAge(source as AsyncIterable<Uint8Array>, identity)) {
+      if (head === null) {
+        const first = readBackupHead(chunk)
+        head = first.head
+        const { rootKey } = head
+        await checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
+        await mkdir(beside, { mode: 0o700 })
+        file = await open(join(beside, 'symbolon.db'), 'wx', 0o600)
+        await file.writeFile(first.rest)
+      } else await file!.writeFile(chunk)
+    }
+    await file?.sync()
+  } finally {
+    await file?.close()
+    source.destroy()
+  }
+  return head!
+}
+
+/** Opens it as the service would, and closes it again. */
+async function tryOut(
+  folder: string,
+  keyProvider: KeyProvider,
+  depth: 'samples' | 'all',
+): Promise<Opened> {
+  const store = await SqliteStore.open({ folder })
+  try {
+    await store.check()
+    await checkRootKey(store, keyProvider)
+    const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) =>
+      store.tenants.keys(id),
+    )
+    return await openSamples({ clock: new SystemClock(), keyring, store }, depth)
+  } finally {
+    await store.close()
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const opened = await open(folder, 'r')
+  try {
+    await opened.sync()
+  } finally {
+    await opened.close()
+  }
+}

@@ -1,0 +1,68 @@
+import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import type { Config } from '../config.ts'
+import type { RotationProgress } from '../keys/rotate-data-key.ts'
+import { rotateRootKey } from '../keys/rotate-root-key.ts'
+import type { OpenWorld } from './open-world.ts'
+import type { Rotations } from './rotations.ts'
+
+/** Why data keys are not replaced where sharesItsStore(). */
+export const SHARED = 'Data keys cannot be replaced where several servers share a database.'
+
+/** Whether there may be other servers, which would go on sealing under a key that is about to be destroyed. */
+export function sharesItsStore({ databaseUrl }: Pick<Config, 'databaseUrl'>): boolean {
+  return databaseUrl !== null
+}
+
+/** What `symbolon keys rotate` asks for, as it crosses to the service. */
+export interface RotationOrder {
+  readonly rotate: 'root' | 'tenants'
+  /** With `root`, the file of the new one; with `tenants`, the id of the only one, or null for all. */
+  readonly which: string | null
+}
+
+export type RotationNews =
+  | { readonly rootKey: string; readonly wrapped: number }
+  | RotationProgress
+  | { readonly tenantId: string; readonly rotated: true }
+
+/** Returns the order that a line of JSON stands for, or null. */
+export function parseRotationOrder(order: unknown): RotationOrder | null {
+  if (typeof order !== 'object' || order === null) return null
+  const { rotate, which } = order as Partial<Record<keyof RotationOrder, unknown>>
+  const known = rotate === 'root' || rotate === 'tenants' ? rotate : null
+  if (known === null || (typeof which !== 'string' && which !== null)) return null
+  return { rotate: known, which }
+}
+
+/** Does what was ordered, in the process that may write, and tells what comes of it. */
+export async function rotateKeys(
+  opened: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
+  rotations: Rotations,
+  { rotate, which }: RotationOrder,
+  tell: (news: RotationNews) => void,
+): Promise<void> {
+  if (rotate === 'root') {
+    await replaceRootKey(opened, which ?? '', tell)
+    return
+  }
+  const tenants = await opened.world.store.tenants.ids()
+  if (which !== null && !tenants.includes(which)) throw new Error(`There is no tenant ${which}`)
+  for (const tenantId of which === null ? tenants : [which]) {
+    await rotations.rotate(tenantId, tell)
+    tell({ tenantId, rotated: true })
+  }
+}
+
+async function replaceRootKey(
+  { world, keyProvider, keyMaker }: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
+  file: string,
+  tell: (news: RotationNews) => void,
+): Promise<void> {
+  const next = await FileKeyProvider.open(file, { createIfMissing: false })
+  // Before: of a commit that nobody knows the outcome of, either may be the right one.
+  keyProvider.accept(next)
+  const wrapped = await rotateRootKey(world, keyMaker, next)
+  keyProvider.turnTo(next)
+  world.log.info('root_key_replaced', { key: next.id, wrapped })
+  tell({ rootKey: next.id, wrapped })
+}

@@ -1,0 +1,55 @@
+import type { EnvelopeCursor, Envelopes } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { ENVELOPE_SHELVES } from '../world/store.ts'
+import { placeOf } from './place-of.ts'
+import { tokensOf } from './tokens-of.ts'
+
+export interface Opened {
+  readonly tenants: number
+  readonly tokens: number
+  /** How many sealed values were opened. */
+  readonly envelopes: number
+}
+
+/**
+ * Opens the keys of every tenant, and some of everything that they sealed, or all of it: what was restored has
+ * to be of use, not only there. Throws at the first that does not open.
+ */
+export async function openSamples(
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
+  depth: 'samples' | 'all',
+): Promise<Opened> {
+  const tenantIds = await world.store.tenants.ids()
+  let [tokens, envelopes] = [0, 0]
+  for (const tenantId of tenantIds) {
+    tokens += await tokensOf(world, tenantId)
+    const keys = await world.keyring.open(tenantId)
+    for await (const found of sealedBy(world, tenantId, depth)) {
+      for (const it of found) keys.open(placeOf(it), it.envelope)
+      envelopes += found.length
+    }
+  }
+  return { tenants: tenantIds.length, tokens, envelopes }
+}
+
+/** The first stretch of each shelf, or all. */
+async function* sealedBy(
+  world: Pick<World, 'clock' | 'store'>,
+  tenantId: string,
+  depth: 'samples' | 'all',
+): AsyncIterable<Envelopes['found']> {
+  for (const shelf of ENVELOPE_SHELVES) {
+    let after: EnvelopeCursor | null = { shelf, row: '' }
+    while (after?.shelf === shelf) {
+      const stretch = { head: NO_HEAD, after, limit: SAMPLES_AT_ONCE }
+      const { found, next }: Envelopes = await world.store.tenants.envelopes(tenantId, stretch)
+      yield found
+      after = depth === 'all' ? next : null
+      await world.clock.yield()
+    }
+  }
+}
+
+/** No envelope begins so. */
+const NO_HEAD = Uint8Array.of(0)
+const SAMPLES_AT_ONCE = 1000

@@ -1,0 +1,29 @@
+import type { Place } from '../world/keyring.ts'
+import type { StoredEnvelope } from '../world/store.ts'
+
+/**
+ * Returns the place that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,
+ * access/commit.ts, proxy/configured/terms.ts, reactors/terms.ts, reactors/jobs/job-terms.ts,
+ * reactors/callbacks/secrets.ts. With any other it would not open.
+ */
+export function placeOf({ shelf, part, id, type, containers }: StoredEnvelope): Place {
+  switch (shelf) {
+    case 'tokens':
+    case 'pending':
+      return { id, part, type, containers }
+    case 'answers':
+      return { id, part: 'answer', type: 'answer', containers: [] }
+    case 'proxies':
+      return { id, part: 'terms', type: 'proxy', containers: [] }
+    case 'reactors':
+      return { id, part: 'terms', type: 'reactor', containers: [] }
+    case 'jobs':
+      return { id, part, type: 'job', containers: [] }
+    case 'callback_secrets':
+      return { id, part: 'secrets', type: 'callback', containers: [] }
+    default:
+      throw new TypeError('Cannot place an envelope: nobody knows its shelf', {
+        cause: shelf satisfies never,
+      })
+  }
+}

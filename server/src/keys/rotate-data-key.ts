@@ -1,0 +1,164 @@
+/**
+ * A new data key for a tenant: everything sealed under the one before is sealed anew, and then that is
+ * destroyed. Decision 0037.
+ */
+import { ENVELOPE_ROWS_AT_ONCE, KEY_RETIREMENT_MS } from '../base/limits.ts'
+import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
+import type { EnvelopeCursor, Envelopes, RenewedEnvelope, StoredEnvelope } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+import { placeOf } from './place-of.ts'
+import { tokensOf } from './tokens-of.ts'
+
+type Reach = Pick<World, 'clock' | 'log' | 'store'>
+
+export interface RotationMeans {
+  readonly maker: KeyMaker
+  /** Lets time pass; rejects when there is to be no going on. */
+  readonly pause: (ms: number) => Promise<void>
+  readonly tell: (progress: RotationProgress) => void
+  /** Instead of KEY_RETIREMENT_MS. For tests. */
+  readonly retirementMs?: number
+}
+
+export interface RotationProgress {
+  readonly tenantId: string
+  /** Which version everything is to be sealed under. */
+  readonly version: number
+  /** Rows that have not been looked through yet: at least as many as are still under an older one. */
+  readonly left: number
+}
+
+/**
+ * Gives the tenant a new version of its data key, or goes on where somebody was interrupted in it.
+ *
+ * New values are sealed under it at once. When this resolves nothing is sealed under an older version, and
+ * those are gone. Callers notice nothing: what is read opens at any time, and work is done in short slices.
+ * Rejects, with the older versions kept, when an envelope does not open.
+ */
+export async function rotateDataKey(
+  world: Reach,
+  tenantId: string,
+  means: RotationMeans,
+): Promise<void> {
+  try {
+    const version = await newestVersion(world, tenantId, means.maker)
+    if (version !== null) await rotateTo(version, world, tenantId, means)
+  } catch (error) {
+    // Of a tenant that was deleted meanwhile the keys are gone, and with them what there was to do.
+    if ((await world.store.tenants.find(tenantId)) !== null) throw error
+  }
+}
+
+async function rotateTo(
+  version: number,
+  world: Reach,
+  tenantId: string,
+  means: RotationMeans,
+): Promise<void> {
+  const keys = await means.maker.reread(tenantId)
+  let left = await tokensOf(world, tenantId)
+  const tell = (): void => means.tell({ tenantId, version, left })
+  world.log.info('key_rotation', { tenant: tenantId, version, left })
+  tell()
+
+  for (let settled = false; !settled;) {
+    let committed: Promise<unknown> = Promise.resolve()
+    for await (const { found, looked } of behind(world, tenantId, keys)) {
+      const envelopes = renewed(keys, found)
+      await committed
+      // The next stretch is read and sealed while the disk is busy with this one.
+      committed = commit(envelopes)
+      committed.catch(() => {})
+      left = Math.max(0, left - looked)
+      tell()
+      await means.pause(0)
+    }
+    await committed
+    settled = await rested()
+  }
+  left = 0
+  tell()
+
+  await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
+  await means.maker.reread(tenantId)
+  world.log.info('key_rotated', { tenant: tenantId, version })
+
+  async function commit(envelopes: readonly RenewedEnvelope[]): Promise<void> {
+    if (envelopes.length === 0) return
+    await world.store.commit(tenantId, [{ kind: 'renew-envelopes', envelopes }])
+  }
+
+  /** Whoever sealed under the key before has committed by now or never will, and still there is nothing left. */
+  async function rested(): Promise<boolean> {
+    await means.pause(means.retirementMs ?? KEY_RETIREMENT_MS)
+    // What was handed to the disk before this is on it afterwards.
+    await world.store.check()
+    for await (const { found } of behind(world, tenantId, keys)) if (found.length > 0) return false
+    return true
+  }
+}
+
+/** Tenants whose rotation was begun and not finished. */
+export async function unfinishedRotations(world: Pick<World, 'store'>): Promise<string[]> {
+  const unfinished: string[] = []
+  for (const id of await world.store.tenants.ids()) {
+    if ((await dataKeyVersions(world, id)).length > 1) unfinished.push(id)
+  }
+  return unfinished
+}
+
+/** Returns the version to be rotated to, made unless there is one already; null when the tenant is gone. */
+async function newestVersion(
+  world: Pick<World, 'clock' | 'store'>,
+  tenantId: string,
+  maker: KeyMaker,
+): Promise<number | null> {
+  for (;;) {
+    const versions = await dataKeyVersions(world, tenantId)
+    if (versions.length === 0) return null
+    const newest = Math.max(...versions)
+    if (versions.length > 1) return newest
+    const key = await maker.next(tenantId, newest + 1, world.clock.now())
+    await world.store.commit(tenantId, [{ kind: 'insert-tenant-key', key }])
+    // Made by us, or by somebody who was quicker, or the tenant is gone.
+  }
+}
+
+async function dataKeyVersions(world: Pick<World, 'store'>, tenantId: string): Promise<number[]> {
+  const keys = await world.store.tenants.keys(tenantId)
+  return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)
+}
+
+/** Everything that is not sealed under the newest key, a stretch at a time, with others' work between. */
+async function* behind(
+  world: Pick<World, 'clock' | 'store'>,
+  tenantId: string,
+  { head }: RenewingKeys,
+): AsyncIterable<Envelopes> {
+  let limit = ENVELOPE_ROWS_AT_ONCE
+  let after: EnvelopeCursor | null = null
+  do {
+    const stretch: Envelopes = await world.store.tenants.envelopes(tenantId, { head, after, limit })
+    yield stretch
+    after = stretch.next
+    // Where somebody has been before there is less to do for each row.
+    limit = ENVELOPE_ROWS_AT_ONCE * (stretch.found.length === 0 ? SKIPPED_FACTOR : 1)
+    await world.clock.yield()
+  } while (after !== null)
+}
+
+function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedEnvelope[] {
+  return found.map((it) => {
+    try {
+      return { ...it, renewed: keys.renew(placeOf(it), it.envelope) }
+    } catch (cause) {
+      throw new Error(
+        `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +
+          `it is in row ${it.row}`,
+        { cause },
+      )
+    }
+  })
+}
+
+const SKIPPED_FACTOR = 8

@@ -1,0 +1,39 @@
+import { makeRootKeyCheck } from '../access/root-key-check.ts'
+import type { KeyProvider } from '../world/key-provider.ts'
+import type { KeyMaker } from '../world/keyring.ts'
+import type { RewrappedKey } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+
+/**
+ * Wraps every tenant's keys by the root key `to` instead of the one that is installed, all in one commit.
+ *
+ * Before it the old root key is the right one, after it the new one, and nothing lies between. Returns
+ * how many keys were wrapped anew: 0 when that was done already. Decision 0037.
+ */
+export async function rotateRootKey(
+  world: Pick<World, 'store'>,
+  maker: KeyMaker,
+  to: KeyProvider,
+): Promise<number> {
+  const { tenants } = world.store
+  const rootKey = await makeRootKeyCheck(to)
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const installed = await tenants.rootKeyCheck()
+    if (installed === null) throw new Error('Cannot replace the root key: there is none yet')
+    if (installed.id === to.id) return 0
+    const keys: RewrappedKey[] = []
+    for (const tenantId of await tenants.ids()) {
+      for (const it of await tenants.keys(tenantId)) {
+        const key = await maker.rewrap(tenantId, it, to)
+        keys.push({ tenantId, before: it.wrapped, key })
+      }
+    }
+    const change = { kind: 'replace-root-key', before: installed.id, rootKey, keys } as const
+    const conflict = await world.store.commit(keys[0]?.tenantId ?? '', [change])
+    if (conflict === null) return keys.length
+  }
+  throw new Error('Cannot replace the root key: tenants and their keys change too often; try again')
+}
+
+/** Each loses to a tenant that was made or deleted, or a key that was made, meanwhile. */
+const ATTEMPTS_MAX = 10

@@ -1,0 +1,13 @@
+import type { World } from '../world/world.ts'
+
+/** Returns how many tokens there are: nearly all that is sealed. */
+export async function tokensOf(
+  world: Pick<World, 'clock' | 'store'>,
+  tenantId: string,
+): Promise<number> {
+  const now = world.clock.now()
+  const usage = await world.store.tokens.usage(tenantId, { now, since: now - (now % DAY_MS) })
+  return usage.reduce((sum, it) => sum + it.count, 0)
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { EnvelopeCursor, RenewedEnvelope, Store, StoredEnvelope } from './store.ts'
+import {
+  KEYS,
+  NOW,
+  TENANT,
+  begin,
+  bytes,
+  end,
+  enlist,
+  everything,
+  insert,
+  job,
+  opened,
+  succeed,
+  tenant,
+  token,
+  update,
+  uuid,
+  type Open,
+} from './store-kit.contract.ts'
+
+const CVC = { envelope: bytes(70), expiresAt: NOW + 1000 }
+
+/** A job with a result. */
+const DONE = job(2, { stage: 'keep', result: bytes(31) })
+
+/** Begins no envelope of these tests. */
+const NO_HEAD = Uint8Array.of(0xff, 0xff)
+
+export function envelopeContract(name: string, open: Open): void {
+  describe(`Store contract: ${name}: envelopes`, () => {
+    test('envelopes() finds all that is sealed, with its place, whatever the length of a stretch', async (t) => {
+      const store = await opened(t, open)
+      await fillStore(store)
+      const expected = [
+        'tokens 1 data',
+        'tokens 3 data',
+        'tokens 3 cvc',
+        'tokens 4 data',
+        'pending 3 data',
+        'pending 3 cvc',
+        'answers 1 all',
+        'proxies 1 all',
+        'reactors 1 all',
+        'jobs 1 terms',
+        'jobs 2 terms',
+        'jobs 2 result',
+        'callback_secrets 1 all',
+      ]
+      for (const limit of [1, 2, 64]) {
+        const found = await all(store, { limit })
+        const seen = found.map((it) => `${it.shelf} ${numberIn(it.row)} ${it.part}`)
+        assert.deepEqual(seen.toSorted(), expected.toSorted(), `${limit} at a time`)
+      }
+      const found = await all(store)
+      const named = found.find((it) => it.shelf === 'pending' && it.part === 'data')
+      assert.deepEqual(
+        [named?.id, named?.type, named?.containers],
+        ['an alias', 'card', ['/elsewhere/', '/too/']],
+      )
+      assert.equal(found.find((it) => it.shelf === 'callback_secrets')?.id, TENANT)
+    })
+
+    test('envelopes() leaves out what begins with the head, and what is another tenant’s', async (t) => {
+      const store = await opened(t, open)
+      await fillStore(store)
+      const [first] = await all(store)
+      const head = first!.envelope.slice(0, 4)
+      const others = await all(store, { head })
+      assert.ok(others.length > 0)
+      assert.ok(
+        others.every((it) => Buffer.compare(it.envelope.subarray(0, 4), head) !== 0),
+        'one with the head',
+      )
+      assert.deepEqual(await all(store, { tenantId: uuid(2) }), [])
+    })
+
+    test('renew-envelopes puts the new ones in place, and changes nothing else', async (t) => {
+      const store = await opened(t, open)
+      await fillStore(store)
+      const before = await store.tokens.find(TENANT, [uuid(1), 'an alias'])
+      const renewed = await renewAll(store)
+      assert.deepEqual(
+        (await all(store)).map((it) => Buffer.from(it.envelope)),
+        renewed.map((it) => Buffer.from(it.renewed)),
+      )
+      assert.deepEqual(await all(store, { head: Uint8Array.of(9, 9) }), [])
+      const after = await store.tokens.find(TENANT, [uuid(1), 'an alias'])
+      const plain = (it: (typeof after)[number]) => ({ ...it, data: null, cvc: it.cvc?.expiresAt })
+      assert.deepEqual(after.map(plain), before.map(plain))
+      const done = (await store.jobs.find(TENANT, uuid(2)))!
+      const [terms, result] = [DONE.terms, DONE.result!].map(withNines)
+      assert.deepEqual([Buffer.from(done.terms), Buffer.from(done.result!)], [terms, result])
+      assert.deepEqual({ ...done, terms: DONE.terms, result: DONE.result }, DONE)
+      const secrets = (await store.jobs.callbackSecrets(TENANT))!
+      assert.deepEqual([...secrets.secrets.subarray(0, 2), secrets.revision], [9, 9, 0])
+      assert.equal(await store.commit(TENANT, [end(7, 'committed')]), null)
+      const [moved] = await store.tokens.find(TENANT, ['an alias'])
+      assert.deepEqual([...moved!.data.subarray(0, 2)], [9, 9])
+      assert.deepEqual(moved!.containers, ['/elsewhere/', '/too/'])
+    })
+
+    test('renew-envelopes leaves alone what has changed since it was read', async (t) => {
+      const store = await opened(t, open)
+      await fillStore(store)
+      const stale = await all(store)
+      const [read] = await store.tokens.find(TENANT, [uuid(1)])
+      await succeed(store, TENANT, [update(read!, { data: bytes(33) })])
+      await succeed(store, TENANT, [{ kind: 'delete-proxy', id: uuid(1) }])
+      await succeed(store, TENANT, [{ kind: 'renew-envelopes', envelopes: stale.map(nine) }])
+      const [now] = await store.tokens.find(TENANT, [uuid(1)])
+      assert.deepEqual(now!.data, bytes(33))
+      assert.deepEqual([now!.revision, await store.proxies.find(TENANT, uuid(1))], [1, null])
+      assert.deepEqual(
+        [...(await store.reactors.find(TENANT, uuid(1)))!.terms.subarray(0, 2)],
+        [9, 9],
+      )
+    })
+
+    test('a version of a key is added once, and the older ones are destroyed below one that is there', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, everything(1))
+      const key = { purpose: 'enc', version: 3, wrapped: bytes(3), createdAt: NOW } as const
+      await succeed(store, TENANT, [{ kind: 'insert-tenant-key', key }])
+      const again = await store.commit(TENANT, [{ kind: 'insert-tenant-key', key }])
+      assert.deepEqual(again, { kind: 'keys-changed' })
+      const nobody = await store.commit(uuid(2), [{ kind: 'insert-tenant-key', key }])
+      assert.deepEqual(nobody, { kind: 'keys-changed' })
+      assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])
+      await succeed(store, TENANT, [{ kind: 'destroy-tenant-keys', below: 4 }])
+      assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])
+      await succeed(store, TENANT, [{ kind: 'destroy-tenant-keys', below: 3 }])
+      assert.deepEqual(await versions(store), ['enc 3', 'fp 1'])
+    })
+
+    test('replace-root-key replaces it and every wrapping at once, or nothing', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, everything(1))
+      const second = [{ ...KEYS[0]!, wrapped: bytes(8) }]
+      await succeed(store, uuid(2), [{ kind: 'insert-tenant', tenant: tenant(2), keys: second }])
+      const rootKey = { id: 'other root', check: bytes(4) }
+      const rewrapped = [
+        ...KEYS.map((key) => [TENANT, key] as const),
+        [uuid(2), second[0]!] as const,
+      ]
+      const keys = rewrapped.map(([tenantId, key]) => {
+        return { tenantId, before: key.wrapped, key: { ...key, wrapped: bytes(77) } }
+      })
+      const replace = (own: object) =>
+        store.commit(TENANT, [
+          { kind: 'replace-root-key', before: 'root', rootKey, keys, ...own } as const,
+        ])
+      const stale = keys.with(2, { ...keys[2]!, before: bytes(5) })
+      for (const own of [{ before: 'no root' }, { keys: keys.slice(1) }, { keys: stale }]) {
+        assert.deepEqual(await replace(own), { kind: 'keys-changed' })
+        assert.equal((await store.tenants.rootKeyCheck())!.id, 'root')
+        assert.deepEqual((await store.tenants.keys(uuid(2)))[0]!.wrapped, bytes(8))
+        assert.ok((await store.tenants.keys(TENANT)).every((it) => it.wrapped.length !== 77))
+      }
+      assert.equal(await replace({}), null)
+      assert.deepEqual(await store.tenants.rootKeyCheck(), rootKey)
+      for (const id of [TENANT, uuid(2)]) {
+        assert.ok((await store.tenants.keys(id)).every((it) => it.wrapped.length === 77))
+      }
+    })
+  })
+}
+
+/** Something on every shelf: token 3 has an alias, and a transaction has moved it; 4 is made in that. */
+async function fillStore(store: Store): Promise<void> {
+  await succeed(store, TENANT, everything(1))
+  const named = token(3, { id: 'an alias', type: 'card', cvc: CVC })
+  await succeed(store, TENANT, [insert(named), { kind: 'insert-job', job: DONE }, begin(7)])
+  const moved = { containers: ['/elsewhere/', '/too/'], data: bytes(44) }
+  await succeed(store, TENANT, [enlist(7), update(named, moved)])
+  await succeed(store, TENANT, [enlist(7), insert(token(4))])
+}
+
+async function all(
+  store: Store,
+  { tenantId = TENANT, head = NO_HEAD, limit = 64 } = {},
+): Promise<StoredEnvelope[]> {
+  const all: StoredEnvelope[] = []
+  let after: EnvelopeCursor | null = null
+  do {
+    const stretch = await store.tenants.envelopes(tenantId, { head, after, limit })
+    all.push(...stretch.found)
+    after = stretch.next
+  } while (after !== null)
+  return all
+}
+
+async function renewAll(store: Store): Promise<RenewedEnvelope[]> {
+  const envelopes = (await all(store)).map(nine)
+  await succeed(store, TENANT, [{ kind: 'renew-envelopes', envelopes }])
+  return envelopes
+}
+
+function nine(it: StoredEnvelope): RenewedEnvelope {
+  return { ...it, renewed: withNines(it.envelope) }
+}
+
+function withNines(envelope: Uint8Array): Buffer {
+  return Buffer.concat([Uint8Array.of(9, 9), envelope])
+}
+
+async function versions(store: Store): Promise<string[]> {
+  const keys = await store.tenants.keys(TENANT)
+  return keys.map((it) => `${it.purpose} ${it.version}`).toSorted()
+}
+
+function numberIn(row: string): number {
+  return row.startsWith('answer') ? 1 : Number.parseInt(row.slice(-12), 16) - 1
+}

@@ -1,0 +1,25 @@
+/**
+ * `npm run test:backup --workspace server -- --tokens 1000000`: backs so many tokens up under load, and restores
+ * them, as often as told. Throws when something is missing.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { backUpUnderLoad } from './run.ts'
+
+const { values } = parseArgs({
+  options: {
+    tokens: { type: 'string', default: '100000' },
+    backups: { type: 'string', default: '2' },
+    callers: { type: 'string', default: '4' },
+  },
+})
+const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-backup-'))
+const tell = (line: string): void => void process.stdout.write(`${line}\n`)
+const [tokens, backups] = [Number(values.tokens), Number(values.backups)]
+try {
+  await backUpUnderLoad({ folder, tokens, backups, callers: Number(values.callers), tell })
+} finally {
+  rmSync(folder, { recursive: true })
+}

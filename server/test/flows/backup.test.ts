@@ -1,0 +1,162 @@
+/** `symbolon backup` and `symbolon restore` as an operator runs them. */
+import assert from 'node:assert/strict'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test, type TestContext } from 'node:test'
+import { backUpUnderLoad } from '../backup/run.ts'
+import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
+
+test('every token acknowledged before a backup began is in what is restored of it', async (t) => {
+  const folder = temporaryFolder(t)
+  const about = { folder, tokens: 500, backups: 2, callers: 2 }
+  const tallies = await backUpUnderLoad({ ...about, tell: () => {} })
+  assert.ok(tallies[1]!.read > tallies[0]!.read && tallies[0]!.read >= 500)
+  assert.deepEqual(
+    readdirSync(join(folder, 'data')).filter((it) => it.startsWith('backup')),
+    [],
+  )
+})
+
+describe('symbolon restore', () => {
+  test('stops at once under another root key, and names the one it takes', async (t) => {
+    const { folder, file, run } = await backedUp(t)
+    const other = join(folder, 'other.key')
+    writeFileSync(other, Buffer.alloc(32, 5), { mode: 0o600 })
+    const { status, err } = await run('--root-key-file', other)
+    assert.equal(status, 1)
+    const named = /root key ([0-9a-f]{16}) to use it/.exec(file.said)![1]!
+    assert.match(
+      err,
+      new RegExp(`set up with root key ${named}, but root key [0-9a-f]{16} was given`),
+    )
+    assert.ok(!existsSync(join(folder, 'restored', 'symbolon.db')))
+  })
+
+  test('stops under another key of backups', async (t) => {
+    const { folder, run } = await backedUp(t)
+    const other = join(folder, 'other.secret')
+    await runSymbolon(['backup', 'key', '--to', other])
+    const { status, err } = await run('--identity', other)
+    assert.equal(status, 1)
+    assert.match(err, /the file is not for age1/)
+    assert.deepEqual(readdirSync(join(folder, 'restored')), [])
+  })
+
+  test('leaves nothing behind of a backup that was cut off', async (t) => {
+    const { folder, file, run } = await backedUp(t)
+    for (const length of [statSync(file.path).size - 1, 100_000]) {
+      truncateSync(file.path, length)
+      const { status, err } = await run()
+      assert.equal(status, 1)
+      assert.match(err, /altered or cut off/)
+      assert.deepEqual(readdirSync(join(folder, 'restored')), [])
+    }
+  })
+
+  test('refuses a folder with something in it, and takes one with the root key alone', async (t) => {
+    const { folder, data, run } = await backedUp(t)
+    const target = join(folder, 'restored')
+    mkdirSync(target)
+    writeFileSync(join(target, 'something'), '')
+    const refused = await run()
+    assert.equal(refused.status, 1)
+    assert.match(refused.err, /there is something in it/)
+    assert.deepEqual(readdirSync(target), ['something'])
+
+    const again = join(folder, 'again')
+    mkdirSync(again)
+    writeFileSync(join(again, 'root.key'), readFileSync(join(data, 'root.key')), {
+      mode: 0o600,
+    })
+    const taken = await run(
+      '--data-dir',
+      again,
+      '--root-key-file',
+      join(again, 'root.key'),
+      '--all',
+    )
+    assert.equal(taken.status, 0, taken.err)
+    assert.deepEqual(readdirSync(again).toSorted(), ['root.key', 'symbolon.db'])
+  })
+})
+
+describe('symbolon backup', () => {
+  test('puts nothing in the file that can be read without the key, and is for the owner alone', async (t) => {
+    const { file, secret } = await backedUp(t)
+    const bytes = readFileSync(file.path, 'latin1')
+    assert.ok(!bytes.includes('SQLite format') && !bytes.includes('tenant_keys'))
+    assert.equal(statSync(join(secret, '..', 'backup.age')).mode & 0o777, 0o600)
+    assert.equal(statSync(secret).mode & 0o777, 0o600)
+  })
+
+  test('does not write over a file, and says what a recipient has to be', async (t) => {
+    const { folder, file, data: vault } = await backedUp(t)
+    const data = ['--data-dir', vault]
+    const before = readFileSync(file.path)
+    const over = await runSymbolon([
+      'backup',
+      ...data,
+      '--to',
+      file.path,
+      '--recipient',
+      file.recipient,
+    ])
+    assert.equal(over.status, 1)
+    assert.ok(readFileSync(file.path).equals(before))
+    const wrong = await runSymbolon([
+      'backup',
+      ...data,
+      '--to',
+      `${file.path}2`,
+      '--recipient',
+      'age1q',
+    ])
+    assert.match(wrong.err, /--recipient is 'age1q', but must be an age recipient/)
+    assert.deepEqual(readdirSync(folder).toSorted(), ['backup.age'])
+  })
+})
+
+/** A vault and a backup of it, made once. */
+const made = makeBackup()
+
+async function makeBackup() {
+  const folder = mkdtempSync(join(tmpdir(), 'symbolon-backup-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const data = join(folder, 'data')
+  await runSymbolon(['init', '--data-dir', data])
+  const secret = join(folder, 'secret')
+  const recipient = (await runSymbolon(['backup', 'key', '--to', secret])).out.trim()
+  const args = ['--data-dir', data, '--to', join(folder, 'backup.age'), '--recipient', recipient]
+  const { status, out, err } = await runSymbolon(['backup', ...args])
+  assert.equal(status, 0, err)
+  return { folder, data, secret, recipient, said: out }
+}
+
+/** A copy of the backup, and how to restore it; flags given later win. */
+async function backedUp(t: TestContext) {
+  const { data, secret, recipient, said, folder: origin } = await made
+  const folder = temporaryFolder(t)
+  const path = join(folder, 'backup.age')
+  copyFileSync(join(origin, 'backup.age'), path)
+  const usual = {
+    '--data-dir': join(folder, 'restored'),
+    '--from': path,
+    '--identity': secret,
+    '--root-key-file': join(data, 'root.key'),
+  }
+  const run = (...own: string[]) =>
+    runSymbolon(['restore', ...Object.entries(usual).flat(), ...own])
+  return { folder, data, secret, file: { path, recipient, said }, run }
+}

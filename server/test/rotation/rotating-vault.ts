@@ -1,0 +1,47 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import type { News, ServerOptions } from './server.ts'
+
+/** A server whose keys are rotated, as a process that can be killed. */
+export class RotatingVault {
+  readonly #child: ChildProcess
+  readonly #first = Promise.withResolvers<News>()
+  readonly gone: Promise<unknown>
+  /** What is left to be sealed anew, as far as it has said; infinite before it began. */
+  left = Infinity
+  rotated = false
+  killed = false
+
+  constructor(options: ServerOptions) {
+    const entry = path.join(import.meta.dirname, 'server.ts')
+    this.#child = spawn(process.execPath, [entry, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    this.gone = once(this.#child, 'exit').then(() => {
+      this.#first.reject(new Error('The server ended before it was ready'))
+    })
+    createInterface(this.#child.stdout!).on('line', (line) => {
+      const news = JSON.parse(line) as News
+      if (news.port !== undefined) this.#first.resolve(news)
+      if (news.left !== undefined) this.left = news.left
+      if (news.rotated === true) this.rotated = true
+    })
+  }
+
+  /** Resolves with what it said first. */
+  async ready(): Promise<News> {
+    return await this.#first.promise
+  }
+
+  rotate(): void {
+    this.#child.kill('SIGUSR2')
+  }
+
+  async kill(): Promise<void> {
+    this.killed = true
+    this.#child.kill('SIGKILL')
+    await this.gone
+  }
+}

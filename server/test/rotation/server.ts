@@ -1,0 +1,77 @@
+/**
+ * The service as it ships, whose data keys are rotated while it serves: `node server.ts '{"folder": ...}'`.
+ *
+ * Prints lines of JSON: `port` and, on the first start, `key` and `samples`; `left` as it rotates; `rotated` at
+ * the end. A rotation that was begun goes on by itself; a new one is begun at SIGUSR2.
+ */
+import type { AddressInfo } from 'node:net'
+import { setUp } from '../../src/access/set-up.ts'
+import { createApp } from '../../src/app.ts'
+import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import { openWorld } from '../../src/cli/open-world.ts'
+import { Rotations } from '../../src/cli/rotations.ts'
+import { readConfig } from '../../src/config.ts'
+import { unfinishedRotations } from '../../src/keys/rotate-data-key.ts'
+import { fill, type Samples } from '../../bench/fill.ts'
+import { stillRunner } from '../kit/still-runner.ts'
+
+export interface ServerOptions {
+  readonly folder: string
+  /** How many tokens it makes on its first start. */
+  readonly tokens: number
+  readonly retirementMs: number
+}
+
+export interface News {
+  readonly port?: number
+  readonly key?: string
+  readonly samples?: Samples
+  readonly left?: number
+  readonly rotated?: boolean
+}
+
+async function serve({ folder, tokens, retirementMs }: ServerOptions): Promise<void> {
+  const config = readConfig({ 'data-dir': folder, 'log-level': 'silent' }, {})
+  const { world, keyProvider, keyMaker } = await openWorld(config, {
+    onFault: (error) => {
+      throw error
+    },
+  })
+  const first = (await world.store.tenants.count()) === 0
+  const made = first
+    ? await setUp(world, keyProvider, { name: 'rotation', plan: 'enterprise' })
+    : null
+  const samples =
+    made === null ? undefined : await fill(world, made.tenantId, made.applicationId, tokens)
+  // Code is accepted, and never run: jobs wait.
+  const app = createApp(
+    { ...world, runner: stillRunner() },
+    {
+      version: '0.0.0',
+      corsOrigins: [],
+      tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+      transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+      proxy: { timeoutMs: 25_000 },
+      reactors: { configurationRequired: true },
+    },
+  )
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  say({ port, ...(made === null ? {} : { key: made.apiKey, samples: samples! }) })
+
+  const rotations = new Rotations(world, keyMaker, retirementMs)
+  const rotate = async (ids: readonly string[]): Promise<void> => {
+    for (const id of ids) {
+      await rotations.rotate(id, ({ left }) => say({ left }))
+      say({ rotated: true })
+    }
+  }
+  process.on('SIGUSR2', () => void world.store.tenants.ids().then(rotate))
+  void rotate(await unfinishedRotations(world))
+}
+
+function say(news: News): void {
+  process.stdout.write(`${JSON.stringify(news)}\n`)
+}
+
+await serve(JSON.parse(process.argv[2]!) as ServerOptions)
