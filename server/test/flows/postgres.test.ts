@@ -180,6 +180,69 @@ test('the record that two servers wrote at once is one chain, sealed; and no ser
   assert.match(changed.out, /: BROKEN: entry 4 was changed/)
 })
 
+test('data keys are not replaced, whoever asks: the command, an order over the socket, or what was begun', async (t) => {
+  const database = await freshDatabase()
+  const folder = temporaryFolder(t)
+  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
+  await runSymbolon(['init'], variables)
+  await query(
+    database,
+    `INSERT INTO tenant_keys SELECT tenant, purpose, 2, wrapped, created_at FROM tenant_keys
+     WHERE purpose = 'enc'`,
+  )
+  const server = await startVault(folder, { SYMBOLON_DATABASE_URL: database })
+  t.after(() => server.stop())
+  const rotate = ['keys', 'rotate']
+  const command = await runSymbolon(rotate, variables)
+  assert.equal(command.status, 1)
+  assert.match(command.err, /several servers share a database/)
+  const unknowing = await runSymbolon(rotate, { SYMBOLON_DATA_DIR: folder })
+  assert.equal(unknowing.status, 1)
+  assert.match(unknowing.err, /several servers share a database/)
+  const { out } = await server.stop()
+  assert.doesNotMatch(out, /key_rotat/)
+  const { rows } = await query(database, "SELECT version FROM tenant_keys WHERE purpose = 'enc'")
+  assert.deepEqual(rows.map((it) => it.version).toSorted(), [1, 2])
+})
+
+test('the root key is replaced while a server serves, and the next start needs the new one alone', async (t) => {
+  const database = await freshDatabase()
+  const folder = temporaryFolder(t)
+  const next = join(folder, 'next.key')
+  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
+  const { out } = await runSymbolon(['init', '--json'], variables)
+  const key = (JSON.parse(out) as JsonObject)['api_key'] as string
+  const server = await startVault(folder, { SYMBOLON_DATABASE_URL: database })
+  t.after(() => server.stop())
+  const replaced = await runSymbolon(['keys', 'rotate', '--root'], {
+    ...variables,
+    SYMBOLON_ROOT_KEY_NEXT_FILE: next,
+  })
+  assert.deepEqual([replaced.status, replaced.err], [0, ''])
+  assert.match(replaced.out, /in use, 3 keys wrapped anew/)
+  await server.stop()
+  const old = await runSymbolon(['serve'], variables)
+  assert.match(old.err, /root key/)
+  const again = await startVault(folder, {
+    SYMBOLON_DATABASE_URL: database,
+    SYMBOLON_ROOT_KEY_FILE: next,
+  })
+  t.after(() => again.stop())
+  const made = await call(again, key, 'POST', '/applications', {
+    name: 'a',
+    type: 'private',
+    permissions: ['token:create'],
+  })
+  assert.equal(made.status, 201)
+})
+
+test('a backup is refused: a data folder from before is not what is in use', async (t) => {
+  const { run } = await pair()
+  const { status, err } = await run('backup', '--to', join(temporaryFolder(t), 'copy'))
+  assert.equal(status, 1)
+  assert.match(err, /PostgreSQL database is backed up by its own means/)
+})
+
 test('a password is not repeated when the address of the database is no good', async () => {
   for (const url of [
     'mysql://a:hunter2@h/d',
