@@ -4,8 +4,9 @@ import { CARD, tokenizeBytes } from './rows.ts'
 import { startSubject, type Subject } from './subjects.ts'
 import { median } from './table.ts'
 
-/** Invocations of each kind of code that does harm. */
-const CALLS_OF_EACH = 200
+/** Callers of each kind of code that does harm, and for how long they go on. */
+const CALLERS_OF_EACH = 200
+const STORM_MS = 30_000
 const HARMFUL = ['loop', 'bomb', 'flood'] as const
 // Everybody shares two cores: nobody may spin.
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
@@ -21,7 +22,7 @@ export interface Storm {
 
 /**
  * What one tenant notices of another that invokes endless loops, memory bombs and floods of output, all at once,
- * for as long as it takes until each was invoked so often.
+ * and again whenever one has ended or was refused.
  */
 export async function measureStorm(rounds: number): Promise<Storm> {
   const subject = await startSubject('reacting', null)
@@ -55,19 +56,24 @@ const CARD_CALLS = 64
 /** Counts answers by status, in `answers`. */
 async function rage(subject: Subject, answers: Record<string, number>): Promise<void> {
   const { reactors } = subject.reacting!
-  const calls = Array.from({ length: CALLS_OF_EACH }, () => HARMFUL).flat()
+  const callers = Array.from({ length: CALLERS_OF_EACH }, () => HARMFUL).flat()
+  const end = performance.now() + STORM_MS
   await Promise.all(
-    calls.map(async (kind) => {
-      const reply = await fetch(
-        `http://127.0.0.1:${subject.port}/reactors/${reactors[kind]}/react`,
-        {
-          method: 'POST',
-          headers: { 'bt-api-key': subject.key, 'content-type': 'application/json' },
-          body: '{"args":{}}',
-        },
-      )
-      await reply.arrayBuffer()
-      answers[reply.status] = (answers[reply.status] ?? 0) + 1
+    callers.map(async (kind) => {
+      while (performance.now() < end) {
+        const status = await invoke(subject, reactors[kind])
+        answers[status] = (answers[status] ?? 0) + 1
+      }
     }),
   )
+}
+
+async function invoke({ port, key }: Subject, reactor: string): Promise<number> {
+  const reply = await fetch(`http://127.0.0.1:${port}/reactors/${reactor}/react`, {
+    method: 'POST',
+    headers: { 'bt-api-key': key, 'content-type': 'application/json' },
+    body: '{"args":{}}',
+  })
+  await reply.arrayBuffer()
+  return reply.status
 }
