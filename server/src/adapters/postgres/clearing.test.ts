@@ -6,7 +6,7 @@ import { CLEARED } from './clearing.ts'
 test('of a deleted tenant every table with rows of tenants is cleared, but for its keys and its head', () => {
   const schema = readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')
   const tables = [...schema.matchAll(/^CREATE TABLE (\w+) \(\n {2}tenant uuid/gm)].map(
-    (it) => it[1],
+    (it) => it[1]!,
   )
   // Keys go with the tenant itself, before anything else; the head goes when nothing else is left.
   const others = ['tenant_heads', 'tenant_keys']
