@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 describe('symbolon init', () => {
   test('prints one JSON object with a tenant, an application and its key, and nothing else', async (t) => {
@@ -84,8 +84,8 @@ describe('symbolon serve', () => {
     assert.doesNotMatch(second.greeting, /api_key/)
     const reply = await fetch(`${second.url}/applications/key`, { headers: { 'BT-API-KEY': key } })
     assert.equal(reply.status, 200)
-    for (const file of readdirSync(folder)) {
-      const bytes = readFileSync(join(folder, file), 'latin1')
+    for (const file of filesIn(folder)) {
+      const bytes = readFileSync(file, 'latin1')
       assert.ok(!bytes.includes(key), `the key lies in ${file}`)
     }
   })

@@ -1,12 +1,12 @@
 /** The program as it runs: what ended while it was not there is out of the file after the next start. */
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../src/base/json.ts'
-import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 test('a token that expires while the service is down is gone from the file after the start', async (t) => {
   const folder = temporaryFolder(t)
@@ -49,5 +49,5 @@ test('a token that expires while the service is down is gone from the file after
 })
 
 function occursIn(folder: string, text: string): boolean {
-  return readdirSync(folder).some((file) => readFileSync(join(folder, file)).includes(text))
+  return filesIn(folder).some((file) => readFileSync(file).includes(text))
 }

@@ -3,7 +3,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,6 +31,12 @@ export function temporaryFolder(test: { after: (fn: () => void) => void }): stri
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-test-'))
   test.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** The files in a folder, by their paths: what else is there, such as a socket, cannot be read. */
+export function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true })
+  return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
 /** Runs a command to its end. */
