@@ -162,7 +162,7 @@ export class GuestProcess {
     const id = this.#id
     if (id === null) void this.#guest.then(() => this.#signal(signal), ignore)
     else if (id === this.#child.pid) this.#child.kill(signal)
-    else if (parentOf(id) === this.#child.pid) process.kill(id, signal)
+    else if (parentOf(id) === this.#child.pid) signalIfThere(id, signal)
   }
 
   #read(chunk: Buffer): void {
@@ -281,6 +281,15 @@ function parentOf(id: number): number | null {
     return Number(readFileSync(`/proc/${id}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1])
   } catch {
     return null
+  }
+}
+
+/** It may end between being looked for and being told. */
+function signalIfThere(id: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(id, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 

@@ -70,6 +70,17 @@ describe('hardened()', { skip }, () => {
     await guest.ended
     files.remove()
   })
+
+  test('may be told to end while it ends', async () => {
+    for (let round = 0; round < 8; round++) {
+      const [guest, files] = await blank()
+      do guest.kill()
+      while (statOf(guest.id!) !== '')
+      guest.freeze()
+      await guest.ended
+      files.remove()
+    }
+  })
 })
 
 describe('a service at the level hardened', { skip }, () => {
@@ -80,6 +91,7 @@ describe('a service at the level hardened', { skip }, () => {
       [PROBE, 'module.exports = () => [process.pid, process.getuid()]'],
       { encoding: 'utf8', env: { LEVEL: 'hardened' }, uid: user, gid: process.getgid!() || 1500 },
     )
+    assert.equal(child.status, 0, child.stderr)
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [1, user] })
   })
 

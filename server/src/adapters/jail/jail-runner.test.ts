@@ -194,6 +194,7 @@ describe('JailRunner', () => {
       { encoding: 'utf8', env: {}, ...(root ? { uid: 1500, gid: 1500 } : {}) },
     )
     const user = root ? 1500 : process.getuid!()
+    assert.equal(child.status, 0, child.stderr)
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [user, 'hello'] })
   })
 })
