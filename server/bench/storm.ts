@@ -1,11 +1,11 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { load } from './load.ts'
 import { CARD, tokenizeBytes } from './rows.ts'
 import { startSubject, type Subject } from './subjects.ts'
 import { median } from './table.ts'
 
-/** Callers of each kind of code that does harm, and for how long they go on. */
-const CALLERS_OF_EACH = 200
+/** Callers of code that does harm, of the kinds in turn, and for how long they go on. */
+const CALLERS = 200
 const STORM_MS = 30_000
 const HARMFUL = ['loop', 'bomb', 'flood'] as const
 // Everybody shares two cores: nobody may spin.
@@ -22,7 +22,8 @@ export interface Storm {
 
 /**
  * What one tenant notices of another that invokes endless loops, memory bombs and floods of output, all at once,
- * and again whenever one has ended or was refused.
+ * and again whenever one has ended, or, when it was refused, up to twice as late as the refusal asked for: it is the
+ * code that rages here, and not its callers, who share a process with those who measure.
  */
 export async function measureStorm(rounds: number): Promise<Storm> {
   const subject = await startSubject('reacting', null)
@@ -42,7 +43,7 @@ export async function measureStorm(rounds: number): Promise<Storm> {
     for (let round = 0; round < rounds; round++) await cards(quiet)
     const state = { raging: true }
     const storm = rage(subject, answers).finally(() => (state.raging = false))
-    await setTimeout(TIMES.warmupMs)
+    await sleep(TIMES.warmupMs)
     while (state.raging) await cards(beside)
     await storm
   } finally {
@@ -56,24 +57,29 @@ const CARD_CALLS = 64
 /** Counts answers by status, in `answers`. */
 async function rage(subject: Subject, answers: Record<string, number>): Promise<void> {
   const { reactors } = subject.reacting!
-  const callers = Array.from({ length: CALLERS_OF_EACH }, () => HARMFUL).flat()
+  const callers = Array.from({ length: CALLERS }, (_, n) => HARMFUL[n % HARMFUL.length]!)
   const end = performance.now() + STORM_MS
   await Promise.all(
     callers.map(async (kind) => {
       while (performance.now() < end) {
-        const status = await invoke(subject, reactors[kind])
+        const { status, retryAfterMs } = await invoke(subject, reactors[kind])
         answers[status] = (answers[status] ?? 0) + 1
+        if (retryAfterMs > 0) await sleep(retryAfterMs * (1 + Math.random()))
       }
     }),
   )
 }
 
-async function invoke({ port, key }: Subject, reactor: string): Promise<number> {
+async function invoke(
+  { port, key }: Subject,
+  reactor: string,
+): Promise<{ status: number; retryAfterMs: number }> {
   const reply = await fetch(`http://127.0.0.1:${port}/reactors/${reactor}/react`, {
     method: 'POST',
     headers: { 'bt-api-key': key, 'content-type': 'application/json' },
     body: '{"args":{}}',
   })
   await reply.arrayBuffer()
-  return reply.status
+  const retryAfterMs = Number(reply.headers.get('retry-after') ?? 0) * 1000
+  return { status: reply.status, retryAfterMs }
 }

@@ -50,6 +50,7 @@ describe('hardened()', { skip }, () => {
       if (process.getuid!() === 0) assert.ok(Number(user) >= 0x70000000, 'nobody else is that user')
       else assert.equal(Number(user), process.getuid!())
       assert.equal(readFileSync(`${own}/oom_score_adj`, 'utf8').trim(), '1000')
+      assert.deepEqual(schedulingOf(guest.id!), { niceness: 19, policy: SCHED_IDLE })
       assert.equal(/^PPid:\t(\d+)/m.exec(status)![1], bubblewraps().join())
     } finally {
       guest.kill()
@@ -166,6 +167,14 @@ function childrenOf(id: number): number[] {
 function stateOf(id: number): string | null {
   const [, state = 'X'] = /\) (\w)/.exec(statOf(id)) ?? []
   return state === 'Z' || state === 'X' ? null : state
+}
+
+const SCHED_IDLE = 5
+
+/** Fields 19 and 41 of what the kernel says of a process, proc_pid_stat(5). */
+function schedulingOf(id: number): { niceness: number; policy: number } {
+  const fields = statOf(id).split(') ')[1]!.split(' ')
+  return { niceness: Number(fields[19 - 3]), policy: Number(fields[41 - 3]) }
 }
 
 function statOf(id: number): string {

@@ -105,6 +105,7 @@ const CALLS = [
   ['rt_sigprocmask', 14, 135],
   ['rt_sigreturn', 15, 139],
   ['sched_getaffinity', 204, 123],
+  ['sched_setscheduler', 144, 119],
   ['sched_yield', 24, 124],
   ['seccomp', 317, 277],
   ['set_robust_list', 273, 99],
