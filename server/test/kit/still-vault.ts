@@ -1,5 +1,5 @@
 /**
- * A whole vault for tests: the real app and keyring over memory stores, a clock that stands still, and a
+ * A whole vault for tests: the real app and keyring over the store of test-store.ts, a clock that stands still, and a
  * memory of everything that left. No socket is opened.
  */
 import { once } from 'node:events'
@@ -14,6 +14,7 @@ import { connectInside } from '../../src/http/inside.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
+import { testStore } from './test-store.ts'
 
 export interface StillVault {
   readonly world: StillWorld
@@ -82,7 +83,8 @@ export const STILL_SETTINGS: AppSettings = {
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
-  const still = stillWorld()
+  const { store, close } = await testStore()
+  const still = stillWorld(store)
   const keyring = new LocalKeyring(keyProvider, still.random, (id) => still.store.tenants.keys(id))
   const world: StillWorld = { ...still, keyring }
   const first = await addTenant('first', 'enterprise')
@@ -104,7 +106,10 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     call,
     keyFor: (application) => keyFor(first.apiKey, application),
     addTenant: async (name, plan = 'enterprise') => (await addTenant(name, plan)).apiKey,
-    close: () => app.close(),
+    close: async () => {
+      await app.close()
+      await close()
+    },
   }
 
   async function addTenant(name: string, plan: Plan): Promise<SetUp> {
