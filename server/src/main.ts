@@ -8,6 +8,7 @@ import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
 import type { Command, CommandInput } from './cli/command.ts'
 import { init } from './cli/init.ts'
 import { keysRotate } from './cli/keys-rotate.ts'
+import { migrateCommand } from './cli/migrate.ts'
 import { reactorRun } from './cli/reactor-run.ts'
 import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
@@ -20,6 +21,7 @@ const COMMANDS: readonly Command[] = [
   backupCommand,
   backupKey,
   restore,
+  migrateCommand,
   keysRotate,
   auditVerify,
   callbacksList,

@@ -399,3 +399,10 @@ export const CALLBACK_DEAD_MS = 7 * 24 * 60 * 60 * 1000
 
 /** How long the old secret of callbacks is good beside a new one. Ours. */
 export const CALLBACK_SECRET_OVERLAP_MS = 24 * 60 * 60 * 1000
+
+/**
+ * What crosses at a time when a vault moves to another store, and is written in one transaction there: rows, and bytes, of
+ * which a single row may have more. Ours.
+ */
+export const MOVE_ROWS_AT_ONCE = 1_000
+export const MOVE_BYTES_AT_ONCE = 4 * MiB

@@ -4,12 +4,19 @@
  */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
-import type { EnvelopeCursor, Envelopes, RenewedEnvelope, StoredEnvelope } from '../world/store.ts'
+import type {
+  EnvelopeCursor,
+  Envelopes,
+  RenewedEnvelope,
+  Store,
+  StoredEnvelope,
+} from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { placeOf } from './place-of.ts'
 import { tokensOf } from './tokens-of.ts'
 
 type Reach = Pick<World, 'clock' | 'log' | 'store'>
+type Tenants = { readonly store: Pick<Store, 'tenants'> }
 
 export interface RotationMeans {
   readonly maker: KeyMaker
@@ -99,7 +106,7 @@ async function rotateTo(
 }
 
 /** Tenants whose rotation was begun and not finished. */
-export async function unfinishedRotations(world: Pick<World, 'store'>): Promise<string[]> {
+export async function unfinishedRotations(world: Tenants): Promise<string[]> {
   const unfinished: string[] = []
   for (const id of await world.store.tenants.ids()) {
     if ((await dataKeyVersions(world, id)).length > 1) unfinished.push(id)
@@ -124,7 +131,7 @@ async function newestVersion(
   }
 }
 
-async function dataKeyVersions(world: Pick<World, 'store'>, tenantId: string): Promise<number[]> {
+async function dataKeyVersions(world: Tenants, tenantId: string): Promise<number[]> {
   const keys = await world.store.tenants.keys(tenantId)
   return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)
 }

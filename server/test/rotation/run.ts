@@ -8,6 +8,7 @@ import { makeKeys, type Keys } from '../../crash/vault-client.ts'
 import { diceOf } from '../../crash/dice.ts'
 import { RotatingVault } from './rotating-vault.ts'
 import { assertNothingLeft } from './nothing-left.ts'
+import { ask, sealOneOfEach } from './one-of-each.ts'
 
 export interface RotationRun {
   readonly folder: string
@@ -54,7 +55,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   const values = new Map(samples!.ids.map((id, n) => [id, samples!.values[n]!]))
   const keys = await makeKeys(port!, key!)
   const stage: Stage = { vault, url, over: false, keys, values, ids: [...samples!.ids], tally }
-  await sealOneOfEach(stage, key!)
+  await sealOneOfEach(url, keys, key!)
 
   const callers = Promise.all(
     Array.from({ length: run.callers }, (_, n) => call(stage, diceOf(run.seed, n))),
@@ -113,11 +114,14 @@ async function call(stage: Stage, dice: () => number): Promise<void> {
         ;(busy ? tally.busy : tally.calm).push(performance.now() - began)
       } else {
         const value = `made ${dice()}`
-        const made = await ask(stage, 'POST', '/tokens', keys.write, { type: 'token', data: value })
+        const made = await ask(stage.url, 'POST', '/tokens', keys.write, {
+          type: 'token',
+          data: value,
+        })
         const changed = { data: `${value}, and changed` }
         // Before it is asked for: whoever reads meanwhile may see either.
         if (n % 10 === 8)
-          await ask(stage, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
+          await ask(stage.url, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
         stage.values.set(String(made['id']), n % 10 === 8 ? changed.data : value)
         stage.ids.push(String(made['id']))
         tally.written += 1
@@ -131,59 +135,6 @@ async function call(stage: Stage, dice: () => number): Promise<void> {
 }
 
 async function readBack(stage: Stage, id: string, value: string): Promise<void> {
-  const found = await ask(stage, 'GET', `/tokens/${id}`, stage.keys.read)
+  const found = await ask(stage.url, 'GET', `/tokens/${id}`, stage.keys.read)
   assert.equal(found['data'], value)
-}
-
-/** Rejects with an AssertionError when it is answered and not with success. */
-async function ask(
-  { url }: Stage,
-  method: string,
-  path: string,
-  key: string,
-  body?: object,
-  headers: Record<string, string> = {},
-): Promise<Record<string, unknown>> {
-  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-  const reply = await fetch(url + path, {
-    method,
-    headers: { 'BT-API-KEY': key, ...headers, ...(body && { 'content-type': type }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  const text = await reply.text()
-  assert.ok(reply.ok, `${method} ${path}: ${reply.status} ${text}`)
-  return JSON.parse(text)
-}
-
-/** Something of everything that is sealed, part of it in a transaction that stays open. */
-async function sealOneOfEach(stage: Stage, key: string): Promise<void> {
-  const { write } = stage.keys
-  const once = { 'BT-IDEMPOTENCY-KEY': 'once' }
-  const card = {
-    number: '4242424242424242',
-    expiration_month: 12,
-    expiration_year: 2040,
-    cvc: '123',
-  }
-  const made = await ask(stage, 'POST', '/tokens', write, { type: 'card', data: card }, once)
-  const manage = await ask(stage, 'POST', '/applications', key, {
-    name: 'all',
-    type: 'management',
-    permissions: ['proxy:create', 'reactor:create', 'reactor:update'],
-  })
-  const manager = String(manage['key'])
-  const proxy = { name: 'p', destination_url: 'https://example.com/', configuration: { a: 'b' } }
-  await ask(stage, 'POST', '/proxies', manager, proxy)
-  const code = 'module.exports = async () => ({ raw: {} })'
-  const settings = { name: 'r', code, configuration: { c: 'd' } }
-  const reactor = await ask(stage, 'POST', '/reactors', manager, settings)
-  const user = { name: 'user', type: 'private', permissions: ['token:use'] }
-  const { key: users } = await ask(stage, 'POST', '/applications', key, user)
-  // Nobody runs it here: it waits.
-  await ask(stage, 'POST', `/reactors/${String(reactor['id'])}/react-async`, String(users), {})
-  await ask(stage, 'GET', '/callbacks/secret', manager)
-  const transaction = await ask(stage, 'POST', '/transactions', write)
-  const within = { 'BT-TRANSACTION-ID': String(transaction['id']) }
-  const later = { data: { ...card, cvc: '321' } }
-  await ask(stage, 'PATCH', `/tokens/${String(made['id'])}`, write, later, within)
 }

@@ -95,7 +95,11 @@ export async function atLeisure<Result>(
     connectionTimeoutMillis: START_MS_MAX,
   })
   client.on('error', () => {})
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    // A name with several addresses fails once for each, and says nothing itself.
+    const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
+    throw new Error('Cannot reach the database', { cause })
+  })
   try {
     return await work(new Session(client))
   } finally {

@@ -3,6 +3,7 @@ import type { RecordReader, TenantReader } from '../../world/store.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded } from './database.ts'
 import { recordReader, tenantReader } from './readers.ts'
+import { refuseUnfinishedMove } from './requirements.ts'
 import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
@@ -16,8 +17,8 @@ export interface OpenRecord {
 /**
  * Opens the record in the database at `url` for reading, beside servers that may be running on it.
  *
- * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached or has
- * no record in it.
+ * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached, has
+ * no record in it, or part of one that is on its way.
  */
 export async function openPostgresRecord(url: string): Promise<OpenRecord> {
   const client = new pg.Client({
@@ -33,6 +34,7 @@ export async function openPostgresRecord(url: string): Promise<OpenRecord> {
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
       throw new Error('Cannot read the record: there is none in the database')
+    await refuseUnfinishedMove(ask)
     return { tenants: tenantReader(ask), record: recordReader(ask), close: () => client.end() }
   } catch (error) {
     await client.end()

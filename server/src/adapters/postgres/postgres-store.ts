@@ -23,8 +23,8 @@ import { definitionReader, proxyReader } from './definition-readers.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
+import { refuseUnfinishedMove, requireDurability } from './requirements.ts'
 import { definitionOf } from './rows.ts'
-import type { Session } from './session.ts'
 import { sweepSlice, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 
@@ -33,6 +33,8 @@ export interface PostgresOptions {
   readonly url: string
   /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
   readonly commitWaitMs?: number
+  /** Whether part of a vault will do: for whoever moves it here, to look at what has arrived. */
+  readonly unfinished?: true
 }
 
 /**
@@ -61,16 +63,19 @@ export class PostgresStore implements Store {
   /**
    * Opens the store, migrated.
    *
-   * Rejects when the database cannot be reached, is newer than the program, or would call durable what is not.
+   * Rejects when the database cannot be reached, is newer than the program, would call durable what is not, or holds
+   * part of a vault that is being moved into it.
    */
   static async open({
     url,
     commitWaitMs = COMMIT_WAIT_MS_MAX,
+    unfinished,
   }: PostgresOptions): Promise<PostgresStore> {
     const settings = connectionSettings(url)
     await atLeisure(settings, async (session) => {
       await requireDurability(session)
       await migrate(session)
+      if (unfinished !== true) await refuseUnfinishedMove(session.ask)
     })
     return new PostgresStore(new Database(settings), commitWaitMs)
   }
@@ -123,15 +128,4 @@ export class PostgresStore implements Store {
     await this.#queue.close()
     await this.#database.close()
   }
-}
-
-/** What is acknowledged has to survive a power cut, so the database has to wait for its disk. */
-async function requireDurability(session: Session): Promise<void> {
-  const [row] = await session.ask('SHOW synchronous_commit')
-  const value = String(row!.synchronous_commit)
-  if (value === 'on' || value === 'remote_apply') return
-  throw new Error(
-    `Cannot use the database: its synchronous_commit is ${value}, so it would acknowledge what a power ` +
-      'cut undoes; set it to on',
-  )
 }

@@ -1,4 +1,4 @@
--- Version 2
+-- Version 3
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -78,6 +78,16 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_by_due ON jobs USING btree (tenant, stage, due_at, id);
 CREATE INDEX jobs_due_of_all ON jobs USING btree (due_at, tenant);
+
+CREATE TABLE moving (
+  one integer NOT NULL,
+  id uuid NOT NULL,
+  at_table text NOT NULL,
+  after_row text,
+  finished boolean NOT NULL,
+  CHECK ((one = 1)),
+  PRIMARY KEY (one)
+);
 
 CREATE TABLE pending (
   tenant uuid NOT NULL,

@@ -24,6 +24,7 @@ import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
 import { endClaims, jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
+import { refuseMoved } from './move-mark.ts'
 import { proxyReader } from './proxy-reader.ts'
 import { recordReader } from './record-reader.ts'
 import { definitionOf } from './rows.ts'
@@ -87,8 +88,8 @@ export class SqliteStore implements Store {
   /**
    * Opens the store in `folder`, migrated, with nothing left of commits that were never finished.
    *
-   * Rejects when another process has the folder, when the database is newer than the program, and when
-   * the database cannot be made to keep what it is told.
+   * Rejects when another process has the folder, when its data was moved elsewhere, when the database is newer than the
+   * program, and when the database cannot be made to keep what it is told.
    */
   static async open({
     folder,
@@ -98,6 +99,7 @@ export class SqliteStore implements Store {
   }: SqliteOptions): Promise<SqliteStore> {
     const held = holdDataFolder(folder)
     try {
+      refuseMoved(folder)
       const { databasePath } = held
       const start = prepare(databasePath)
       const queue = await CommitQueue.start({

@@ -1,0 +1,189 @@
+import {
+  VAULT_TABLE_NAMES,
+  type MovePoint,
+  type VaultReader,
+  type VaultRow,
+  type VaultSlice,
+  type VaultTableName,
+} from '../../world/vault-tables.ts'
+import { columnsOf, rowsFrom } from './bulk.ts'
+import { connectionSettings } from './connection-settings.ts'
+import { atLeisure } from './database.ts'
+import { migrate } from './migrate.ts'
+import { requireDurability } from './requirements.ts'
+import { troubleOf, type Session } from './session.ts'
+import { columnsHere, derivedColumns, packRow, tableHere } from './vault-columns.ts'
+import { vaultReader } from './vault-reader.ts'
+
+/** What is there before a move: nothing, a vault, or as much of one as a move brought. */
+export type TargetState =
+  | { readonly holds: 'nothing' | 'a vault' }
+  | {
+      readonly holds: 'a move'
+      readonly id: string
+      readonly at: MovePoint
+      readonly finished: boolean
+    }
+
+/** A slice of a table on its way, and where the move is when it has arrived. */
+export interface Arrival {
+  readonly table: VaultTableName
+  readonly rows: readonly VaultRow[]
+  readonly from: MovePoint
+  readonly to: MovePoint
+}
+
+/**
+ * Calls `work` with the database at `url` as what a vault is to be moved into, its tables made if need be.
+ *
+ * Rejects, and leaves it as it is, when the tables in it are none of ours, or it would call durable what is not.
+ */
+export async function withVaultTarget<Result>(
+  url: string,
+  work: (target: PostgresVaultTarget) => Promise<Result>,
+): Promise<Result> {
+  const settings = { ...connectionSettings(url), keepAlive: true }
+  return await atLeisure(settings, async (session) => {
+    await requireDurability(session)
+    await refuseStrangers(session)
+    await migrate(session)
+    return await work(new PostgresVaultTarget(session))
+  })
+}
+
+/**
+ * The database that a vault moves into, a slice after the other: each arrives together with how far the move is, or not
+ * at all. So it can be cut off anywhere, and goes on from there.
+ */
+export class PostgresVaultTarget implements VaultReader {
+  readonly #session: Session
+  readonly #reader: VaultReader
+
+  constructor(session: Session) {
+    this.#session = session
+    this.#reader = vaultReader(session.ask)
+  }
+
+  async state(): Promise<TargetState> {
+    return await saying(async () => {
+      const [moving] = await this.#session.ask('SELECT * FROM moving')
+      const installed = await this.#session.ask('SELECT 1 FROM installation')
+      if (moving === undefined) return { holds: installed.length === 0 ? 'nothing' : 'a vault' }
+      return {
+        holds: 'a move',
+        id: String(moving.id),
+        at: { table: tableNamed(moving.at_table), after: moving.after_row as string | null },
+        finished: moving.finished === true,
+      }
+    })
+  }
+
+  /**
+   * Begins the move `id` in a database that holds nothing, by what a vault is known by: whoever would set one up here at
+   * this moment finds that there is one. Rejects when somebody was quicker.
+   */
+  async begin(id: string, { table, rows, to }: Omit<Arrival, 'from'>): Promise<void> {
+    await this.#transaction(async () => {
+      const begun = await this.#session.run(
+        `INSERT INTO moving (one, id, at_table, after_row, finished) VALUES (1, $1, $2, $3, false)
+         ON CONFLICT DO NOTHING`,
+        [id, to.table, to.after],
+      )
+      if (begun === 0 || (await this.#session.ask('SELECT 1 FROM installation')).length > 0) {
+        throw new Refusal('Cannot move into the database: somebody else has begun to use it')
+      }
+      await this.#insert(table, rows)
+    })
+  }
+
+  /** Rejects, and changes nothing, unless the move is where it is said to come from. */
+  async put({ table, rows, from, to }: Arrival): Promise<void> {
+    await this.#transaction(async () => {
+      const moved = await this.#session.run(
+        `UPDATE moving SET at_table = $3, after_row = $4
+         WHERE at_table = $1 AND after_row IS NOT DISTINCT FROM $2 AND NOT finished`,
+        [from.table, from.after, to.table, to.after],
+      )
+      if (moved === 0) {
+        throw new Refusal(
+          'Cannot go on: another process is moving the same vault into the database',
+        )
+      }
+      await this.#insert(table, rows)
+    })
+  }
+
+  async slice(table: VaultTableName, after: string | null): Promise<VaultSlice> {
+    return await saying(() => this.#reader.slice(table, after))
+  }
+
+  /** Lets the database be served from. Before, it learns how much is in it, or its first answers take long. */
+  async finish(id: string): Promise<void> {
+    await saying(() => this.#session.run('ANALYZE'))
+    await this.#transaction(async () => {
+      await this.#session.run('UPDATE moving SET finished = true WHERE id = $1', [id])
+    })
+  }
+
+  async #insert(table: VaultTableName, rows: readonly VaultRow[]): Promise<void> {
+    if (rows.length === 0) return
+    const derived = derivedColumns(table)
+    const columns = { ...columnsHere(table), ...derived.columns }
+    const names = Object.keys(columns).join(', ')
+    const values = rows.map((it) => [...packRow(table, it), ...derived.of(it)])
+    await this.#session.run(
+      `INSERT INTO ${tableHere(table)} (${names}) SELECT ${names} FROM ${rowsFrom(columns, 'rows')}`,
+      columnsOf(columns, values),
+    )
+  }
+
+  async #transaction(work: () => Promise<void>): Promise<void> {
+    await saying(async () => {
+      await this.#session.run('BEGIN')
+      try {
+        await work()
+        await this.#session.commit()
+      } catch (error) {
+        // Where there is no connection any more, there is nothing to roll back either.
+        await this.#session.run('ROLLBACK').catch(() => {})
+        throw error
+      }
+    })
+  }
+}
+
+/** Somebody's other tables would be in the way, or ours in theirs. */
+async function refuseStrangers(session: Session): Promise<void> {
+  const tables = (
+    await session.ask(
+      'SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY 1',
+    )
+  ).map((it) => String(it.table_name))
+  if (tables.length === 0 || tables.includes('schema_version')) return
+  throw new Error(
+    `Cannot move into the database: there is a table ${tables[0]} in it, which is none of ours; name an empty one`,
+  )
+}
+
+/** The name of a table that this program may not know. */
+function tableNamed(name: unknown): VaultTableName {
+  const table = VAULT_TABLE_NAMES.find((it) => it === name)
+  if (table === undefined) throw new Refusal(`Cannot go on: the move is at ${String(name)}`)
+  return table
+}
+
+/** What is said as it is: it is not the database's fault. */
+class Refusal extends Error {}
+
+/** Runs `work`, and says what to do when the database is not there any more. */
+async function saying<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Refusal || troubleOf(error) === 'own') throw error
+    throw new Error(
+      'The database was lost on the way; nothing that arrived is lost: run the same command again to go on',
+      { cause: error },
+    )
+  }
+}

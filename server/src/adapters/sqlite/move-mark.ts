@@ -1,0 +1,61 @@
+import {
+  existsSync,
+  fsyncSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+
+/** What a data folder says of a move that it is the source of. */
+export interface MoveMark {
+  /** Which move: the target says the same. */
+  readonly id: string
+  /** Whether everything is there, and compared. */
+  readonly finished: boolean
+}
+
+const NAME = 'symbolon.moved'
+
+/** Throws where something else lies in the place of the mark. */
+export function readMoveMark(folder: string): MoveMark | null {
+  const path = join(folder, NAME)
+  if (!existsSync(path)) return null
+  try {
+    const { move, finished } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+    if (typeof move === 'string' && typeof finished === 'boolean') return { id: move, finished }
+  } catch {
+    // Said below.
+  }
+  throw new Error(`Cannot use ${folder}: ${NAME} in it is not what this program writes`)
+}
+
+/** Returns when the mark is on disk. Whoever holds the folder may call this. */
+export function writeMoveMark(folder: string, { id, finished }: MoveMark): void {
+  const path = join(folder, NAME)
+  writeFileSync(`${path}.part`, `${JSON.stringify({ move: id, finished })}\n`, {
+    mode: 0o600,
+    flush: true,
+  })
+  renameSync(`${path}.part`, path)
+  const opened = openSync(folder, 'r')
+  try {
+    fsyncSync(opened)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+/** Throws where the data is at home in another store by now, or on its way: two would go different ways from here. */
+export function refuseMoved(folder: string): void {
+  const mark = readMoveMark(folder)
+  if (mark === null) return
+  const state = mark.finished
+    ? 'its data was moved to a PostgreSQL database, and goes on there: set SYMBOLON_DATABASE_URL; to give that up and ' +
+      `begin again from what is here, remove ${NAME}`
+    : 'its data is on its way to a PostgreSQL database: run symbolon migrate again to finish; to give that up and go on ' +
+      `here, remove ${NAME}`
+  throw new Error(`Cannot open ${folder}: ${state}`)
+}

@@ -1,0 +1,120 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../base/limits.ts'
+import { readCursor, writeCursor } from '../../world/vault-cursor.ts'
+import {
+  VAULT_TABLES,
+  type VaultColumn,
+  type VaultReader,
+  type VaultRow,
+  type VaultTable,
+  type VaultTableName,
+  type VaultValue,
+} from '../../world/vault-tables.ts'
+import { packId, unpackId } from './ids.ts'
+
+/** The transaction, if it is there, of the unit with this number; null when the unit is closed. */
+const MADE_IN = (unit: string): string =>
+  `(SELECT transactions.id FROM units CROSS JOIN transactions ON number = holder WHERE units.id = ${unit})`
+
+const NOTHING = 'zeroblob(16)'
+
+/** Columns that are kept in another form here: what stands for them. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  'tokens.deduplicate': 'deduplicate IS NOT NULL',
+  'tokens.revision': 'ifnull(revision, 0)',
+  'tokens.made_in': MADE_IN('unit'),
+  'transactions.unswept': 'unswept IS NOT NULL',
+  // Where the transaction is gone, the tenant is: nothing will come of it.
+  'pending.holder': `ifnull((SELECT id FROM transactions WHERE number = holder), ${NOTHING})`,
+  'pending.deleted': 'deleted IS NOT NULL',
+  'pending.deduplicate': 'CASE WHEN deleted IS NULL THEN deduplicate IS NOT NULL END',
+}
+
+/** Tables that are kept in another form here. A transaction may have several units, and each its sums. */
+const TABLES_OTHERWISE: Partial<Record<VaultTableName, string>> = {
+  token_counts: `(SELECT tenant, ifnull(${MADE_IN('unit')}, ${NOTHING}) AS made_in, type, day,
+      sum(count) AS count, max(last_created_at) AS last_created_at
+    FROM token_counts GROUP BY 1, 2, 3, 4)`,
+}
+
+export interface SqliteVaultReader extends VaultReader {
+  /** How many rows of a table come after the row `after`, or at all. */
+  readonly left: (table: VaultTableName, after: string | null) => number
+}
+
+/** Shows what the database holds. What a commit left behind that was never finished has to be gone. */
+export function vaultReader(db: DatabaseSync): SqliteVaultReader {
+  const prepared = new Map<string, StatementSync>()
+  const prepare = (sql: string): StatementSync => {
+    const statement = prepared.get(sql) ?? db.prepare(sql)
+    prepared.set(sql, statement)
+    statement.setReturnArrays(true)
+    return statement
+  }
+  return {
+    left: (table, after) => {
+      const sql = `SELECT count(*) FROM ${fromOf(table)} ${after === null ? '' : follows(table)}`
+      const [row] = prepare(sql).all(...parametersOf(table, after))
+      return Number((row as unknown as SQLOutputValue[])[0])
+    },
+
+    slice: async (table, after) => {
+      const { columns }: VaultTable = VAULT_TABLES[table]
+      const kinds = Object.values(columns)
+      const rows: VaultRow[] = []
+      let bytes = 0
+      for (const found of prepare(sliceOf(table, after)).iterate(...parametersOf(table, after))) {
+        const row = (found as unknown as SQLOutputValue[]).map((it, n) => unpack(kinds[n]!, it))
+        rows.push(row)
+        bytes += bytesOf(row)
+        if (bytes >= MOVE_BYTES_AT_ONCE) break
+      }
+      return { rows, last: writeCursor(table, rows.at(-1)) }
+    },
+  }
+}
+
+/** Returns the statement that reads a stretch of a table in the order of its key. */
+export function sliceOf(table: VaultTableName, after: string | null): string {
+  const { key, columns }: VaultTable = VAULT_TABLES[table]
+  const selected = Object.keys(columns).map((it) => {
+    const otherwise = OTHERWISE[`${table}.${it}`]
+    return otherwise === undefined ? it : `${otherwise} AS ${it}`
+  })
+  return `SELECT ${selected.join(', ')} FROM ${fromOf(table)} ${after === null ? '' : follows(table)}
+    ORDER BY ${key.join(', ')} LIMIT ${MOVE_ROWS_AT_ONCE}`
+}
+
+function follows(table: VaultTableName): string {
+  const { key }: VaultTable = VAULT_TABLES[table]
+  return `WHERE (${key.join(', ')}) > (${key.map(() => '?').join(', ')})`
+}
+
+function fromOf(table: VaultTableName): string {
+  return TABLES_OTHERWISE[table] ?? table
+}
+
+function unpack(kind: VaultColumn, value: SQLOutputValue): VaultValue {
+  if (value === null) return null
+  if (kind === 'id' || kind === 'name') return unpackId(value)
+  if (kind === 'flag') return value !== 0
+  if (kind === 'metadata') return JSON.stringify(JSON.parse(String(value)))
+  return value as string | number | Uint8Array
+}
+
+function bytesOf(row: VaultRow): number {
+  let bytes = 0
+  for (const it of row) {
+    if (typeof it === 'string' || it instanceof Uint8Array) bytes += it.length
+  }
+  return bytes
+}
+
+/** Returns the key of a row as parameters. */
+function parametersOf(table: VaultTableName, cursor: string | null): SQLInputValue[] {
+  const { key, columns }: VaultTable = VAULT_TABLES[table]
+  return readCursor(table, cursor).map((it, n) => {
+    const kind = columns[key[n]!]
+    return kind === 'id' || kind === 'name' ? packId(String(it)) : (it as SQLInputValue)
+  })
+}

@@ -1,0 +1,168 @@
+import { checkRootKey } from '../access/root-key-check.ts'
+import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
+import { PostgresStore } from '../adapters/postgres/postgres-store.ts'
+import { withVaultTarget, type PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
+import { readMoveMark, writeMoveMark } from '../adapters/sqlite/move-mark.ts'
+import { openVaultSource, type SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { SystemRandom } from '../adapters/system/system-random.ts'
+import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import { openSamples } from '../keys/open-samples.ts'
+import { unfinishedRotations } from '../keys/rotate-data-key.ts'
+import type { MovePoint } from '../world/vault-tables.ts'
+import type { Command, CommandInput } from './command.ts'
+import { bringOver, compareVaults } from './move-vault.ts'
+import { openRootKeys } from './open-root-keys.ts'
+
+/**
+ * `symbolon migrate`: moves the whole vault from the data folder into an empty PostgreSQL database.
+ *
+ * Nothing serves meanwhile. Killed at any moment, it goes on where it was when it is run again; in the end both are read
+ * and compared, and only then can the database be served from, and the folder no more. Decision 0040.
+ */
+export const migrateCommand: Command = {
+  name: 'migrate',
+  about: 'Move everything to PostgreSQL, or go on with it (--from sqlite --to postgres)',
+  flags: { from: 'string', to: 'string' },
+  run: async ({ flags, out }) => {
+    const config = readConfig(flags)
+    requireDirection(flags)
+    const { dataDir: folder, databaseUrl: url } = config
+    if (url === null) {
+      throw new ConfigError('SYMBOLON_DATABASE_URL is unset, but must say where to move to.')
+    }
+    const source = openVaultSource(folder)
+    try {
+      const installed = await source.tenants.rootKeyCheck()
+      if (installed === null) throw new Error(`Cannot move ${folder}: nothing is set up in it`)
+      const rootKeys = await openRootKeys(config, installed)
+      await checkRootKey(source, rootKeys)
+      await refuseRotation(source)
+      return await withVaultTarget(url, async (target) => {
+        const move = await beginOrGoOn(folder, source, target)
+        if (move === null) {
+          out('The vault was moved to this database before; nothing was changed.')
+          return 0
+        }
+        await bringOver(source, target, move.at, ({ table, left }) => out(`${table}: ${left} left`))
+        await requireEqual(source, target, out)
+        await tryOut(url, rootKeys, out)
+        // In this order: at no moment could both be served.
+        writeMoveMark(folder, { id: move.id, finished: true })
+        await target.finish(move.id)
+        out(
+          'Everything is there, and equal. Start the service with SYMBOLON_DATABASE_URL from now on;',
+        )
+        out(`it will not start on ${folder} any more.`)
+        return 0
+      })
+    } finally {
+      source.close()
+    }
+  },
+}
+
+/** There is one way so far; saying so leaves room for others. */
+function requireDirection(flags: CommandInput['flags']): void {
+  for (const [flag, only] of [
+    ['from', 'sqlite'],
+    ['to', 'postgres'],
+  ] as const) {
+    const given = flags[flag]
+    if (given === only) continue
+    const said = given === undefined ? `--${flag} is missing` : `--${flag} is '${given}'`
+    throw new ConfigError(`${said}, but must be ${only}.`)
+  }
+}
+
+/** Servers that share a database do not replace data keys, so nobody would go on with it. */
+async function refuseRotation({ tenants }: SqliteVaultSource): Promise<void> {
+  const [tenant] = await unfinishedRotations({ store: { tenants } })
+  if (tenant === undefined) return
+  throw new Error(
+    `Cannot move the vault: the data key of tenant ${tenant} is being replaced; start the service and wait for ` +
+      'key_rotated in its log',
+  )
+}
+
+interface Move {
+  readonly id: string
+  readonly at: MovePoint
+}
+
+/** Returns null where everything is done. */
+async function beginOrGoOn(
+  folder: string,
+  source: SqliteVaultSource,
+  target: PostgresVaultTarget,
+): Promise<Move | null> {
+  const mark = readMoveMark(folder)
+  const state = await target.state()
+  if (state.holds === 'a move' && state.id === mark?.id) {
+    return state.finished ? null : { id: state.id, at: state.at }
+  }
+  if (state.holds === 'a vault' || (state.holds === 'a move' && state.finished)) {
+    throw new Error('Cannot move into the database: it holds a vault already; name an empty one')
+  }
+  if (state.holds === 'a move') {
+    throw new Error(
+      'Cannot move into the database: it holds part of another vault, or of a move that was given up; ' +
+        'name an empty one',
+    )
+  }
+  if (mark?.finished === true) {
+    throw new Error(
+      `Cannot move ${folder}: it was moved to another database already; remove symbolon.moved in it if that one ` +
+        'is given up',
+    )
+  }
+  return await begin(folder, source, target)
+}
+
+/** The mark comes first: nothing may change in the folder from when the first row has left it. */
+async function begin(
+  folder: string,
+  source: SqliteVaultSource,
+  target: PostgresVaultTarget,
+): Promise<Move> {
+  const id = idOf(new SystemClock().now(), new SystemRandom().bytes(ID_RANDOM_BYTES))
+  writeMoveMark(folder, { id, finished: false })
+  const table = 'installation'
+  const { rows, last } = await source.slice(table, null)
+  const at = { table, after: last } as const
+  await target.begin(id, { table, rows, to: at })
+  return { id, at }
+}
+
+async function requireEqual(
+  source: SqliteVaultSource,
+  target: PostgresVaultTarget,
+  out: CommandInput['out'],
+): Promise<void> {
+  const unequal: string[] = []
+  for await (const { table, rows, sum, equal } of compareVaults(target, source)) {
+    const verdict = equal ? 'equal' : 'NOT EQUAL'
+    out(`${table.padEnd(18)}${String(rows).padStart(12)} rows  ${sum.slice(0, 16)}  ${verdict}`)
+    if (!equal) unequal.push(table)
+  }
+  if (unequal.length === 0) return
+  throw new Error(
+    `The database does not hold the same as the folder (${unequal.join(', ')}): somebody else wrote to it; empty it ` +
+      'and begin again',
+  )
+}
+
+/** Opens what arrived as the service would. */
+async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out']): Promise<void> {
+  const store = await PostgresStore.open({ url, unfinished: true })
+  try {
+    const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => store.tenants.keys(id))
+    const world = { clock: new SystemClock(), keyring, store }
+    const { tenants, tokens, envelopes } = await openSamples(world, 'samples')
+    out(`${tenants} tenants, ${tokens} tokens, ${envelopes} values opened`)
+  } finally {
+    await store.close()
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Moves a vault with something of everything in it to PostgreSQL, kills the command again and again meanwhile, and
+ * compares: what is stored, what opens, and how both behave. Throws at the first difference.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { diceOf, type Dice } from '../../crash/dice.ts'
+import { recordSealer } from '../../src/record/seal.ts'
+import { runSymbolon } from '../kit/running-vault.ts'
+import { behaviour } from './behaviour.ts'
+import { compareStores, type ComparedStores } from './compare-stores.ts'
+import { furnish, type Furnished } from './furnish.ts'
+import { serveHere } from './service.ts'
+
+export interface MoveRun {
+  readonly folder: string
+  /** The address of a database with nothing in it. */
+  readonly database: string
+  readonly tokens: number
+  readonly interruptions: number
+  readonly seed: number
+  readonly tell: (line: string) => void
+}
+
+export interface MoveTally extends ComparedStores {
+  readonly kills: number
+  /** All runs of the command together. */
+  readonly moveMs: number
+  /** The most that the command took, in MiB. */
+  readonly memory: number
+  readonly answers: number
+}
+
+const MAIN = path.join(import.meta.dirname, '../../bin/symbolon.cjs')
+const MOVE = ['migrate', '--from', 'sqlite', '--to', 'postgres']
+
+export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
+  const { folder, database, tokens, tell } = run
+  const source = path.join(folder, 'source')
+  const made = await build(source, tokens)
+  tell(`${tokens} tokens are there`)
+
+  const began = performance.now()
+  const { kills, memory } = await moveKilling(run, source)
+  const moveMs = Math.round(performance.now() - began)
+  tell(`moved in ${moveMs} ms, killed ${kills} times`)
+
+  const variables = { SYMBOLON_DATA_DIR: source, SYMBOLON_DATABASE_URL: database }
+  const verified = await runSymbolon(['audit', 'verify'], variables)
+  assert.equal(verified.status, 0, verified.out + verified.err)
+  assert.match(verified.out, /^tenant \S+: intact, entries 1 to (\d+), sealed up to \1,/m)
+
+  const copy = path.join(folder, 'copy')
+  cpSync(source, copy, { recursive: true })
+  rmSync(path.join(copy, 'symbolon.moved'))
+  const [old, now] = [await serveHere(copy), await serveHere(source, database)]
+  try {
+    const compared = await compareStores(old.world, now.world)
+    tell(`compared: ${JSON.stringify(compared)}`)
+    const [before, after] = [await behaviour(old.url, made), await behaviour(now.url, made)]
+    for (const [n, it] of before.entries()) assert.deepEqual(after[n], it)
+    assert.equal(after.length, before.length)
+    return { kills, moveMs, memory, answers: after.length, ...compared }
+  } finally {
+    await Promise.all([old.close(), now.close()])
+  }
+}
+
+async function build(source: string, tokens: number): Promise<Furnished> {
+  const service = await serveHere(source)
+  try {
+    const made = await furnish(service, tokens)
+    await recordSealer(service.world)()
+    return made
+  } finally {
+    await service.close()
+  }
+}
+
+/** Runs the command until it ends by itself. */
+async function moveKilling(
+  run: MoveRun,
+  source: string,
+): Promise<Pick<MoveTally, 'kills' | 'memory'>> {
+  const dice = diceOf(run.seed, 0)
+  const places = placesToKill(run, dice)
+  let [lines, memory] = [0, 0]
+  for (let kills = 0; ; kills++) {
+    const until = places[kills] ?? Infinity
+    const child = spawn(process.execPath, [MAIN, ...MOVE], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        SYMBOLON_DATA_DIR: source,
+        SYMBOLON_DATABASE_URL: run.database,
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let last = ''
+    createInterface(child.stdout).on('line', (line) => {
+      last = line
+      memory = Math.max(memory, memoryOf(child.pid!))
+      if (++lines >= until) void sleep(dice() * DELAY_MS_MAX).then(() => child.kill('SIGKILL'))
+    })
+    const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
+    if (signal === null) {
+      assert.equal(status, 0, last)
+      return { kills, memory }
+    }
+    run.tell(`killed after: ${last}`)
+  }
+}
+
+/** Counted in lines that the command prints, over all its runs: while it moves, and while it compares. */
+function placesToKill({ tokens, interruptions }: MoveRun, dice: Dice): number[] {
+  const lines = 22 + 2 * Math.floor(tokens / 10_000)
+  const step = lines / interruptions
+  return Array.from({ length: interruptions }, (_, n) => 1 + Math.floor((n + dice()) * step))
+}
+
+const DELAY_MS_MAX = 5
+
+/** The most that a process has taken so far, in MiB; 0 when it is gone. */
+function memoryOf(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Math.round(Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024)
+  } catch {
+    return 0
+  }
+}
