@@ -104,5 +104,5 @@ const NONE_OF = {
 const BIGINT = 20
 
 function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {
-  return type === BIGINT ? Number : pg.types.getTypeParser(type, format as 'text')
+  return type === BIGINT ? Number : pg.types.getTypeParser(type, format)
 }

@@ -10,6 +10,8 @@ export interface Place {
   /** From the first byte of which statement on, or of what is answered to it and to those after it. */
   readonly from: Statement
   readonly bytes: number
+  /** Whether the server is told by a reset, as of a connection that is broken, or by an end, as of one that is closed. */
+  readonly reset: boolean
 }
 
 export type Side = 'asked' | 'answered'
@@ -20,8 +22,8 @@ export type Lengths = Record<Side, number>
 
 /** A cut that was made. */
 export interface Cut {
-  /** Whether the server may have asked to commit, to its knowledge. */
-  readonly mayHaveAsked: boolean
+  /** Whether the server had begun to ask to commit. */
+  readonly asked: boolean
 }
 
 export class CuttingProxy {
@@ -70,12 +72,11 @@ export class CuttingProxy {
       this.#sockets.add(it)
       it.setNoDelay()
       it.on('error', () => {})
-      it.on('close', () => {
-        this.#sockets.delete(it)
-        client.destroy()
-        database.destroy()
-      })
+      it.on('close', () => this.#sockets.delete(it))
     }
+    client.on('close', () => database.destroy())
+    // What it has said is to arrive.
+    database.on('close', () => client.destroySoon())
     const passage = new Passage(client, database, this.last, () => {
       const armed = this.#armed
       this.#armed = null
@@ -160,12 +161,12 @@ class Passage {
   /** Sends the last bytes that pass, and ends both sides without a word. */
   #sever(side: Side, bytes: Buffer): void {
     this.#cut = true
-    const { cut } = this.#armed!
-    const mayHaveAsked = this.#from === 'COMMIT' || (side === 'answered' && endsWithReady(bytes))
+    const { place, cut } = this.#armed!
     const end = (): void => {
-      this.#client.resetAndDestroy()
+      if (place.reset) this.#client.resetAndDestroy()
+      else this.#client.end()
       this.#database.destroy()
-      cut({ mayHaveAsked })
+      cut({ asked: this.#from === 'COMMIT' })
     }
     if (bytes.length === 0) end()
     else (side === 'asked' ? this.#database : this.#client).write(bytes, end)
@@ -193,10 +194,3 @@ function statementOf(message: Buffer): Statement | null {
   if (message[0] !== 0x51 /* Q */) return null
   return STATEMENTS.get(message.toString('latin1', 5, message.length - 1)) ?? null
 }
-
-/** ReadyForQuery, in a transaction: the last thing that is said in answer to a statement. */
-function endsWithReady(bytes: Buffer): boolean {
-  return bytes.subarray(-6).equals(READY)
-}
-
-const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x54])

@@ -20,17 +20,17 @@ export function placesIn(
 }
 
 /** Before the first byte, after each, and after the last. */
-function everyPlace(from: Statement, lengths: Lengths): Place[] {
+function everyPlace(from: Statement, lengths: Lengths): Omit<Place, 'reset'>[] {
   const sides: readonly Side[] = ['asked', 'answered']
   return sides.flatMap((side) =>
     Array.from({ length: lengths[side] + 1 }, (_, bytes) => ({ side, from, bytes })),
   )
 }
 
-function spread(places: readonly Place[], count: number, seed: number): Place[] {
+function spread(places: readonly Omit<Place, 'reset'>[], count: number, seed: number): Place[] {
   const first = seed % places.length
   return Array.from({ length: count }, (_, n) => {
     const at = first + Math.floor((n * places.length) / count)
-    return places[at % places.length]!
+    return { ...places[at % places.length]!, reset: (n + seed) % 2 === 0 }
   })
 }

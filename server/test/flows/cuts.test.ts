@@ -37,7 +37,7 @@ describe('placesIn()', () => {
   const lengths = { BEGIN: { asked: 5, answered: 3 }, COMMIT: { asked: 1, answered: 1 } }
 
   test('has every byte of both sides, when there are as many cuts', () => {
-    const places = placesIn(lengths, 40, 7).map((it) => JSON.stringify(it))
+    const places = placesIn(lengths, 40, 7).map((it) => `${it.side} ${it.from} ${it.bytes}`)
     assert.equal(new Set(places).size, 6 + 4 + 2 + 2)
   })
 
@@ -74,8 +74,16 @@ describe('judge() finds', () => {
       { again: { reply: DONE, stored: { ...WHOLE, ...same('a', 'b', 'c', 'd') } } },
     ],
     ['torn', 'a token that nobody recorded', { stored: { ...WHOLE, recorded: ['a'] } }],
-    ['torn', 'an entry without its tokens', { reply: UNKNOWN, stored: { ...NOTHING, recorded: ['a'] } }],
-    ['torn', 'an answer without its tokens', { reply: UNKNOWN, stored: { ...NOTHING, answers: 1 } }],
+    [
+      'torn',
+      'an entry without its tokens',
+      { reply: UNKNOWN, stored: { ...NOTHING, recorded: ['a'] } },
+    ],
+    [
+      'torn',
+      'an answer without its tokens',
+      { reply: UNKNOWN, stored: { ...NOTHING, answers: 1 } },
+    ],
     ['needless', 'a doubt that there is no reason for', { reply: UNKNOWN, mayHaveAsked: false }],
     ['stray', 'a doubt without a time to try again', { reply: reply({ status: 503 }) }],
     ['stray', 'a fault', { reply: reply({ status: 500 }) }],

@@ -43,9 +43,12 @@ export class Callers {
   }
 
   /** Invokes one job after the other, each caller for as long as `goesOn` says, which hears whether the last was answered. */
-  async load(url: () => string, goesOn: (answered: boolean) => boolean): Promise<void> {
+  async load(
+    url: () => string,
+    goesOn: (answered: boolean) => boolean | Promise<boolean>,
+  ): Promise<void> {
     const caller = async (): Promise<void> => {
-      for (let answered = true; goesOn(answered);) {
+      for (let answered = true; await goesOn(answered);) {
         answered = await this.#invoke(url(), this.#again.shift() ?? this.#next++)
         await sleep(this.#dice() * PAUSE_MS_MAX)
       }

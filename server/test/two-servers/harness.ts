@@ -4,6 +4,7 @@
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { PostgresDatabase } from '../../crash/postgres-database.ts'
 import type { JsonObject } from '../../src/base/json.ts'
@@ -62,6 +63,9 @@ class TwoServersHarness {
   readonly #variables: Record<string, string>
   readonly #servers: RunningVault[] = []
   #turn = 0
+  #loading = false
+  /** Jobs that nobody was told of at the last kill: some of them will have to wait. */
+  #leftBehind = 0
 
   constructor(
     options: TwoServersOptions,
@@ -83,13 +87,13 @@ class TwoServersHarness {
     const { kills, patient } = this.#options
     try {
       await this.#setUp()
-      let loading = true
+      this.#loading = true
       const load = callers.load(
         () => this.#servers[this.#turn++ % 2]!.url,
-        () => loading,
+        () => this.#goesOn(),
       )
       for (let kill = 1; kill <= kills; kill++) await this.#kill(kill)
-      loading = false
+      this.#loading = false
       await load
       await callers.askAgain(this.#servers[0]!.url)
       const leftClaims = await this.#leftClaims()
@@ -114,12 +118,23 @@ class TwoServersHarness {
     await this.#callers.setUp(this.#servers[0]!.url, managementKey as string)
   }
 
+  /** Callers wait for the servers now and then: who invokes is quicker than who runs. */
+  async #goesOn(): Promise<boolean> {
+    while (this.#loading && this.#pending() > this.#leftBehind + PENDING_MAX) await sleep(LOOK_MS)
+    return this.#loading
+  }
+
+  #pending(): number {
+    return this.#callers.accepted.size - new Set(this.#receiver.received.map((it) => it.job)).size
+  }
+
   /** One of the two, which is there again before the next one. */
   async #kill(kill: number): Promise<void> {
     await untilKill(this.#receiver, this.#dice)
     const n = this.#dice() < 0.5 ? 0 : 1
     await this.#servers[n]!.stop('SIGKILL')
     this.#receiver.kill = kill
+    this.#leftBehind = this.#pending()
     if (this.#options.weakness === 'forgetful') {
       await this.#database.ask(`DELETE FROM jobs WHERE ${UNFINISHED}`)
     }
@@ -160,4 +175,6 @@ class TwoServersHarness {
   }
 }
 
+const PENDING_MAX = 8
+const LOOK_MS = 50
 const UNFINISHED = "stage IN ('run', 'deliver')"
