@@ -6,13 +6,20 @@ import { RECORD_BEGIN, decodeEntry, type StoredRecordRow } from '../src/world/re
 /** Of what is stored, all that does not need a key. */
 export class PostgresDatabase {
   readonly #client: pg.Client
+  /** A connection answers one question at a time. */
+  #asked: Promise<unknown> = Promise.resolve()
 
   private constructor(client: pg.Client) {
     this.#client = client
   }
 
   static async open(url: string): Promise<PostgresDatabase> {
-    const client = new pg.Client({ connectionString: url, types: { getTypeParser: parserOf } })
+    const client = new pg.Client({
+      connectionString: url,
+      types: { getTypeParser: parserOf },
+      // Who holds a lock for so long is a fault in itself.
+      lock_timeout: LOCK_MS_MAX,
+    })
     // Whoever asks next learns of it.
     client.on('error', () => {})
     await client.connect()
@@ -21,12 +28,14 @@ export class PostgresDatabase {
 
   /** Runs SQL and returns the rows of its last statement. */
   async ask<Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    return (await this.#client.query<Row>(sql, values)).rows
+    const answer = this.#asked.then(() => this.#client.query<Row>(sql, values))
+    this.#asked = answer.catch(() => {})
+    return (await answer).rows
   }
 
   /** Resolves when every transaction that has locked a tenant has ended. */
   async settled(): Promise<void> {
-    await this.#client.query('SELECT 1 FROM tenant_heads FOR UPDATE')
+    await this.ask('SELECT 1 FROM tenant_heads FOR UPDATE')
   }
 
   /** Ids of the tokens that readers may see, made at `since` (epoch milliseconds) or later. */
@@ -101,6 +110,7 @@ const NONE_OF = {
     USING (type) WHERE coalesce(told.count, 0) <> coalesce(found.count, 0)`,
 } as const
 
+const LOCK_MS_MAX = 20_000
 const BIGINT = 20
 
 function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {

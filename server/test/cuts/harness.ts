@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   PostgresDatabase,
   VISIBLE,
@@ -126,8 +127,8 @@ class CutHarness {
   async #measure(kind: Kind) {
     for (let times = 0; times < 2; times++) {
       const send = await this.#prepare(kind, ++this.#next)
-      const { status, text } = await send()
-      if (status >= 300) throw new Error(`Cannot measure ${kind.name}: ${status} ${text}`)
+      const reply = await send?.()
+      if (!reply || !isDone(reply)) throw new Error(`Cannot measure ${kind.name}: ${reply?.text}`)
     }
     return structuredClone(this.#proxy.last)
   }
@@ -136,11 +137,12 @@ class CutHarness {
     const n = ++this.#next
     const before = await this.#before()
     const send = await this.#prepare(kind, n)
+    if (send === null) return this.#add('lost', `${kind.name}, cut ${n}: the transaction`)
     const cutting = this.#proxy.cut(place)
     const reply = await send()
     const stored = await this.#stored(n, before)
     const again = { reply: await send(), stored: await this.#stored(n, before) }
-    const { asked } = await cutting
+    const { asked } = await Promise.race([cutting, sleep(CUT_MS_MAX, NOT_CUT, { ref: false })])
     const mayHaveAsked = asked || isAtItsEnd(place, lengths)
     const seen = { wanted: kind.tokens, mayHaveAsked, reply, stored, again }
     for (const [fault, story] of judge(seen)) {
@@ -182,15 +184,18 @@ class CutHarness {
     }
   }
 
-  /** Does what comes before the commit that is cut, and returns what makes it, as often as it is called. */
-  async #prepare(kind: Kind, n: number): Promise<() => Promise<Reply>> {
+  /**
+   * Does what comes before the commit that is cut, and returns what makes it, as often as it is called; null when what
+   * came before is not there any more.
+   */
+  async #prepare(kind: Kind, n: number): Promise<(() => Promise<Reply>) | null> {
     const once = { 'bt-idempotency-key': labelOf(n) }
     const payload = kind.payload(n)
     if (!kind.transacted) return async () => await this.#post('/tokenize', once, payload)
     const opened = await this.#post('/transactions', {})
     const { id } = JSON.parse(opened.text) as { id: string }
     const made = await this.#post('/tokenize', { 'bt-transaction-id': id }, payload)
-    if (!isDone(made)) throw new Error(`Cannot tokenize in a transaction: ${made.status}`)
+    if (!isDone(made)) return null
     return async () => await this.#post(`/transactions/${id}/commit`, once)
   }
 
@@ -220,4 +225,8 @@ function isAtItsEnd({ side, bytes }: Place, lengths: Lengths): boolean {
 }
 
 const BYTES_MORE_OR_LESS = 8
+
+/** Nothing was begun at all: what was told is judged all the same. */
+const NOT_CUT = { asked: false }
+const CUT_MS_MAX = 1_000
 const STORIES_MAX = 10

@@ -1,5 +1,5 @@
 /** How a PostgreSQL server is brought down, and its processes one by one. */
-import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dice } from '../../crash/dice.ts'
 import type { PostgresDatabase } from '../../crash/postgres-database.ts'
@@ -43,8 +43,8 @@ export async function endBackend(database: PostgresDatabase, dice: Dice): Promis
 const BUSY_SHARE = 0.8
 
 function childrenOf(pid: number): number[] {
-  const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
-  return stdout.split('\n').filter(Boolean).map(Number)
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return children.split(' ').filter(Boolean).map(Number)
 }
 
 /** A process may end before it is killed. */
@@ -58,6 +58,9 @@ function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
 
 /** What is dead and not buried runs no more. */
 function isRunning(pid: number): boolean {
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
-  return stdout !== '' && !stdout.startsWith('Z')
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)![0] !== 'Z'
+  } catch {
+    return false
+  }
 }
