@@ -12,7 +12,7 @@ import { runTwoServers, type TwoServersResult } from '../two-servers/harness.ts'
 
 describe('two vaults on one database, one of which is killed while both run jobs', () => {
   test('lose none, run none twice that must not be, and deliver each under its name', async () => {
-    const result = await killed(3, null)
+    const result = await killed(2, null)
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     assert.ok(result.accepted > 10, `${result.accepted} jobs were accepted`)
     assert.equal(result.delivered + result.givenUp, result.accepted)
@@ -20,7 +20,7 @@ describe('two vaults on one database, one of which is killed while both run jobs
 
   // Else the harness is blind, and the test above says nothing.
   test('are found out when they forget jobs', async () => {
-    const { faults } = await killed(2, 'forgetful')
+    const { faults } = await killed(1, 'forgetful')
     assert.ok(faults.lost > 0, `seed ${SEED}`)
   })
 })
@@ -32,7 +32,7 @@ async function killed(kills: number, weakness: JobWeakness | null): Promise<TwoS
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-two-servers-'))
   try {
     const database = await freshDatabase()
-    const options = { folder, database, kills, seed: SEED, weakness, patient: false }
+    const options = { folder, database, kills, minutes: 5, seed: SEED, weakness, patient: false }
     return await runTwoServers({ ...options, onKill: () => {} })
   } finally {
     rmSync(folder, { recursive: true })

@@ -27,6 +27,8 @@ export interface TwoServersOptions {
   /** An empty database. */
   readonly database: string
   readonly kills: number
+  /** After which there are no more kills, however many there were. */
+  readonly minutes: number
   readonly seed: number
   readonly weakness: JobWeakness | null
   /**
@@ -82,7 +84,7 @@ class TwoServersHarness {
   async run(): Promise<TwoServersResult> {
     const begun = performance.now()
     const callers = this.#callers
-    const { kills, patient } = this.#options
+    const { kills: killsMax, minutes, patient } = this.#options
     try {
       await this.#setUp()
       this.#loading = true
@@ -90,7 +92,9 @@ class TwoServersHarness {
         () => this.#servers[this.#turn++ % 2]!.url,
         () => this.#goesOn(),
       )
-      for (let kill = 1; kill <= kills; kill++) await this.#kill(kill)
+      const end = begun + minutes * 60_000
+      let kills = 0
+      while (kills < killsMax && performance.now() < end) await this.#kill(++kills)
       this.#loading = false
       await load
       await callers.askAgain(this.#servers[0]!.url)

@@ -2,8 +2,8 @@
  * `npm run test:two-servers --workspace server -- --kills 200 --seed 1`: kills one of two servers on one PostgreSQL database
  * that often while they run jobs, and exits with 1 if anything that was promised is not so.
  *
- * `--weakened rerun|forgetful` breaks a promise on purpose: then it has to exit with 1. `--impatient` does not wait at the
- * end until the claims of those that were killed are over.
+ * `--weakened rerun|forgetful` breaks a promise on purpose: then it has to exit with 1. `--minutes 10` ends the kills then,
+ * if there were not as many. `--impatient` does not wait at the end until the claims of those that were killed are over.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +18,7 @@ import { runTwoServers } from './harness.ts'
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
+    minutes: { type: 'string', default: '600' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     weakened: { type: 'string' },
     impatient: { type: 'boolean', default: false },
@@ -36,6 +37,7 @@ try {
     folder,
     database: cluster.url,
     kills: Number(values.kills),
+    minutes: Number(values.minutes),
     seed,
     weakness,
     patient: !values.impatient,
