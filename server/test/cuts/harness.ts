@@ -27,6 +27,8 @@ export interface CutOptions {
   readonly database: string
   readonly cuts: number
   readonly seed: number
+  /** How long an answer may take. */
+  readonly answerMsMax: number
   /** What is wrong with the store, to see whether it is noticed. */
   readonly weakness: Weakness | null
   readonly onCut: (cut: number) => void
@@ -145,7 +147,7 @@ class CutHarness {
     const { asked } = await Promise.race([cutting, sleep(CUT_MS_MAX, NOT_CUT, { ref: false })])
     const mayHaveAsked = asked || isAtItsEnd(place, lengths)
     const seen = { wanted: kind.tokens, mayHaveAsked, reply, stored, again }
-    for (const [fault, story] of judge(seen)) {
+    for (const [fault, story] of judge(seen, this.#options.answerMsMax)) {
       this.#add(fault, `${kind.name}, cut ${n}, ${JSON.stringify(place)}: ${story}`)
     }
     const counts = this.#counts

@@ -36,18 +36,19 @@ export const CUT_FAULTS = {
   torn: 'tokens, their entries in the record and the answer that is remembered do not agree',
   needless: 'said to be not known, though nobody had asked to commit',
   stray: 'an answer that it cannot have, or an answer that is not repeated',
-  hung: 'took longer than two seconds',
+  hung: 'took longer than it may',
   flaw: 'something amiss in the database',
 } as const
 export type CutFault = keyof typeof CUT_FAULTS
 
-const ANSWER_MS_MAX = 2_000
-
-/** Returns what is wrong, in words. */
-export function judge({ wanted, mayHaveAsked, reply, stored, again }: Seen): [CutFault, string][] {
+/** Returns what is wrong, in words; an answer may take `answerMsMax`. */
+export function judge(
+  { wanted, mayHaveAsked, reply, stored, again }: Seen,
+  answerMsMax: number,
+): [CutFault, string][] {
   const found: [CutFault, string][] = []
   for (const { status, ms } of [reply, again.reply]) {
-    if (ms > ANSWER_MS_MAX) found.push(['hung', `${status} after ${Math.round(ms)} ms`])
+    if (ms > answerMsMax) found.push(['hung', `${status} after ${Math.round(ms)} ms`])
   }
   const made = isDone(reply)
   const unknown = reply.status === 503 && reply.retryAfter !== null

@@ -35,6 +35,7 @@ try {
     database: cluster.url,
     cuts: Number(values.cuts),
     seed,
+    answerMsMax: 2_000,
     weakness,
     onCut: (cut) => {
       if (cut % 500 === 0) out(`${cut} cuts`)

@@ -59,7 +59,7 @@ describe('judge() finds nothing in', () => {
     ['what is not known and not there', { reply: UNKNOWN, stored: NOTHING }],
     ['what was made over another connection', { mayHaveAsked: false }],
   ] as [string, Partial<Seen>][]) {
-    test(about, () => assert.deepEqual(judge(seen(own)), []))
+    test(about, () => assert.deepEqual(judge(seen(own), 2_000), []))
   }
 })
 
@@ -93,7 +93,7 @@ describe('judge() finds', () => {
   ] as [CutFault, string, Partial<Seen>][]) {
     test(`${fault}: ${about}`, () => {
       assert.deepEqual(
-        judge(seen(own)).map((it) => it[0]),
+        judge(seen(own), 2_000).map((it) => it[0]),
         [fault],
       )
     })
@@ -116,11 +116,15 @@ function same(...serials: readonly string[]): Pick<Stored, 'tokens' | 'recorded'
 /** Another one every day: over time they come to every byte. */
 const SEED = Math.floor(Date.now() / 86_400_000)
 
+/** However busy the machine is: how quick answers are is for the long runs to say. */
+const PATIENCE_MS = 25_000
+
 async function cut(cuts: number, weakness: Weakness | null): Promise<CutResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-cuts-'))
   try {
     const database = await freshDatabase()
-    return await runCuts({ folder, database, cuts, weakness, seed: SEED, onCut: () => {} })
+    const options = { folder, database, cuts, weakness, seed: SEED, answerMsMax: PATIENCE_MS }
+    return await runCuts({ ...options, onCut: () => {} })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -45,6 +45,9 @@ async function outages(options: {
       seed: SEED,
       clients: 8,
       allEvery: 100,
+      // However busy the machine is: how quick it is is for the long runs to say.
+      answerMsMax: 25_000,
+      backMsMax: 60_000,
       onRound: () => {},
     })
   } finally {

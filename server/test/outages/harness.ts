@@ -31,6 +31,9 @@ export interface OutageOptions {
   readonly clients: number
   /** Everything ever acknowledged is read back after so many rounds. */
   readonly allEvery: number
+  /** How long an answer may take, and how long the service may stay away after the database is back. */
+  readonly answerMsMax: number
+  readonly backMsMax: number
   /** What is wrong with the store, to see whether it is noticed. */
   readonly weakness: Weakness | null
   readonly onRound: (round: number, tally: OutageTally) => void
@@ -38,8 +41,8 @@ export interface OutageOptions {
 
 export const OUTAGE_FAULTS = {
   ...FAULTS,
-  hung: 'an answer that took longer than two seconds',
-  late: 'not back five seconds after the database was',
+  hung: 'an answer that took longer than it may',
+  late: 'not back in time after the database was',
 } as const
 export type OutageFault = keyof typeof OUTAGE_FAULTS
 
@@ -163,7 +166,7 @@ class OutageHarness {
   }
 
   async #outage(): Promise<void> {
-    const { cluster } = this.#options
+    const { cluster, backMsMax } = this.#options
     const ways = Object.keys(DOWNFALLS) as Downfall[]
     const how = ways[Math.floor(this.#dice() * ways.length)]!
     await bringDown(cluster, how)
@@ -173,10 +176,10 @@ class OutageHarness {
     const begun = performance.now()
     const { promise: acked, resolve } = Promise.withResolvers<void>()
     this.#onAcked = resolve
-    await Promise.race([acked, sleep(BACK_MS_MAX, null, { ref: false })])
+    await Promise.race([acked, sleep(backMsMax, null, { ref: false })])
     const ms = Math.round(performance.now() - begun)
     this.#tally.backMs.push(ms)
-    if (ms < BACK_MS_MAX) return
+    if (ms < backMsMax) return
     this.#own.late++
     this.#stories.push(`late: downfall ${this.#tally.backMs.length}, ${how}`)
     await acked
@@ -224,7 +227,8 @@ class OutageHarness {
     answers[status ?? 0] = (answers[status ?? 0] ?? 0) + 1
     this.#tally.longestMs = Math.max(this.#tally.longestMs, Math.round(ms))
     const told = `${about}: ${status} after ${Math.round(ms)} ms`
-    if (ms > ANSWER_MS_MAX && ++this.#own.hung <= STORIES_MAX) this.#stories.push(`hung: ${told}`)
+    const hung = ms > this.#options.answerMsMax
+    if (hung && ++this.#own.hung <= STORIES_MAX) this.#stories.push(`hung: ${told}`)
     // The server is there all the time, and says what it does not know.
     const failed = status === null || status >= 500
     if (failed && !(status === 503 && retryAfter !== undefined)) this.#verdict.add('stray', told)
@@ -269,6 +273,4 @@ const REST_MS_MAX = 60
 const BACKEND_PAUSE_MS_MAX = 150
 /** How long the database stays away, besides the time it takes to start. */
 const AWAY_MS_MAX = 300
-const BACK_MS_MAX = 5_000
-const ANSWER_MS_MAX = 2_000
 const STORIES_MAX = 10

@@ -42,6 +42,8 @@ try {
     seed,
     clients: Number(values.clients),
     allEvery: Number(values['all-every']),
+    answerMsMax: 2_000,
+    backMsMax: 5_000,
     weakness,
     onRound: (round, { backends, longestMs }) => {
       if (round % 20 === 0) out(`${round} downfalls, ${backends} backends, at most ${longestMs} ms`)
