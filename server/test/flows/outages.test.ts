@@ -22,7 +22,7 @@ describe('a vault whose database is brought down under load', () => {
 
   // Else the harness is blind, and the test above says nothing.
   test('is found out when it acknowledges before the commit', async () => {
-    const { faults } = await outages({ downfalls: 1, backends: 0, weakness: 'early' })
+    const { faults } = await outages({ downfalls: 3, backends: 0, weakness: 'early' })
     assert.ok(faults.lost > 0, `seed ${SEED}`)
   })
 })

@@ -104,6 +104,7 @@ class OutageHarness {
   #loading = false
   /** Told of everything that is acknowledged. */
   #onAcked: () => void = () => {}
+  #acked = 0
 
   constructor(options: OutageOptions, port: number, keys: Keys) {
     this.#options = options
@@ -141,6 +142,9 @@ class OutageHarness {
     const since = Date.now()
     this.#loading = true
     const load = this.#load()
+    const acked = this.#acked
+    // However slow the machine is, there is something to lose.
+    while (this.#acked < acked + ACKED_MIN) await sleep(LOOK_MS)
     await this.#endBackends(round)
     await this.#outage()
     this.#loading = false
@@ -191,7 +195,10 @@ class OutageHarness {
         const next = this.#agenda.take()
         await perform(this.#client, this.#ledger, this.#agenda, next)
         const { outcome } = this.#ledger.entries.get(next.sent.op)!
-        if (outcome.outcome === 'acked') this.#onAcked()
+        if (outcome.outcome === 'acked') {
+          this.#acked++
+          this.#onAcked()
+        }
         await sleep(Math.random() * REST_MS_MAX)
       }
     })
@@ -269,6 +276,8 @@ class OutageHarness {
 }
 
 const READERS = 4
+const ACKED_MIN = 20
+const LOOK_MS = 10
 const REST_MS_MAX = 60
 const BACKEND_PAUSE_MS_MAX = 150
 /** How long the database stays away, besides the time it takes to start. */
