@@ -5,15 +5,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Database } from './database.ts'
 import { Ledger, readLedger, type Entry } from './ledger.ts'
-import { Agenda, load, perform } from './load.ts'
+import { Agenda, load } from './load.ts'
 import { deathOf, type Death } from './plan.ts'
 import type { ServerOptions } from './server.ts'
+import { countOf, settle } from './settle.ts'
 import { Verdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
 import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
 import { arm } from './points.ts'
 import { Victim } from './victim.ts'
 import type { Weakness } from './weak-store.ts'
-import { operation, type Operation } from './workload.ts'
+import { operation } from './workload.ts'
 
 export interface HarnessOptions {
   /** Empty; holds the vault, the ledger and a cache of compiled code. */
@@ -173,10 +174,7 @@ class Harness {
   /** With nobody killed any more: asks again, asks everything back, looks into the file. */
   async #settleAll() {
     const { victim, client } = await this.#start(null)
-    for (let it = this.#agenda.takeAgain(); it !== undefined; it = this.#agenda.takeAgain()) {
-      await this.#askInPeace(client, it)
-    }
-    await this.#repeatAnswers(client)
+    await settle(client, this.#ledger, this.#agenda, this.#options.seed)
     this.#ledger.close()
 
     // From here on only the file counts.
@@ -199,20 +197,6 @@ class Harness {
     return counted
   }
 
-  /** An idempotency key has one outcome for ever: each that was once in doubt is sent once more. */
-  async #repeatAnswers(client: VaultClient): Promise<void> {
-    for (const { sent, outcome, wasUnknown } of this.#ledger.entries.values()) {
-      const inDoubt = wasUnknown || sent.op % REPEATED_ONE_IN === 0
-      if (sent.idempotencyKey === null || outcome.outcome !== 'acked' || !inDoubt) continue
-      await this.#askInPeace(client, operation(this.#options.seed, sent.op))
-    }
-  }
-
-  async #askInPeace(client: VaultClient, operation: Operation): Promise<void> {
-    if (await perform(client, this.#ledger, this.#agenda, operation)) return
-    throw new Error('A server that nobody kills does not answer')
-  }
-
   async #start(death: Death | null): Promise<{ victim: Victim; client: VaultClient }> {
     const begun = performance.now()
     const victim = this.#spawn(death?.kind === 'named' ? death.killAt : null)
@@ -230,23 +214,5 @@ class Harness {
   async #stop(victim: Victim): Promise<void> {
     const diedOf = await victim.stop()
     if (diedOf !== 'status 0') this.#verdict.add('stray', `a server ended with ${diedOf}`)
-  }
-}
-
-/** Answers that were never in doubt are repeated, too, but not all of them. */
-const REPEATED_ONE_IN = 20
-
-function countOf(entries: ReadonlyMap<number, Entry>) {
-  const all = [...entries.values()]
-  const outcomes = all.map((it) => it.outcome)
-  const acked = outcomes.flatMap((it) => (it.outcome === 'acked' ? [it.tokens] : []))
-  return {
-    operations: all.length,
-    ackedOperations: acked.length,
-    refusedOperations: outcomes.filter((it) => it.outcome === 'refused').length,
-    unknownOperations: outcomes.filter((it) => it.outcome === 'unknown').length,
-    resolvedOperations: all.filter((it) => it.wasUnknown && it.outcome.outcome !== 'unknown')
-      .length,
-    ackedTokens: acked.reduce((sum, it) => sum + it.length, 0),
   }
 }

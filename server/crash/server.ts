@@ -11,6 +11,7 @@ import { setUp } from '../src/access/set-up.ts'
 import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
+import { PostgresStore } from '../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../src/adapters/system/no-runner.ts'
 import { SystemClock } from '../src/adapters/system/system-clock.ts'
@@ -28,6 +29,8 @@ import { weakened, type Weakness } from './weak-store.ts'
 
 export interface ServerOptions {
   readonly folder: string
+  /** Address of the PostgreSQL database that everything but the root key is in; absent for a file in the folder. */
+  readonly database?: string
   readonly killAt: KillAt | null
   readonly weakness: Weakness | null
 }
@@ -37,20 +40,9 @@ export interface Ready {
   readonly managementKey: string | null
 }
 
-async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void> {
-  const probe = new URL('./kill.probe.ts', import.meta.url)
-  probe.search = new URLSearchParams({
-    point: killAt?.point ?? '',
-    nth: String(killAt?.nth ?? 0),
-    folder,
-  }).toString()
-  const store = await SqliteStore.open({
-    folder,
-    probe,
-    onFault: (error) => {
-      throw error
-    },
-  })
+async function serve(options: ServerOptions): Promise<void> {
+  const { folder } = options
+  const store = await open(options)
   const random = new SystemRandom()
   const empty = (await store.tenants.count()) === 0
   const keyProvider = await FileKeyProvider.open(join(folder, 'root.key'), {
@@ -66,7 +58,7 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
   // Not before the load: what is read back before has to be left in peace.
   let sweeper: Sweeper | null = null
   const begin = (): void => void (sweeper ??= new Sweeper(world, SWEEP_EVERY_MS))
-  const app = createApp(change(world, { folder, killAt, weakness }, begin), {
+  const app = createApp(change(world, options, begin), {
     version: '0.0.0',
     corsOrigins: [],
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
@@ -84,6 +76,23 @@ async function serve({ folder, killAt, weakness }: ServerOptions): Promise<void>
       .close()
       .then(() => sweeper?.stop())
       .then(() => store.close())
+  })
+}
+
+async function open({ folder, database, killAt }: ServerOptions): Promise<Store> {
+  if (database !== undefined) return await PostgresStore.open({ url: database })
+  const probe = new URL('./kill.probe.ts', import.meta.url)
+  probe.search = new URLSearchParams({
+    point: killAt?.point ?? '',
+    nth: String(killAt?.nth ?? 0),
+    folder,
+  }).toString()
+  return await SqliteStore.open({
+    folder,
+    probe,
+    onFault: (error) => {
+      throw error
+    },
   })
 }
 

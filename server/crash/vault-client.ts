@@ -6,17 +6,35 @@ import type { Operation } from './workload.ts'
 interface Reply {
   readonly status: number
   readonly body: Json
+  readonly retryAfter: string | undefined
+}
+
+/** A call that has come to its end, for whoever measures. */
+export interface Call {
+  readonly about: string
+  /** Null when there was no answer. */
+  readonly status: number | null
+  readonly retryAfter: string | undefined
+  readonly ms: number
+}
+
+export interface VaultClientOptions {
+  /** Whether the store may be away for a while: 503 with a time to try again is an answer then, as none is. */
+  readonly mayBeAway?: boolean
+  readonly onCall?: (call: Call) => void
 }
 
 /** A caller of one running server; made anew after each restart. */
 export class VaultClient {
   readonly #port: number
   readonly #keys: Keys
+  readonly #options: VaultClientOptions
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
-  constructor(port: number, keys: Keys) {
+  constructor(port: number, keys: Keys, options: VaultClientOptions = {}) {
     this.#port = port
     this.#keys = keys
+    this.#options = options
   }
 
   /** Sends an operation; never rejects: what went wrong is an outcome, too. */
@@ -36,7 +54,10 @@ export class VaultClient {
       } catch (error) {
         return { outcome: 'unknown', why: (error as NodeJS.ErrnoException).code ?? String(error) }
       }
-      const { status } = reply
+      const { status, retryAfter } = reply
+      if (status === 503 && retryAfter !== undefined && this.#options.mayBeAway === true) {
+        return { outcome: 'unknown', why: 'away' }
+      }
       if (status >= 500) return { outcome: 'unknown', why: 'status', status }
       if (status >= 400) return { outcome: 'refused', status }
       answers.push(reply.body)
@@ -65,13 +86,18 @@ export class VaultClient {
     this.#agent.destroy()
   }
 
-  async #call(
-    method: string,
-    path: string,
-    key: string,
-    payload?: Json,
-    headers: Record<string, string> = {},
-  ): Promise<Reply> {
+  async #call(...[method, path, ...rest]: CallArguments): Promise<Reply> {
+    const begun = performance.now()
+    const told = { about: `${method} ${path}`, status: null, retryAfter: undefined }
+    let reply: Reply | null = null
+    try {
+      return (reply = await this.#ask(method, path, ...rest))
+    } finally {
+      this.#options.onCall?.({ ...told, ...reply, ms: performance.now() - begun })
+    }
+  }
+
+  async #ask(...[method, path, key, payload, headers = {}]: CallArguments): Promise<Reply> {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     const bytes = payload === undefined ? null : Buffer.from(JSON.stringify(payload))
     const asked = request({
@@ -93,6 +119,7 @@ export class VaultClient {
       },
     })
     asked.on('error', reject)
+    asked.setTimeout(HANGS_MS, () => asked.destroy(new Error('no answer at all')))
     asked.on('response', (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -101,6 +128,7 @@ export class VaultClient {
         if (!response.complete) return reject(new Error('half an answer'))
         resolve({
           status: response.statusCode!,
+          retryAfter: response.headers['retry-after'],
           body: chunks.length === 0 ? null : (JSON.parse(Buffer.concat(chunks).toString()) as Json),
         })
       })
@@ -110,11 +138,22 @@ export class VaultClient {
   }
 }
 
+/** Longer than anything may take. */
+const HANGS_MS = 30_000
+
+type CallArguments = [
+  method: string,
+  path: string,
+  key: string,
+  payload?: Json,
+  headers?: Record<string, string>,
+]
+
 /** What was made was taken back, or never committed: nobody may ever see it. */
 const NOTHING: Outcome = { outcome: 'refused', status: 200 }
 
 export interface Keys {
-  /** May create tokens everywhere. */
+  /** May create, change and delete tokens everywhere. */
   readonly write: string
   /** Sees all of them in the clear. */
   readonly read: string
@@ -127,7 +166,7 @@ export async function makeKeys(port: number, managementKey: string): Promise<Key
     const write = await client.makeApplication(managementKey, {
       name: 'writer',
       type: 'private',
-      permissions: ['token:create', 'token:update'],
+      permissions: ['token:create', 'token:update', 'token:delete'],
     })
     const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
     const read = await client.makeApplication(managementKey, {

@@ -2,7 +2,6 @@
  * Holds a vault to what its callers were told.
  */
 import type { Json, JsonObject } from '../src/base/json.ts'
-import type { Database } from './database.ts'
 import { digestOf, type Entry, type MadeToken } from './ledger.ts'
 import type { VaultClient } from './vault-client.ts'
 import { markOf } from './workload.ts'
@@ -14,7 +13,7 @@ export const FAULTS = {
   half: 'a part of what was asked in one request',
   double: 'made twice, or answered in two ways',
   stray: 'an outcome that the operation cannot have, or a server that died by itself',
-  flaw: 'something amiss in the database file',
+  flaw: 'something amiss in the database',
 } as const
 
 export type Fault = keyof typeof FAULTS
@@ -39,6 +38,11 @@ export class Verdict {
   get innocent(): boolean {
     return this.#seen.size === 0
   }
+}
+
+/** Who says which tokens readers may see that were made at `since` or later. */
+export interface Visible {
+  readonly visibleTokens: (since: number) => readonly string[] | Promise<readonly string[]>
 }
 
 const STORIES_MAX = 10
@@ -84,7 +88,7 @@ export async function verifyAcked(
  */
 export async function verifyUntold(
   client: Pick<VaultClient, 'read'>,
-  database: Pick<Database, 'visibleTokens'>,
+  database: Visible,
   entries: ReadonlyMap<number, Entry>,
   since: number,
   verdict: Verdict,
@@ -93,7 +97,8 @@ export async function verifyUntold(
   for (const { outcome } of entries.values()) {
     if (outcome.outcome === 'acked') for (const { id } of outcome.tokens) told.add(id)
   }
-  const untold = database.visibleTokens(since).filter((id) => !told.has(id))
+  const visible = await database.visibleTokens(since)
+  const untold = visible.filter((id) => !told.has(id))
   const byOperation = new Map<number, JsonObject[]>()
   await eachOf(untold, async (id) => {
     const token = await client.read(id)

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Ready, ServerOptions } from './server.ts'
@@ -15,7 +16,7 @@ export class Victim {
 
   constructor(options: ServerOptions, codeCache: string) {
     this.#child = spawn(process.execPath, [ENTRY, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', logOf(options)],
       // Compiling the source anew took half of every start.
       env: { ...process.env, NODE_COMPILE_CACHE: codeCache },
     })
@@ -45,4 +46,9 @@ export class Victim {
     this.#child.kill('SIGTERM')
     return await this.gone
   }
+}
+
+/** A server whose database goes away says so with every request: that is for whoever looks for the reason of a flaw. */
+function logOf({ folder, database }: ServerOptions): 'inherit' | number {
+  return database === undefined ? 'inherit' : openSync(path.join(folder, 'server.log'), 'a', 0o600)
 }

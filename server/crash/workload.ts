@@ -17,7 +17,7 @@ export interface Operation {
 }
 
 export interface Request {
-  readonly method: 'POST' | 'PATCH'
+  readonly method: 'POST' | 'PATCH' | 'DELETE'
   readonly path: (answers: readonly Json[]) => string
   readonly body?: Json
   /** The number of the request that opened the transaction this one is part of. */
@@ -65,6 +65,8 @@ interface Kind {
   readonly make: Make
   /** The transaction it is made in, and how that ends; absent for none. */
   readonly ends?: 'commit' | 'rollback' | 'never'
+  /** Whether its token is deleted again. */
+  readonly deletes?: boolean
 }
 
 const KINDS: readonly Kind[] = [
@@ -91,6 +93,7 @@ const KINDS: readonly Kind[] = [
   kind('chosen-last-of-long', 1, 'either', (leaf) =>
     tokenize([...repeat(LONG_LIST, leaf.text), leaf.token({ id: leaf.chosenId() })]),
   ),
+  { ...kind('deleted', 40, 'either', (leaf) => tokens(leaf.token())), deletes: true },
   kind('invalid', 40, 'refusal', (leaf) => tokens(spoilt(leaf.card()))),
   kind('invalid-last', 60, 'refusal', (leaf) =>
     tokenize([...repeat(ARRAY - 1, leaf.text), spoilt(leaf.card())]),
@@ -105,7 +108,7 @@ const KINDS: readonly Kind[] = [
 /** Returns operation `op` of `seed`. */
 export function operation(seed: number, op: number): Operation {
   const dice = diceOf(seed, op)
-  const { name, expect, make, ends } = draw(dice)
+  const { name, expect, make, ends, deletes = false } = draw(dice)
   const digests: string[] = []
   const marked = (): string => `${op}.${digests.length}:${filler(dice)}`
   const note = <Data extends Json>(data: Data): Data => {
@@ -121,11 +124,13 @@ export function operation(seed: number, op: number): Operation {
   const { path, body } = make(leaf)
   const idempotencyKey = dice() < IDEMPOTENT_SHARE ? `${seed}-${op}` : null
   const post: Request = { method: 'POST', path: () => path, body }
-  const whole = ends === undefined ? [post] : transaction(post, leaf, ends)
+  const plain = deletes ? [post, DELETE] : [post]
+  const whole = ends === undefined ? plain : transaction(post, leaf, ends)
   return {
     sent: { op, kind: name, expect, idempotencyKey, digests },
     requests: whole,
     tokensOf: (answers) => {
+      if (deletes) return null
       if (ends === undefined) return tokensIn(body, answers[0]!)
       if (ends !== 'commit') return null
       return [...tokensIn(body, answers[1]!), { id: idIn(answers[2]!) }]
@@ -161,6 +166,9 @@ function transaction(
         ]),
   ]
 }
+
+/** Asked for again it finds nothing, which is as good. */
+const DELETE: Request = { method: 'DELETE', path: ([answer]) => `/tokens/${idIn(answer!)}` }
 
 function idIn(answer: Json): string {
   return (answer as { id: string }).id

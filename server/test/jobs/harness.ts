@@ -6,11 +6,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { JsonObject } from '../../src/base/json.ts'
 import { startVault, type RunningVault } from '../kit/running-vault.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
+import { Callers } from './callers.ts'
 import { Receiver } from './receiver.ts'
-import { judge, type Accepted, type Judgement } from './judge.ts'
+import { judge, type Judgement } from './judge.ts'
 
 export const JOB_WEAKNESSES = ['rerun', 'forgetful'] as const
 /** What is done wrong on purpose: every job is let be run again, or those under way are taken out of the file. */
@@ -46,49 +46,39 @@ class JobHarness {
   readonly #receiver: Receiver
   readonly #port: number
   readonly #dice: Dice
-  readonly #accepted = new Map<number, Accepted>()
-  /** Jobs whose callers were not told: they ask again, with the same key. */
-  readonly #again: number[] = []
-  #next = 1
-  #keys = { management: '', caller: '' }
-  #reactor = ''
+  readonly #callers: Callers
 
   constructor(options: JobHarnessOptions, receiver: Receiver, port: number) {
     this.#options = options
     this.#receiver = receiver
     this.#port = port
     this.#dice = diceOf(options.seed, 0)
+    this.#callers = new Callers(this.#dice, port, options.weakness === 'rerun')
   }
 
   async run(): Promise<JobResult> {
     const begun = performance.now()
     const { kills, onKill } = this.#options
+    const callers = this.#callers
     await this.#setUp()
     for (let kill = 1; kill <= kills; kill++) {
       const vault = await this.#start()
-      const load = this.#load(vault)
-      const events = Math.floor(this.#dice() * KILL_EVENTS_MAX)
-      await Promise.race([this.#receiver.after(events), sleep(KILL_MS_MAX)])
-      await sleep(this.#dice() * KILL_PAUSE_MS_MAX)
+      const load = callers.load(
+        () => vault.url,
+        (answered) => answered,
+      )
+      await untilKill(this.#receiver, this.#dice)
       await vault.stop('SIGKILL')
       this.#receiver.kill = kill
       await load
       if (this.#options.weakness === 'forgetful') this.#forget()
-      onKill(kill, this.#accepted.size)
+      onKill(kill, callers.accepted.size)
     }
     const vault = await this.#start()
     try {
-      while (this.#again.length > 0) await this.#invoke(vault, this.#again.shift()!)
-      const secrets = await this.#manage(vault, 'GET', '/callbacks/secret')
+      await callers.askAgain(vault.url)
       await this.#quiet()
-      const seen = {
-        accepted: this.#accepted,
-        received: this.#receiver.received,
-        effects: this.#receiver.effects,
-        dead: await this.#dead(vault),
-        tokens: await this.#tokens(vault),
-        secret: (secrets['secrets'] as { secret: string }[])[0]!.secret,
-      }
+      const seen = await seenBy(callers, this.#receiver, vault.url)
       const seconds = Math.round((performance.now() - begun) / 1000)
       return { kills, seconds, ...judge(seen) }
     } finally {
@@ -98,122 +88,24 @@ class JobHarness {
 
   async #setUp(): Promise<void> {
     const vault = await this.#start()
-    const management = /api_key\s+(key_\w+)/.exec(vault.greeting)![1]!
-    this.#keys = { management, caller: '' }
-    const application = await this.#manage(vault, 'POST', '/applications', {
-      name: 'caller',
-      type: 'private',
-      permissions: ['token:create', 'token:use', 'token:read'],
-    })
-    const reactor = await this.#manage(vault, 'POST', '/reactors', {
-      name: 'effect',
-      configuration: {},
-      code: `module.exports = async ({ args: { n } }) => {
-        await fetch('https://localhost:${this.#port}/effect/' + n, { method: 'POST' })
-        return { raw: { n }, tokenize: { type: 'token', data: 'made by ' + n } }
-      }`,
-    })
-    this.#keys = { management, caller: application['key'] as string }
-    this.#reactor = reactor['id'] as string
+    await this.#callers.setUp(vault.url, /api_key\s+(key_\w+)/.exec(vault.greeting)![1]!)
     await vault.stop()
   }
 
   async #start(): Promise<RunningVault> {
-    return await startVault(join(this.#options.folder, 'vault'), {
-      SYMBOLON_EGRESS_ALLOW: `localhost:${this.#port}`,
-      SYMBOLON_EXTRA_CA_FILE: AUTHORITY,
-      SYMBOLON_LOG_LEVEL: 'error',
-    })
-  }
-
-  /** Callers that invoke one job after the other until the server is gone. */
-  async #load(vault: RunningVault): Promise<void> {
-    const caller = async (): Promise<void> => {
-      for (let alive = true; alive;) {
-        const n = this.#again.shift() ?? this.#next++
-        alive = await this.#invoke(vault, n)
-        await sleep(this.#dice() * 20)
-      }
-    }
-    await Promise.all(Array.from({ length: CALLERS }, caller))
-  }
-
-  /** Returns whether the server was there; what it did not answer is asked again. */
-  async #invoke({ url }: RunningVault, n: number): Promise<boolean> {
-    const rerun = n % RERUN_ONE_IN === 0
-    try {
-      const reply = await fetch(`${url}/reactors/${this.#reactor}/react`, {
-        method: 'POST',
-        headers: {
-          'BT-API-KEY': this.#keys.caller,
-          'BT-IDEMPOTENCY-KEY': `job ${n}`,
-          'Content-Type': 'application/json',
-        },
-        body: JSON.stringify({
-          args: { n },
-          callback_url: `https://localhost:${this.#port}/callback/${n}`,
-          rerun_interrupted: rerun || this.#options.weakness === 'rerun',
-        }),
-      })
-      if (reply.status === 202) {
-        const id = reply.headers.get('bt-reactor-request-id')!
-        this.#accepted.set(n, { id, rerun })
-        return true
-      }
-      await reply.text()
-      this.#again.push(n)
-      return true
-    } catch {
-      this.#again.push(n)
-      return false
-    }
-  }
-
-  async #manage(vault: RunningVault, method: string, path: string, body?: JsonObject) {
-    return await this.#ask(vault, this.#keys.management, method, path, body)
-  }
-
-  async #ask({ url }: RunningVault, key: string, method: string, path: string, body?: JsonObject) {
-    const reply = await fetch(url + path, {
-      method,
-      headers: {
-        'BT-API-KEY': key,
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    if (!reply.ok) throw new Error(`${method} ${path} is ${reply.status}: ${await reply.text()}`)
-    return (await reply.json()) as JsonObject
+    return await startVault(join(this.#options.folder, 'vault'), settingsFor(this.#port))
   }
 
   /** Waits until the file has no job that is still to be run or delivered. */
   async #quiet(): Promise<void> {
     const db = new DatabaseSync(this.#database, { readOnly: true })
     const left = db.prepare("SELECT 1 FROM jobs WHERE stage IN ('run', 'deliver') LIMIT 1")
-    for (let ms = 0; ms < QUIET_MS_MAX && left.get() !== undefined; ms += LOOK_MS) {
-      await sleep(LOOK_MS)
-    }
+    await until(() => left.get() === undefined)
     db.close()
   }
 
   get #database(): string {
     return join(this.#options.folder, 'vault', 'symbolon.db')
-  }
-
-  async #dead(vault: RunningVault): Promise<Set<string>> {
-    const ids = new Set<string>()
-    for (let start: string | undefined = ''; start !== undefined;) {
-      const page = await this.#manage(vault, 'GET', `/callbacks?size=100&start=${start}`)
-      for (const { id } of page['data'] as { id: string }[]) ids.add(id)
-      start = (page['pagination'] as { next?: string }).next
-    }
-    return ids
-  }
-
-  /** How many tokens there are. */
-  async #tokens(vault: RunningVault): Promise<number> {
-    const page = await this.#ask(vault, this.#keys.caller, 'GET', '/tokens?size=1')
-    return (page['pagination'] as { total_items: number }).total_items
   }
 
   #forget(): void {
@@ -223,9 +115,39 @@ class JobHarness {
   }
 }
 
-const CALLERS = 6
-const RERUN_ONE_IN = 5
-/** A kill comes a little after so many runs and callbacks were seen: whatever the machine has to do, it falls among them. */
+/** What a vault needs so that its code and its callbacks reach the receiver at `port`. */
+export function settingsFor(port: number): Record<string, string> {
+  return {
+    SYMBOLON_EGRESS_ALLOW: `localhost:${port}`,
+    SYMBOLON_EXTRA_CA_FILE: AUTHORITY,
+    SYMBOLON_LOG_LEVEL: 'error',
+  }
+}
+
+/** Resolves a little after so many runs and callbacks were seen: whatever the machine has to do, it falls among them. */
+export async function untilKill(receiver: Receiver, dice: Dice): Promise<void> {
+  const events = Math.floor(dice() * KILL_EVENTS_MAX)
+  await Promise.race([receiver.after(events), sleep(KILL_MS_MAX)])
+  await sleep(dice() * KILL_PAUSE_MS_MAX)
+}
+
+/** Resolves when it is so, or after a long time. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let ms = 0; ms < QUIET_MS_MAX && !(await isSo()); ms += LOOK_MS) await sleep(LOOK_MS)
+}
+
+/** What is to be judged, when nothing happens any more in the vault at `url`. */
+export async function seenBy(callers: Callers, receiver: Receiver, url: string) {
+  return {
+    accepted: callers.accepted,
+    received: receiver.received,
+    effects: receiver.effects,
+    dead: await callers.dead(url),
+    tokens: await callers.tokens(url),
+    secret: await callers.secret(url),
+  }
+}
+
 const KILL_EVENTS_MAX = 12
 const KILL_PAUSE_MS_MAX = 60
 const KILL_MS_MAX = 5_000

@@ -8,8 +8,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { renderReport } from '../kit/fault-report.ts'
 import { JOB_WEAKNESSES, runJobs } from './harness.ts'
-import { JOB_FAULTS, type JobFault } from './judge.ts'
+import { JOB_FAULTS } from './judge.ts'
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +27,7 @@ const out = (text: string): void => void process.stdout.write(`${text}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'symbolon-jobs-'))
 const seed = Number(values.seed)
 
-const { faults, stories, ...counts } = await runJobs({
+const result = await runJobs({
   folder,
   kills: Number(values.kills),
   seed,
@@ -35,16 +36,8 @@ const { faults, stories, ...counts } = await runJobs({
     if (kill % 50 === 0) out(`${kill} kills, ${accepted} jobs accepted`)
   },
 })
-out('')
-for (const [name, value] of Object.entries({ seed, weakness, ...counts })) {
-  out(`  ${name.padEnd(16)}${String(value).padStart(10)}`)
-}
-out('')
-for (const [fault, meaning] of Object.entries(JOB_FAULTS)) {
-  out(`  ${fault.padEnd(16)}${String(faults[fault as JobFault]).padStart(10)}   ${meaning}`)
-}
-for (const it of stories) out(it)
-out(JSON.stringify({ seed, weakness, ...counts, faults }))
+const { faults: _, stories, ...counts } = result
+for (const it of renderReport({ seed, weakness, ...counts }, JOB_FAULTS, result)) out(it)
 if (stories.length === 0) rmSync(folder, { recursive: true })
 else {
   out(`The vault is kept in ${folder}`)

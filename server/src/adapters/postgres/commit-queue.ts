@@ -1,5 +1,5 @@
 import type { Change, Conflict } from '../../world/store.ts'
-import { TRIES_MAX, isBroken, type Database } from './database.ts'
+import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type Outcome } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
@@ -151,7 +151,7 @@ export class CommitQueue {
 
   /**
    * Runs the batch, again when it met somebody who was quicker, or a connection that was lost before it was asked to
-   * commit. What happens to the request to commit itself nobody can tell, if no answer comes.
+   * commit, or that could not be asked any more. What happens to the request to commit itself nobody can tell, if no answer comes.
    */
   async #run(batch: readonly Commit[]): Promise<Outcome[]> {
     for (let tries = 1; ; tries++) {
@@ -160,7 +160,7 @@ export class CommitQueue {
         return await this.#database.write((session) => attempt(session, batch, asked))
       } catch (error) {
         const trouble = troubleOf(error)
-        const lost = !asked.commit && isBroken(error)
+        const lost = isUnsent(error) || (!asked.commit && isBroken(error))
         if (tries >= TRIES_MAX || !(trouble === 'again' || lost)) throw error
       }
     }

@@ -126,7 +126,13 @@ export function isBroken(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EPIPE' || code === 'ECONNRESET' || code === '57P01') return true
-  return error.message.startsWith('Connection terminated unexpectedly')
+  return isUnsent(error) || error.message.startsWith('Connection terminated unexpectedly')
+}
+
+/** Whether the connection was known to be lost before the statement was sent on it: then nobody has heard of that. */
+export function isUnsent(error: unknown): boolean {
+  // pg says so with no code.
+  return error instanceof Error && error.message.endsWith('connection error and is not queryable')
 }
 
 function unavailable(cause: unknown): ServiceError {

@@ -86,16 +86,17 @@ describe('PostgresStore.commit()', () => {
     await succeed(store, TENANT, [insert(token(1))])
   })
 
-  for (const which of [/^BEGIN/, /FOR UPDATE/, /INSERT INTO tokens/, /UPDATE tenant_heads/]) {
+  const LAST = /INSERT INTO token_counts/
+  for (const which of [/^BEGIN/, /FOR UPDATE/, /INSERT INTO tokens/, /UPDATE tenant_heads/, LAST]) {
     test(`makes what lost its connection at ${which.source} once, over another one`, async (t) => {
       const { proxy, store, straight } = await meddled(t)
-      for (const [n, fate] of (['lose', 'lose-answer'] as const).entries()) {
+      for (const [n, fate] of (['lose', 'lose-answer', 'end'] as const).entries()) {
         const count = spoil(proxy, which, fate)
         await succeed(store, TENANT, [insert(token(n)), entry(n)])
         assert.equal(count.met, 1)
         assert.equal((await straight.record.state(TENANT))?.last.number, n + 1)
       }
-      assert.equal((await idsFound(straight, TENANT, [0, 1])).length, 2)
+      assert.equal((await idsFound(straight, TENANT, [0, 1, 2])).length, 3)
     })
   }
 

@@ -29,7 +29,10 @@ export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
 export interface Cluster {
   /** Leads to its database `postgres`, as its superuser. */
   readonly url: string
+  /** Of the server that was started last. */
   readonly pid: number
+  /** Starts the server again, which somebody has killed; resolves when it can be connected to. */
+  readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -47,10 +50,10 @@ const READY_MS_MAX = 20_000
 /** `nobody` on every Linux that matters. */
 const NOBODY = 65_534
 
-/** Stops the server when this process is gone, however it went, and tidies up. */
-const KEEPER = `"$POSTGRES" "$@" >>"$FOLDER/log" 2>&1 & server=$!
-echo $server
-cat >/dev/null
+/** Starts the server, once more for each line; stops it when this process is gone, however it went, and tidies up. */
+const KEEPER = `begin() { "$POSTGRES" "$@" >>"$FOLDER/log" 2>&1 & server=$!; echo $server; }
+begin "$@"
+while read -r _; do wait $server; begin "$@"; done
 kill -QUIT $server; wait $server
 rm -rf "$FOLDER"`
 
@@ -82,14 +85,25 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       stdio: ['pipe', 'pipe', 'ignore'],
     },
   )
-  const [pid] = (await once(keeper.stdout, 'data')) as [Buffer]
+  const started = async (): Promise<number> => {
+    const [text] = (await once(keeper.stdout, 'data')) as [Buffer]
+    return Number(String(text))
+  }
+  let pid = await started()
   const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
   const url = `postgres://postgres@${at}/postgres?host=${encodeURIComponent(folder)}`
   await readiness(url, join(folder, 'log'))
   letGo(keeper)
   return {
     url,
-    pid: Number(String(pid)),
+    get pid() {
+      return pid
+    },
+    restart: async () => {
+      keeper.stdin.write('again\n')
+      pid = await started()
+      await readiness(url, join(folder, 'log'))
+    },
     stop: async () => {
       keeper.ref()
       keeper.stdin.end()

@@ -12,6 +12,8 @@ export type Fate =
   | 'lose'
   /** The database hears of it; its answer is lost, and the connection. */
   | 'lose-answer'
+  /** It hears of it and answers, and at once ends the connection: an operator restarts it, say. */
+  | 'end'
   /** It hears of it, and nobody hears of it again. */
   | 'swallow'
   /** The database is said to have refused it, with this code. */
@@ -80,6 +82,7 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
 
   database.on('data', (bytes: Buffer) => {
     if (fate === 'lose-answer') client.destroy()
+    else if (fate === 'end') client.end(Buffer.concat([bytes, errorResponse('FATAL', '57P01')]))
     else if (fate !== 'swallow') client.write(bytes)
   })
 
@@ -107,9 +110,13 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
 
 /** An ErrorResponse, and ReadyForQuery in a transaction that failed. */
 function refusal(code: string): Buffer {
-  const fields = Buffer.from(`SERROR\0VERROR\0C${code}\0Minjected\0\0`)
+  return Buffer.concat([errorResponse('ERROR', code), Buffer.from([0x5a, 0, 0, 0, 5, 0x45])])
+}
+
+function errorResponse(severity: 'ERROR' | 'FATAL', code: string): Buffer {
+  const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0Minjected\0\0`)
   const head = Buffer.alloc(5)
   head.write('E')
   head.writeUInt32BE(fields.length + 4, 1)
-  return Buffer.concat([head, fields, Buffer.from([0x5a, 0, 0, 0, 5, 0x45])])
+  return Buffer.concat([head, fields])
 }

@@ -1,0 +1,84 @@
+/** What has to be true of a request whose commit was cut. */
+
+/** What its caller was told. */
+export interface Reply {
+  /** 0 when nothing came. */
+  readonly status: number
+  readonly retryAfter: string | null
+  readonly text: string
+  readonly ms: number
+}
+
+/** What is in the database of it. */
+export interface Stored {
+  /** Serials of its tokens that readers may see. */
+  readonly tokens: readonly string[]
+  /** Those that were made, says the record. */
+  readonly recorded: readonly string[]
+  /** Answers that are remembered. */
+  readonly answers: number
+}
+
+export interface Seen {
+  readonly wanted: number
+  /** Whether the server may have asked to commit when it was cut. */
+  readonly mayHaveAsked: boolean
+  readonly reply: Reply
+  readonly stored: Stored
+  /** The same, when it was asked again with its idempotency key. */
+  readonly again: { readonly reply: Reply; readonly stored: Stored }
+}
+
+export const CUT_FAULTS = {
+  lost: 'told of as made, and not there',
+  half: 'a part of what was asked in one request',
+  double: 'there more than once, after it was asked again',
+  torn: 'tokens, their entries in the record and the answer that is remembered do not agree',
+  needless: 'said to be not known, though nobody had asked to commit',
+  stray: 'an answer that it cannot have, or an answer that is not repeated',
+  hung: 'took longer than it may',
+  flaw: 'something amiss in the database',
+} as const
+export type CutFault = keyof typeof CUT_FAULTS
+
+/** Returns what is wrong, in words; an answer may take `answerMsMax`. */
+export function judge(
+  { wanted, mayHaveAsked, reply, stored, again }: Seen,
+  answerMsMax: number,
+): [CutFault, string][] {
+  const found: [CutFault, string][] = []
+  for (const { status, ms } of [reply, again.reply]) {
+    if (ms > answerMsMax) found.push(['hung', `${status} after ${Math.round(ms)} ms`])
+  }
+  const made = isDone(reply)
+  const unknown = reply.status === 503 && reply.retryAfter !== null
+  if (!made && !unknown) found.push(['stray', `${reply.status}, retry ${reply.retryAfter}`])
+  if (unknown && !mayHaveAsked) found.push(['needless', '503 before COMMIT'])
+  if (made && stored.tokens.length === 0) found.push(['lost', `${reply.status}, and no token`])
+  found.push(...flawsOf(stored, wanted))
+
+  if (!isDone(again.reply)) found.push(['stray', `asked again, ${again.reply.status}`])
+  else if (made && again.reply.text !== reply.text) found.push(['stray', 'two answers'])
+  if (isDone(again.reply) && again.stored.tokens.length === 0) found.push(['lost', 'asked again'])
+  for (const [fault, story] of flawsOf(again.stored, wanted)) {
+    found.push([fault, `${story}, asked again`])
+  }
+  return found
+}
+
+/** All of it is there, or nothing. */
+function flawsOf({ tokens, recorded, answers }: Stored, wanted: number): [CutFault, string][] {
+  const found: [CutFault, string][] = []
+  const count = tokens.length
+  if (count > wanted) found.push(['double', `${count} tokens of ${wanted}`])
+  else if (count !== 0 && count !== wanted) found.push(['half', `${count} tokens of ${wanted}`])
+  if (tokens.toSorted().join() !== recorded.toSorted().join()) {
+    found.push(['torn', `${count} tokens, ${recorded.length} in the record`])
+  }
+  if (answers !== (count === 0 ? 0 : 1)) found.push(['torn', `${count} tokens, ${answers} answers`])
+  return found
+}
+
+export function isDone({ status }: Reply): boolean {
+  return status >= 200 && status < 300
+}

@@ -1,0 +1,36 @@
+import type { Lengths, Place, Side, Statement } from './cutting-proxy.ts'
+
+/** Of the cuts, those in COMMIT and what is answered to it: a few bytes, and all that matters happens there. */
+const AT_COMMIT = 0.25
+
+/**
+ * Returns `count` places to cut a transaction at that has so many bytes: all over it, as evenly as that goes, and
+ * a quarter of them in its COMMIT. Another seed has the places in between.
+ */
+export function placesIn(
+  lengths: Readonly<Record<Statement, Lengths>>,
+  count: number,
+  seed: number,
+): Place[] {
+  const atCommit = Math.ceil(count * AT_COMMIT)
+  return [
+    ...spread(everyPlace('BEGIN', lengths.BEGIN), count - atCommit, seed),
+    ...spread(everyPlace('COMMIT', lengths.COMMIT), atCommit, seed),
+  ]
+}
+
+/** Before the first byte, after each, and after the last. */
+function everyPlace(from: Statement, lengths: Lengths): Omit<Place, 'reset'>[] {
+  const sides: readonly Side[] = ['asked', 'answered']
+  return sides.flatMap((side) =>
+    Array.from({ length: lengths[side] + 1 }, (_, bytes) => ({ side, from, bytes })),
+  )
+}
+
+function spread(places: readonly Omit<Place, 'reset'>[], count: number, seed: number): Place[] {
+  const first = seed % places.length
+  return Array.from({ length: count }, (_, n) => {
+    const at = first + Math.floor((n * places.length) / count)
+    return { ...places[at % places.length]!, reset: (n + seed) % 2 === 0 }
+  })
+}

@@ -1,0 +1,131 @@
+/**
+ * A few cuts of the connection to PostgreSQL, with every test run; `npm run test:cuts` has as many as one likes.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import type { Weakness } from '../../crash/weak-store.ts'
+import { runCuts, type CutResult } from '../cuts/harness.ts'
+import { judge, type CutFault, type Reply, type Seen, type Stored } from '../cuts/judge.ts'
+import { placesIn } from '../cuts/places.ts'
+import { freshDatabase } from '../kit/postgres/test-database.ts'
+
+describe('a vault whose connection to its database is cut in a commit', () => {
+  test('tells of what is there, at whichever byte, and does it once when it is asked again', async () => {
+    const result = await cut(60, null)
+    assert.deepEqual(result.stories, [], `seed ${SEED}`)
+    assert.ok(result.told > 0, 'nothing was made over another connection')
+    assert.ok(result.unknownAndThere > 0, 'no answer to COMMIT was lost')
+    assert.ok(result.unknownAndNot > 0, 'no COMMIT was lost')
+  })
+
+  // Else the harness is blind, and the test above says nothing.
+  test('is found out when it acknowledges before the commit', async () => {
+    const { faults } = await cut(20, 'early')
+    assert.ok(faults.lost > 0, `seed ${SEED}`)
+  })
+
+  test('is found out when it does not remember its answers', async () => {
+    const { faults } = await cut(20, 'forgetful')
+    assert.ok(faults.double > 0, `seed ${SEED}`)
+  })
+})
+
+describe('placesIn()', () => {
+  const lengths = { BEGIN: { asked: 5, answered: 3 }, COMMIT: { asked: 1, answered: 1 } }
+
+  test('has every byte of both sides, when there are as many cuts', () => {
+    const places = placesIn(lengths, 40, 7).map((it) => `${it.side} ${it.from} ${it.bytes}`)
+    assert.equal(new Set(places).size, 6 + 4 + 2 + 2)
+  })
+
+  test('has a quarter of the cuts in COMMIT, and the others all over what is before', () => {
+    const places = placesIn(lengths, 8, 7)
+    assert.equal(places.filter((it) => it.from === 'COMMIT').length, 2)
+    assert.equal(new Set(places.map((it) => JSON.stringify(it))).size, 8)
+  })
+})
+
+const [DONE, UNKNOWN] = [reply({ status: 200 }), reply({ status: 503, retryAfter: '1' })]
+const WHOLE: Stored = { tokens: ['a', 'b'], recorded: ['b', 'a'], answers: 1 }
+const NOTHING: Stored = { tokens: [], recorded: [], answers: 0 }
+
+describe('judge() finds nothing in', () => {
+  for (const [about, own] of [
+    ['what was told of and is there', {}],
+    ['what is not known and there', { reply: UNKNOWN }],
+    ['what is not known and not there', { reply: UNKNOWN, stored: NOTHING }],
+    ['what was made over another connection', { mayHaveAsked: false }],
+  ] as [string, Partial<Seen>][]) {
+    test(about, () => assert.deepEqual(judge(seen(own), 2_000), []))
+  }
+})
+
+describe('judge() finds', () => {
+  for (const [fault, about, own] of [
+    ['lost', 'what was told of and is not there', { stored: NOTHING }],
+    ['lost', 'what was told of and is gone', { again: { reply: DONE, stored: NOTHING } }],
+    ['half', 'a part', { stored: { tokens: ['a'], recorded: ['a'], answers: 1 } }],
+    [
+      'double',
+      'two effects of one key',
+      { again: { reply: DONE, stored: { ...WHOLE, ...same('a', 'b', 'c', 'd') } } },
+    ],
+    ['torn', 'a token that nobody recorded', { stored: { ...WHOLE, recorded: ['a'] } }],
+    [
+      'torn',
+      'an entry without its tokens',
+      { reply: UNKNOWN, stored: { ...NOTHING, recorded: ['a'] } },
+    ],
+    [
+      'torn',
+      'an answer without its tokens',
+      { reply: UNKNOWN, stored: { ...NOTHING, answers: 1 } },
+    ],
+    ['needless', 'a doubt that there is no reason for', { reply: UNKNOWN, mayHaveAsked: false }],
+    ['stray', 'a doubt without a time to try again', { reply: reply({ status: 503 }) }],
+    ['stray', 'a fault', { reply: reply({ status: 500 }) }],
+    ['stray', 'two answers', { again: { reply: reply({ text: 'other' }), stored: WHOLE } }],
+    ['stray', 'no answer at last', { again: { reply: UNKNOWN, stored: WHOLE } }],
+    ['hung', 'what took too long', { reply: reply({ ms: 2_001 }) }],
+  ] as [CutFault, string, Partial<Seen>][]) {
+    test(`${fault}: ${about}`, () => {
+      assert.deepEqual(
+        judge(seen(own), 2_000).map((it) => it[0]),
+        [fault],
+      )
+    })
+  }
+})
+
+function seen(own: Partial<Seen>): Seen {
+  const again = { reply: DONE, stored: WHOLE }
+  return { wanted: 2, mayHaveAsked: true, reply: DONE, stored: WHOLE, again, ...own }
+}
+
+function reply(own: Partial<Reply>): Reply {
+  return { status: 200, retryAfter: null, text: 'made', ms: 2_000, ...own }
+}
+
+function same(...serials: readonly string[]): Pick<Stored, 'tokens' | 'recorded'> {
+  return { tokens: serials, recorded: serials }
+}
+
+/** Another one every day: over time they come to every byte. */
+const SEED = Math.floor(Date.now() / 86_400_000)
+
+/** However busy the machine is: how quick answers are is for the long runs to say. */
+const PATIENCE_MS = 25_000
+
+async function cut(cuts: number, weakness: Weakness | null): Promise<CutResult> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-cuts-'))
+  try {
+    const database = await freshDatabase()
+    const options = { folder, database, cuts, weakness, seed: SEED, answerMsMax: PATIENCE_MS }
+    return await runCuts({ ...options, onCut: () => {} })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}

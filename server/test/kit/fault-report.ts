@@ -1,0 +1,21 @@
+/** What a long run prints at its end: a table for people, the stories, then one line of JSON for programs. */
+export interface FaultReport {
+  readonly faults: Readonly<Record<string, number>>
+  readonly stories: readonly string[]
+}
+
+/** `meanings` says of each fault what it is; `counts` is what is to be known besides. */
+export function renderReport(
+  counts: Readonly<Record<string, unknown>>,
+  meanings: Readonly<Record<string, string>>,
+  { faults, stories }: FaultReport,
+): string[] {
+  const rows = Object.entries(counts).map(([name, it]) => {
+    const value = typeof it === 'object' && it !== null ? JSON.stringify(it) : String(it)
+    return `  ${name.padEnd(20)}${value.padStart(10)}`
+  })
+  const found = Object.entries(meanings).map(
+    ([fault, meaning]) => `  ${fault.padEnd(20)}${String(faults[fault]).padStart(10)}   ${meaning}`,
+  )
+  return ['', ...rows, '', ...found, '', ...stories, JSON.stringify({ ...counts, faults })]
+}

@@ -1,0 +1,173 @@
+/**
+ * Two servers on one PostgreSQL database, one of which is killed again and again while both run jobs and deliver what came
+ * of them; what receivers saw is held to what callers were told, by whichever server.
+ */
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { diceOf, type Dice } from '../../crash/dice.ts'
+import { PostgresDatabase } from '../../crash/postgres-database.ts'
+import type { JsonObject } from '../../src/base/json.ts'
+import { Callers } from '../jobs/callers.ts'
+import {
+  seenBy,
+  settingsFor,
+  until,
+  untilKill,
+  type JobResult,
+  type JobWeakness,
+} from '../jobs/harness.ts'
+import { judge } from '../jobs/judge.ts'
+import { Receiver } from '../jobs/receiver.ts'
+import { runSymbolon, startVault, type RunningVault } from '../kit/running-vault.ts'
+
+export interface TwoServersOptions {
+  /** Empty; holds a folder for each server. */
+  readonly folder: string
+  /** An empty database. */
+  readonly database: string
+  readonly kills: number
+  /** After which there are no more kills, however many there were. */
+  readonly minutes: number
+  readonly seed: number
+  readonly weakness: JobWeakness | null
+  /**
+   * Whether to wait at the end until the claims of those that were killed are over, which takes up to four and a half
+   * minutes; otherwise both servers are stopped, and the claims that are left end at once.
+   */
+  readonly patient: boolean
+  readonly onKill: (kill: number, accepted: number) => void
+}
+
+export interface TwoServersResult extends JobResult {
+  /** Claims that were left when nothing else was, almost all of those that were killed. */
+  readonly leftClaims: number
+}
+
+export async function runTwoServers(options: TwoServersOptions): Promise<TwoServersResult> {
+  const receiver = new Receiver(options.seed)
+  const database = await PostgresDatabase.open(options.database)
+  try {
+    const port = await receiver.listen()
+    return await new TwoServersHarness(options, receiver, port, database).run()
+  } finally {
+    await database.close()
+    receiver.close()
+  }
+}
+
+class TwoServersHarness {
+  readonly #options: TwoServersOptions
+  readonly #receiver: Receiver
+  readonly #database: PostgresDatabase
+  readonly #dice: Dice
+  readonly #callers: Callers
+  readonly #variables: Record<string, string>
+  readonly #servers: RunningVault[] = []
+  #turn = 0
+  #loading = false
+
+  constructor(
+    options: TwoServersOptions,
+    receiver: Receiver,
+    port: number,
+    database: PostgresDatabase,
+  ) {
+    this.#options = options
+    this.#receiver = receiver
+    this.#database = database
+    this.#dice = diceOf(options.seed, 0)
+    this.#callers = new Callers(this.#dice, port, options.weakness === 'rerun')
+    this.#variables = { ...settingsFor(port), SYMBOLON_DATABASE_URL: options.database }
+  }
+
+  async run(): Promise<TwoServersResult> {
+    const begun = performance.now()
+    const callers = this.#callers
+    const { kills: killsMax, minutes, patient } = this.#options
+    try {
+      await this.#setUp()
+      this.#loading = true
+      const load = callers.load(
+        () => this.#servers[this.#turn++ % 2]!.url,
+        () => this.#goesOn(),
+      )
+      const end = begun + minutes * 60_000
+      let kills = 0
+      while (kills < killsMax && performance.now() < end) await this.#kill(++kills)
+      this.#loading = false
+      await load
+      await callers.askAgain(this.#servers[0]!.url)
+      const leftClaims = await this.#leftClaims()
+      if (!patient) await this.#endClaims()
+      await until(async () => (await this.#count('true')) === 0)
+      const seen = await seenBy(callers, this.#receiver, this.#servers[1]!.url)
+      const seconds = Math.round((performance.now() - begun) / 1000)
+      return { kills, seconds, leftClaims, ...judge(seen) }
+    } finally {
+      await Promise.all(this.#servers.map((it) => it.stop()))
+    }
+  }
+
+  async #setUp(): Promise<void> {
+    for (const n of [0, 1]) mkdirSync(this.#folder(n), { recursive: true, mode: 0o700 })
+    const variables = { ...this.#variables, SYMBOLON_DATA_DIR: this.#folder(0) }
+    const { out, err } = await runSymbolon(['init', '--json'], variables)
+    if (err !== '') throw new Error(`Cannot set up: ${err}`)
+    copyFileSync(join(this.#folder(0), 'root.key'), join(this.#folder(1), 'root.key'))
+    this.#servers.push(...(await Promise.all([0, 1].map((n) => this.#start(n)))))
+    const { api_key: managementKey } = JSON.parse(out) as JsonObject
+    await this.#callers.setUp(this.#servers[0]!.url, managementKey as string)
+  }
+
+  /** Callers wait for the servers now and then: who invokes is quicker than who runs. */
+  async #goesOn(): Promise<boolean> {
+    while (this.#loading && (await this.#count('NOT claimed')) > WAITING_MAX) await sleep(LOOK_MS)
+    return this.#loading
+  }
+
+  /** One of the two, which is there again before the next one. */
+  async #kill(kill: number): Promise<void> {
+    await untilKill(this.#receiver, this.#dice)
+    const n = this.#dice() < 0.5 ? 0 : 1
+    await this.#servers[n]!.stop('SIGKILL')
+    this.#receiver.kill = kill
+    if (this.#options.weakness === 'forgetful') {
+      await this.#database.ask(`DELETE FROM jobs WHERE ${UNFINISHED}`)
+    }
+    this.#servers[n] = await this.#start(n)
+    this.#options.onKill(kill, this.#callers.accepted.size)
+  }
+
+  async #start(n: number): Promise<RunningVault> {
+    return await startVault(this.#folder(n), this.#variables)
+  }
+
+  #folder(n: number): string {
+    return join(this.#options.folder, `server-${n}`)
+  }
+
+  /** Those of the living are over in no time. */
+  async #leftClaims(): Promise<number> {
+    await until(async () => (await this.#count('NOT claimed')) === 0)
+    return await this.#count('claimed')
+  }
+
+  /** How many jobs are still to be run or delivered, of those that are so. */
+  async #count(which: string): Promise<number> {
+    const sql = `SELECT count(*) AS count FROM jobs WHERE ${UNFINISHED} AND ${which}`
+    return (await this.#database.ask<{ count: number }>(sql))[0]!.count
+  }
+
+  /** While nobody serves, time passes. */
+  async #endClaims(): Promise<void> {
+    for (const it of this.#servers) await it.stop()
+    await this.#database.ask(`UPDATE jobs SET due_at = 0 WHERE ${UNFINISHED}`)
+    const servers = await Promise.all([0, 1].map((n) => this.#start(n)))
+    this.#servers.splice(0, 2, ...servers)
+  }
+}
+
+const WAITING_MAX = 8
+const LOOK_MS = 50
+const UNFINISHED = "stage IN ('run', 'deliver')"
