@@ -40,7 +40,8 @@ export interface RealVault {
   readonly close: () => Promise<void>
 }
 
-export type StoreName = 'memory' | 'sqlite' | 'postgres'
+export const STORES = ['memory', 'sqlite', 'postgres'] as const
+export type StoreName = (typeof STORES)[number]
 
 export async function realVault(name: StoreName): Promise<RealVault> {
   const folder = name === 'sqlite' ? mkdtempSync(path.join(tmpdir(), 'symbolon-model-')) : null
