@@ -188,6 +188,7 @@ export class JailRunner implements ReactorRunner {
     for (const it of this.#running) {
       if (it.privateBytes() > REACTOR_MEMORY_BYTES_MAX) it.kill('out-of-memory')
     }
+    this.#warm.look()
   }
 }
 

@@ -28,13 +28,23 @@ export class WarmProcesses {
       const outdated = owner.reactorId === reactorId && owner.version !== version
       if (outdated || other.gone) this.#remove(it).guest.kill()
     }
-    const bytes = guest.privateBytes()
     const timer = setTimeout(() => {
       const index = this.#waiting.findIndex((it) => it.guest === guest)
       if (index >= 0) this.#remove(index).guest.kill()
     }, REACTOR_WARM_MS_MAX).unref()
-    this.#waiting.push({ owner: { tenantId, reactorId, version }, guest, bytes, timer })
-    this.#bytes += bytes
+    this.#waiting.push({ owner: { tenantId, reactorId, version }, guest, bytes: null, timer })
+  }
+
+  /**
+   * Looks at those that came since it was last called, and ends the ones used longest ago until there is room. To look
+   * costs as much as a tenth of a short run, and of many runs in a row only the last one leaves something behind.
+   */
+  look(): void {
+    for (const it of this.#waiting) {
+      if (it.bytes !== null) continue
+      it.bytes = it.guest.privateBytes()
+      this.#bytes += it.bytes
+    }
     while (this.#bytes > REACTOR_WARM_BYTES_MAX) this.#remove(0).guest.kill()
   }
 
@@ -45,7 +55,7 @@ export class WarmProcesses {
   #remove(index: number): Warm {
     const [it] = this.#waiting.splice(index, 1)
     clearTimeout(it!.timer)
-    this.#bytes -= it!.bytes
+    this.#bytes -= it!.bytes ?? 0
     return it!
   }
 }
@@ -53,7 +63,8 @@ export class WarmProcesses {
 interface Warm {
   readonly owner: Owner
   readonly guest: GuestProcess
-  readonly bytes: number
+  /** Null until it was looked at. */
+  bytes: number | null
   readonly timer: NodeJS.Timeout
 }
 
