@@ -142,7 +142,9 @@ describe('PostgresStore', () => {
     for (const n of range(0, 5)) {
       await query(
         url,
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+        // Those of other files have the same server.
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
       )
       const outcomes = await Promise.all([
         store.commit(TENANT, [insert(token(n))]),
