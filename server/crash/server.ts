@@ -20,7 +20,7 @@ import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
 import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
 import { Sweeper } from '../src/cli/sweeper.ts'
-import type { Random } from '../src/world/random.ts'
+import type { WorldRandom } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
 import { withCommit } from '../src/world/with-commit.ts'
 import type { World } from '../src/world/world.ts'
@@ -132,7 +132,7 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
  * Else a commit that nobody expects to be refused never is, and the way back from that is not taken. Of what is
  * drawn alone, a transaction may be named, and two of one name are a fault.
  */
-function stuttering(random: Random): Random {
+function stuttering(random: WorldRandom): WorldRandom {
   let last = random.bytes(ID_BYTES)
   return {
     bytes(length) {
@@ -145,6 +145,7 @@ function stuttering(random: Random): Random {
       }
       return drawn
     },
+    signingKey: () => random.signingKey(),
   }
 }
 

@@ -3,3 +3,9 @@ export interface Random {
   /** Returns `length` fresh random bytes that nobody else has seen or will see. */
   bytes(length: number): Uint8Array
 }
+
+/** What the whole world has of it. */
+export interface WorldRandom extends Random {
+  /** Resolves with a new RSA key of 2048 bits, as PKCS #8 in DER. It takes a good part of a second. */
+  signingKey(): Promise<Uint8Array>
+}

@@ -3,13 +3,13 @@ import type { Egress } from './egress.ts'
 import type { Keyring } from './keyring.ts'
 import type { Log } from './log.ts'
 import type { ReactorRunner } from './reactor-runner.ts'
-import type { Random } from './random.ts'
+import type { WorldRandom } from './random.ts'
 import type { Store } from './store.ts'
 
 /** Everything the service touches that is not its own reasoning. */
 export interface World {
   readonly clock: Clock
-  readonly random: Random
+  readonly random: WorldRandom
   readonly log: Log
   readonly keyring: Keyring
   readonly store: Store

@@ -102,6 +102,7 @@ function kindOf(text: string, member: string): string | null {
   if (member === 'key' && /^[0-9a-f]{32}$/.test(text)) return 'proxy key'
   if (member === 'key') return text.slice(0, 'key_local_pvt_'.length)
   if (member === 'secret') return text.slice(0, 'whsec_'.length)
+  if (member === 'public_key') return text.slice(0, text.indexOf('\n'))
   if (member === 'session_key' || member === 'nonce') return member
   return member === 'fingerprint' ? 'fingerprint' : null
 }

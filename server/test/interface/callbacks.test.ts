@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { constants, verify } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { createApp } from '../../src/app.ts'
@@ -50,7 +51,8 @@ describe('POST /reactors/{id}/react with a callback', () => {
     const headers = headersOf(sent[0]!)
     const requestId = reply.headers['bt-reactor-request-id']!
     assert.ok(isUuid(requestId))
-    const { 'webhook-signature': _, 'webhook-timestamp': __, ...rest } = headers
+    const signed = ['webhook-signature', 'webhook-timestamp', 'bt-signature']
+    const rest = Object.fromEntries(Object.entries(headers).filter(([it]) => !signed.includes(it)))
     assert.deepEqual(rest, {
       'content-type': 'application/json',
       'user-agent': 'Symbolon/0.0.0',
@@ -59,6 +61,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
       'bt-reactor-request-id': requestId,
       'bt-reactor-status': '200',
       'bt-delivery-attempt': '1',
+      'bt-signature-version': 'v1',
       'webhook-id': requestId,
     })
   })
@@ -456,6 +459,35 @@ describe('A callback', () => {
     assert.deepEqual(await secretsOf('GET', '/callbacks/secret'), [fresh])
   })
 
+  test('is signed for whoever has the public key, too: RSA-PSS over the members in order', async () => {
+    const { invoke, work, sent, manage, vault } = await callbackStage({
+      behave: () => returned({ raw: { b: [1, { d: 'é', c: null }], a: 1.5 } }),
+    })
+    const keysOf = async (method: 'GET' | 'POST', path: string) => {
+      const list = (await manage(method, path)).json()['secrets'] as { public_key: string }[]
+      return list.map((it) => it.public_key)
+    }
+    const [key] = await keysOf('GET', '/callbacks/secret')
+    await invoke()
+    await work()
+    const ordered = '{"raw":{"a":1.5,"b":[1,{"c":null,"d":"é"}]}}'
+    assert.notEqual(sent[0]!.body.toString(), ordered)
+    const signature = headersOf(sent[0]!)['bt-signature']!
+    assert.ok(holds(key!, ordered, signature))
+    assert.ok(!holds(key!, sent[0]!.body.toString(), signature))
+
+    // Those who know the old key go on with it for as long as it is shown.
+    const [fresh] = await keysOf('POST', '/callbacks/secret/rotate')
+    assert.notEqual(fresh, key)
+    await invoke()
+    await work()
+    assert.ok(holds(key!, ordered, headersOf(sent[1]!)['bt-signature']!))
+    vault.world.clock.pass(CALLBACK_SECRET_OVERLAP_MS)
+    await invoke()
+    await work()
+    assert.ok(holds(fresh!, ordered, headersOf(sent[2]!)['bt-signature']!))
+  })
+
   test('says that a result is gone, when a security code behind it has to be', async () => {
     const { invoke, work, pass, sent, receive, token, runner } = await callbackStage()
     const card = await token(CARD, { type: 'card' })
@@ -473,3 +505,9 @@ describe('A callback', () => {
     }
   })
 })
+
+/** As a receiver would ask it. */
+function holds(key: string, text: string, signature: string): boolean {
+  const padding = constants.RSA_PKCS1_PSS_PADDING
+  return verify('sha256', Buffer.from(text), { key, padding }, Buffer.from(signature, 'base64'))
+}

@@ -2,13 +2,14 @@ import { hash } from 'node:crypto'
 import type { Caller, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
+import { testSigningKeys } from './signing-key.ts'
 import { stillEgress, type StillEgress } from './still-egress.ts'
 import { stillRunner, type StillRunner } from './still-runner.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
 import type { Log } from '../../src/world/log.ts'
-import type { Random } from '../../src/world/random.ts'
+import type { WorldRandom } from '../../src/world/random.ts'
 import type { Change, Store } from '../../src/world/store.ts'
 import { withCommit } from '../../src/world/with-commit.ts'
 
@@ -18,7 +19,7 @@ import { withCommit } from '../../src/world/with-commit.ts'
  */
 export interface StillWorld {
   readonly clock: Clock & { pass(ms: number): void }
-  readonly random: Random
+  readonly random: WorldRandom
   readonly log: Log
   readonly keyring: Keyring
   readonly store: Store
@@ -98,7 +99,7 @@ function stillClock(): StillWorld['clock'] {
   }
 }
 
-function repeatingRandom(): Random {
+function repeatingRandom(): WorldRandom {
   let portion = 0
   return {
     bytes(length) {
@@ -108,6 +109,7 @@ function repeatingRandom(): Random {
       }
       return Buffer.concat(blocks).subarray(0, length)
     },
+    signingKey: testSigningKeys(),
   }
 }
 

@@ -1,6 +1,7 @@
-import { randomFillSync } from 'node:crypto'
+import { generateKeyPair, randomFillSync } from 'node:crypto'
+import { promisify } from 'node:util'
 import { KiB } from '../../base/limits.ts'
-import type { Random } from '../../world/random.ts'
+import type { WorldRandom } from '../../world/random.ts'
 
 /**
  * The operating system's randomness, fetched in bulk: one call for a nonce costs as much as sealing
@@ -9,7 +10,7 @@ import type { Random } from '../../world/random.ts'
  * No byte is given twice, and the pool keeps no copy of what it gave. What is given is a buffer of
  * its own, so that nobody reaches the rest of the pool through it.
  */
-export class SystemRandom implements Random {
+export class SystemRandom implements WorldRandom {
   readonly #pool = new Uint8Array(POOL_BYTES)
   /** Bytes before this one are given and wiped; at the end there is nothing left to give. */
   #given = POOL_BYTES
@@ -22,6 +23,11 @@ export class SystemRandom implements Random {
     const portion = this.#pool.slice(from, this.#given)
     this.#pool.fill(0, from, this.#given)
     return portion
+  }
+
+  async signingKey(): Promise<Uint8Array> {
+    const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
+    return privateKey.export({ type: 'pkcs8', format: 'der' })
   }
 
   #refill(): void {

@@ -10,7 +10,7 @@ import { givenUp, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
 import { send } from './send.ts'
-import { signatureOf } from './signature.ts'
+import { publicSignatureOf, signatureOf } from './signature.ts'
 
 type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress'>
 
@@ -89,6 +89,8 @@ async function deliveryOf(
     { id: job.id, timestamp, body },
     secrets.map((it) => it.secret),
   )
+  // The one that its receivers know longest; the next is shown to them while this one is still good.
+  const publicSignature = await publicSignatureOf(body, secrets.at(-1)!.signingKey)
   const headers = {
     'content-type': answer.headers?.['content-type'] ?? 'application/json',
     'user-agent': product,
@@ -97,6 +99,8 @@ async function deliveryOf(
     'bt-reactor-request-id': job.id,
     'bt-reactor-status': String(answer.status),
     'bt-delivery-attempt': String(job.attempts),
+    'bt-signature-version': 'v1',
+    'bt-signature': publicSignature,
     'webhook-id': job.id,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signature,

@@ -12,6 +12,8 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
 
 export interface CallbackSecret {
   readonly secret: Sensitive<string>
+  /** An RSA key, for receivers that verify with a public one: PKCS #8 in DER, base64. */
+  readonly signingKey: Sensitive<string>
   /** When it stops being good, in epoch milliseconds; null for the newest. */
   readonly until: number | null
 }
@@ -22,7 +24,7 @@ export async function callbackSecrets(world: Reach, tenantId: string): Promise<C
     const stored = await world.store.jobs.callbackSecrets(tenantId)
     const keys = await world.keyring.open(tenantId)
     if (stored !== null) return goodAt(openSecrets(keys, tenantId, stored), world.clock.now())
-    const secrets = sealSecrets(keys, tenantId, [newSecret(world)], 0)
+    const secrets = sealSecrets(keys, tenantId, [await newSecret(world)], 0)
     await world.store.commit(tenantId, [{ kind: 'put-callback-secrets', secrets }])
   }
 }
@@ -37,14 +39,19 @@ export async function withNewSecret(
   const keys = await world.keyring.open(tenantId)
   const [last] = before === null ? [] : openSecrets(keys, tenantId, before)
   const until = now + CALLBACK_SECRET_OVERLAP_MS
-  const secrets = [newSecret(world), ...(last === undefined ? [] : [{ ...last, until }])]
+  const secrets = [await newSecret(world), ...(last === undefined ? [] : [{ ...last, until }])]
   const revision = (before?.revision ?? -1) + 1
   return { secrets, stored: sealSecrets(keys, tenantId, secrets, revision) }
 }
 
-function newSecret({ random }: Pick<World, 'random'>): CallbackSecret {
+async function newSecret({ random }: Pick<World, 'random'>): Promise<CallbackSecret> {
   const secret = SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')
-  return { secret: new Sensitive(secret), until: null }
+  const signingKey = Buffer.from(await random.signingKey()).toString('base64')
+  return {
+    secret: new Sensitive(secret),
+    signingKey: new Sensitive(signingKey),
+    until: null,
+  }
 }
 
 /** Between the 24 and the 64 that Standard Webhooks asks for. */
@@ -60,7 +67,7 @@ function sealSecrets(
   secrets: readonly CallbackSecret[],
   revision: number,
 ): StoredCallbackSecrets {
-  const plain = secrets.map(({ secret, until }) => [secret.reveal(), until])
+  const plain = secrets.map((it) => [it.secret.reveal(), it.signingKey.reveal(), it.until])
   return { secrets: keys.seal(placeOf(tenantId), new Sensitive(JSON.stringify(plain))), revision }
 }
 
@@ -71,9 +78,14 @@ function openSecrets(
 ): CallbackSecret[] {
   const plain = JSON.parse(keys.open(placeOf(tenantId), secrets).reveal()) as [
     string,
+    string,
     number | null,
   ][]
-  return plain.map(([secret, until]) => ({ secret: new Sensitive(secret), until }))
+  return plain.map(([secret, signingKey, until]) => ({
+    secret: new Sensitive(secret),
+    signingKey: new Sensitive(signingKey),
+    until,
+  }))
 }
 
 function placeOf(tenantId: string): Place {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { constants, createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
+import { testSigningKeys } from '../../../test/kit/signing-key.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { signatureOf } from './signature.ts'
+import { publicKeyOf, publicSignatureOf, signatureOf } from './signature.ts'
 
 const SECRET = new Sensitive('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
 const SIGNED = {
@@ -22,4 +24,21 @@ test('signatureOf() signs with each secret, in their order', () => {
   assert.equal(both.length, 2)
   assert.equal(both[1], SIGNATURE)
   assert.notEqual(both[0], SIGNATURE)
+})
+
+test('publicSignatureOf() signs a text that is no JSON as it is', async () => {
+  const key = new Sensitive(Buffer.from(await testSigningKeys()()).toString('base64'))
+  for (const [body, signed] of [
+    ['', ''],
+    ['plain text', 'plain text'],
+    ['{"b":1,"a":[2,1]}', '{"a":[2,1],"b":1}'],
+  ] as const) {
+    const signature = Buffer.from(await publicSignatureOf(body, key), 'base64')
+    const known = {
+      key: createPublicKey(publicKeyOf(key)),
+      padding: constants.RSA_PKCS1_PSS_PADDING,
+    }
+    assert.ok(verify('sha256', Buffer.from(signed), known, signature), body)
+    assert.ok(!verify('sha256', Buffer.from(`${signed} `), known, signature), body)
+  }
 })

@@ -1,4 +1,13 @@
-import { createHmac } from 'node:crypto'
+import stringify from 'json-stable-stringify'
+import {
+  constants,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  sign,
+  type KeyObject,
+} from 'node:crypto'
+import { promisify } from 'node:util'
 import type { Sensitive } from '../../base/sensitive.ts'
 
 /** What is signed, as it goes out. */
@@ -27,3 +36,37 @@ export function signatureOf(
 }
 
 export const SECRET_PREFIX = 'whsec_'
+
+/**
+ * Resolves with the value of the header `BT-SIGNATURE`, version v1, for receivers that know a public key only: RSA-PSS
+ * with SHA-256 over the body, its members in the order of their names; a body that is no JSON is signed as it is.
+ */
+export async function publicSignatureOf(
+  body: string,
+  signingKey: Sensitive<string>,
+): Promise<string> {
+  const key = keyOf(signingKey)
+  const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants
+  // Not on this thread: it takes a thousand times as long as an HMAC.
+  const options = { key, padding, saltLength }
+  const signature = await promisify(sign)('sha256', Buffer.from(canonical(body)), options)
+  return signature.toString('base64')
+}
+
+/** Returns the key to verify with, as PEM. */
+export function publicKeyOf(signingKey: Sensitive<string>): string {
+  return createPublicKey(keyOf(signingKey)).export({ type: 'spki', format: 'pem' }).toString()
+}
+
+function keyOf(signingKey: Sensitive<string>): KeyObject {
+  const key = Buffer.from(signingKey.reveal(), 'base64')
+  return createPrivateKey({ key, type: 'pkcs8', format: 'der' })
+}
+
+function canonical(body: string): string {
+  try {
+    return stringify(JSON.parse(body)) ?? body
+  } catch {
+    return body
+  }
+}

@@ -5,6 +5,7 @@ import { cursorSchema, pageQuery } from '../../http/pagination.ts'
 import type { StoredJob } from '../../world/jobs.ts'
 import type { JobTerms } from '../jobs/job-terms.ts'
 import type { CallbackSecret } from './secrets.ts'
+import { publicKeyOf } from './signature.ts'
 
 /**
  * Callbacks that were given up, and what callbacks are signed with, as they go over the wire.
@@ -38,7 +39,9 @@ export const callbackPageSchema = z
 
 export const callbackSecretSchema = z
   .object({
-    secrets: z.array(z.object({ secret: z.string(), expires_at: instant.optional() })),
+    secrets: z.array(
+      z.object({ secret: z.string(), public_key: z.string(), expires_at: instant.optional() }),
+    ),
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
@@ -57,9 +60,10 @@ export function renderCallback(job: StoredJob, terms: JobTerms, status: number):
 
 export function renderSecrets(secrets: readonly CallbackSecret[]): JsonObject {
   return {
-    secrets: secrets.map(({ secret, until }) => {
+    secrets: secrets.map(({ secret, signingKey, until }) => {
       return {
         secret: secret.reveal(),
+        public_key: publicKeyOf(signingKey),
         ...(until === null ? {} : { expires_at: renderInstant(until) }),
       }
     }),
