@@ -1,11 +1,13 @@
+import { once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { load } from './load.ts'
 import { CARD, tokenizeBytes } from './rows.ts'
 import { startSubject, type Subject } from './subjects.ts'
 import { median } from './table.ts'
 
-/** Callers of code that does harm, of the kinds in turn, and for how long they go on. */
-const CALLERS = 200
+/** Callers of code that does harm: so many of each kind, and for how long they go on. */
+const CALLERS_OF_EACH = 200
 const STORM_MS = 30_000
 const HARMFUL = ['loop', 'bomb', 'flood'] as const
 // Everybody shares two cores: nobody may spin.
@@ -57,29 +59,37 @@ const CARD_CALLS = 64
 /** Counts answers by status, in `answers`. */
 async function rage(subject: Subject, answers: Record<string, number>): Promise<void> {
   const { reactors } = subject.reacting!
-  const callers = Array.from({ length: CALLERS }, (_, n) => HARMFUL[n % HARMFUL.length]!)
+  const callers = HARMFUL.flatMap((kind) => Array.from({ length: CALLERS_OF_EACH }, () => kind))
+  const agent = new Agent({ keepAlive: true })
   const end = performance.now() + STORM_MS
   await Promise.all(
     callers.map(async (kind) => {
       while (performance.now() < end) {
-        const { status, retryAfterMs } = await invoke(subject, reactors[kind])
+        const { status, retryAfterMs } = await invoke(subject, reactors[kind], agent)
         answers[status] = (answers[status] ?? 0) + 1
         if (retryAfterMs > 0) await sleep(retryAfterMs * (1 + Math.random()))
       }
     }),
   )
+  agent.destroy()
 }
 
 async function invoke(
   { port, key }: Subject,
   reactor: string,
+  agent: Agent,
 ): Promise<{ status: number; retryAfterMs: number }> {
-  const reply = await fetch(`http://127.0.0.1:${port}/reactors/${reactor}/react`, {
+  const call = request({
+    agent,
+    host: '127.0.0.1',
+    port,
+    path: `/reactors/${reactor}/react`,
     method: 'POST',
     headers: { 'bt-api-key': key, 'content-type': 'application/json' },
-    body: '{"args":{}}',
   })
-  await reply.arrayBuffer()
-  const retryAfterMs = Number(reply.headers.get('retry-after') ?? 0) * 1000
-  return { status: reply.status, retryAfterMs }
+  call.end('{"args":{}}')
+  const [reply] = (await once(call, 'response')) as [IncomingMessage]
+  await once(reply.resume(), 'end')
+  const retryAfterMs = Number(reply.headers['retry-after'] ?? 0) * 1000
+  return { status: reply.statusCode!, retryAfterMs }
 }

@@ -1,3 +1,5 @@
+import { REACTOR_WAIT_MS_MAX } from './limits.ts'
+
 /**
  * The refusals this service can give: expected noes that the caller can act on.
  *
@@ -109,6 +111,11 @@ export const REFUSALS = {
   },
   destination_reset: { status: 502, detail: 'The destination ended the connection too early.' },
   destination_answer_invalid: { status: 502, detail: 'The destination did not answer in HTTP.' },
+  reactors_busy: {
+    status: 503,
+    detail: 'Too many reactors of the tenant run or wait for their turn.',
+    retryAfterS: REACTOR_WAIT_MS_MAX / 1000,
+  },
   reactors_unavailable: {
     status: 503,
     detail: 'No reactor can be run now; the log of the service says why.',
@@ -122,6 +129,8 @@ export const REFUSALS = {
 export interface Refusal {
   readonly status: number
   readonly detail: string
+  /** When it is worth asking again. Only with a 503; a second unless told. */
+  readonly retryAfterS?: number
 }
 
 export type RefusalCode = keyof typeof REFUSALS
@@ -149,5 +158,10 @@ export class ServiceError extends Error {
 
   get status(): number {
     return REFUSALS[this.code].status
+  }
+
+  get retryAfterS(): number {
+    const refusal: Refusal = REFUSALS[this.code]
+    return refusal.retryAfterS ?? 1
   }
 }

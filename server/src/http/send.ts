@@ -26,9 +26,12 @@ export function sendError(
   const refusal = refusalOfFramework(error) ?? error
   const { status, body } = passage ? renderProxyError(refusal) : renderError(refusal)
   if (refusal instanceof ServiceError) request.refusal = refusal
+  const busy = refusal instanceof ServiceError && refusal.code === 'reactors_busy'
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
-  if (status >= 500) request.fault = error ?? new Error('Something threw nothing')
-  if (status === 503) reply.header('retry-after', '1')
+  if (status >= 500 && !busy) request.fault = error ?? new Error('Something threw nothing')
+  if (status === 503 && refusal instanceof ServiceError) {
+    reply.header('retry-after', String(refusal.retryAfterS))
+  }
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 413 || status === 431 || status === 408) reply.header('connection', 'close')
   return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body))

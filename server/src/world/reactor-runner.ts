@@ -10,6 +10,9 @@ export interface ReactorRunner {
   /** How strong the walls are; null when there are none good enough and nothing is run. */
   readonly level: ReactorLevel | null
 
+  /** Whether a run of the tenant would begin now, or be let wait for its turn. */
+  hasRoom(tenantId: string): boolean
+
   /** Runs the code once. Rejects with RunnerUnavailable when it cannot even be begun. */
   run(job: ReactorJob): Promise<ReactorOutcome>
 
@@ -58,7 +61,12 @@ export interface ThrownError {
   readonly body: Json
 }
 
-/** No process can be had: too many run, or the walls do not stand. */
+/** No process can be had: the walls do not stand, or none can be started. */
 export class RunnerUnavailable extends Error {
-  override readonly name = 'RunnerUnavailable'
+  override readonly name: string = 'RunnerUnavailable'
+}
+
+/** Too many run, or wait. */
+export class RunnerBusy extends RunnerUnavailable {
+  override readonly name = 'RunnerBusy'
 }

@@ -10,7 +10,11 @@ import {
   REACTOR_TOKENS_MAX,
 } from '../../src/base/limits.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import { RunnerUnavailable, type ReactorOutcome } from '../../src/world/reactor-runner.ts'
+import {
+  RunnerBusy,
+  RunnerUnavailable,
+  type ReactorOutcome,
+} from '../../src/world/reactor-runner.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { returned } from '../kit/still-runner.ts'
@@ -244,6 +248,31 @@ describe('POST /reactors/{id}/react answers', () => {
       false,
     )
     assert.deepEqual(runner.ran, [])
+  })
+
+  test('503 where too many of the tenant run or wait, and opens no token and logs no fault', async () => {
+    const { react, runner, token, vault } = await reactorStage()
+    const args = `{{ ${await token('secret')} }}`
+    runner.hasRoom = (tenantId) => tenantId !== vault.tenantId
+    const before = vault.world.committed.length
+    const reply = await react({ args })
+    assert.deepEqual([reply.status, reply.json()['code']], [503, 'reactors_busy'])
+    assert.equal(reply.headers['retry-after'], '5')
+    const entries = vault.world.committed
+      .slice(before)
+      .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+    assert.equal(
+      entries.some((it) => it.operation === 'use'),
+      false,
+    )
+    assert.deepEqual(runner.ran, [])
+    assert.doesNotMatch(JSON.stringify(vault.world.logged), /request_failed/)
+  })
+
+  test('503 where too many have come meanwhile', async () => {
+    const stage = await reactorStage({ behave: () => Promise.reject(new RunnerBusy('Too many')) })
+    const reply = await stage.react({})
+    assert.deepEqual([reply.status, reply.json()['code']], [503, 'reactors_busy'])
   })
 
   test('503 where no process can be had, which may be asked for again', async () => {

@@ -116,6 +116,10 @@ export class JailRunner implements ReactorRunner {
     return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
   }
 
+  hasRoom(tenantId: string): boolean {
+    return this.#turns.hasRoom(tenantId)
+  }
+
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
     const leave = await this.#turns.take(job.tenantId)

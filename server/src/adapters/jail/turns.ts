@@ -4,7 +4,7 @@ import {
   REACTOR_TENANT_WAITING_MAX,
   REACTOR_WAIT_MS_MAX,
 } from '../../base/limits.ts'
-import { RunnerUnavailable } from '../../world/reactor-runner.ts'
+import { RunnerBusy } from '../../world/reactor-runner.ts'
 
 /** Who may run now, and who waits: so many of one tenant, so many in all. */
 export class Turns {
@@ -12,7 +12,12 @@ export class Turns {
   readonly #waiting: Waiting[] = []
   #total = 0
 
-  /** Resolves with how to give the turn back. Rejects with RunnerUnavailable when too many wait, or for too long. */
+  /** Whether `take` would let the tenant in, or wait. */
+  hasRoom(tenantId: string): boolean {
+    return this.#mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
+  }
+
+  /** Resolves with how to give the turn back. Rejects with RunnerBusy when too many wait, or it took too long. */
   async take(tenantId: string): Promise<() => void> {
     if (!this.#mayRun(tenantId)) await this.#wait(tenantId)
     else this.#begin(tenantId)
@@ -31,16 +36,19 @@ export class Turns {
   }
 
   #wait(tenantId: string): Promise<void> {
-    const ahead = this.#waiting.filter((it) => it.tenantId === tenantId).length
-    if (ahead >= REACTOR_TENANT_WAITING_MAX) throw new RunnerUnavailable('Too many wait')
+    if (!this.hasRoom(tenantId)) throw new RunnerBusy('Too many wait')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting: Waiting = { tenantId, begin: resolve }
     this.#waiting.push(waiting)
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-      reject(new RunnerUnavailable('It waited too long'))
+      reject(new RunnerBusy('It waited too long'))
     }, REACTOR_WAIT_MS_MAX)
     return promise.finally(() => clearTimeout(timer))
+  }
+
+  #waitingOf(tenantId: string): number {
+    return this.#waiting.filter((it) => it.tenantId === tenantId).length
   }
 
   #begin(tenantId: string): void {

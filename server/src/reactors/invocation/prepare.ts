@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/service-error.ts'
 import { fillMentions, type Filled } from '../../tokens/fill-mentions.ts'
 import { findMentions } from '../../tokens/mentions.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
-import { RunnerUnavailable } from '../../world/reactor-runner.ts'
+import { RunnerBusy, RunnerUnavailable } from '../../world/reactor-runner.ts'
 import type { StoredReactor } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
 import { getReactor, openReactor } from '../get-reactor.ts'
@@ -59,8 +59,9 @@ export async function prepare(
   return { opened, filled }
 }
 
-/** The cause is for the operator's log. */
+/** The cause is for the operator's log; that a tenant asks for too much is nothing that the operator has to mend. */
 export function unavailable(cause: RunnerUnavailable): ServiceError {
+  if (cause instanceof RunnerBusy) return new ServiceError('reactors_busy')
   return new ServiceError('reactors_unavailable', undefined, { cause })
 }
 

@@ -3,6 +3,7 @@ import type { LentKeys } from '../../access/lent-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
+import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../world/world.ts'
@@ -25,8 +26,9 @@ export interface Invocation {
  * Every decision and every use is in the record before the code is begun. What the code throws is an answer, too, but
  * for what was put into it, which is taken out of its words.
  *
- * Throws `reactor_not_found`, `permission_missing`, `body_invalid`, `reactor_application_gone`, `reactors_unavailable`,
- * what prepare(), acceptWithCallback() and commit() throw, and of what was returned what tokenize() throws.
+ * Throws `reactor_not_found`, `permission_missing`, `body_invalid`, `reactor_application_gone`, `reactors_busy`,
+ * `reactors_unavailable`, what prepare(), acceptWithCallback() and commit() throw, and of what was returned what
+ * tokenize() throws.
  * Source: interface.md, Reactors.
  */
 export async function react(
@@ -39,6 +41,8 @@ export async function react(
   if (asked.callbackUrl !== null) {
     return await acceptWithCallback(world, caller, reactor, asked, asked.callbackUrl, settings)
   }
+  // Who is refused opens nothing and costs next to nothing: whoever storms is refused most.
+  if (!world.runner.hasRoom(caller.tenantId)) throw new ServiceError('reactors_busy')
   const prepared = await prepare(world, caller, reactor, asked.args, settings)
   const until = endOfResult(prepared.filled)
   // What code makes of a security code may be kept no longer than that.

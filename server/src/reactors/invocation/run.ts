@@ -16,7 +16,7 @@ import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { tell, type Told } from './tell.ts'
 
-/** Runs the code. Throws `reactors_unavailable` when it was not even begun. */
+/** Runs the code. Throws `reactors_busy` or `reactors_unavailable` when it was not even begun. */
 export async function run(
   world: Pick<World, 'random' | 'runner'>,
   caller: Caller,

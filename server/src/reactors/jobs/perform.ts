@@ -139,7 +139,10 @@ class Task {
       return
     }
     const now = clock.now()
-    if (code === 'reactors_unavailable' && now - this.job.createdAt < JOB_WAIT_MS_MAX) {
+    if (
+      (code === 'reactors_busy' || code === 'reactors_unavailable') &&
+      now - this.job.createdAt < JOB_WAIT_MS_MAX
+    ) {
       const keys = await this.world.keyring.open(this.#tenantId)
       return await this.#put(postponed(keys, this.job, this.#terms, now + JOB_BUSY_MS))
     }
