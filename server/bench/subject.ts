@@ -15,6 +15,7 @@
  */
 import fastify from 'fastify'
 import { setUp } from '../src/access/set-up.ts'
+import { CanonicalJsonThread } from '../src/adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
@@ -80,7 +81,8 @@ async function serveVault(): Promise<void> {
   const allow = kind === 'proxying' ? [parseDestination('127.0.0.1')!] : []
   const egress = new UndiciEgress({ allow, extraAuthorities: [] })
   const runner = kind === 'reacting' ? await jail() : NO_RUNNER
-  const world: World = { clock, random, keyring, log, store, egress, runner }
+  const canonicalJson = new CanonicalJsonThread()
+  const world: World = { clock, random, keyring, log, store, egress, runner, canonicalJson }
   const { tenantId, apiKey } = await setUp(world, keyProvider, {
     name: 'bench',
     plan: 'enterprise',

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { checkRootKey } from '../src/access/root-key-check.ts'
 import { setUp } from '../src/access/set-up.ts'
+import { CanonicalJsonThread } from '../src/adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
@@ -51,7 +52,16 @@ async function serve(options: ServerOptions): Promise<void> {
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
   const log = new SystemLog({ level: 'error', descriptor: 2 })
   const egress = new UndiciEgress({ allow: [], extraAuthorities: [] })
-  const world = { clock: new SystemClock(), random, keyring, log, store, egress, runner: NO_RUNNER }
+  const world = {
+    clock: new SystemClock(),
+    random,
+    log,
+    keyring,
+    store,
+    egress,
+    runner: NO_RUNNER,
+    canonicalJson: new CanonicalJsonThread(),
+  }
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 

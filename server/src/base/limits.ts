@@ -375,6 +375,10 @@ export const CALLBACKS_AT_ONCE = 256
 export const CALLBACKS_OF_ONE_AT_ONCE = 64
 export const CALLBACKS_TO_ONE_AT_ONCE = 8
 
+/** Up to here a body is put in order for its signature at once; longer ones elsewhere, which ends when nobody comes. Ours. */
+export const CANONICAL_INLINE_CHARS = 8 * 1024
+export const CANONICAL_IDLE_MS = 10 * 1000
+
 /** How long a receiver may take for the head of its answer, and when a callback under way is taken for lost. Ours. */
 export const CALLBACK_TIMEOUT_MS = 15 * 1000
 export const CALLBACK_CLAIM_MS = 60 * 1000

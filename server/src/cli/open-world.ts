@@ -3,6 +3,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
+import { CanonicalJsonThread } from '../adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
@@ -62,6 +63,7 @@ export async function openWorld(
   const door = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const egress = meters?.egress(door) ?? door
   const { store, measured } = await openStore(config, onFault)
+  const canonicalJson = new CanonicalJsonThread()
   let own: OwnService | null = null
   let runner = NO_RUNNER
   const families = [measured]
@@ -83,7 +85,16 @@ export async function openWorld(
     const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck())
     const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
     return {
-      world: { clock: new SystemClock(), random, log, keyring, store, egress, runner },
+      world: {
+        clock: new SystemClock(),
+        random,
+        log,
+        keyring,
+        store,
+        egress,
+        runner,
+        canonicalJson,
+      },
       keyProvider,
       keyMaker: keyring,
       rootKeyFile: rootKeyFileOf(config),
@@ -94,6 +105,7 @@ export async function openWorld(
       },
       close: async () => {
         await runner.close()
+        await canonicalJson.close()
         await egress.close()
         await store.close()
         await lines.close()

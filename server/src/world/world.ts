@@ -1,3 +1,4 @@
+import type { CanonicalJson } from './canonical-json.ts'
 import type { Clock } from './clock.ts'
 import type { Egress } from './egress.ts'
 import type { Keyring } from './keyring.ts'
@@ -15,4 +16,5 @@ export interface World {
   readonly store: Store
   readonly egress: Egress
   readonly runner: ReactorRunner
+  readonly canonicalJson: CanonicalJson
 }

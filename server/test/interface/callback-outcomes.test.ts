@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
+  CALLBACK_CLAIM_MS,
   CALLBACK_DEAD_MS,
   CALLBACK_RETRIES,
+  CALLBACK_TIMEOUT_MS,
   CALLBACKS_TO_ONE_AT_ONCE,
 } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
@@ -73,6 +75,22 @@ describe('A receiver that', () => {
     assert.deepEqual(seen(stage).slice(ATTEMPTS), [[id, 1]])
     assert.deepEqual(bodyOf(stage.sent.at(-1)!), { raw: { a: 1 } })
     assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 404)
+  })
+
+  test('might hear of it from somebody else, so late is it, is sent nothing, and asked again', async () => {
+    const stage = await callbackStage()
+    const { canonicalJson, clock } = stage.vault.world
+    const render = canonicalJson.render.bind(canonicalJson)
+    canonicalJson.render = async (text) => {
+      clock.pass(CALLBACK_CLAIM_MS - CALLBACK_TIMEOUT_MS + 1)
+      return await render(text)
+    }
+    const id = await stage.invoke()
+    await stage.work()
+    assert.deepEqual(stage.sent, [])
+    canonicalJson.render = render
+    await stage.pass(1)
+    assert.deepEqual(seen(stage), [[id, 2]])
   })
 
   test('never comes back is asked eleven times in 2.56 hours and a tenth, and no more', async () => {

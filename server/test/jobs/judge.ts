@@ -26,7 +26,7 @@ export const JOB_FAULTS = {
   twice: 'its code did what it does twice, and nobody allowed that',
   unfounded: 'told of as done, and nothing was done',
   renamed: 'came under another id than the caller was told',
-  repeated: 'came more often than there were kills to explain it',
+  repeated: 'came again after it was acknowledged, with no kill between',
   forged: 'a signature that does not verify',
   torn: 'as many tokens as results that tell of one',
 } as const
@@ -41,6 +41,8 @@ export interface Judgement {
   readonly rerun: number
   /** Deliveries that were acknowledged before. */
   readonly duplicates: number
+  /** The most of one job. */
+  readonly duplicatesMax: number
   readonly faults: Readonly<Record<JobFault, number>>
   readonly stories: readonly string[]
 }
@@ -57,7 +59,14 @@ export function judge({ accepted, received, effects, dead, tokens, secret }: See
   }
   const byJob = Map.groupBy(received, (it) => it.job)
   const webhook = new Webhook(secret)
-  const counts = { delivered: 0, givenUp: 0, interrupted: 0, rerun: 0, duplicates: 0 }
+  const counts = {
+    delivered: 0,
+    givenUp: 0,
+    interrupted: 0,
+    rerun: 0,
+    duplicates: 0,
+    duplicatesMax: 0,
+  }
   let made = 0
 
   for (const [n, { id, rerun }] of accepted) {
@@ -76,12 +85,14 @@ export function judge({ accepted, received, effects, dead, tokens, secret }: See
       if (done === 0) add('unfounded', `job ${n}`)
     }
     if (came.some((it) => it.headers['webhook-id'] !== id)) add('renamed', `job ${n}`)
-    if (taken.length > 1) {
-      const between = taken.at(-1)!.kill - taken[0]!.kill
-      counts.duplicates += taken.length - 1
-      if (taken.length - 1 > between) {
-        add('repeated', `job ${n}: ${taken.length} times, ${between} kills between`)
-      }
+    const again = taken.slice(1)
+    counts.duplicates += again.length
+    counts.duplicatesMax = Math.max(counts.duplicatesMax, again.length)
+    if (again.some(({ kill }, before) => kill === taken[before]!.kill)) {
+      add(
+        'repeated',
+        `job ${n}: ${taken.length} times, at kills ${taken.map((it) => it.kill).join()}`,
+      )
     }
   }
   for (const { headers, text, job } of received) {

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Caller, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
+import { canonical } from '../../src/adapters/canonical-json/canonical.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { testSigningKeys } from './signing-key.ts'
 import { stillEgress, type StillEgress } from './still-egress.ts'
 import { stillRunner, type StillRunner } from './still-runner.ts'
+import type { CanonicalJson } from '../../src/world/canonical-json.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
@@ -25,6 +27,7 @@ export interface StillWorld {
   readonly store: Store
   readonly egress: StillEgress
   readonly runner: StillRunner
+  readonly canonicalJson: CanonicalJson
   /** Everything handed to the store's commit, in order. */
   readonly committed: Change[]
   readonly logged: unknown[]
@@ -43,6 +46,7 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     store: watched(store, (changes) => committed.push(...changes)),
     egress: stillEgress(),
     runner: stillRunner(),
+    canonicalJson: { render: async (text) => canonical(text), close: async () => undefined },
     committed,
     logged,
   }

@@ -25,6 +25,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'adapters/postgres': ['base', 'world'],
   'adapters/local-keyring': ['base', 'world'],
   'adapters/age': ['base'],
+  'adapters/canonical-json': ['base', 'world'],
   'adapters/jail': ['base', 'world', 'adapters/jail/guest'],
   'adapters/jail/guest': [],
   'adapters/egress': ['base', 'world'],

@@ -1,4 +1,4 @@
-import { CALLBACK_RETRIES } from '../../base/limits.ts'
+import { CALLBACK_RETRIES, CALLBACK_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { JobChange, StoredJob } from '../../world/jobs.ts'
 import type { World } from '../../world/world.ts'
@@ -9,10 +9,13 @@ import { openJobTerms, openResult, type JobTerms } from '../jobs/job-terms.ts'
 import { givenUp, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
-import { send } from './send.ts'
+import { send, type Outcome } from './send.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
 
-type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress'>
+type Reach = Pick<
+  World,
+  'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'canonicalJson'
+>
 
 /**
  * Delivers the result of a job that was just claimed, once, and keeps what became of that: it is gone when the receiver
@@ -42,11 +45,10 @@ export async function deliver(
     await put(world, tenantId, { kind: 'update-job', job: dead })
     return
   }
-  const outcome = await send(
-    world,
-    tenantId,
-    await deliveryOf(world, tenantId, job, terms, answer, product),
-  )
+  const delivery = await deliveryOf(world, tenantId, job, terms, answer, product)
+  // Whoever sends what others may take for lost by then sends it twice.
+  const late = world.clock.now() > job.dueAt - CALLBACK_TIMEOUT_MS
+  const outcome = late ? LATE : await send(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
     await put(world, tenantId, { kind: 'delete-job', id: job.id, revision: job.revision })
     return
@@ -67,6 +69,8 @@ export async function deliver(
 
 /** The first, and one after each pause. */
 const ATTEMPTS_MAX = CALLBACK_RETRIES + 1
+
+const LATE: Outcome = { kind: 'failed', failure: 'late', retryAfterMs: null }
 
 const EXPIRED: Answer = renderFailure(
   runtimeError('The result is gone: a security code was behind it, and those are not kept.'),
@@ -90,7 +94,10 @@ async function deliveryOf(
     secrets.map((it) => it.secret),
   )
   // The one that its receivers know longest; the next is shown to them while this one is still good.
-  const publicSignature = await publicSignatureOf(body, secrets.at(-1)!.signingKey)
+  const publicSignature = await publicSignatureOf(
+    await world.canonicalJson.render(body),
+    secrets.at(-1)!.signingKey,
+  )
   const headers = {
     'content-type': answer.headers?.['content-type'] ?? 'application/json',
     'user-agent': product,

@@ -26,19 +26,12 @@ test('signatureOf() signs with each secret, in their order', () => {
   assert.notEqual(both[0], SIGNATURE)
 })
 
-test('publicSignatureOf() signs a text that is no JSON as it is', async () => {
+test('publicSignatureOf() signs what verifies with the public key, and nothing else', async () => {
   const key = new Sensitive(Buffer.from(await testSigningKeys()()).toString('base64'))
-  for (const [body, signed] of [
-    ['', ''],
-    ['plain text', 'plain text'],
-    ['{"b":1,"a":[2,1]}', '{"a":[2,1],"b":1}'],
-  ] as const) {
-    const signature = Buffer.from(await publicSignatureOf(body, key), 'base64')
-    const known = {
-      key: createPublicKey(publicKeyOf(key)),
-      padding: constants.RSA_PKCS1_PSS_PADDING,
-    }
-    assert.ok(verify('sha256', Buffer.from(signed), known, signature), body)
-    assert.ok(!verify('sha256', Buffer.from(`${signed} `), known, signature), body)
+  const known = { key: createPublicKey(publicKeyOf(key)), padding: constants.RSA_PKCS1_PSS_PADDING }
+  for (const body of ['', 'plain text', '{"a":[2,1],"b":1}']) {
+    const signature = Buffer.from(await publicSignatureOf(Buffer.from(body), key), 'base64')
+    assert.ok(verify('sha256', Buffer.from(body), known, signature), body)
+    assert.ok(!verify('sha256', Buffer.from(`${body} `), known, signature), body)
   }
 })

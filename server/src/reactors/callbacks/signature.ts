@@ -1,4 +1,3 @@
-import stringify from 'json-stable-stringify'
 import {
   constants,
   createHmac,
@@ -39,17 +38,17 @@ export const SECRET_PREFIX = 'whsec_'
 
 /**
  * Resolves with the value of the header `BT-SIGNATURE`, version v1, for receivers that know a public key only: RSA-PSS
- * with SHA-256 over the body, its members in the order of their names; a body that is no JSON is signed as it is.
+ * with SHA-256 over the body in its canonical form.
  */
 export async function publicSignatureOf(
-  body: string,
+  canonicalBody: Uint8Array,
   signingKey: Sensitive<string>,
 ): Promise<string> {
   const key = keyOf(signingKey)
   const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants
   // Not on this thread: it takes a thousand times as long as an HMAC.
   const options = { key, padding, saltLength }
-  const signature = await promisify(sign)('sha256', Buffer.from(canonical(body)), options)
+  const signature = await promisify(sign)('sha256', canonicalBody, options)
   return signature.toString('base64')
 }
 
@@ -61,12 +60,4 @@ export function publicKeyOf(signingKey: Sensitive<string>): string {
 function keyOf(signingKey: Sensitive<string>): KeyObject {
   const key = Buffer.from(signingKey.reveal(), 'base64')
   return createPrivateKey({ key, type: 'pkcs8', format: 'der' })
-}
-
-function canonical(body: string): string {
-  try {
-    return stringify(JSON.parse(body)) ?? body
-  } catch {
-    return body
-  }
 }

@@ -1,0 +1,10 @@
+/** The thread that puts texts in order, one after the other. */
+import { parentPort } from 'node:worker_threads'
+import { canonical } from './canonical.ts'
+
+const port = parentPort!
+
+port.on('message', (text: string) => {
+  const rendered = canonical(text)
+  port.postMessage(rendered, [rendered.buffer])
+})
