@@ -11,6 +11,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { openSamples, type Opened } from '../keys/open-samples.ts'
+import { disownRuns } from '../reactors/jobs/disown-runs.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import { readBackupHead, type BackupHead } from './backup-file.ts'
 import type { Command, CommandInput } from './command.ts'
@@ -107,7 +108,7 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
   return head!
 }
 
-/** Opens it as the service would, and closes it again. */
+/** Opens it as the service would, sees to it that nothing is run that was run since, and closes it again. */
 async function tryOut(
   folder: string,
   keyProvider: KeyProvider,
@@ -120,7 +121,9 @@ async function tryOut(
     const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) =>
       store.tenants.keys(id),
     )
-    return await openSamples({ clock: new SystemClock(), keyring, store }, depth)
+    const samples = await openSamples({ clock: new SystemClock(), keyring, store }, depth)
+    await disownRuns(store)
+    return samples
   } finally {
     await store.close()
   }

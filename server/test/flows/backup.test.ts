@@ -15,6 +15,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test, type TestContext } from 'node:test'
+import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
+import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
+import { SystemRandom } from '../../src/adapters/system/system-random.ts'
+import { newJob } from '../../src/reactors/jobs/stages.ts'
 import { backUpUnderLoad } from '../backup/run.ts'
 import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -90,6 +95,14 @@ describe('symbolon restore', () => {
     assert.equal(taken.status, 0, taken.err)
     assert.deepEqual(readdirSync(again).toSorted(), ['root.key', 'symbolon.db'])
   })
+
+  test('leaves no run that waited to be run a second time', async (t) => {
+    const { folder, data, run } = await backedUp(t)
+    const { status, err } = await run()
+    assert.equal(status, 0, err)
+    assert.deepEqual(await claims(data), [false])
+    assert.deepEqual(await claims(join(folder, 'restored')), [true])
+  })
 })
 
 describe('symbolon backup', () => {
@@ -136,12 +149,45 @@ async function makeBackup() {
   after(() => rmSync(folder, { recursive: true }))
   const data = join(folder, 'data')
   await runSymbolon(['init', '--data-dir', data])
+  await addRun(data)
   const secret = join(folder, 'secret')
   const recipient = (await runSymbolon(['backup', 'key', '--to', secret])).out.trim()
   const args = ['--data-dir', data, '--to', join(folder, 'backup.age'), '--recipient', recipient]
   const { status, out, err } = await runSymbolon(['backup', ...args])
   assert.equal(status, 0, err)
   return { folder, data, secret, recipient, said: out }
+}
+
+/** Accepts an invocation that nobody waits for and nothing has run yet. */
+async function addRun(data: string): Promise<void> {
+  const store = await SqliteStore.open({ folder: data })
+  const keyProvider = await FileKeyProvider.open(join(data, 'root.key'), { createIfMissing: false })
+  const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) => store.tenants.keys(id))
+  const [tenantId] = await store.tenants.ids()
+  const asker = { applicationId: ID, keyId: ID, destinations: null, session: null }
+  const terms = {
+    traceId: ID,
+    asker,
+    run: null,
+    callbackUrl: null,
+    resultUntil: null,
+    failure: null,
+  }
+  const job = newJob(await keyring.open(tenantId!), { id: ID, reactorId: ID, now: 0 }, terms)
+  assert.equal(await store.commit(tenantId!, [{ kind: 'insert-job', job }]), null)
+  await store.close()
+}
+
+const ID = '01945d00-0000-4000-8000-00000000000a'
+
+/** Of the runs in a data folder, which were begun. */
+async function claims(folder: string): Promise<boolean[]> {
+  const store = await SqliteStore.open({ folder })
+  const [tenantId] = await store.tenants.ids()
+  const query = { stage: 'run', now: Number.MAX_SAFE_INTEGER, limit: 10, without: [] } as const
+  const runs = await store.jobs.due(tenantId!, query)
+  await store.close()
+  return runs.map((it) => it.claimed)
 }
 
 /** A copy of the backup, and how to restore it; flags given later win. */
