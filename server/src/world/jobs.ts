@@ -60,6 +60,9 @@ export interface JobReader {
   /** Null before the first. */
   callbackSecrets(tenantId: string): Promise<StoredCallbackSecrets | null>
 
+  /** How many there are in each stage, of all tenants that there are. For housekeeping. */
+  counts(): Promise<Record<JobStage, number>>
+
   /** Every tenant with a job that is due at `now`; not those that are deleted. For housekeeping. */
   tenantIds(now: number): Promise<string[]>
 }

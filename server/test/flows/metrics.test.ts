@@ -34,6 +34,7 @@ test('the metrics say what was done, on a port of their own, and nothing that be
     'symbolon_tenants 1',
     'symbolon_data_keys_rotating 0',
     'symbolon_commits_waiting 0',
+    'symbolon_jobs{stage="run"} 0',
   ]) {
     assert.ok(lines.includes(line), `${line} is missing in\n${text}`)
   }

@@ -54,6 +54,13 @@ export class MemoryJobs {
       return copyOf(dead.slice(0, limit))
     },
     callbackSecrets: async (tenantId) => copyOf(this.#secrets.find(tenantId, tenantId)),
+    counts: async () => {
+      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
+      for (const [tenantId, { stage }] of this.#jobs.everywhere()) {
+        if (this.#isTenant(tenantId)) all[stage] += 1
+      }
+      return all
+    },
     tenantIds: async (now) => {
       const due = [...this.#jobs.everywhere()].filter(([, it]) => it.dueAt <= now)
       return [...new Set(due.map(([tenantId]) => tenantId))].filter(this.#isTenant)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Histogram } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../world/egress.ts'
+import { callbackStage } from '../../../test/kit/callback-stage.ts'
 import { stillVault } from '../../../test/kit/still-vault.ts'
 import { renderFamilies } from './exposition.ts'
 import { Meters } from './meters.ts'
@@ -86,6 +87,34 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   assert.match(text, /^symbolon_egress_total\{outcome="timeout"\} 2$/m)
   assert.match(text, /^symbolon_egress_total\{outcome="refused"\} 1$/m)
   assert.match(text, /^symbolon_egress_seconds_count 1$/m)
+})
+
+test('the store is asked how many callbacks wait, and how many were given up', async () => {
+  const { vault, invoke, receive, work, pass } = await callbackStage()
+  const collect = storeFamilies(vault.world.clock, vault.world.store)
+  const shown = async () =>
+    (await collect())
+      .find((it) => it.name === 'symbolon_jobs')!
+      .samples.map(({ labels, value }) => [labels!['stage'], value])
+  receive(() => ({ status: 500 }))
+  await invoke()
+  assert.deepEqual(await shown(), [
+    ['run', 1],
+    ['deliver', 0],
+    ['dead', 0],
+  ])
+  await work()
+  assert.deepEqual(await shown(), [
+    ['run', 0],
+    ['deliver', 1],
+    ['dead', 0],
+  ])
+  await pass(180)
+  assert.deepEqual(await shown(), [
+    ['run', 0],
+    ['deliver', 0],
+    ['dead', 1],
+  ])
 })
 
 test('the store is asked for the age of keys and the lag of the record', async () => {

@@ -1,15 +1,17 @@
+import type { JobStage } from '../../world/jobs.ts'
 import type { Store } from '../../world/store.ts'
 import type { Clock } from '../../world/clock.ts'
 import type { Family } from './exposition.ts'
 
 /**
- * Reads of the store what is measured when somebody asks: how old keys are, and how far the seal of the record is behind.
+ * Reads of the store what is measured when somebody asks: how old keys are, how far the seal of the record is behind, and
+ * how many jobs wait.
  *
  * Keys are looked at once in `keysEveryMs`, for there may be many tenants.
  */
 export function storeFamilies(
   clock: Clock,
-  store: Pick<Store, 'tenants' | 'record'>,
+  store: Pick<Store, 'tenants' | 'record' | 'jobs'>,
   keysEveryMs = 60_000,
 ): () => Promise<Family[]> {
   let keys: Family[] = []
@@ -20,7 +22,7 @@ export function storeFamilies(
       lookedAt = clock.elapsed()
       keys = await keyFamilies(clock, store)
     }
-    return [...keys, await recordLag(store)]
+    return [...keys, await recordLag(store), jobFamily(await store.jobs.counts())]
   }
 }
 
@@ -58,6 +60,17 @@ async function recordLag(store: Pick<Store, 'record'>): Promise<Family> {
     'Entries of the record after its seals.',
     entries,
   )
+}
+
+function jobFamily({ run, deliver, dead }: Record<JobStage, number>): Family {
+  return {
+    name: 'symbolon_jobs',
+    help: 'Invocations to be answered by a callback, by what is to be done next.',
+    type: 'gauge',
+    samples: Object.entries({ run, deliver, dead }).map(([stage, value]) => {
+      return { labels: { stage }, value }
+    }),
+  }
 }
 
 export function gauge(name: string, help: string, value: number): Family {

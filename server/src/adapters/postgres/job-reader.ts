@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import type { JobReader } from '../../world/jobs.ts'
+import type { JobReader, JobStage } from '../../world/jobs.ts'
 import { jobOf } from './rows.ts'
 import type { Ask } from './session.ts'
 
@@ -44,6 +44,16 @@ export function jobReader(ask: Ask): JobReader {
       ])
       if (row === undefined) return null
       return { secrets: row.secrets as Uint8Array, revision: Number(row.revision) }
+    },
+
+    counts: async () => {
+      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
+      const rows = await ask(
+        'SELECT stage, count(*) AS count FROM jobs JOIN tenants ON tenants.id = tenant GROUP BY stage',
+        [],
+      )
+      for (const { stage, count } of rows) all[stage as JobStage] = Number(count)
+      return all
     },
 
     tenantIds: async (now) => {

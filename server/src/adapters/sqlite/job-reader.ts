@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { JobReader, StoredJob } from '../../world/jobs.ts'
+import type { JobReader, JobStage, StoredJob } from '../../world/jobs.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
@@ -19,6 +19,9 @@ export function jobReader(db: DatabaseSync): JobReader {
   const tenants = db.prepare(
     'SELECT DISTINCT tenant FROM jobs JOIN tenants ON tenants.id = tenant WHERE due_at <= ?',
   )
+  const counts = db.prepare(
+    'SELECT stage, count(*) AS number FROM jobs JOIN tenants ON tenants.id = tenant GROUP BY stage',
+  )
 
   return {
     find: async (tenantId, id) => {
@@ -36,6 +39,11 @@ export function jobReader(db: DatabaseSync): JobReader {
       const row = secrets.get(packId(tenantId))
       if (row === undefined) return null
       return { secrets: row['secrets'] as Uint8Array, revision: Number(row['revision']) }
+    },
+    counts: async () => {
+      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
+      for (const { stage, number } of counts.all()) all[stage as JobStage] = Number(number)
+      return all
     },
     tenantIds: async (now) => tenants.all(now).map((row) => unpackId(row['tenant'])),
   }
