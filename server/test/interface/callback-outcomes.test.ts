@@ -81,9 +81,9 @@ describe('A receiver that', () => {
     const stage = await callbackStage()
     const { canonicalJson, clock } = stage.vault.world
     const render = canonicalJson.render.bind(canonicalJson)
-    canonicalJson.render = async (text) => {
+    canonicalJson.render = async (...text) => {
       clock.pass(CALLBACK_CLAIM_MS - CALLBACK_TIMEOUT_MS + 1)
-      return await render(text)
+      return await render(...text)
     }
     const id = await stage.invoke()
     await stage.work()

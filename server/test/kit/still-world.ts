@@ -46,7 +46,7 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     store: watched(store, (changes) => committed.push(...changes)),
     egress: stillEgress(),
     runner: stillRunner(),
-    canonicalJson: { render: async (text) => canonical(text), close: async () => undefined },
+    canonicalJson: { render: async (_, text) => canonical(text), close: async () => undefined },
     committed,
     logged,
   }

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, describe, mock, test } from 'node:test'
-import { CANONICAL_INLINE_CHARS, REACTOR_RESULT_BYTES_MAX } from '../../base/limits.ts'
+import {
+  CANONICAL_IDLE_MS,
+  CANONICAL_INLINE_CHARS,
+  REACTOR_RESULT_BYTES_MAX,
+} from '../../base/limits.ts'
 import { CanonicalJsonThread } from './canonical-json-thread.ts'
 
 const SHORT = '{ "b": 1, "a": { "10": [2, 1], "9": null } }'
 const IN_ORDER = '{"a":{"10":[2,1],"9":null},"b":1}'
+const LONG = `[${'1,'.repeat(CANONICAL_INLINE_CHARS / 2)}1]`
 const MANY = 1 + Math.ceil(CANONICAL_INLINE_CHARS / SHORT.length)
 
 describe('CanonicalJsonThread', () => {
   const json = new CanonicalJsonThread()
   after(() => json.close())
   afterEach(() => mock.restoreAll())
-  const render = async (text: string) => Buffer.from(await json.render(text)).toString()
+  const render = async (text: string) => Buffer.from(await json.render('a', text)).toString()
 
   test('writes members in the order of their names, without spaces, at every depth', async () => {
     assert.equal(await render(SHORT), IN_ORDER)
@@ -21,6 +26,13 @@ describe('CanonicalJsonThread', () => {
   test('leaves what is no JSON as it is', async () => {
     const long = 'a,b;'.repeat(CANONICAL_INLINE_CHARS)
     for (const text of ['', 'plain', '{"a":', long]) assert.equal(await render(text), text)
+  })
+
+  test('has half a surrogate pair as whoever was sent it has', async () => {
+    const text = '{"b":"\ud800","a":1}'
+    const sent = Buffer.from(text).toString()
+    assert.equal(await render(text), await render(sent))
+    assert.equal(await render(listOf(text)), await render(listOf(sent)))
   })
 
   test('writes what is nested too deeply as it is, or in order, and goes on', async () => {
@@ -47,12 +59,53 @@ describe('CanonicalJsonThread', () => {
   })
 })
 
-test('close() rejects what is under way, and what comes later begins anew', async () => {
+test('render() takes tenants in turns, so that one with many long texts holds up nobody', async (t) => {
   const json = new CanonicalJsonThread()
-  const underWay = json.render(listOf(SHORT))
-  await Promise.all([assert.rejects(underWay, /The thread was ended/), json.close()])
-  assert.equal(Buffer.from(await json.render(listOf('1'))).toString(), listOf('1'))
+  t.after(() => json.close())
+  const done: string[] = []
+  const render = async (tenantId: string) => {
+    await json.render(tenantId, LONG)
+    done.push(tenantId)
+  }
+  await Promise.all(['a', 'a', 'a', 'a', 'b'].map(render))
+  assert.deepEqual(done, ['a', 'a', 'b', 'a', 'a'])
+})
+
+test('render() rejects the text that the thread dies of, and no other', async (t) => {
+  const json = new CanonicalJsonThread({ heapMb: 16 })
+  t.after(() => json.close())
+  const fatal = listOf('{}', 1_000_000)
+  const [died, ...others] = await Promise.allSettled([
+    json.render('a', fatal),
+    json.render('a', LONG),
+    json.render('b', LONG),
+  ])
+  assert.ok(died.status === 'rejected')
+  assert.equal((died.reason as { code?: string }).code, 'ERR_WORKER_OUT_OF_MEMORY')
+  for (const it of others) {
+    assert.ok(it.status === 'fulfilled', 'It was taken along')
+    assert.equal(Buffer.from(it.value).toString(), LONG)
+  }
+})
+
+test('render() begins another thread while the one that nobody needed is ending', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const json = new CanonicalJsonThread()
+  t.after(() => json.close())
+  t.after(() => mock.timers.reset())
+  await json.render('a', LONG)
+  mock.timers.tick(CANONICAL_IDLE_MS)
+  assert.equal(Buffer.from(await json.render('a', LONG)).toString(), LONG)
+})
+
+test('close() rejects what is under way, what waits, and what comes later', async () => {
+  const json = new CanonicalJsonThread()
+  const rejected = (): Promise<void> => {
+    return assert.rejects(json.render('a', LONG), /The thread was ended/)
+  }
+  const underWay = [rejected(), rejected()]
   await json.close()
+  await Promise.all([...underWay, rejected()])
 })
 
 function listOf(text: string, count = MANY): string {

@@ -95,7 +95,7 @@ async function deliveryOf(
   )
   // The one that its receivers know longest; the next is shown to them while this one is still good.
   const publicSignature = await publicSignatureOf(
-    await world.canonicalJson.render(body),
+    await world.canonicalJson.render(tenantId, body),
     secrets.at(-1)!.signingKey,
   )
   const headers = {

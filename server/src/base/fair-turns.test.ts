@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { FairTurns } from './fair-turns.ts'
+
+describe('FairTurns', () => {
+  test('lets one work at a time, owners one after the other, each in its own order', async () => {
+    const turns = new FairTurns()
+    const done: string[] = []
+    let atOnce = 0
+    const work = (owner: string, name: string) =>
+      turns.run(owner, async () => {
+        atOnce += 1
+        await Promise.resolve()
+        assert.equal(atOnce, 1)
+        done.push(name)
+        atOnce -= 1
+        return name
+      })
+    const names = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']
+    assert.deepEqual(await Promise.all(names.map((it) => work(it[0]!, it))), names)
+    assert.deepEqual(done, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
+  })
+
+  test('rejects as the work does, and goes on with the next', async () => {
+    const turns = new FairTurns()
+    const failed = turns.run('a', () => Promise.reject(new Error('No')))
+    const thrown = turns.run('a', () => {
+      throw new Error('At once')
+    })
+    const fine = turns.run('b', async () => 'fine')
+    await assert.rejects(failed, /No/)
+    await assert.rejects(thrown, /At once/)
+    assert.equal(await fine, 'fine')
+    assert.equal(await turns.run('a', async () => 'again'), 'again')
+  })
+})
