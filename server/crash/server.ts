@@ -155,7 +155,7 @@ function stuttering(random: WorldRandom): WorldRandom {
       }
       return drawn
     },
-    signingKey: () => random.signingKey(),
+    signingKey: (tenantId) => random.signingKey(tenantId),
   }
 }
 

@@ -6,6 +6,9 @@ export interface Random {
 
 /** What the whole world has of it. */
 export interface WorldRandom extends Random {
-  /** Resolves with a new RSA key of 2048 bits, as PKCS #8 in DER. It takes a good part of a second. */
-  signingKey(): Promise<Uint8Array>
+  /**
+   * Resolves with a new RSA key of 2048 bits, as PKCS #8 in DER. It takes a good part of a second of a processor, so one is
+   * made at a time, for tenants in turns.
+   */
+  signingKey(tenantId: string): Promise<Uint8Array>
 }

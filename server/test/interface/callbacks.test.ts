@@ -459,6 +459,20 @@ describe('A callback', () => {
     assert.deepEqual(await secretsOf('GET', '/callbacks/secret'), [fresh])
   })
 
+  test('is signed with one key for each time that somebody asked for a new one, however many do', async () => {
+    const { manage, vault } = await callbackStage()
+    const { random } = vault.world
+    const make = random.signingKey.bind(random)
+    let made = 0
+    random.signingKey = async (tenantId) => {
+      made += 1
+      return await make(tenantId)
+    }
+    const asked = Array.from({ length: 6 }, () => manage('POST', '/callbacks/secret/rotate'))
+    for (const it of await Promise.all(asked)) assert.equal(it.status, 200)
+    assert.equal(made, asked.length)
+  })
+
   test('is signed for whoever has the public key, too: RSA-PSS over the members in order', async () => {
     const { invoke, work, sent, manage, vault } = await callbackStage({
       behave: () => returned({ raw: { b: [1, { d: 'é', c: null }], a: 1.5 } }),

@@ -25,6 +25,17 @@ test('bytes() gives a buffer of its own, through which the pool cannot be reache
   assert.equal(portion.buffer.byteLength, 12)
 })
 
+test('signingKey() makes one at a time, for tenants in turns', async () => {
+  const random = new SystemRandom()
+  const made: string[] = []
+  const make = async (tenantId: string) => {
+    await random.signingKey(tenantId)
+    made.push(tenantId)
+  }
+  await Promise.all(['a', 'a', 'a', 'a', 'b', 'c'].map(make))
+  assert.deepEqual(made, ['a', 'a', 'b', 'c', 'a', 'a'])
+})
+
 test('bytes() gives every value of a byte about equally often, whatever the portion', () => {
   const random = new SystemRandom()
   const counts = new Float64Array(256)

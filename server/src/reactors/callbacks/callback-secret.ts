@@ -5,7 +5,7 @@ import type { Caller } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ok, type Answer } from '../../http/endpoint.ts'
 import type { World } from '../../world/world.ts'
-import { callbackSecrets, withNewSecret } from './secrets.ts'
+import { callbackSecrets, newSecret, withSecret } from './secrets.ts'
 import { renderSecrets } from './wire.ts'
 
 type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
@@ -26,8 +26,10 @@ export async function readCallbackSecret(world: Reach, caller: Caller): Promise<
  */
 export async function rotateCallbackSecret(world: Reach, caller: Caller): Promise<Answer> {
   authorize(caller, 'reactor:update')
+  // Once, for it takes long: others may be quicker time and again.
+  const fresh = await newSecret(world, caller.tenantId)
   return await makeChange('reactor_busy', async () => {
-    const { secrets, stored } = await withNewSecret(world, caller.tenantId)
+    const { secrets, stored } = await withSecret(world, caller.tenantId, fresh)
     const answer = ok(renderSecrets(secrets))
     const change = { kind: 'put-callback-secrets', secrets: stored } as const
     return (await commit(world, caller, [change], answer)) === null ? answer : null

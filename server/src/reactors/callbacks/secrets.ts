@@ -24,29 +24,34 @@ export async function callbackSecrets(world: Reach, tenantId: string): Promise<C
     const stored = await world.store.jobs.callbackSecrets(tenantId)
     const keys = await world.keyring.open(tenantId)
     if (stored !== null) return goodAt(openSecrets(keys, tenantId, stored), world.clock.now())
-    const secrets = sealSecrets(keys, tenantId, [await newSecret(world)], 0)
+    const secrets = sealSecrets(keys, tenantId, [await newSecret(world, tenantId)], 0)
     await world.store.commit(tenantId, [{ kind: 'put-callback-secrets', secrets }])
   }
 }
 
 /** Returns what a new secret makes of those that are stored: it, and the last one for a while longer. */
-export async function withNewSecret(
+export async function withSecret(
   world: Reach,
   tenantId: string,
+  fresh: CallbackSecret,
 ): Promise<{ readonly secrets: CallbackSecret[]; readonly stored: StoredCallbackSecrets }> {
   const now = world.clock.now()
   const before = await world.store.jobs.callbackSecrets(tenantId)
   const keys = await world.keyring.open(tenantId)
   const [last] = before === null ? [] : openSecrets(keys, tenantId, before)
   const until = now + CALLBACK_SECRET_OVERLAP_MS
-  const secrets = [await newSecret(world), ...(last === undefined ? [] : [{ ...last, until }])]
+  const secrets = [fresh, ...(last === undefined ? [] : [{ ...last, until }])]
   const revision = (before?.revision ?? -1) + 1
   return { secrets, stored: sealSecrets(keys, tenantId, secrets, revision) }
 }
 
-async function newSecret({ random }: Pick<World, 'random'>): Promise<CallbackSecret> {
+/** Makes one that is good from when it is stored. */
+export async function newSecret(
+  { random }: Pick<World, 'random'>,
+  tenantId: string,
+): Promise<CallbackSecret> {
   const secret = SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')
-  const signingKey = Buffer.from(await random.signingKey()).toString('base64')
+  const signingKey = Buffer.from(await random.signingKey(tenantId)).toString('base64')
   return {
     secret: new Sensitive(secret),
     signingKey: new Sensitive(signingKey),
