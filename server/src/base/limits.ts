@@ -383,6 +383,9 @@ export const CANONICAL_IDLE_MS = 10 * 1000
 export const CALLBACK_TIMEOUT_MS = 15 * 1000
 export const CALLBACK_CLAIM_MS = 60 * 1000
 
+/** How much of that has to be left to begin to send: its name is looked up, the receiver answers, that is noted. Ours. */
+export const CALLBACK_SENDING_MS = 30 * 1000
+
 /** What is read of a receiver's answer before the connection is dropped. Ours. */
 export const CALLBACK_ANSWER_BYTES_MAX = 64 * KiB
 

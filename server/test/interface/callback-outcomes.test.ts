@@ -6,6 +6,8 @@ import {
   CALLBACK_RETRIES,
   CALLBACK_TIMEOUT_MS,
   CALLBACKS_TO_ONE_AT_ONCE,
+  EGRESS_LOOKUP_MS_MAX,
+  EGRESS_TICK_MS,
 } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { Egress } from '../../src/world/egress.ts'
@@ -82,7 +84,7 @@ describe('A receiver that', () => {
     const { canonicalJson, clock } = stage.vault.world
     const render = canonicalJson.render.bind(canonicalJson)
     canonicalJson.render = async (...text) => {
-      clock.pass(CALLBACK_CLAIM_MS - CALLBACK_TIMEOUT_MS + 1)
+      clock.pass(CALLBACK_CLAIM_MS - CALLBACK_TIMEOUT_MS - EGRESS_LOOKUP_MS_MAX - EGRESS_TICK_MS)
       return await render(...text)
     }
     const id = await stage.invoke()
@@ -120,6 +122,29 @@ describe('A receiver that', () => {
     assert.deepEqual(await stage.dead(), [])
     assert.equal(stage.sent.length, ATTEMPTS)
     assert.equal(await stage.vault.world.store.jobs.find(stage.vault.tenantId, id), null)
+  })
+
+  test('brings the process down time and again is given up, and the log says so', async () => {
+    const stage = await callbackStage()
+    const { store, logged, clock } = stage.vault.world
+    stage.receive(() => ({ status: 500 }))
+    const id = await stage.invoke()
+    await stage.work()
+    const { revision } = (await store.jobs.find(stage.vault.tenantId, id))!
+    for (let n = 0; n < ATTEMPTS - 1; n++) {
+      const claim = { kind: 'claim-job', id, revision: revision + n, dueAt: clock.now() } as const
+      assert.equal(await store.commit(stage.vault.tenantId, [claim]), null)
+    }
+    await stage.work()
+    assert.deepEqual(
+      (await stage.dead()).map((it) => it['failure']),
+      ['interrupted'],
+    )
+    assert.match(
+      JSON.stringify(logged),
+      /"callback_given_up",\{"job":"[^"]*","failure":"interrupted"/,
+    )
+    assert.equal(stage.sent.length, 1)
   })
 
   test('takes too long is asked again', async () => {

@@ -356,6 +356,29 @@ describe('A job that somebody', () => {
     assert.deepEqual([job?.stage, job?.claimed, job?.result], ['run', true, null])
   })
 
+  test('has sent, and that was cut short by the end of the process, is left there and is no fault', async () => {
+    const cut = Promise.withResolvers<Uint8Array>()
+    const asked = Promise.withResolvers<void>()
+    const stage = await callbackStage()
+    const { canonicalJson, store, logged } = stage.vault.world
+    canonicalJson.render = async () => {
+      asked.resolve()
+      return await cut.promise
+    }
+    const { jobs } = stage.vault.app
+    const id = await stage.invoke()
+    await jobs.turn()
+    await jobs.settled()
+    await jobs.turn()
+    await asked.promise
+    jobs.abandon()
+    cut.reject(new Error('The thread was ended'))
+    await jobs.settled()
+    const job = await store.jobs.find(stage.vault.tenantId, id)
+    assert.deepEqual([job?.stage, job?.claimed], ['deliver', true])
+    assert.doesNotMatch(JSON.stringify(logged), /job_failed/)
+  })
+
   test('asks for with a key that is lent is not accepted', async () => {
     let asked: Promise<Reply> | null = null
     const stage = await callbackStage({

@@ -1,4 +1,4 @@
-import { CALLBACK_RETRIES, CALLBACK_TIMEOUT_MS } from '../../base/limits.ts'
+import { CALLBACK_RETRIES, CALLBACK_SENDING_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { JobChange, StoredJob } from '../../world/jobs.ts'
 import type { World } from '../../world/world.ts'
@@ -42,12 +42,12 @@ export async function deliver(
   if (job.attempts > ATTEMPTS_MAX) {
     // Whoever made the last one has not lived to say what became of it.
     const dead = givenUp(keys, job, { ...terms, failure: 'interrupted' }, answer, now)
-    await put(world, tenantId, { kind: 'update-job', job: dead })
+    await giveUp(world, tenantId, dead, 'interrupted')
     return
   }
   const delivery = await deliveryOf(world, tenantId, job, terms, answer, product)
   // Whoever sends what others may take for lost by then sends it twice.
-  const late = world.clock.now() > job.dueAt - CALLBACK_TIMEOUT_MS
+  const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await send(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
     await put(world, tenantId, { kind: 'delete-job', id: job.id, revision: job.revision })
@@ -59,12 +59,13 @@ export async function deliver(
     outcome.kind === 'gone' ? null : pauseAfter(job.attempts, chance!, outcome.retryAfterMs)
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
-  const after =
-    pause === null
-      ? givenUp(newest, job, { ...terms, failure }, answer, at)
-      : retried(newest, job, { ...terms, failure }, answer, at + pause)
-  if (pause === null) world.log.warn('callback_given_up', { job: job.id, failure })
-  await put(world, tenantId, { kind: 'update-job', job: after })
+  if (pause === null) {
+    const dead = givenUp(newest, job, { ...terms, failure }, answer, at)
+    await giveUp(world, tenantId, dead, failure)
+    return
+  }
+  const later = retried(newest, job, { ...terms, failure }, answer, at + pause)
+  await put(world, tenantId, { kind: 'update-job', job: later })
 }
 
 /** The first, and one after each pause. */
@@ -118,6 +119,12 @@ async function deliveryOf(
     headers: Object.entries(headers).flat(),
     body,
   }
+}
+
+/** Says so once it is kept: where somebody else has the job, it may still arrive. */
+async function giveUp(world: Reach, tenantId: string, dead: StoredJob, failure: string) {
+  if (!(await put(world, tenantId, { kind: 'update-job', job: dead }))) return
+  world.log.warn('callback_given_up', { job: dead.id, failure })
 }
 
 /** Returns whether it was still ours to change. */

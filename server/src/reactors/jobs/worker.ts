@@ -112,7 +112,10 @@ export class JobWorker {
         return
       }
       const work = this.#work(tenantId, claimed(job, dueAt), job.claimed)
-        .catch((error: unknown) => log.error('job_failed', error, { job: id }))
+        .catch((error: unknown) => {
+          // What the end of the process took away from it has not failed.
+          if (!this.#abandoned) log.error('job_failed', error, { job: id })
+        })
         .finally(() => {
           leave()
           this.#underWay.delete(work)
