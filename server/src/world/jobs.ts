@@ -45,6 +45,8 @@ export interface DueJobs {
   readonly without: readonly string[]
 }
 
+export type JobCounts = Record<Exclude<JobStage, 'keep'>, number>
+
 export interface JobReader {
   find(tenantId: string, id: string): Promise<StoredJob | null>
 
@@ -60,8 +62,11 @@ export interface JobReader {
   /** Null before the first. */
   callbackSecrets(tenantId: string): Promise<StoredCallbackSecrets | null>
 
-  /** How many there are in each stage, of all tenants that there are. For housekeeping. */
-  counts(): Promise<Record<JobStage, number>>
+  /**
+   * How many there are to be run, to be delivered, and given up, of all tenants that there are. Results that are kept are
+   * not counted: nothing bounds them, and counting is not to hold up anybody. For housekeeping.
+   */
+  counts(): Promise<JobCounts>
 
   /** Every tenant with a job that is due at `now`; not those that are deleted. For housekeeping. */
   tenantIds(now: number): Promise<string[]>

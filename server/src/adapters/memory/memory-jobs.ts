@@ -55,9 +55,9 @@ export class MemoryJobs {
     },
     callbackSecrets: async (tenantId) => copyOf(this.#secrets.find(tenantId, tenantId)),
     counts: async () => {
-      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
+      const all = { run: 0, deliver: 0, dead: 0 }
       for (const [tenantId, { stage }] of this.#jobs.everywhere()) {
-        if (this.#isTenant(tenantId)) all[stage] += 1
+        if (stage !== 'keep' && this.#isTenant(tenantId)) all[stage] += 1
       }
       return all
     },

@@ -1,4 +1,4 @@
-import type { JobStage } from '../../world/jobs.ts'
+import type { JobCounts } from '../../world/jobs.ts'
 import type { Store } from '../../world/store.ts'
 import type { Clock } from '../../world/clock.ts'
 import type { Family } from './exposition.ts'
@@ -62,10 +62,10 @@ async function recordLag(store: Pick<Store, 'record'>): Promise<Family> {
   )
 }
 
-function jobFamily({ run, deliver, dead }: Record<JobStage, number>): Family {
+function jobFamily({ run, deliver, dead }: JobCounts): Family {
   return {
     name: 'symbolon_jobs',
-    help: 'Invocations to be answered by a callback, by what is to be done next.',
+    help: 'Reactors to be run while nobody waits, and callbacks, by what is to be done next.',
     type: 'gauge',
     samples: Object.entries({ run, deliver, dead }).map(([stage, value]) => {
       return { labels: { stage }, value }

@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import type { JobReader, JobStage } from '../../world/jobs.ts'
+import type { JobCounts, JobReader } from '../../world/jobs.ts'
 import { jobOf } from './rows.ts'
 import type { Ask } from './session.ts'
 
@@ -47,12 +47,13 @@ export function jobReader(ask: Ask): JobReader {
     },
 
     counts: async () => {
-      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
+      const all = { run: 0, deliver: 0, dead: 0 }
       const rows = await ask(
-        'SELECT stage, count(*) AS count FROM jobs JOIN tenants ON tenants.id = tenant GROUP BY stage',
+        `SELECT stage, count(*) AS count FROM jobs JOIN tenants ON tenants.id = tenant
+         WHERE stage IN ('run', 'deliver', 'dead') GROUP BY stage`,
         [],
       )
-      for (const { stage, count } of rows) all[stage as JobStage] = Number(count)
+      for (const { stage, count } of rows) all[stage as keyof JobCounts] = Number(count)
       return all
     },
 

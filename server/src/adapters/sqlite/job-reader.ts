@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { JobReader, JobStage, StoredJob } from '../../world/jobs.ts'
+import type { JobCounts, JobReader, StoredJob } from '../../world/jobs.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
@@ -19,9 +19,7 @@ export function jobReader(db: DatabaseSync): JobReader {
   const tenants = db.prepare(
     'SELECT DISTINCT tenant FROM jobs JOIN tenants ON tenants.id = tenant WHERE due_at <= ?',
   )
-  const counts = db.prepare(
-    'SELECT stage, count(*) AS number FROM jobs JOIN tenants ON tenants.id = tenant GROUP BY stage',
-  )
+  const counts = db.prepare(COUNT_JOBS)
 
   return {
     find: async (tenantId, id) => {
@@ -41,13 +39,17 @@ export function jobReader(db: DatabaseSync): JobReader {
       return { secrets: row['secrets'] as Uint8Array, revision: Number(row['revision']) }
     },
     counts: async () => {
-      const all = { run: 0, deliver: 0, keep: 0, dead: 0 }
-      for (const { stage, number } of counts.all()) all[stage as JobStage] = Number(number)
+      const all = { run: 0, deliver: 0, dead: 0 }
+      for (const { stage, number } of counts.all()) all[stage as keyof JobCounts] = Number(number)
       return all
     },
     tenantIds: async (now) => tenants.all(now).map((row) => unpackId(row['tenant'])),
   }
 }
+
+/** Tenant by tenant, so that the index passes over what is kept. */
+export const COUNT_JOBS = `SELECT stage, count(*) AS number FROM tenants CROSS JOIN jobs
+  ON tenant = tenants.id AND stage IN ('run', 'deliver', 'dead') GROUP BY stage`
 
 /**
  * Ends the claims of whoever had the database before: nobody has it but this process, so they are gone, and what they

@@ -26,6 +26,7 @@ import {
 } from '../../world/store-kit.contract.ts'
 import { ANYTHING_TO_SWEEP } from './sweep-statements.ts'
 import { STATEMENTS } from './statements.ts'
+import { COUNT_JOBS } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { countIn, faultAt, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 
@@ -211,7 +212,7 @@ test('no statement reads all of a table or of a tenant', () => {
   migrate(db)
   const clears = (sql: string): boolean => sql.includes('FROM deleted_tenants')
   const statements = STATEMENTS.map((it) => it.sql).filter((it) => !clears(it))
-  for (const sql of [...statements, ANYTHING_TO_SWEEP]) {
+  for (const sql of [...statements, ANYTHING_TO_SWEEP, COUNT_JOBS]) {
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
     const wide = plan
       .map((it) => String(it['detail']))
