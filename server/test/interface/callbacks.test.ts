@@ -342,6 +342,24 @@ describe('A job that somebody', () => {
     assert.deepEqual([ids.length, new Set(ids).size], [40, 40])
   })
 
+  test('asked for while too many run waits for its turn, and opens nothing until then', async () => {
+    const stage = await callbackStage()
+    const { runner, committed } = stage.vault.world
+    await stage.invoke({ args: `{{ ${await stage.token('secret')} }}` })
+    const uses = () =>
+      committed
+        .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+        .filter((it) => it.operation === 'use').length
+    const before = uses()
+    runner.hasRoom = () => false
+    await stage.work()
+    assert.deepEqual([runner.ran, uses()], [[], before])
+    runner.hasRoom = () => true
+    await stage.pass(1)
+    assert.deepEqual([runner.ran.length, uses()], [1, before + 1])
+    assert.equal(stage.sent.length, 1)
+  })
+
   test('began, and whose process ends before the code, is left for the next to find', async () => {
     const end = Promise.withResolvers<ReactorOutcome>()
     const stage = await callbackStage({ behave: () => end.promise })

@@ -35,6 +35,14 @@ export async function authorizeInvocation(
 }
 
 /**
+ * Throws `reactors_busy` where too many of the tenant run or wait. Asked before anything is opened or recorded, for whoever
+ * storms is refused most; it may still come to that when the code is to be begun.
+ */
+export function refuseWithoutRoom({ runner }: Pick<World, 'runner'>, tenantId: string): void {
+  if (!runner.hasRoom(tenantId)) throw new ServiceError('reactors_busy')
+}
+
+/**
  * Returns what the code is, and what it is to be given: arguments with what the caller may use of the tokens in them.
  *
  * Throws `reactor_application_gone`, `reactors_unavailable` where nothing is run at all, and what findMentions() and

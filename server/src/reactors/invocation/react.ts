@@ -3,12 +3,11 @@ import type { LentKeys } from '../../access/lent-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
-import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../world/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
-import { authorizeInvocation, endOfResult, prepare } from './prepare.ts'
+import { authorizeInvocation, endOfResult, prepare, refuseWithoutRoom } from './prepare.ts'
 import { finish, run } from './run.ts'
 import { parseReact } from './wire.ts'
 
@@ -41,8 +40,7 @@ export async function react(
   if (asked.callbackUrl !== null) {
     return await acceptWithCallback(world, caller, reactor, asked, asked.callbackUrl, settings)
   }
-  // Who is refused opens nothing and costs next to nothing: whoever storms is refused most.
-  if (!world.runner.hasRoom(caller.tenantId)) throw new ServiceError('reactors_busy')
+  refuseWithoutRoom(world, caller.tenantId)
   const prepared = await prepare(world, caller, reactor, asked.args, settings)
   const until = endOfResult(prepared.filled)
   // What code makes of a security code may be kept no longer than that.

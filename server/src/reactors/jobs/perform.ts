@@ -9,7 +9,12 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { StoredJob } from '../../world/jobs.ts'
 import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
-import { authorizeInvocation, endOfResult, prepare } from '../invocation/prepare.ts'
+import {
+  authorizeInvocation,
+  endOfResult,
+  prepare,
+  refuseWithoutRoom,
+} from '../invocation/prepare.ts'
 import { finish, run } from '../invocation/run.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
@@ -46,6 +51,7 @@ export async function perform(
     return
   }
   try {
+    refuseWithoutRoom(world, tenantId)
     await runFor(task, terms.run, performing)
   } catch (error) {
     await task.fail(error)
