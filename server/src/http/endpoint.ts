@@ -73,7 +73,7 @@ export type QueryParameters = ReadonlyMap<string, readonly string[]>
 export interface Answer {
   readonly status: number
   readonly body?: Json
-  /** In place of `body`: sent as it is, of the content type that `headers` say. */
+  /** In place of `body`: sent as it is, of the content type that `headers` say, else JSON. */
   readonly text?: string
   /** Path of what was created, for the Location header. */
   readonly location?: string

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Answer } from './endpoint.ts'
+import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 
@@ -10,10 +11,10 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status)
   if (answer.headers !== undefined) reply.headers(answer.headers)
   if (answer.location !== undefined) reply.header('location', absolute(reply, answer.location))
-  if (answer.text !== undefined) return reply.send(answer.text)
-  if (answer.body === undefined) return reply.header('content-length', '0').send()
+  const { text = textOf(answer.body) } = answer
+  if (text === undefined) return reply.header('content-length', '0').send()
   if (answer.headers?.['content-type'] === undefined) reply.header('content-type', JSON_TYPE)
-  return reply.send(JSON.stringify(answer.body))
+  return reply.send(text)
 }
 
 /** Sends what is said of `error`: where requests are passed on, as an error of the proxy's own. */
@@ -35,6 +36,10 @@ export function sendError(
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 413 || status === 431 || status === 408) reply.header('connection', 'close')
   return reply.code(status).header('content-type', JSON_TYPE).send(JSON.stringify(body))
+}
+
+function textOf(body: Json | undefined): string | undefined {
+  return body === undefined ? undefined : JSON.stringify(body)
 }
 
 function absolute({ request }: FastifyReply, path: string): string {

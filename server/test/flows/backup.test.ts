@@ -172,6 +172,7 @@ async function addRun(data: string): Promise<void> {
     callbackUrl: null,
     resultUntil: null,
     failure: null,
+    status: null,
   }
   const job = newJob(await keyring.open(tenantId!), { id: ID, reactorId: ID, now: 0 }, terms)
   assert.equal(await store.commit(tenantId!, [{ kind: 'insert-job', job }]), null)

@@ -147,6 +147,24 @@ describe('A receiver that', () => {
     assert.equal(stage.sent.length, 1)
   })
 
+  test('gave up is listed without its result, which is not even opened', async () => {
+    const stage = await callbackStage()
+    const { store } = stage.vault.world
+    stage.receive(() => ({ status: 410 }))
+    const id = await stage.invoke()
+    await stage.work()
+    const job = (await store.jobs.find(stage.vault.tenantId, id))!
+    const broken = { ...job, result: new Uint8Array(8), revision: job.revision + 1 }
+    assert.equal(
+      await store.commit(stage.vault.tenantId, [{ kind: 'update-job', job: broken }]),
+      null,
+    )
+    assert.deepEqual(
+      (await stage.dead()).map((it) => it['status']),
+      [200],
+    )
+  })
+
   test('takes too long is asked again', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ fault: 'timeout' }))

@@ -26,6 +26,7 @@ describe('POST /reactors/{id}/react-async', () => {
     for (let n = 0; n < 2; n++) {
       const reply = await vault.call('GET', path, { key })
       assert.deepEqual([reply.status, reply.json()], [200, { raw: { a: 1 } }])
+      assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
     }
     assert.equal(sent.length, 0)
   })

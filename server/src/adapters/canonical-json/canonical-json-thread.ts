@@ -7,7 +7,7 @@ import { canonical } from './canonical.ts'
 
 /**
  * Puts long texts in order on a thread of its own, which is there while there are any: five megabytes take a quarter of
- * a second, of the smallest values more than one, and that long nobody else would be answered. Decision 0041.
+ * a second, of the smallest values up to four, and that long nobody else would be answered. Decision 0041.
  *
  * It has one text at a time, so that one it dies of takes no other along.
  */

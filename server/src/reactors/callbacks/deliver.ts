@@ -87,7 +87,7 @@ async function deliveryOf(
   answer: Answer,
   product: string,
 ) {
-  const body = answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
+  const body = answer.text ?? ''
   const secrets = await callbackSecrets(world, tenantId)
   const timestamp = Math.floor(world.clock.now() / 1000)
   const signature = signatureOf(

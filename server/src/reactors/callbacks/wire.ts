@@ -45,12 +45,12 @@ export const callbackSecretSchema = z
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
-export function renderCallback(job: StoredJob, terms: JobTerms, status: number): JsonObject {
+export function renderCallback(job: StoredJob, terms: JobTerms): JsonObject {
   return {
     id: job.id,
     reactor_id: job.reactorId,
     destination: new URL(terms.callbackUrl!).host,
-    status,
+    status: terms.status,
     attempts: job.attempts,
     failure: terms.failure ?? '',
     created_at: renderInstant(job.createdAt),

@@ -90,6 +90,7 @@ async function accept(
       callbackUrl: callbackUrl?.href ?? null,
       resultUntil: null,
       failure: null,
+      status: null,
     },
   )
   const answer = answerOf(id)

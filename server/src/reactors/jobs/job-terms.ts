@@ -22,6 +22,8 @@ export interface JobTerms {
   readonly resultUntil: number | null
   /** Why the last attempt to deliver came to nothing. */
   readonly failure: string | null
+  /** Of a result that was given up, what a caller who waits would have seen; for a list of them, which opens none. */
+  readonly status: number | null
 }
 
 export interface RunTerms {
@@ -54,8 +56,10 @@ export function openJobTerms(keys: TenantKeys, { id, terms }: StoredJob): JobTer
   return JSON.parse(keys.open(placeOf(id, 'terms'), terms).reveal()) as JobTerms
 }
 
-export function sealResult(keys: TenantKeys, id: string, answer: Answer): Uint8Array {
-  return keys.seal(placeOf(id, 'result'), new Sensitive(JSON.stringify(answer)))
+/** With the body as the text that is sent, so that nobody reads what may be megabytes of JSON at each attempt. */
+export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
+  const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
+  return keys.seal(placeOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
 }
 
 /** Throws if the result was tampered with, or there is none. */

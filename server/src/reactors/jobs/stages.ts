@@ -94,7 +94,8 @@ export function givenUp(
   answer: Answer,
   now: number,
 ): StoredJob {
-  const dead = retried(keys, job, terms, answer, now + CALLBACK_DEAD_MS)
+  const { status } = answer
+  const dead = retried(keys, job, { ...terms, status }, answer, now + CALLBACK_DEAD_MS)
   return { ...dead, stage: 'dead' }
 }
 
