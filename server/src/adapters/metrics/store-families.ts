@@ -65,7 +65,7 @@ async function recordLag(store: Pick<Store, 'record'>): Promise<Family> {
 function jobFamily({ run, deliver, dead }: JobCounts): Family {
   return {
     name: 'symbolon_jobs',
-    help: 'Reactors to be run while nobody waits, and callbacks, by what is to be done next.',
+    help: 'Invocations without a waiting caller, and callbacks, by what is to be done next.',
     type: 'gauge',
     samples: Object.entries({ run, deliver, dead }).map(([stage, value]) => {
       return { labels: { stage }, value }
