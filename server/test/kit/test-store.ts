@@ -1,30 +1,38 @@
 /**
  * The store that whole-service tests run on: in memory, unless SYMBOLON_TEST_STORE says `sqlite` or `postgres`. What a
  * service promises it promises on each.
+ *
+ * It is there for as long as the test or the suite that opened it. Were they all kept until the file is over, a database
+ * would run out of connections, and a machine of threads.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
+import { getTestContext, type TestContext } from 'node:test'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/world/store.ts'
-import { freshDatabase } from './postgres/test-database.ts'
+import { atTheEnd, emptyDatabase, freshDatabase } from './postgres/test-database.ts'
 
 export interface TestStore {
   readonly store: Store
-  /** Ends it before the tests of the file are over, which end it as well. */
+  /** Opens what is stored here once more, as another server would. Only PostgreSQL has room for two. */
+  readonly again: () => Promise<Store>
+  /** Ends it before the test is over, which ends it as well. */
   readonly close: () => Promise<void>
 }
 
-const OPENERS: Readonly<Record<string, () => Promise<TestStore>>> = {
-  memory: async () => ({ store: new MemoryStore(), close: async () => {} }),
+export type StoreName = 'memory' | 'sqlite' | 'postgres'
+
+const OPENERS: Readonly<Record<StoreName, () => Promise<TestStore>>> = {
+  memory: async () => ({ store: new MemoryStore(), again: single, close: async () => {} }),
   sqlite: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'symbolon-'))
     const store = await SqliteStore.open({ folder, onFault: rethrow })
     return {
       store,
+      again: single,
       close: async () => {
         await store.close()
         rmSync(folder, { recursive: true })
@@ -32,28 +40,45 @@ const OPENERS: Readonly<Record<string, () => Promise<TestStore>>> = {
     }
   },
   postgres: async () => {
-    const store = await PostgresStore.open({ url: await freshDatabase() })
-    return { store, close: () => store.close() }
+    const url = spare.pop() ?? (await freshDatabase())
+    const stores: PostgresStore[] = []
+    const again = async (): Promise<PostgresStore> => {
+      const store = await PostgresStore.open({ url })
+      stores.push(store)
+      return store
+    }
+    return {
+      store: await again(),
+      again,
+      close: async () => {
+        for (const it of stores) await it.close()
+        await emptyDatabase(url)
+        spare.push(url)
+      },
+    }
   },
 }
 
-const open = new Set<() => Promise<void>>()
+/** Databases with their tables and nothing in them, for the next to use: to make one takes longer than most tests. */
+const spare: string[] = []
 
-after(async () => {
-  for (const close of open) await close()
-})
+/** Opens a store with nothing in it: of the kind that the run is about, unless the test is about one. */
+export async function testStore(
+  name = process.env['SYMBOLON_TEST_STORE'] ?? 'memory',
+): Promise<TestStore> {
+  if (!(name in OPENERS)) throw new Error(`SYMBOLON_TEST_STORE is '${name}': there is none`)
+  const opened = await OPENERS[name as StoreName]()
+  let closed: Promise<void> | null = null
+  const close = (): Promise<void> => (closed ??= opened.close())
+  // Those that were opened for the whole file have to be closed before their databases are dropped.
+  atTheEnd(close)
+  const scope = getTestContext() as TestContext | undefined
+  scope?.after(close)
+  return { ...opened, close }
+}
 
-/** Opens a store with nothing in it. */
-export async function testStore(): Promise<TestStore> {
-  const name = process.env['SYMBOLON_TEST_STORE'] ?? 'memory'
-  const opener = OPENERS[name]
-  if (opener === undefined) throw new Error(`SYMBOLON_TEST_STORE is '${name}': there is none`)
-  const { store, close } = await opener()
-  const closeOnce = async (): Promise<void> => {
-    if (open.delete(closeOnce)) await close()
-  }
-  open.add(closeOnce)
-  return { store, close: closeOnce }
+async function single(): Promise<never> {
+  throw new Error('Two servers need SYMBOLON_TEST_STORE=postgres')
 }
 
 function rethrow(error: Error): never {
