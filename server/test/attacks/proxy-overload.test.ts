@@ -97,10 +97,7 @@ describe('through the proxy', () => {
 
   test('a client that takes nothing of its answer does not hold a connection for ever', async () => {
     stage = await proxyStage({ serve: endless })
-    const { server } = stage.vault.app
-    const accepted = once(server, 'connection') as Promise<[Socket]>
-    const client = await stage.dial()
-    const [serving] = await accepted
+    const { client, serving } = await stage.dialWithin()
     client.pause().write(head(mine()))
     await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
     assert.equal(stage.destination.open(), 1)
@@ -113,9 +110,7 @@ describe('through the proxy', () => {
     stage = await proxyStage({
       serve: onRequest((socket) => answerWith(socket, 200, [], Buffer.alloc(24 * MiB))),
     })
-    const accepted = once(stage.vault.app.server, 'connection') as Promise<[Socket]>
-    const client = await stage.dial()
-    const [serving] = await accepted
+    const { client, serving } = await stage.dialWithin()
     client.pause().write(head(mine()))
     await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
     let bytes = 0
@@ -156,7 +151,9 @@ describe('through the proxy', () => {
     const image = [...inPart, 'Content-Type: image/png']
     const node = [...mine(), 'BT-PROXY-KEEP-ALIVE: timeout=5']
     const served: Socket[] = []
-    stage.vault.app.server.on('connection', (it: Socket) => served.push(it))
+    for (const { server } of stage.vault.servers.apps) {
+      server.on('connection', (it: Socket) => served.push(it))
+    }
     const asked = [
       head(whole).slice(0, 40),
       head(mine()),

@@ -223,7 +223,7 @@ describe('at the destination', () => {
     const head = (url: string): string =>
       `GET /proxy/tokens HTTP/1.1\r\nHost: x\r\nBT-API-KEY: ${stage.key}\r\nBT-PROXY-URL: ${url}\r\n\r\n`
     for (const host of ['localhost', 'LOCALHOST.', '127.0.0.1', '[::1]', '0x7f.1', '2130706433']) {
-      const text = await stage.talk(head(`http://${host}:${stage.port}`))
+      const text = await stage.talk(head(`http://${host}:${stage.port()}`))
       assert.match(text, /^HTTP\/1\.1 400 [^]*destination_refused/, host)
     }
   })

@@ -5,16 +5,18 @@ import { BasisTheory } from '@basis-theory/basis-theory-js'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import type { App } from '../../src/app.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
-import { stillVault, type StillVault } from '../kit/still-vault.ts'
+import { portOf } from '../kit/servers.ts'
+import { stillVault } from '../kit/still-vault.ts'
 import {
   onRequest,
   testAuthority,
@@ -31,7 +33,7 @@ export interface ListeningVault {
   readonly close: () => Promise<void>
 }
 
-/** The app over memory stores, in this process. */
+/** The app over the store that the run is about, in this process. */
 export async function listenInMemory(): Promise<ListeningVault> {
   const destination = await echo()
   const egress = new UndiciEgress({
@@ -39,22 +41,28 @@ export async function listenInMemory(): Promise<ListeningVault> {
     extraAuthorities: [testAuthority()],
   })
   const vault = await stillVault({ change: (world) => ({ ...world, egress }) })
-  await vault.app.listen({ host: 'localhost', port: 0 })
-  const { port } = vault.app.server.address() as AddressInfo
-  const baseUrl = `http://localhost:${port}`
-  const broker = await listenInside(vault)
+  const { servers, tenantId } = vault
+  await servers.listen('localhost')
+  // A request to a connection, so that each finds the server whose turn it is.
+  for (const { server } of servers.apps) server.maxRequestsPerSocket = 1
+  const front = await listenBefore(() => connect(portOf(servers.next()), 'localhost'))
+  // Stand in for what carries bytes between code and the server that runs it: whatever connects comes from inside.
+  const brokers = new Map<App, Awaited<ReturnType<typeof listenBefore>>>()
+  for (const it of servers.apps) {
+    brokers.set(it, await listenBefore(() => connectInside(it, tenantId)))
+  }
   vault.world.runner.behave = async (ran) => {
     const client = new BasisTheory()
-    const options = { apiBaseUrl: broker.url }
+    const options = { apiBaseUrl: brokers.get(servers.inside())!.url }
     const bt = ran.apiKey === null ? null : await client.init(ran.apiKey, options)
     return await runPlainly(ran, bt)
   }
   return {
-    baseUrl,
+    baseUrl: front.url,
     managementKey: vault.managementKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {
-      broker.close()
+      for (const it of [front, ...brokers.values()]) it.close()
       await egress.close()
       await vault.close()
       await destination.close()
@@ -62,10 +70,10 @@ export async function listenInMemory(): Promise<ListeningVault> {
   }
 }
 
-/** Stands in for what carries bytes between code and the service: whatever connects to it comes from inside. */
-async function listenInside({ app, tenantId }: StillVault) {
+/** Passes each connection on to one that `open` opens. */
+async function listenBefore(open: () => Duplex): Promise<{ url: string; close: () => void }> {
   const server = createServer((socket) => {
-    const connection = connectInside(app, tenantId)
+    const connection = open()
     for (const it of [socket, connection]) it.on('error', () => {})
     socket.pipe(connection).pipe(socket)
   })

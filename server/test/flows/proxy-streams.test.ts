@@ -301,7 +301,7 @@ test('what is passed on when the vault is told to stop comes to its end first', 
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
   socket.write(headOf(['Content-Length: 0']))
   await until(() => text.endsWith('first'))
-  const closed = stage.vault.app.close()
+  const closed = stage.vault.servers.close()
   assert.equal(finish.length, 1)
   finish[0]!()
   await until(() => answered(text))

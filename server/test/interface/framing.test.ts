@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import {
   BODY_BYTES_MAX,
@@ -9,6 +9,7 @@ import {
   REQUEST_TIMEOUT_MS,
 } from '../../src/base/limits.ts'
 import { illFormed, many } from '../kit/raw-requests.ts'
+import { portOf } from '../kit/servers.ts'
 import { tokenStage, type TokenStage } from '../kit/token-stage.ts'
 
 /** What came back on a connection, until the server closed it or a whole answer had come. */
@@ -22,12 +23,10 @@ interface Exchange {
 }
 
 let stage: TokenStage
-let port: number
 
 before(async () => {
   stage = await tokenStage()
-  await stage.vault.app.listen({ host: '127.0.0.1', port: 0 })
-  port = (stage.vault.app.server.address() as AddressInfo).port
+  await stage.vault.servers.listen('127.0.0.1')
 })
 after(async () => await stage.vault.close())
 
@@ -163,7 +162,7 @@ test('a body in chunks is read as one', async () => {
 
 test('a request cut off in the middle of its body does nothing', async () => {
   const before = stage.stored().length
-  const socket = connect(port, '127.0.0.1')
+  const socket = connect(portOf(stage.vault.servers.next()), '127.0.0.1')
   const closed = Promise.withResolvers<void>()
   socket.on('close', () => closed.resolve()).on('error', () => {})
   socket.end(post(['Content-Length: 100'], '"x"'))
@@ -189,7 +188,7 @@ async function send(bytes: string): Promise<Exchange> {
 /** Sends `bytes` and returns all that came, once the connection was closed or as many answers are whole. */
 async function talk(bytes: string): Promise<{ text: string; closed: boolean }> {
   const expected = bytes.split(' HTTP/1.1\r\n').length - 1
-  const socket = connect(port, '127.0.0.1')
+  const socket = connect(portOf(stage.vault.servers.next()), '127.0.0.1')
   const done = Promise.withResolvers<boolean>()
   let text = ''
   socket.setEncoding('utf8')

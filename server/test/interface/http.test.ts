@@ -140,7 +140,7 @@ describe('an error answer', () => {
   test('of 405 is given for HEAD', async () => {
     const { vault } = await tokenStage()
     for (const url of ['/health/live', '/tokens/x']) {
-      const reply = await vault.app.inject({ method: 'HEAD', url })
+      const reply = await vault.servers.next().inject({ method: 'HEAD', url })
       assert.equal(reply.statusCode, 405)
     }
   })
@@ -244,7 +244,7 @@ describe('the content type of a body', () => {
   for (const [type, status] of types) {
     test(`may${status === 200 ? '' : ' not'} be ${type ?? 'absent'}: ${status}`, async () => {
       const { vault, key } = await tokenStage()
-      const reply = await vault.app.inject({
+      const reply = await vault.servers.next().inject({
         method: 'POST',
         url: '/tokenize',
         headers: { 'bt-api-key': key, ...(type === undefined ? {} : { 'content-type': type }) },

@@ -183,16 +183,14 @@ test('a body that breaks its framing while it is passed on is no whole request, 
 })
 
 describe('a body that is passed on', () => {
-  async function halfSent(): Promise<{ client: Socket; server: Socket }> {
-    const connected = once(stage.vault.app.server, 'connection') as Promise<[Socket]>
-    const client = await stage.dial()
-    const [server] = await connected
-    const request = once(stage.vault.app.server, 'request')
+  async function halfSent(): ReturnType<ProxyStage['dialWithin']> {
+    const { client, server, serving } = await stage.dialWithin()
+    const request = once(server, 'request')
     client.write(
       get(['Content-Type: application/json', 'Content-Length: 4'], 'POST /proxy HTTP/1.1') + '[1',
     )
     await request
-    return { client, server }
+    return { client, server, serving }
   }
 
   function told(client: Socket): Promise<string> {
@@ -206,26 +204,26 @@ describe('a body that is passed on', () => {
   }
 
   test('may take longer than other requests', async () => {
-    const { client, server } = await halfSent()
+    const { client, server, serving } = await halfSent()
     const text = told(client)
     // What Node says when a request has taken as long as requests may.
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-    stage.vault.app.server.emit('clientError', late, server)
+    server.emit('clientError', late, serving)
     client.write('2]')
     assert.match(await text, /^HTTP\/1\.1 200 /)
     // The next one may not.
     client.write('GET /proxy HTTP/1.1\r\nHost:')
-    stage.vault.app.server.emit('clientError', late, server)
+    server.emit('clientError', late, serving)
     assert.match(await told(client), /^HTTP\/1\.1 408 /)
     client.destroy()
   })
 
   test('may not pause for as long: 408, as an error of the proxy', async () => {
-    const { client, server } = await halfSent()
+    const { client, serving } = await halfSent()
     const text = told(client)
     // Only who is waited for can be late.
-    while (server.timeout !== REQUEST_TIMEOUT_MS) await new Promise(setImmediate)
-    server.emit('timeout')
+    while (serving.timeout !== REQUEST_TIMEOUT_MS) await new Promise(setImmediate)
+    serving.emit('timeout')
     assert.match(await text, /^HTTP\/1\.1 408 [^]*"proxy_error"[^]*"request_timeout"/)
     client.destroy()
   })

@@ -359,7 +359,7 @@ describe('PATCH /tokens/{id}: refusals', () => {
     test(`415: ${type ?? 'no content type'}`, async () => {
       const { create, vault, key } = await stage()
       const id = await create({ data: 'x' })
-      const reply = await vault.app.inject({
+      const reply = await vault.servers.next().inject({
         method: 'PATCH',
         url: `/tokens/${id}`,
         headers: { 'bt-api-key': key, ...(type === undefined ? {} : { 'content-type': type }) },

@@ -22,10 +22,11 @@ export async function callbackStage(options: ReactorStageOptions = {}): Promise<
   const stage = await reactorStage(options)
   const { vault, react, manage } = stage
   const { egress, clock } = vault.world
-  const { jobs } = vault.app
+  const { servers } = vault
   const work = async (): Promise<void> => {
     for (let begun = true; begun;) {
       begun = false
+      const { jobs } = servers.next()
       jobs.onWork = () => (begun = true)
       await jobs.turn()
       await jobs.settled()

@@ -4,24 +4,29 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
+import type { App } from '../../src/app.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { World } from '../../src/world/world.ts'
+import { portOf } from './servers.ts'
 import { stillVault, type StillVault, type StillVaultOptions } from './still-vault.ts'
 import type { StillWorld } from './still-world.ts'
 import { onRequest, testAuthority, testDestination, type Answer } from './test-destination.ts'
 
 export interface ProxyStage {
   readonly vault: StillVault
-  readonly port: number
+  /** Of the server whose turn it is. */
+  readonly port: () => number
   /** Of a private application that may create tokens and use them anywhere. */
   readonly key: string
   readonly destination: RememberingDestination
   /** Sends bytes as they are and returns what came, once the connection was closed or `enough` has come. */
   readonly talk: (bytes: string, enough?: (text: string) => boolean) => Promise<string>
   readonly dial: () => Promise<Socket>
+  /** As dial(), with what serves it: the server, and its end. */
+  readonly dialWithin: () => Promise<{ client: Socket; server: App['server']; serving: Socket }>
   /** Makes a token and returns its id. */
   readonly token: (data: Json, more?: JsonObject) => Promise<string>
   readonly close: () => Promise<void>
@@ -81,17 +86,18 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
     return options.change?.(outside) ?? outside
   }
   const vault = await stillVault({ ...options, change })
-  await vault.app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = vault.app.server.address() as AddressInfo
-  egress.own(port)
+  const { servers } = vault
+  await servers.listen('127.0.0.1')
+  for (const it of servers.apps) egress.own(portOf(it))
   const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
   return {
     vault,
-    port,
+    port: () => portOf(servers.next()),
     key,
     destination,
     talk,
-    dial,
+    dial: () => dial(),
+    dialWithin,
     token: async (data, more = {}) => {
       const body = { type: 'token', data, ...more }
       const reply = await vault.call('POST', '/tokens', { key, body })
@@ -105,11 +111,19 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
     },
   }
 
-  async function dial(): Promise<Socket> {
-    const socket = connect(port, '127.0.0.1')
+  async function dial(app = servers.next()): Promise<Socket> {
+    const socket = connect(portOf(app), '127.0.0.1')
     socket.on('error', () => {})
     await once(socket, 'connect')
     return socket
+  }
+
+  async function dialWithin(): ReturnType<ProxyStage['dialWithin']> {
+    const app = servers.next()
+    const accepted = once(app.server, 'connection') as Promise<[Socket]>
+    const client = await dial(app)
+    const [serving] = await accepted
+    return { client, server: app.server, serving }
   }
 
   async function talk(bytes: string, enough = answered): Promise<string> {

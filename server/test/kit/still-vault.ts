@@ -1,6 +1,6 @@
 /**
  * A whole vault for tests: the real app and keyring over the store of test-store.ts, a clock that stands still, and a
- * memory of everything that left. No socket is opened.
+ * memory of everything that left. No socket is opened. It may be two servers, as servers.ts says.
  */
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -13,18 +13,22 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
-import { stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
+import { runnerAt, Servers, serversAsked } from './servers.ts'
+import { otherStillWorld, stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 import { testStore } from './test-store.ts'
 
 export interface StillVault {
+  /** Of the first server. */
   readonly world: StillWorld
+  /** The first server. */
   readonly app: App
+  readonly servers: Servers
   /** Of the keys that `world` opens. */
   readonly keyMaker: KeyMaker
   readonly tenantId: string
   /** A management key. */
   readonly managementKey: string
-  /** Calls the vault as a client would. */
+  /** Calls the vault as a client would, each time the server whose turn it is. */
   readonly call: (method: Method, path: string, options?: CallOptions) => Promise<Reply>
   /** Makes an application and returns its key. */
   readonly keyFor: (application: JsonObject) => Promise<string>
@@ -67,7 +71,9 @@ export interface StillVaultOptions {
   readonly corsOrigins?: '*' | readonly string[]
   /** Of every tenant. */
   readonly settings?: Partial<TenantSettings>
-  /** Replaces parts of the world, for example by ones that fail. */
+  /** Two are on PostgreSQL, whatever the run is about. */
+  readonly servers?: 2
+  /** Replaces parts of the world, for example by ones that fail; asked for each server. */
   readonly change?: (world: StillWorld) => World
 }
 
@@ -83,12 +89,18 @@ export const STILL_SETTINGS: AppSettings = {
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
-  const { store, close } = await testStore()
+  const count = options.servers ?? serversAsked()
+  const { store, again, close } = await testStore(options.servers && 'postgres')
   const still = stillWorld(store)
-  const keyring = new LocalKeyring(keyProvider, still.random, (id) => still.store.tenants.keys(id))
-  const world: StillWorld = { ...still, keyring }
+  const others = Array.from({ length: count - 1 }, again)
+  const stills = [still, ...(await Promise.all(others)).map((it) => otherStillWorld(still, it))]
+  const keyrings = stills.map((it) => {
+    return new LocalKeyring(keyProvider, it.random, (id) => it.store.tenants.keys(id))
+  })
+  const keyMaker = keyrings[0]!
+  const world: StillWorld = { ...still, keyring: keyMaker }
   const first = await addTenant('first', 'enterprise')
-  const app = createApp(options.change?.(world) ?? world, {
+  const settings: AppSettings = {
     ...STILL_SETTINGS,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
     tokens: {
@@ -96,18 +108,24 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,
     },
     reactors: { configurationRequired: options.configurationRequired ?? true },
+  }
+  const apps = stills.map((it, place) => {
+    const own = { ...it, keyring: keyrings[place]!, runner: runnerAt(place, it.runner) }
+    return createApp(options.change?.(own) ?? own, settings)
   })
+  const servers = new Servers(apps, still.clock)
   return {
     world,
-    app,
-    keyMaker: keyring,
+    app: apps[0]!,
+    servers,
+    keyMaker,
     tenantId: first.tenantId,
     managementKey: first.apiKey,
     call,
     keyFor: (application) => keyFor(first.apiKey, application),
     addTenant: async (name, plan = 'enterprise') => (await addTenant(name, plan)).apiKey,
     close: async () => {
-      await app.close()
+      await servers.close()
       await close()
     },
   }
@@ -137,7 +155,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       ...(payload === undefined ? {} : { payload }),
     }
     if (inside !== undefined) return await callInside(inside, asked)
-    const reply = await app.inject(asked)
+    const reply = await servers.next().inject(asked)
     return {
       status: reply.statusCode,
       headers: reply.headers as Record<string, string>,
@@ -148,6 +166,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
 
   async function callInside(tenantId: string, asked: Asked): Promise<Reply> {
     const { method, url, headers, payload = '' } = asked
+    const app = servers.inside()
     await app.ready()
     const sent = request({
       method,

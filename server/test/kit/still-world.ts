@@ -20,7 +20,11 @@ import { withCommit } from '../../src/world/with-commit.ts'
  * every run, and everything that left for the store, the log or another service is remembered.
  */
 export interface StillWorld {
-  readonly clock: Clock & { pass(ms: number): void }
+  readonly clock: Clock & {
+    pass(ms: number): void
+    /** Time that passes for durations only: nobody's time of day moves. */
+    elapse(ms: number): void
+  }
   readonly random: WorldRandom
   readonly log: Log
   readonly keyring: Keyring
@@ -50,6 +54,11 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
     committed,
     logged,
   }
+}
+
+/** Returns the world as another server has it: with its own way to what is stored, and all else the same. */
+export function otherStillWorld(world: StillWorld, store: Store): StillWorld {
+  return { ...world, store: watched(store, (changes) => world.committed.push(...changes)) }
 }
 
 /** A caller with these permissions on every container, in a tenant nobody set up. */
@@ -93,12 +102,16 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
 
 function stillClock(): StillWorld['clock'] {
   let passedMs = 0
+  let elapsedMs = 0
   return {
     now: () => STILL_NOW + Math.floor(passedMs),
-    elapsed: () => passedMs,
+    elapsed: () => passedMs + elapsedMs,
     yield: async () => undefined,
     pass(ms) {
       passedMs += ms
+    },
+    elapse(ms) {
+      elapsedMs += ms
     },
   }
 }
