@@ -10,13 +10,13 @@ import type { World } from '../world/world.ts'
  * after an error it is tried again.
  */
 export class Sweeper {
-  readonly #world: Pick<World, 'clock' | 'log' | 'store'>
+  readonly #world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
   readonly #everyMs: number
   #stopped = false
   #timer: NodeJS.Timeout | undefined
   #sweeping: Promise<void>
 
-  constructor(world: Pick<World, 'clock' | 'log' | 'store'>, everyMs = SWEEP_EVERY_MS) {
+  constructor(world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>, everyMs = SWEEP_EVERY_MS) {
     this.#world = world
     this.#everyMs = everyMs
     this.#sweeping = this.#sweep()

@@ -2,7 +2,7 @@
  * How would you steal a card number through the proxy? Each way that came to mind, tried.
  */
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Change } from '../../src/world/store.ts'
@@ -24,6 +24,7 @@ beforeEach(async () => {
   owner = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
   id = await token(SECRET)
 })
+afterEach(() => vault.close())
 
 async function token(data: Json, more: JsonObject = {}): Promise<string> {
   const body = { type: 'token', data, ...more }

@@ -154,6 +154,7 @@ describe('a tenant that is deleted', () => {
   test('is gone for a request that was on its way: 401, and no fault', async () => {
     let atKeys: () => Promise<unknown> = async () => undefined
     const vault = await stillVault({
+      oneServer: 'what is forgotten at once',
       change: (world) => ({
         ...world,
         keyring: {

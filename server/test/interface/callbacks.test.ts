@@ -190,7 +190,9 @@ describe('POST /reactors/{id}/react with a callback', () => {
       const reply = await react({ callback_url: RECEIVER }, undefined, headers)
       return reply.headers['bt-reactor-request-id']
     })
-    const [first] = await Promise.all(ids)
+    // Either may be the one; the other is refused, or answered as the one was.
+    const [first, ...more] = new Set((await Promise.all(ids)).filter((it) => it !== undefined))
+    assert.equal(more.length, 0)
     await work()
     const again = await react({ callback_url: RECEIVER }, undefined, headers)
     await work()

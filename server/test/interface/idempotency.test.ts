@@ -182,13 +182,12 @@ describe('a request whose twin is still being worked on', () => {
   test('is refused with 409; the twin is done once, and answered to whoever asks after it', async () => {
     const reached = Promise.withResolvers<void>()
     const hold = Promise.withResolvers<void>()
-    const stage = await tokenStage(
-      committing(async (commit) => {
-        reached.resolve()
-        await hold.promise
-        return await commit()
-      }),
-    )
+    const around: Parameters<typeof committing>[0] = async (commit) => {
+      reached.resolve()
+      await hold.promise
+      return await commit()
+    }
+    const stage = await tokenStage({ ...committing(around), oneServer: 'what is under way' })
     const first = call(stage, 'once')
     await reached.promise
     const second = await call(stage, 'once')

@@ -38,7 +38,7 @@ async function fetched({ vault, key }: CallbackStage, path: string): Promise<Jso
 
 test('a rotation leaves waiting jobs, results and the secret of callbacks readable', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: STILL_NOW })
-  const stage = await callbackStage()
+  const stage = await callbackStage({ oneServer: 'a data key is replaced' })
   const { invoke, work, sent } = stage
   const [secret, kept] = [await secretOf(stage), await begin(stage)]
   await work()
@@ -54,6 +54,7 @@ test('a rotation leaves waiting jobs, results and the secret of callbacks readab
 
 test('a rotation from beginning to end while code runs leaves its result readable', async () => {
   const stage: CallbackStage = await callbackStage({
+    oneServer: 'a data key is replaced',
     behave: async ({ args }) => {
       await rotate(stage)
       return returned({ raw: args })
@@ -67,6 +68,7 @@ test('a rotation from beginning to end while code runs leaves its result readabl
 test('a rotation while a run finds no room leaves the job to be run later', async () => {
   let full = true
   const stage: CallbackStage = await callbackStage({
+    oneServer: 'a data key is replaced',
     behave: async ({ args }) => {
       if (!full) return returned({ raw: args })
       await rotate(stage)
@@ -83,6 +85,7 @@ test('a rotation while a run finds no room leaves the job to be run later', asyn
 test('a rotation while a receiver is asked leaves the callback to be sent again, and to be given up', async () => {
   let asked = async (): Promise<void> => {}
   const stage = await callbackStage({
+    oneServer: 'a data key is replaced',
     change: (world) => {
       const vet: typeof world.egress.vet = async (...about) => {
         await asked()

@@ -1,6 +1,6 @@
 /** Requests that are passed on by a proxy that was configured beforehand. */
 import assert from 'node:assert/strict'
-import { beforeEach, describe, test } from 'node:test'
+import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 
@@ -16,6 +16,7 @@ beforeEach(async () => {
   asking = await configure({})
   open = await configure({ require_auth: false })
 })
+afterEach(() => vault.close())
 
 async function configure(more: JsonObject, management = vault.managementKey): Promise<string> {
   const body = { name: 'configured', destination_url: BASE, ...more }

@@ -2,7 +2,7 @@
  * The ephemeral proxy, status by status, with a door out that answers as it is told to.
  */
 import assert from 'node:assert/strict'
-import { beforeEach, describe, test } from 'node:test'
+import { afterEach, beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { BODY_BYTES_MAX, HEADERS_MAX, PROXY_TOKENS_MAX } from '../../src/base/limits.ts'
@@ -21,6 +21,7 @@ beforeEach(async () => {
   vault = await stillVault()
   key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
 })
+afterEach(() => vault.close())
 
 interface Asked {
   readonly by?: string

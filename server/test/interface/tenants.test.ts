@@ -109,7 +109,7 @@ describe('PUT /tenants/self', () => {
 
 describe('DELETE /tenants/self', () => {
   test('every key is refused at once, and nothing of it opens any more', async () => {
-    const vault = await stillVault()
+    const vault = await stillVault({ oneServer: 'what is forgotten at once' })
     const theirs = await vault.addTenant('theirs')
     const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
     const key = await vault.keyFor({ permissions: ['token:create'], rules: [rule] })

@@ -13,6 +13,7 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
+import type { OneServerReason } from './one-server.ts'
 import { runnerAt, Servers, serversAsked } from './servers.ts'
 import { otherStillWorld, stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 import { testStore } from './test-store.ts'
@@ -73,6 +74,8 @@ export interface StillVaultOptions {
   readonly settings?: Partial<TenantSettings>
   /** Two are on PostgreSQL, whatever the run is about. */
   readonly servers?: 2
+  /** That there is one, whatever the run is about. */
+  readonly oneServer?: OneServerReason
   /** Replaces parts of the world, for example by ones that fail; asked for each server. */
   readonly change?: (world: StillWorld) => World
 }
@@ -89,7 +92,7 @@ export const STILL_SETTINGS: AppSettings = {
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {
   const keyProvider = thinKeyProvider()
-  const count = options.servers ?? serversAsked()
+  const count = options.servers ?? (options.oneServer === undefined ? serversAsked() : 1)
   const { store, again, close } = await testStore(options.servers && 'postgres')
   const still = stillWorld(store)
   const others = Array.from({ length: count - 1 }, again)

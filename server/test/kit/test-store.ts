@@ -2,8 +2,8 @@
  * The store that whole-service tests run on: in memory, unless SYMBOLON_TEST_STORE says `sqlite` or `postgres`. What a
  * service promises it promises on each.
  *
- * It is there for as long as the test or the suite that opened it. Were they all kept until the file is over, a database
- * would run out of connections, and a machine of threads.
+ * It is there for as long as the test or the suite that opened it; a hook that is run before each test opens it for the
+ * suite. Were they all kept until the file is over, a database would run out of connections, and a machine of threads.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
