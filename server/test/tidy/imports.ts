@@ -143,7 +143,7 @@ interface Import {
 }
 
 /** Every import and re-export of a file, of types too. */
-function importsOf(file: SourceFile): Import[] {
+export function importsOf(file: SourceFile): Import[] {
   return [...file.code.matchAll(/\b(?:from\s*|import\s*\(?\s*)(['"])( *)\1/g)].map((hit) => {
     const end = hit.index + hit[0].length - 1
     return { specifier: file.text.slice(end - hit[2]!.length, end), position: hit.index }
