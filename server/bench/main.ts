@@ -1,12 +1,15 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|code|storm|memory`,
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|code|storm|postgres|memory`,
  * `--tokens N` in the vault for search and memory (1,000,000 by default). Exits with 1 when a gate is missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
 import { measureFairness } from './fairness.ts'
 import { measureMemory } from './memory.ts'
+import { startDatabase } from './postgres-database.ts'
+import { measureCards, measureTwoServers, type Served } from './postgres-serving.ts'
+import { measureStoring, type Stored } from './postgres-storing.ts'
 import { measureProxying } from './proxying.ts'
 import {
   ARRAY_OF_100,
@@ -43,6 +46,7 @@ if (wanted('transactions')) await transactions()
 if (wanted('proxy')) await proxy()
 if (wanted('code')) await code()
 if (wanted('storm')) await storm()
+if (wanted('postgres')) await postgres()
 if (wanted('memory')) await memory()
 print(renderGoals(goals))
 if (!goals.every(holds)) process.exitCode = 1
@@ -231,6 +235,42 @@ async function storm(): Promise<void> {
   )
 }
 
+/** A ratio of two rows is one of what a clock on the wall saw: on two cores the database is in the servers' way. */
+async function postgres(): Promise<void> {
+  const cluster = await startDatabase()
+  try {
+    const it = await measureStoring(cluster, rounds)
+    printStored(Object.values(it))
+    const faster = it.insertedTogether.perSecond / it.insertedAlone.perSecond
+    const later = it.insertedTogether.p99Us / it.insertedAlone.p99Us
+    const read = it.readTogether.perSecond / it.readAlone.perSecond
+    const [sqlite, own] = await measureCards(cluster, rounds)
+    const [one, two] = await measureTwoServers(cluster, rounds)
+    printServed([sqlite, own, one, two])
+    goals.push(
+      atLeast(
+        'card (64 calls), PostgreSQL over SQLite',
+        own.perSecond / sqlite.perSecond,
+        'x',
+        0.7,
+        0.9,
+      ),
+      atLeast('inserts together over one each (32 clients)', faster, 'x', 2, 3),
+      atMost('the same, p99', later, 'x', 1, null),
+      atLeast('reads together over one each (32 clients)', read, 'x', 2, 3.5),
+      atLeast(
+        'array (32 calls), two servers over one',
+        two.perSecond / one.perSecond,
+        'x',
+        1.5,
+        null,
+      ),
+    )
+  } finally {
+    await cluster.stop()
+  }
+}
+
 async function memory(): Promise<void> {
   const { bytes, tokens } = await measureMemory(Number(values.tokens))
   print(`resident after ${tokens} tokens: ${(bytes / 1e6).toFixed(0)} MB\n`)
@@ -250,6 +290,28 @@ function printMeasured(measured: ReadonlyMap<string, Measured>, rate: string): v
       ]),
     )}\n`,
   )
+}
+
+function printStored(stored: readonly Stored[]): void {
+  const cells = stored.map(({ name, perSecond, p50Us, p99Us }) => {
+    return [name, String(Math.round(perSecond)), String(p50Us), String(p99Us)]
+  })
+  print(
+    `\n${renderTable(['PostgreSQL, 32 clients, median', 'a second', 'p50 us', 'p99 us'], cells)}\n`,
+  )
+}
+
+function printServed(served: readonly Served[]): void {
+  const cells = served.map((it) => [
+    it.name,
+    String(Math.round(it.perSecond)),
+    it.serverUs.toFixed(1),
+    it.databaseUs.toFixed(1),
+    String(it.p50Us),
+    String(it.p99Us),
+  ])
+  const headings = ['median', 'requests/s', 'CPU us', 'CPU us, database', 'p50 us', 'p99 us']
+  print(`\n${renderTable(headings, cells)}\n`)
 }
 
 function pick<Names extends string[]>(

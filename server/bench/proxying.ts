@@ -42,7 +42,7 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   const others = SERVER_CORE + 1
   const destination = await startSubject('destination', others)
   const echo = await startSubject('destination', SERVER_CORE)
-  const bare = await startSubject('bare-proxy', SERVER_CORE, destination.port)
+  const bare = await startSubject('bare-proxy', SERVER_CORE, { number: destination.port })
   const vault = await startSubject('proxying', SERVER_CORE)
   const ways = [
     way('direct', echo, '', {}),

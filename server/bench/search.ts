@@ -22,7 +22,7 @@ export interface Searching {
 
 /** What it costs to find tokens among `tokens`, beside reading one by its id. */
 export async function measureSearching(tokens: number, rounds: number): Promise<Searching> {
-  const subject = await startSubject('filled', SERVER_CORE, tokens)
+  const subject = await startSubject('filled', SERVER_CORE, { number: tokens })
   const far = Math.min(FAR_PAGE, Math.ceil(tokens / PAGE_SIZE))
   try {
     const requests = requestsTo(subject, far)

@@ -1,5 +1,5 @@
 /**
- * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder> <number>`.
+ * One server to be measured, in a process of its own: `node subject.ts <kind> <data folder> <number> <database>`.
  *
  * Prints `{"port":..., "key":..., "samples":...}` when it listens. Kinds:
  * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
@@ -11,6 +11,8 @@
  * - `proxying`: as shipped, and it may send to this machine.
  * - `destination`, `bare-proxy`: see bare-servers.ts.
  * - `reacting`: as shipped, with the jail, and two tenants.
+ * - `on-postgres`: as shipped, in a database with nothing in it yet.
+ * - `joining`: the same, in one that another is in already, for whose tenant it serves.
  * - `slow-sync-single`: the same with one commit a request, as if commits were not shared.
  */
 import fastify from 'fastify'
@@ -20,6 +22,7 @@ import { UndiciEgress } from '../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../src/base/destination.ts'
 import { FileKeyProvider } from '../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../src/adapters/local-keyring/local-keyring.ts'
+import { PostgresStore } from '../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../src/adapters/sqlite/sqlite-store.ts'
 import { JailRunner } from '../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../src/adapters/jail/no-way.ts'
@@ -43,7 +46,8 @@ import { fill, type Samples } from './fill.ts'
 import { addReactors, type Reacting } from './reacting.ts'
 import { CARD } from './rows.ts'
 
-const [kind = 'durable', folder = './bench-data', number = '0'] = process.argv.slice(2)
+const [kind = 'durable', folder = './bench-data', number = '0', database = ''] =
+  process.argv.slice(2)
 
 if (kind === 'echo') await serveEcho()
 else if (kind === 'destination') await serve(destination())
@@ -64,14 +68,7 @@ async function serveEcho(): Promise<void> {
 }
 
 async function serveVault(): Promise<void> {
-  const slow = kind.startsWith('slow-sync')
-  const store = await SqliteStore.open({
-    folder,
-    onFault: (error) => {
-      throw error
-    },
-    ...(slow ? { probe: new URL('./slow-sync.probe.ts', import.meta.url) } : {}),
-  })
+  const store = await openStore()
   const random = new SystemRandom()
   const clock = new SystemClock()
   const keyProvider = await FileKeyProvider.open(`${folder}/root.key`, { createIfMissing: true })
@@ -83,6 +80,11 @@ async function serveVault(): Promise<void> {
   const runner = kind === 'reacting' ? await jail() : NO_RUNNER
   const canonicalJson = new CanonicalJsonThread()
   const world: World = { clock, random, keyring, log, store, egress, runner, canonicalJson }
+  if (kind === 'joining') {
+    const app = appOf(world)
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    return tell(app.server.address(), '')
+  }
   const { tenantId, apiKey } = await setUp(world, keyProvider, {
     name: 'bench',
     plan: 'enterprise',
@@ -90,15 +92,7 @@ async function serveVault(): Promise<void> {
   const { key, id } = await addApplication(world, tenantId)
   const samples = kind === 'filled' ? await fill(world, tenantId, id, Number(number)) : undefined
 
-  const served: World = { ...world, store: storeOf(store) }
-  const app = createApp(served, {
-    version: '0.0.0',
-    corsOrigins: '*',
-    tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
-    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
-    proxy: { timeoutMs: 25_000 },
-    reactors: { configurationRequired: true },
-  })
+  const app = appOf({ ...world, store: storeOf(store) })
   await app.listen({ host: '127.0.0.1', port: 0 })
   let reacting: Reacting | undefined
   if (kind === 'reacting') {
@@ -107,6 +101,29 @@ async function serveVault(): Promise<void> {
     reacting = { ...(await addReactors(app, apiKey, key, CARD)), otherKey }
   }
   tell(app.server.address(), key, { samples, reacting })
+}
+
+async function openStore(): Promise<Store> {
+  if (database !== '') return await PostgresStore.open({ url: database })
+  const slow = kind.startsWith('slow-sync')
+  return await SqliteStore.open({
+    folder,
+    onFault: (error) => {
+      throw error
+    },
+    ...(slow ? { probe: new URL('./slow-sync.probe.ts', import.meta.url) } : {}),
+  })
+}
+
+function appOf(world: World) {
+  return createApp(world, {
+    version: '0.0.0',
+    corsOrigins: '*',
+    tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
+    transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
+    proxy: { timeoutMs: 25_000 },
+    reactors: { configurationRequired: true },
+  })
 }
 
 async function jail(): Promise<JailRunner> {

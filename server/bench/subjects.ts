@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,10 +19,13 @@ export type SubjectKind =
   | 'destination'
   | 'bare-proxy'
   | 'reacting'
+  | 'on-postgres'
+  | 'joining'
 
 /** A server under measurement, in its own process on its own core. */
 export interface Subject {
   readonly kind: SubjectKind
+  readonly folder: string
   readonly pid: number
   readonly port: number
   readonly key: string
@@ -42,34 +45,40 @@ const NODE_FLAGS = JSON.parse(
   readFileSync(new URL('../bin/node-flags.json', import.meta.url), 'utf8'),
 ) as string[]
 
-/**
- * Starts a subject; where the machine can pin processes, it gets `core` for itself. `number` is how many tokens
- * a filled one has, and the port that a bare proxy passes on to.
- */
+export interface SubjectOptions {
+  /** How many tokens a filled one has, and the port that a bare proxy passes on to. */
+  readonly number?: number
+  /** Where those on PostgreSQL store. */
+  readonly database?: string
+  /** The one that was there before, whose root key and callers this one has. */
+  readonly beside?: Subject
+}
+
+/** Starts a subject; where the machine can pin processes, it gets `core` for itself. */
 export async function startSubject(
   kind: SubjectKind,
   core: number | null,
-  number = 0,
+  { number = 0, database = '', beside }: SubjectOptions = {},
 ): Promise<Subject> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
+  if (beside !== undefined) copyFileSync(join(beside.folder, 'root.key'), join(folder, 'root.key'))
   const program = new URL('./subject.ts', import.meta.url).pathname
-  const command = [process.execPath, ...NODE_FLAGS, program, kind, folder, String(number)]
-  const [file, ...args] =
+  const args = [program, kind, folder, String(number), database]
+  const command = [process.execPath, ...NODE_FLAGS, ...args]
+  const [file, ...rest] =
     core !== null && canPin() ? ['taskset', '-c', String(core), ...command] : command
-  const child = spawn(file!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
+  const child = spawn(file!, rest, { stdio: ['ignore', 'pipe', 'inherit'], env: environment() })
   const { port, key, samples, reacting } = await firstLine(child)
   const pid = child.pid!
   return {
     kind,
+    folder,
     pid,
     port,
-    key,
+    key: beside?.key ?? key,
     samples,
     reacting,
-    cpuUs: () => {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-      return (Number(fields[11]) + Number(fields[12])) * 10_000
-    },
+    cpuUs: () => cpuUsOf(pid),
     residentBytes: () => {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8')
       return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024
@@ -80,6 +89,11 @@ export async function startSubject(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+function cpuUsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
 type Told = Pick<Subject, 'port' | 'key' | 'samples' | 'reacting'>

@@ -1,0 +1,34 @@
+/** The database of those who are measured on one: a server of the benchmark's own, as durable as in service. */
+import { readFileSync } from 'node:fs'
+import pg from 'pg'
+import { startCluster, type Cluster } from '../test/kit/postgres/cluster.ts'
+
+/** Starts it from the programs that come with npm; its files lie in the folder for temporary files, as SQLite's do. */
+export function startDatabase(): Promise<Cluster> {
+  return startCluster({ durable: true, settings: ['shared_buffers=256MB'] })
+}
+
+/** Returns the address of a new database. */
+export async function newDatabase({ url }: Cluster, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(`CREATE DATABASE ${name}`)
+  await client.end()
+  const address = new URL(url)
+  address.pathname = `/${name}`
+  return address.href
+}
+
+/** User and system time so far of all its processes, also of those that have ended, in microseconds. */
+export function clusterCpuUs({ pid }: Cluster): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  let ticks = ticksOf(pid, 4)
+  for (const it of children) ticks += ticksOf(Number(it), 2)
+  return ticks * 10_000
+}
+
+/** The first `count` of: user and system time, and the same of children that have ended. Source: proc(5). */
+function ticksOf(pid: number, count: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return fields.slice(11, 11 + count).reduce((total, it) => total + Number(it), 0)
+}

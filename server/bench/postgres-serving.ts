@@ -1,0 +1,136 @@
+/** What the service does on PostgreSQL, through its sockets: beside itself on SQLite, and by twos on one database. */
+import type { Cluster } from '../test/kit/postgres/cluster.ts'
+import { load } from './load.ts'
+import { clusterCpuUs, newDatabase } from './postgres-database.ts'
+import { ARRAY_OF_100, CARD, SERVER_CORE, tokenizeBytes } from './rows.ts'
+import { startSubject, type Subject } from './subjects.ts'
+import { median } from './table.ts'
+
+// Server, database and callers share two cores: nobody may spin.
+const TIMES = { warmupMs: 500, measureMs: 3000 }
+const FIRST_WARMUP_MS = 5000
+
+const CARD_CALLS = 64
+const ARRAY_CALLS = 32
+
+/** One way to serve, and what it came to; medians. */
+export interface Served {
+  readonly name: string
+  readonly perSecond: number
+  /** Processor time of one request: of the servers, and of all processes of the database. */
+  readonly serverUs: number
+  readonly databaseUs: number
+  readonly p50Us: number
+  readonly p99Us: number
+}
+
+interface Way {
+  readonly name: string
+  readonly subjects: readonly Subject[]
+  readonly body: string
+  /** Requests in flight, on all servers together. */
+  readonly calls: number
+}
+
+/** Cards on SQLite and on PostgreSQL: the server has one core for itself, and everybody else the other. */
+export async function measureCards(
+  cluster: Cluster,
+  rounds: number,
+): Promise<readonly [sqlite: Served, postgres: Served]> {
+  const database = await newDatabase(cluster, 'cards')
+  const sqlite = await startSubject('durable', SERVER_CORE)
+  const postgres = await startSubject('on-postgres', SERVER_CORE, { database })
+  const way = (name: string, subject: Subject): Way => {
+    return { name, subjects: [subject], body: CARD, calls: CARD_CALLS }
+  }
+  return await measureWays(
+    cluster,
+    [way('card, SQLite', sqlite), way('card, PostgreSQL', postgres)],
+    rounds,
+  )
+}
+
+/** Arrays on one server and on two of the same database; the system places everybody as it likes. */
+export async function measureTwoServers(
+  cluster: Cluster,
+  rounds: number,
+): Promise<readonly [one: Served, two: Served]> {
+  const database = await newDatabase(cluster, 'arrays')
+  const first = await startSubject('on-postgres', null, { database })
+  const second = await startSubject('joining', null, { database, beside: first })
+  const way = (name: string, subjects: readonly Subject[]): Way => {
+    return { name, subjects, body: ARRAY_OF_100, calls: ARRAY_CALLS }
+  }
+  return await measureWays(
+    cluster,
+    [way('array, one server', [first]), way('array, two servers', [first, second])],
+    rounds,
+  )
+}
+
+async function measureWays(
+  cluster: Cluster,
+  ways: readonly [Way, Way],
+  rounds: number,
+): Promise<readonly [Served, Served]> {
+  const results: [Served[], Served[]] = [[], []]
+  try {
+    for (const it of ways) await measureOnce(cluster, it, FIRST_WARMUP_MS)
+    for (let round = 0; round < rounds; round++) {
+      for (const [n, it] of ways.entries()) {
+        results[n]!.push(await measureOnce(cluster, it, TIMES.warmupMs))
+      }
+    }
+  } finally {
+    for (const it of new Set(ways.flatMap((way) => way.subjects))) await it.stop()
+  }
+  return [medians(results[0]), medians(results[1])]
+}
+
+async function measureOnce(cluster: Cluster, way: Way, warmupMs: number): Promise<Served> {
+  const { name, subjects, body, calls } = way
+  const options = { ...TIMES, warmupMs, status: 200, sleeps: true } as const
+  // Read where the measured time begins, and where it ends.
+  const databaseUs: number[] = []
+  const all = await Promise.all(
+    subjects.map((subject, n) => {
+      const request = tokenizeBytes(subject, body)
+      return load({
+        ...options,
+        port: subject.port,
+        connections: calls / subjects.length,
+        request: () => request,
+        cpuUs: () => {
+          if (n === 0) databaseUs.push(clusterCpuUs(cluster))
+          return subject.cpuUs()
+        },
+      })
+    }),
+  )
+  if (all.some((it) => it.failures > 0)) throw new Error(`${name}: requests failed`)
+  const requests = sum(all.map((it) => it.requests))
+  return {
+    name,
+    perSecond: requests / all[0]!.seconds,
+    serverUs: sum(all.map((it) => it.cpuUs)) / requests,
+    databaseUs: (databaseUs[1]! - databaseUs[0]!) / requests,
+    p50Us: Math.max(...all.map((it) => it.p50Us)),
+    p99Us: Math.max(...all.map((it) => it.p99Us)),
+  }
+}
+
+function medians(all: readonly Served[]): Served {
+  const of = (number: (it: Served) => number): number => median(all.map(number))
+  return {
+    name: all[0]!.name,
+    perSecond: of((it) => it.perSecond),
+    serverUs: of((it) => it.serverUs),
+    databaseUs: of((it) => it.databaseUs),
+    p50Us: of((it) => it.p50Us),
+    p99Us: of((it) => it.p99Us),
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, it) => total + it, 0)
+}
