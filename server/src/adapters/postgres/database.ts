@@ -42,7 +42,8 @@ export class Database {
 
   constructor(settings: ClientConfig) {
     this.#readers = poolOf(settings, READERS_MAX)
-    this.#writers = poolOf(settings, WRITERS_MAX)
+    // What is sent before the last answer has come is on its way at once.
+    this.#writers = poolOf({ ...settings, pipeline: true }, WRITERS_MAX)
   }
 
   /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */

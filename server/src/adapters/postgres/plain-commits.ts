@@ -27,31 +27,42 @@ export function isPlain(changes: readonly Change[]): boolean {
   )
 }
 
+interface Together {
+  readonly tally: TokenTally
+  readonly record: RecordWriter
+  /** Whether no other commits follow, so that what is written at the end can be on its way as well. */
+  readonly last: boolean
+}
+
 /**
- * Makes plain commits in one statement for each table. Resolves with those that were left out because a token of
- * theirs has, or may have, a twin; with null when something was in the way.
+ * Makes plain commits in one statement for each table, all sent before the first is answered. Resolves with those
+ * that were left out because a token of theirs has, or may have, a twin; with null when something was in the way.
  */
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
-  { tally, record }: { readonly tally: TokenTally; readonly record: RecordWriter },
+  { tally, record, last }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
   const left = await withTwins(session, commits)
   const making = commits.filter((it) => !left.has(it))
-  try {
-    if (!(await insertTokens(session, making.flatMap(tokensOf)))) return null
-    if (!(await rememberAnswers(session, making))) return null
-  } catch (error) {
-    if (troubleOf(error) !== 'own') throw error
-    return null
-  }
   for (const it of making) {
     for (const { tenantId, token } of tokensOf(it)) tally.add(tenantId, countedOf(token, null), 1)
     for (const change of it.changes) {
       if (change.kind === 'append-record') record.append(it.tenantId, change.entries.map(pendingOf))
     }
   }
-  return left
+  try {
+    const [inserted, remembered] = await Promise.all([
+      insertTokens(session, making.flatMap(tokensOf)),
+      rememberAnswers(session, making),
+      ...(last && left.size === 0 ? [record.write(session), tally.write(session)] : []),
+    ])
+    return inserted && remembered ? left : null
+  } catch (error) {
+    // The first to fail; what was sent after it was not even tried.
+    if (troubleOf(error) !== 'own') throw error
+    return null
+  }
 }
 
 /** The commits with a token that may not have a twin, and has one, here or in the database. */

@@ -38,7 +38,7 @@ const ROWS_AT_ONCE = 1_000
  */
 export class RecordWriter {
   readonly #heads: Map<string, RecordPoint>
-  readonly #pending: { readonly tenant: string; readonly it: Pending }[] = []
+  #pending: { readonly tenant: string; readonly it: Pending }[] = []
 
   /** `heads` are rows of tenant_heads. */
   constructor(heads: readonly Row[]) {
@@ -49,6 +49,7 @@ export class RecordWriter {
     for (const it of entries) this.#pending.push({ tenant, it })
   }
 
+  /** Writes what was appended since the last time. */
   async write(session: Session): Promise<void> {
     const moved = new Set<string>()
     const rows: (string | number | Uint8Array)[][] = []
@@ -60,21 +61,25 @@ export class RecordWriter {
       moved.add(tenant)
       rows.push([tenant, point.number, point.listed, it.entry, hash])
     }
+    this.#pending = []
+    if (moved.size === 0) return
+    const inserts: Promise<number>[] = []
     for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
       const slice = rows.slice(at, at + ROWS_AT_ONCE)
-      const made = await session.run(insertRows('record', ROW), columnsOf(ROW, slice))
-      if (made !== slice.length) throw new Error('The record goes on where it should end')
+      inserts.push(session.run(insertRows('record', ROW), columnsOf(ROW, slice)))
     }
-    if (moved.size === 0) return
     const ends = [...moved].map((tenant) => {
       const { number, listed, hash } = this.#heads.get(tenant)!
       return [tenant, number, listed, hash]
     })
-    await session.run(
+    const update = session.run(
       `UPDATE tenant_heads SET number = ends.number, listed = ends.listed, hash = ends.hash
        FROM ${rowsFrom(HEAD, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
       columnsOf(HEAD, ends),
     )
+    const [, ...made] = await Promise.all([update, ...inserts])
+    const total = made.reduce((sum, it) => sum + it, 0)
+    if (total !== rows.length) throw new Error('The record goes on where it should end')
   }
 }
 

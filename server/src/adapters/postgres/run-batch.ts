@@ -53,13 +53,19 @@ async function attempt(
   commits: readonly Commit[],
   together: ReadonlySet<Commit>,
 ): Promise<Outcome[] | null> {
-  await session.run('BEGIN')
-  const heads = await lockTenants(
-    session,
-    commits.map((it) => it.tenantId),
-  )
+  // Both are on their way before either is answered: every answer that is waited for costs a turn of the event loop.
+  const [, heads] = await Promise.all([
+    session.run('BEGIN'),
+    lockTenants(
+      session,
+      commits.map((it) => it.tenantId),
+    ),
+  ])
   const ending: Ending = { tally: new TokenTally(), record: new RecordWriter(heads), saved: false }
-  const left = await insertTogether(session, [...together], ending)
+  const left = await insertTogether(session, [...together], {
+    ...ending,
+    last: together.size === commits.length,
+  })
   if (left === null) return null
   const outcomes: Outcome[] = []
   for (const it of commits) {
