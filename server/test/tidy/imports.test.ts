@@ -71,6 +71,7 @@ describe('forbiddenImports()', () => {
     ['src/app.ts', `import { ROUTES } from './routes.ts'`],
     ['src/cli/serve.ts', `import { a } from '../adapters/memory/a.ts'`],
     ['test/flows/a.test.ts', `import { a } from '../../src/adapters/sqlite/a.ts'`],
+    ['bench/a.ts', `import { a } from '../test/kit/a.ts'`],
   ]
   for (const [file, text] of allowed) {
     test(`lets pass ${file}: ${text}`, () => {
