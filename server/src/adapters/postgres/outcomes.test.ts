@@ -76,6 +76,32 @@ describe('PostgresStore.commit()', () => {
     }
   }
 
+  test('locks a tenant only when the tokens that nobody is in the way of are there', async (t) => {
+    const { proxy, store } = await meddled(t)
+    await succeed(store, TENANT, [insert(token(0)), entry(0)])
+    const sent: string[] = []
+    proxy.decide = (statement) => {
+      const [step] = /INSERT INTO tokens|FOR UPDATE|^COMMIT/.exec(statement) ?? []
+      if (step !== undefined) sent.push(step)
+      return 'pass'
+    }
+    await succeed(store, TENANT, [insert(...range(1, 2_500).map((n) => token(n))), entry(1)])
+    const [tokens, lock] = ['INSERT INTO tokens', 'FOR UPDATE']
+    assert.deepEqual(sent, [tokens, tokens, tokens, lock, 'COMMIT'])
+  })
+
+  test('locks a tenant before it looks at whether a name is taken', async (t) => {
+    const { proxy, store } = await meddled(t)
+    await succeed(store, TENANT, [insert(token(0)), entry(0)])
+    const sent: string[] = []
+    proxy.decide = (statement) => {
+      if (/INSERT INTO tokens|FOR UPDATE/.test(statement)) sent.push(statement.slice(0, 6))
+      return 'pass'
+    }
+    await succeed(store, TENANT, [insert(token(1, { id: 'own' }))])
+    assert.deepEqual(sent, ['SELECT', 'INSERT'])
+  })
+
   test('gives up when it met somebody quicker five times, and changes nothing', async (t) => {
     const { proxy, store, straight } = await meddled(t)
     const count = spoil(proxy, /INSERT INTO tokens/, { code: '40001' }, 99)

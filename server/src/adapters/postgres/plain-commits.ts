@@ -1,11 +1,12 @@
 /** Commits of the everyday: tokens, answers to be replayed, entries of the record. */
 import type { Change, StoredAnswer } from '../../world/store.ts'
+import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import { pendingOf, type RecordWriter } from './record-writer.ts'
 import type { Commit } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 import { packText } from './text.ts'
-import { insertTokens, isNamedByUuid, type NewToken } from './token-inserts.ts'
+import { ROWS_AT_ONCE, insertTokens, isNamedByUuid, type NewToken } from './token-inserts.ts'
 import { countedOf, type TokenTally } from './token-tally.ts'
 import { mayNotBeTwin, placesOfTwins } from './twins.ts'
 
@@ -27,7 +28,33 @@ export function isPlain(changes: readonly Change[]): boolean {
   )
 }
 
+/** Whether nobody else can be in the way of the commit's tokens: their names are ours, and twins are let be. */
+export function isUnopposed({ changes }: Commit): boolean {
+  return changes.every(
+    (it) =>
+      it.kind !== 'insert-tokens' ||
+      it.tokens.every((token) => token.id === token.serial && !mayNotBeTwin(token)),
+  )
+}
+
+/** Whether their tokens are more than one statement takes. */
+export function isLong(commits: Iterable<Commit>): boolean {
+  let tokens = 0
+  for (const it of commits) tokens += tokensOf(it).length
+  return tokens > ROWS_AT_ONCE
+}
+
+/** Inserts the tokens of commits that are unopposed; returns whether all were new. */
+export async function insertUnopposed(
+  session: Session,
+  commits: Iterable<Commit>,
+): Promise<boolean> {
+  return await insertTokens(session, [...commits].flatMap(tokensOf))
+}
+
 interface Together {
+  /** Those whose tokens are there already. */
+  readonly begun: ReadonlySet<Commit>
   readonly tally: TokenTally
   readonly record: RecordWriter
   /** Whether no other commits follow, so that what is written at the end can be on its way as well. */
@@ -41,7 +68,7 @@ interface Together {
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
-  { tally, record, last }: Together,
+  { begun, tally, record, last }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
   const left = await withTwins(session, commits)
   const making = commits.filter((it) => !left.has(it))
@@ -52,8 +79,8 @@ export async function insertTogether(
     }
   }
   try {
-    const [inserted, remembered] = await Promise.all([
-      insertTokens(session, making.flatMap(tokensOf)),
+    const [inserted, remembered] = await allOf([
+      insertTokens(session, making.filter((it) => !begun.has(it)).flatMap(tokensOf)),
       rememberAnswers(session, making),
       ...(last && left.size === 0 ? [record.write(session), tally.write(session)] : []),
     ])

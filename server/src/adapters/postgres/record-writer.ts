@@ -5,6 +5,7 @@ import {
   type RecordEntry,
   type RecordPoint,
 } from '../../world/record.ts'
+import { allOf } from './all-of.ts'
 import { columnsOf, insertRows, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
 import type { Session } from './session.ts'
@@ -77,7 +78,7 @@ export class RecordWriter {
        FROM ${rowsFrom(HEAD, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
       columnsOf(HEAD, ends),
     )
-    const [, ...made] = await Promise.all([update, ...inserts])
+    const [, ...made] = await allOf([update, ...inserts])
     const total = made.reduce((sum, it) => sum + it, 0)
     if (total !== rows.length) throw new Error('The record goes on where it should end')
   }

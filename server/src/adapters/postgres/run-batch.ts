@@ -1,8 +1,10 @@
 import type { Change, Conflict } from '../../world/store.ts'
+import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
 import { lockTenants } from './lock-tenants.ts'
-import { insertTogether, isPlain } from './plain-commits.ts'
+import { insertTogether, insertUnopposed, isLong, isPlain, isUnopposed } from './plain-commits.ts'
 import { RecordWriter } from './record-writer.ts'
+import type { Row } from './rows.ts'
 import { troubleOf, type Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'
 import { unitOf } from './unit.ts'
@@ -27,9 +29,10 @@ interface Ending {
  * Makes every commit of the batch whole or not at all, all in one transaction, up to the step that makes it durable:
  * `commit` says when. Resolves with an outcome for each.
  *
- * The tenants are locked first, in one order, so nobody else writes for them meanwhile. Commits that are almost
- * never refused are made together, in one statement for each table; the others have a savepoint each. If one of the
- * first is refused after all, everything is rolled back and made again with savepoints.
+ * Tokens that nobody can be in the way of are inserted first. Then the tenants are locked, in one order, so nobody else
+ * writes for them meanwhile. Commits that are almost never refused are made together, in one statement for each
+ * table; the others have a savepoint each. If one of the first is refused after all, everything is rolled back and made
+ * again with savepoints.
  */
 export async function runBatch(
   session: Session,
@@ -53,17 +56,13 @@ async function attempt(
   commits: readonly Commit[],
   together: ReadonlySet<Commit>,
 ): Promise<Outcome[] | null> {
-  // Both are on their way before either is answered: every answer that is waited for costs a turn of the event loop.
-  const [, heads] = await Promise.all([
-    session.run('BEGIN'),
-    lockTenants(
-      session,
-      commits.map((it) => it.tenantId),
-    ),
-  ])
+  const begun = new Set([...together].filter(isUnopposed))
+  const heads = await begin(session, commits, begun)
+  if (heads === null) return null
   const ending: Ending = { tally: new TokenTally(), record: new RecordWriter(heads), saved: false }
   const left = await insertTogether(session, [...together], {
     ...ending,
+    begun,
     last: together.size === commits.length,
   })
   if (left === null) return null
@@ -75,6 +74,30 @@ async function attempt(
   await ending.record.write(session)
   await ending.tally.write(session)
   return outcomes
+}
+
+/**
+ * Begins the transaction, inserts the tokens of `begun`, and locks the heads of all tenants, which it resolves with;
+ * with null when a token was in the way.
+ *
+ * All are on their way before one is answered: every answer that is waited for costs a turn of the event loop. Only
+ * a list that is no single statement is there whole before anything is locked.
+ */
+async function begin(
+  session: Session,
+  commits: readonly Commit[],
+  begun: ReadonlySet<Commit>,
+): Promise<readonly Row[] | null> {
+  const beginning = allOf([session.run('BEGIN'), insertUnopposed(session, begun)])
+  try {
+    if (isLong(begun)) await beginning
+    const tenantIds = commits.map((it) => it.tenantId)
+    const [[, inserted], heads] = await allOf([beginning, lockTenants(session, tenantIds)])
+    return inserted ? heads : null
+  } catch (error) {
+    if (troubleOf(error) !== 'own') throw error
+    return null
+  }
 }
 
 async function guarded(session: Session, commit: Commit, ending: Ending): Promise<Outcome> {

@@ -25,7 +25,8 @@ const COLUMNS = {
   made_in: 'uuid',
 } as const
 
-const ROWS_AT_ONCE = 1_000
+/** Tokens that go to the database in one statement. */
+export const ROWS_AT_ONCE = 1_000
 
 /** A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask. */
 const INSERT = `INSERT INTO tokens (${Object.keys(COLUMNS).join(', ')})
