@@ -1,14 +1,27 @@
+import { DatabaseError } from 'pg'
+
 /**
- * Resolves as Promise.all() does, but rejects, with the first that did, only when nothing is under way any more: what is
- * done next on a connection must not meet what was begun before and goes on.
+ * Resolves as Promise.all() does, but rejects only when nothing is under way any more: what is done next on a connection
+ * must not meet what was begun before and goes on.
+ *
+ * It rejects with what went wrong, and not with what was refused because of that: after a statement that fails the
+ * database refuses all that follow in the transaction, and which of them is heard of first is chance.
  */
 export async function allOf<const Promises extends readonly Promise<unknown>[]>(
   promises: Promises,
 ): Promise<{ -readonly [Nth in keyof Promises]: Awaited<Promises[Nth]> }> {
   try {
     return await Promise.all(promises)
-  } catch (error) {
-    await Promise.allSettled(promises)
-    throw error
+  } catch (first) {
+    const ends = await Promise.allSettled(promises)
+    const reasons: unknown[] = ends.flatMap((it) => (it.status === 'rejected' ? [it.reason] : []))
+    throw reasons.find((it) => !isConsequence(it)) ?? first
   }
 }
+
+function isConsequence(reason: unknown): boolean {
+  return reason instanceof DatabaseError && reason.code === IN_FAILED_TRANSACTION
+}
+
+/** Source: postgresql.org, appendix "PostgreSQL Error Codes". */
+const IN_FAILED_TRANSACTION = '25P02'

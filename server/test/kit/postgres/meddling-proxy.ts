@@ -61,51 +61,99 @@ export async function meddlingProxy(url: string): Promise<MeddlingProxy> {
   return proxy
 }
 
+/**
+ * Meddles with one connection. What is refused is not sent on, and neither is what follows until the transaction is
+ * rolled back, as the database would refuse it; the answers come in the order of the requests.
+ */
 function meddle(client: Socket, database: Socket, decide: (statement: string) => Fate): void {
-  let begun = false
   let fate: Fate = 'pass'
-  let rest: Buffer = Buffer.alloc(0)
+  let refused = false
+  /** Requests that the database has not answered yet, and refusals to be sent when it has. */
+  let unanswered = 0
+  let refusals: Buffer[] = []
   let request: Buffer[] = []
   let statement = ''
+  const prepared = new Map<string, string>()
+  const fromClient = new Messages(true)
+  const fromDatabase = new Messages(false)
 
   client.on('data', (bytes: Buffer) => {
-    rest = Buffer.concat([rest, bytes])
-    for (let message = next(); message !== null; message = next()) {
-      const type = begun ? String.fromCharCode(message[0]!) : ''
-      begun = true
-      request.push(message)
-      if (type === 'Q') statement = message.toString('utf8', 5, message.length - 1)
-      if (type === 'P') statement = message.toString('utf8', 6).split('\0')[0]!
+    for (const { type, body, whole } of fromClient.read(bytes)) {
+      request.push(whole)
+      if (type === 'Q') [statement] = textsIn(body)
+      if (type === 'P') {
+        const [name, text] = textsIn(body)
+        prepared.set(name, (statement = text!))
+      }
+      if (type === 'B' && statement === '') statement = prepared.get(textsIn(body)[1]!) ?? ''
       if (type === 'Q' || type === 'S' || type === '' || type === 'X' || type === 'p') flush()
     }
   })
 
   database.on('data', (bytes: Buffer) => {
+    for (const { type } of fromDatabase.read(bytes)) if (type === 'Z') unanswered--
     if (fate === 'lose-answer') client.destroy()
     else if (fate === 'end') client.end(Buffer.concat([bytes, errorResponse('FATAL', '57P01')]))
     else if (fate !== 'swallow') client.write(bytes)
+    sendRefusals()
   })
-
-  /** The first message has no type, only its length. */
-  function next(): Buffer | null {
-    const head = begun ? 1 : 0
-    if (rest.length < head + 4) return null
-    const end = head + rest.readUInt32BE(head)
-    if (rest.length < end) return null
-    const message = rest.subarray(0, end)
-    rest = rest.subarray(end)
-    return message
-  }
 
   function flush(): void {
     const whole = Buffer.concat(request)
     if (fate === 'pass' || typeof fate === 'object') fate = decide(statement)
+    refused &&= statement !== 'ROLLBACK'
+    const code = refused ? IN_FAILED_TRANSACTION : typeof fate === 'object' ? fate.code : null
     request = []
     statement = ''
     if (fate === 'lose') client.destroy()
-    else if (typeof fate === 'object') client.write(refusal(fate.code))
-    else database.write(whole)
+    else if (code !== null) {
+      refused = true
+      refusals.push(refusal(code))
+      sendRefusals()
+    } else {
+      unanswered++
+      database.write(whole)
+    }
   }
+
+  function sendRefusals(): void {
+    if (unanswered > 0) return
+    for (const it of refusals) client.write(it)
+    refusals = []
+  }
+}
+
+const IN_FAILED_TRANSACTION = '25P02'
+
+/** The messages in what goes one way; the first of a client has no type, only its length. */
+class Messages {
+  #untyped: boolean
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(untyped: boolean) {
+    this.#untyped = untyped
+  }
+
+  read(bytes: Buffer): { readonly type: string; readonly body: Buffer; readonly whole: Buffer }[] {
+    this.#rest = Buffer.concat([this.#rest, bytes])
+    const messages = []
+    for (;;) {
+      const head = this.#untyped ? 0 : 1
+      if (this.#rest.length < head + 4) return messages
+      const end = head + this.#rest.readUInt32BE(head)
+      if (this.#rest.length < end) return messages
+      const whole = this.#rest.subarray(0, end)
+      this.#rest = this.#rest.subarray(end)
+      this.#untyped = false
+      const type = whole.toString('latin1', 0, head)
+      messages.push({ type, body: whole.subarray(head + 4), whole })
+    }
+  }
+}
+
+/** The first texts of a message, each of which ends with a zero. */
+function textsIn(body: Buffer): [string, ...string[]] {
+  return body.toString('utf8').split('\0') as [string, ...string[]]
 }
 
 /** An ErrorResponse, and ReadyForQuery in a transaction that failed. */
