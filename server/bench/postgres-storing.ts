@@ -15,7 +15,7 @@ import { newDatabase } from './postgres-database.ts'
 import { median } from './table.ts'
 
 const CLIENTS = 32
-/** Connections of those who do not gather; the adapter reads with as many, and more did not make them quicker. */
+/** Connections of those who do not gather; the adapter reads with as many. */
 const CONNECTIONS = 8
 const TIMES = { warmupMs: 300, measureMs: 1500 }
 const FIRST_WARMUP_MS = 2000
