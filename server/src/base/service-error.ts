@@ -115,6 +115,7 @@ export const REFUSALS = {
     status: 503,
     detail: 'Too many reactors of the tenant run or wait for their turn.',
     retryAfterS: REACTOR_WAIT_MS_MAX / 1000,
+    ofCaller: true,
   },
   reactors_unavailable: {
     status: 503,
@@ -131,6 +132,8 @@ export interface Refusal {
   readonly detail: string
   /** When it is worth asking again. Only with a 503; a second unless told. */
   readonly retryAfterS?: number
+  /** With a 5xx: the caller asked for too much, and there is nothing that the operator has to mend. */
+  readonly ofCaller?: true
 }
 
 export type RefusalCode = keyof typeof REFUSALS
@@ -163,5 +166,10 @@ export class ServiceError extends Error {
   get retryAfterS(): number {
     const refusal: Refusal = REFUSALS[this.code]
     return refusal.retryAfterS ?? 1
+  }
+
+  get ofCaller(): boolean {
+    const refusal: Refusal = REFUSALS[this.code]
+    return refusal.ofCaller ?? false
   }
 }

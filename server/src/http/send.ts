@@ -27,9 +27,9 @@ export function sendError(
   const refusal = refusalOfFramework(error) ?? error
   const { status, body } = passage ? renderProxyError(refusal) : renderError(refusal)
   if (refusal instanceof ServiceError) request.refusal = refusal
-  const busy = refusal instanceof ServiceError && refusal.code === 'reactors_busy'
+  const expected = refusal instanceof ServiceError && refusal.ofCaller
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
-  if (status >= 500 && !busy) request.fault = error ?? new Error('Something threw nothing')
+  if (status >= 500 && !expected) request.fault = error ?? new Error('Something threw nothing')
   if (status === 503 && refusal instanceof ServiceError) {
     reply.header('retry-after', String(refusal.retryAfterS))
   }

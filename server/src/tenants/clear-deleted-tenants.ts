@@ -5,9 +5,8 @@ import type { World } from '../world/world.ts'
  * Removes what deleted tenants left behind, slice by slice, until nothing is left or `goOn` says no.
  *
  * Nothing of it can be read any more: this is to free the space, and to forget the keys wherever they are still in
- * memory. A tenant is kept in mind for an hour after
- * its deletion, since a request that was on its way may come in late. To be called at every start, and
- * again and again: a tenant may be deleted at any time.
+ * memory. A tenant is kept in mind for an hour after its deletion, since a request that was on its way may come in
+ * late. To be called at every start, and again and again: a tenant may be deleted at any time.
  */
 export async function clearDeletedTenants(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

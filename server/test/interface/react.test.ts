@@ -15,6 +15,7 @@ import {
   RunnerUnavailable,
   type ReactorOutcome,
 } from '../../src/world/reactor-runner.ts'
+import type { Change } from '../../src/world/store.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { returned } from '../kit/still-runner.ts'
@@ -240,13 +241,7 @@ describe('POST /reactors/{id}/react answers', () => {
     const before = vault.world.committed.length
     const reply = await react({ args: `{{ ${await token('secret')} }}` })
     assert.deepEqual([reply.status, reply.json()['code']], [503, 'reactors_unavailable'])
-    const entries = vault.world.committed
-      .slice(before)
-      .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
-    assert.equal(
-      entries.some((it) => it.operation === 'use'),
-      false,
-    )
+    assert.equal(usesIn(vault.world.committed.slice(before)), 0)
     assert.deepEqual(runner.ran, [])
   })
 
@@ -258,13 +253,7 @@ describe('POST /reactors/{id}/react answers', () => {
     const reply = await react({ args })
     assert.deepEqual([reply.status, reply.json()['code']], [503, 'reactors_busy'])
     assert.equal(reply.headers['retry-after'], '5')
-    const entries = vault.world.committed
-      .slice(before)
-      .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
-    assert.equal(
-      entries.some((it) => it.operation === 'use'),
-      false,
-    )
+    assert.equal(usesIn(vault.world.committed.slice(before)), 0)
     assert.deepEqual(runner.ran, [])
     assert.doesNotMatch(JSON.stringify(vault.world.logged), /request_failed/)
   })
@@ -608,3 +597,9 @@ test('nothing that was put in is in the store or the log', async () => {
 })
 
 const CODE = 'module.exports = async (req) => ({ raw: req.args })'
+
+/** How many uses of tokens are in the record because of `changes`. */
+function usesIn(changes: readonly Change[]): number {
+  const entries = changes.flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+  return entries.filter((it) => it.operation === 'use').length
+}
