@@ -37,8 +37,7 @@ const WAITING_ROWS_MAX = 200_000
  * Gathers commits into batches: group commit. Decision 0007.
  *
  * A batch leaves when the event loop has served what was ready and one of two is free; meanwhile the next one
- * gathers. Where both write for one tenant, the tokens of the second are on their way to the table while the first
- * becomes durable.
+ * gathers. No tenant is in two of them: whoever holds it up would hold up all others.
  */
 export class CommitQueue {
   readonly #database: Database
@@ -47,6 +46,8 @@ export class CommitQueue {
   #waitingRows = 0
   #batches = 0
   #lists = 0
+  /** Tenants that a batch under way writes for. */
+  readonly #busy = new Set<string>()
   #leaving = false
   #closing: PromiseWithResolvers<void> | null = null
 
@@ -103,7 +104,8 @@ export class CommitQueue {
     let rows = 0
     for (const it of this.#waiting) {
       const fits = long ? batch.length === 0 : rows < BATCH_ROWS_MAX
-      if (it.long === long && fits) {
+      const free = long || !this.#busy.has(it.tenantId)
+      if (it.long === long && fits && free) {
         batch.push(it)
         rows += it.rows
       } else left.push(it)
@@ -116,6 +118,8 @@ export class CommitQueue {
   }
 
   async #send(batch: readonly Waiting[], long: boolean): Promise<void> {
+    const tenants = long ? [] : [...new Set(batch.map((it) => it.tenantId))]
+    for (const it of tenants) this.#busy.add(it)
     if (long) this.#lists++
     else this.#batches++
     const deadline = setTimeout(() => this.#tooLate(batch), this.#commitWaitMs)
@@ -127,6 +131,7 @@ export class CommitQueue {
       for (const it of batch) it.reject(reason)
     } finally {
       clearTimeout(deadline)
+      for (const it of tenants) this.#busy.delete(it)
       if (long) this.#lists--
       else this.#batches--
       this.#leaveSoon()
