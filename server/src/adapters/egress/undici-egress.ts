@@ -41,6 +41,8 @@ export class UndiciEgress implements Egress {
   readonly #dialling: DialSettings
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
+  /** That one. */
+  #usedLast: Pool | null = null
   readonly #tunnels = new Set<Duplex>()
   #trust: SecureContext | null = null
   #closed = false
@@ -124,6 +126,8 @@ export class UndiciEgress implements Egress {
 
   #poolFor({ target, key }: Way): Pool {
     const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling)
+    if (pool === this.#usedLast) return pool
+    this.#usedLast = pool
     this.#pools.delete(key)
     this.#pools.set(key, pool)
     if (this.#pools.size > EGRESS_POOLS_MAX) {
