@@ -43,6 +43,10 @@ describe('DestinationRule', () => {
     ['64:ff9b::/96', 'https://a.example/', '64:ff9b::8.8.8.8', '64:ff9b::/96'],
     ['64:ff9b::/96', 'https://a.example/', '64:ff9b::10.0.0.1', 'refused: address'],
     ['64:ff9b::10.0.0.1', 'https://a.example/', '64:ff9b::10.0.0.1', '64:ff9b::10.0.0.1'],
+    ['64:ff9b::/96', 'http://[64:ff9b::808:808]/', '64:ff9b::808:808', '64:ff9b::/96'],
+    ['64:ff9b::/96', 'http://[64:ff9b::a00:1]/', '64:ff9b::a00:1', 'refused: literal'],
+    ['64:ff9b::/96', 'https://[64:ff9b::a9fe:a9fe]/', '64:ff9b::a9fe:a9fe', 'refused: literal'],
+    ['64:ff9b::10.0.0.1', 'http://[64:ff9b::a00:1]/', '64:ff9b::a00:1', '64:ff9b::10.0.0.1'],
     ['::/0', 'https://a.example/', '::ffff:10.0.0.1', 'refused: address'],
 
     // 4400 is our own port, on this machine, which has 192.168.7.7 and 9.9.9.9.

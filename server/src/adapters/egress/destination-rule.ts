@@ -87,10 +87,12 @@ export class DestinationRule {
     ip: IpAddress | null,
     fits: (it: Destination) => boolean = () => true,
   ): Destination | null {
-    const { host, port } = place
+    const { host, literal, port } = place
     for (const it of this.#allowed) {
       if (!fits(it)) continue
-      if (coversHost(it, host, port) || (ip !== null && coversWhole(it, ip, port))) return it
+      // By its text an address is in a block, whatever it carries along: it is judged as an address alone.
+      if (literal === null && coversHost(it, host, port)) return it
+      if (ip !== null && coversWhole(it, ip, port)) return it
     }
     return null
   }
