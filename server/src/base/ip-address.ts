@@ -12,8 +12,9 @@ export interface IpAddress {
 
 export interface IpBlock {
   readonly version: 4 | 6
-  /** The first address in it. */
+  /** The first address in it, and the last. */
   readonly first: bigint
+  readonly last: bigint
   /** How many leading bits all its addresses share. */
   readonly bits: number
 }
@@ -38,16 +39,15 @@ export function parseIpBlock(text: string): IpBlock | null {
   if (address === null || more.length > 0) return null
   const { version, value } = address
   const width = widthOf(version)
-  if (length === undefined) return { version, first: value, bits: width }
+  if (length === undefined) return { version, first: value, last: value, bits: width }
   const bits = /^(?:0|[1-9]\d{0,2})$/.test(length) ? Number(length) : Infinity
   if (bits > width || BigInt.asUintN(width - bits, value) !== 0n) return null
-  return { version, first: value, bits }
+  return { version, first: value, last: value | BigInt.asUintN(width - bits, -1n), bits }
 }
 
 export function inBlock(address: IpAddress, block: IpBlock): boolean {
-  if (address.version !== block.version) return false
-  const free = BigInt(widthOf(block.version) - block.bits)
-  return address.value >> free === block.first >> free
+  const { version, value } = address
+  return version === block.version && block.first <= value && value <= block.last
 }
 
 function widthOf(version: 4 | 6): number {

@@ -16,16 +16,19 @@ const HOP_BY_HOP = new Set([
 
 /** Returns what tells, of a name in its folded form, whether these headers end here: their own and all they nominate. */
 export function endsHere(headers: readonly string[]): (folded: string) => boolean {
-  const nominated = new Set<string>()
+  let nominated: Set<string> | null = null
   for (let at = 0; at < headers.length; at += 2) {
     const name = fold(headers[at]!)
     if (name !== 'connection' && name !== 'proxy-connection') continue
+    nominated ??= new Set()
     for (const it of headers[at + 1]!.split(',')) nominated.add(fold(it.trim()))
   }
-  return (name) => HOP_BY_HOP.has(name) || name.startsWith('proxy-') || nominated.has(name)
+  return (name) =>
+    HOP_BY_HOP.has(name) || name.startsWith('proxy-') || nominated?.has(name) === true
 }
 
 /** The form in which names are compared: many servers take `_` and `-` for the same. */
 export function fold(name: string): string {
-  return name.toLowerCase().replaceAll('_', '-')
+  const lower = name.toLowerCase()
+  return lower.includes('_') ? lower.replaceAll('_', '-') : lower
 }

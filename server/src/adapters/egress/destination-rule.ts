@@ -15,7 +15,12 @@ export interface KnownAddress {
 /** Returns null for what is no address that can be dialled, one with a zone id for example. */
 export function knownAddress(text: string): KnownAddress | null {
   const ip = parseIpAddress(text)
-  return ip === null ? null : { text, ip, special: specialPurpose(ip) }
+  return ip === null ? null : addressKnownAs(text, ip)
+}
+
+/** As knownAddress(), of one that was read already. */
+export function addressKnownAs(text: string, ip: IpAddress): KnownAddress {
+  return { text, ip, special: specialPurpose(ip) }
 }
 
 /**

@@ -16,6 +16,8 @@ export type Resolve = (name: string) => Promise<readonly string[]>
 /** The addresses a name had, all of them, when it was asked for. */
 export interface NameAnswer {
   readonly addresses: readonly KnownAddress[]
+  /** The same as texts. */
+  readonly texts: readonly string[]
   /** The same for the same addresses, in whatever order they came. */
   readonly key: string
 }
@@ -40,13 +42,13 @@ export class Names {
   }
 
   /** Rejects with EgressFailure (`unresolved`). */
-  async answer(owner: string, name: string): Promise<NameAnswer> {
+  answer(owner: string, name: string): Promise<NameAnswer> {
     const asked = `${owner} ${name}`
     const known = this.#remembered.get(asked)
-    if (known !== undefined && this.#now() < known.until) return await known.answer
+    if (known !== undefined && this.#now() < known.until) return known.answer
     const answer = this.#lookUp(owner, name)
     this.#remember(asked, answer)
-    return await answer
+    return answer
   }
 
   #remember(asked: string, answer: Promise<NameAnswer>): void {
@@ -110,5 +112,5 @@ function answerOf(texts: readonly string[]): NameAnswer {
     return known
   })
   if (addresses.length === 0) throw new Error('The name has no address')
-  return { addresses, key: texts.toSorted().join(' ') }
+  return { addresses, texts, key: texts.toSorted().join(' ') }
 }

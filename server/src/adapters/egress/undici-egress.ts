@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
 import type { Destination } from '../../base/destination.ts'
+import type { IpAddress } from '../../base/ip-address.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
 import {
   EgressFailure,
@@ -12,7 +13,7 @@ import {
   type OutboundRequest,
   type Route,
 } from '../../world/egress.ts'
-import { DestinationRule, knownAddress } from './destination-rule.ts'
+import { addressKnownAs, DestinationRule } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
@@ -64,10 +65,10 @@ export class UndiciEgress implements Egress {
   async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
     const place = placeOf(url)
-    const { addresses, key, rule } = await this.#judge(owner, place, listed)
+    const { addresses, texts, key } = await this.#addressesOf(owner, place, listed)
     const scheme = place.secure ? 'https' : 'http'
-    return new VettedRoute(owner, url, rule, {
-      target: { place, addresses: addresses.map((it) => it.text) },
+    return new VettedRoute(owner, url, this.#rule.judge(place, addresses), {
+      target: { place, addresses: texts },
       key: `${owner} ${scheme} ${place.host} ${place.port} ${key}`,
     })
   }
@@ -90,9 +91,10 @@ export class UndiciEgress implements Egress {
     listed: readonly string[] | null,
   ): Promise<Duplex> {
     const place = placeOf(tunnelUrl(host, port))
-    const { addresses } = await this.#judge(owner, place, listed)
-    const target = { place, addresses: addresses.map((it) => it.text) }
-    const plain = target.addresses.every((it) => {
+    const { addresses, texts } = await this.#addressesOf(owner, place, listed)
+    this.#rule.judge(place, addresses)
+    const target = { place, addresses: texts }
+    const plain = texts.every((it) => {
       return this.#rule.permits({ ...place, secure: false }, it)
     })
     const socket = await dialTunnel(target, this.#dialling, plain)
@@ -110,18 +112,16 @@ export class UndiciEgress implements Egress {
     this.#timekeeper.stop()
   }
 
-  async #judge(
+  /** Returns what is to be judged, unless no address can make it right: throws EgressRefusal then. */
+  #addressesOf(
     owner: string,
     place: Place,
     listed: readonly string[] | null,
-  ): Promise<NameAnswer & { rule: Route['rule'] }> {
+  ): NameAnswer | Promise<NameAnswer> {
     if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
     this.#rule.beforeLookup(place)
-    const answer =
-      place.literal === null
-        ? await this.#names.answer(owner, place.host)
-        : literalAnswer(place.host)
-    return { ...answer, rule: this.#rule.judge(place, answer.addresses) }
+    const { host, literal } = place
+    return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)
   }
 
   #poolFor({ target, key }: Way): Pool {
@@ -163,8 +163,8 @@ class VettedRoute implements Route {
   }
 }
 
-function literalAnswer(host: string): NameAnswer {
-  return { addresses: [knownAddress(host)!], key: host }
+function literalAnswer(host: string, literal: IpAddress): NameAnswer {
+  return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
 }
 
 function addressesOfThisMachine(): string[] {
