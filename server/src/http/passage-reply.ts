@@ -11,6 +11,11 @@ export class WrittenReply implements PassageReply {
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
   readonly #corsOrigins: DoorOptions['corsOrigins']
+  #drained: () => void = () => {}
+  /** Whether the head has not left, and waits for data to go along with. */
+  #headWaits = false
+  /** Whether somebody looks after those who take nothing. */
+  #patient = false
 
   constructor(request: FastifyRequest, reply: FastifyReply, { corsOrigins }: DoorOptions) {
     this.#request = request
@@ -38,29 +43,31 @@ export class WrittenReply implements PassageReply {
     assert.equal(caller?.recorded, caller?.decisions.length, 'Cannot answer: it is not recorded')
     const { origin } = asked
     const cors = origin === undefined ? {} : passageCorsHeaders(this.#corsOrigins, origin)
-    const own = Object.entries({ 'bt-trace-id': traceId, ...cors }).flat()
+    const own = ['bt-trace-id', traceId, ...Object.entries(cors).flat()]
     const { raw } = this.#reply
     // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
     raw.writeHead(status, reason, [...headers, ...own])
     this.#reply.hijack()
-    raw.on('drain', () => this.#socket?.setTimeout(0))
-    raw.on('timeout', () => raw.destroy())
     // Whoever waits for the first byte sees the head at once. Not by flushHeaders(), which writes it as UTF-8.
-    raw.write(NOTHING)
+    this.#headWaits = true
+    queueMicrotask(() => {
+      if (this.#headWaits) this.data(NOTHING)
+    })
   }
 
   data(chunk: Uint8Array): boolean {
+    this.#headWaits = false
     const welcome = this.#reply.raw.write(chunk)
-    // Whoever takes nothing of it for so long holds up a connection that others wait for.
-    if (!welcome) this.#socket?.setTimeout(REQUEST_TIMEOUT_MS)
+    if (!welcome) this.#waitForDrain()
     return welcome
   }
 
   onDrain(callback: () => void): void {
-    this.#reply.raw.on('drain', callback)
+    this.#drained = callback
   }
 
   end(): void {
+    this.#headWaits = false
     this.#reply.raw.end()
   }
 
@@ -68,7 +75,7 @@ export class WrittenReply implements PassageReply {
     const { raw } = this.#reply
     if (this.gone) callback()
     else {
-      raw.once('close', () => {
+      raw.on('close', () => {
         if (!raw.writableFinished) callback()
       })
     }
@@ -81,6 +88,19 @@ export class WrittenReply implements PassageReply {
     // To a client that reads until the end of the connection, only a reset is not an end.
     if (this.#request.raw.httpVersion === '1.0') socket?.resetAndDestroy()
     else this.#reply.raw.destroy()
+  }
+
+  /** Whoever takes nothing of it for so long holds up a connection that others wait for. */
+  #waitForDrain(): void {
+    this.#socket?.setTimeout(REQUEST_TIMEOUT_MS)
+    if (this.#patient) return
+    this.#patient = true
+    const { raw } = this.#reply
+    raw.on('timeout', () => raw.destroy())
+    raw.on('drain', () => {
+      this.#socket?.setTimeout(0)
+      this.#drained()
+    })
   }
 }
 

@@ -40,7 +40,7 @@ export function addPassage(
       onRequest: (request, reply, done) => {
         label(request, reply, options)
         // Also of whoever leaves before the end, which the framework does not tell of.
-        reply.raw.once('close', () => logRequest(world, request, reply))
+        reply.raw.on('close', () => logRequest(world, request, reply))
         let keyless = false
         const find = (): Principal | Promise<Principal> => {
           keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
@@ -70,7 +70,7 @@ export function addPassage(
     await together(world.clock)
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
-    if (body !== null) reply.raw.once('close', () => body.dispose())
+    if (body?.whole === null) reply.raw.on('close', () => body.dispose())
     const caller = callerOf(request, null, undefined)
     request.caller = caller
     try {
