@@ -3,6 +3,7 @@ import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
 import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
 import type { StoredToken } from '../world/store.ts'
@@ -18,15 +19,15 @@ import type { ReadBody } from './bodies/read-body.ts'
 export async function findMentioned(
   world: Pick<World, 'store'>,
   { tenantId }: Caller,
-  { places }: ReadBody,
+  { places, mentions }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
-  const ids = idsOf(places)
+  const ids = idsOf(mentions)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
   const found = await world.store.tokens.find(tenantId, ids)
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
-  refuseUnknown(places, new Set(live.map((it) => it.id)))
+  if (live.length < ids.length) refuseUnknown(places, new Set(live.map((it) => it.id)))
   return live
 }
 
@@ -60,7 +61,7 @@ export async function detokenizeBody(
   },
 ): Promise<Buffer> {
   // The record of it, which was begun just before, is written meanwhile.
-  await world.clock.yield()
+  await together(world.clock)
   const means = readingMeans(world.random, tokens.length)
   const shown = await showGranted(world, caller, tokens, { means, ...more })
   const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))

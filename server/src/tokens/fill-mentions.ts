@@ -35,7 +35,7 @@ export async function fillMentions(
   { places, payload }: Mentions,
   { tokensMax, ...filling }: Filling,
 ): Promise<Filled> {
-  const ids = idsOf(places)
+  const ids = idsOf(places.flatMap(mentionsOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
   const found = await world.store.tokens.find(caller.tenantId, ids)

@@ -123,9 +123,9 @@ export function evaluatePlace(
   })
 }
 
-/** Returns the ids that `places` name, each once. */
-export function idsOf(places: readonly Place[]): string[] {
-  return [...new Set(places.flatMap((it) => mentionsOf(it).map(({ id }) => id)))]
+/** Returns the ids that are mentioned, each once. */
+export function idsOf(mentions: readonly Mention[]): string[] {
+  return [...new Set(mentions.map(({ id }) => id))]
 }
 
 /**
