@@ -84,7 +84,8 @@ export function addPassage(
         body,
         reply: written,
       })
-      await recordRest(caller, doorkeeper)
+      const recording = recordRest(caller, doorkeeper)
+      if (recording !== undefined) await recording
       if (answer !== undefined) sendAnswer(reply, answer)
     } catch (error) {
       if (written.begun) {

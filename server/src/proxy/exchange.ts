@@ -26,7 +26,8 @@ export async function exchange(
   let decode: string | null = null
   let decoder = null as Transform | null
   let fault: unknown
-  const written = Promise.withResolvers<void>()
+  /** Of an answer that is decoded, which goes on when all of it has come. */
+  let decoded = null as PromiseWithResolvers<void> | null
 
   const call: OutboundCall = egress.send(route, request, {
     head(status, reason, headers) {
@@ -42,7 +43,7 @@ export async function exchange(
       return decoder.write(chunk)
     },
     end() {
-      if (decoder === null) finish()
+      if (decoder === null) reply.end()
       else decoder.end()
     },
   })
@@ -55,22 +56,21 @@ export async function exchange(
     decoder?.destroy()
     throw fault ?? error
   }
-  await written.promise
+  if (decoded !== null) await decoded.promise
 
   function decoding(coding: string, first: Uint8Array): Transform {
     const made = decoderFor(coding, first)!
+    const { resolve } = (decoded = Promise.withResolvers())
     made.on('data', (chunk: Uint8Array) => {
       if (!reply.data(chunk)) made.pause()
     })
     made.on('drain', () => call.resume())
-    made.on('end', finish)
+    made.on('end', () => {
+      reply.end()
+      resolve()
+    })
     made.on('error', fail)
     return made
-  }
-
-  function finish(): void {
-    reply.end()
-    written.resolve()
   }
 
   function guarded(work: () => void): void {
@@ -83,9 +83,9 @@ export async function exchange(
 
   function fail(error: unknown): void {
     fault ??= error
-    written.reject(error)
+    decoded?.reject(error)
     // Whoever waits learns of it by the call, or by what is written.
-    written.promise.catch(() => {})
+    decoded?.promise.catch(() => {})
     call.abort()
   }
 }

@@ -63,7 +63,7 @@ export async function showGranted(
   if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')
   const keys = await world.keyring.open(caller.tenantId)
   const shown: ShownToken[] = []
-  await inSlices(world.clock, tokens.length, (index) => {
+  const showing = inSlices(world.clock, tokens.length, (index) => {
     const token = tokens[index]!
     const grant = grants[index]!
     const data = shownData(token, openData(keys, token, now, grant), grant.transform, means)
@@ -77,6 +77,7 @@ export async function showGranted(
       })
     shown.push({ data, wire })
   })
+  if (showing !== undefined) await showing
   return shown
 }
 
