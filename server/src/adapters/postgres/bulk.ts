@@ -1,19 +1,23 @@
+import { arrayOf, type Scalar } from './binary-array.ts'
 import type { Value } from './session.ts'
-
-type Scalar = Exclude<Value, readonly unknown[]>
 
 /** Columns and their types, in the order of the values of a row. */
 export type Columns = Readonly<Record<string, string>>
 
-/** Returns `FROM` for many rows: an array for each column is one parameter. */
-export function rowsFrom(columns: Columns, name: string): string {
-  const arrays = Object.values(columns).map((type, n) => `$${n + 1}::${type}[]`)
+/** Returns `FROM` for many rows: an array for each column is one parameter, from the `first` on. */
+export function rowsFrom(columns: Columns, name: string, first = 1): string {
+  const arrays = Object.values(columns).map((type, n) => `$${n + first}::${type}[]`)
   return `unnest(${arrays.join(', ')}) AS ${name} (${Object.keys(columns).join(', ')})`
 }
 
 /** Returns the parameters for rowsFrom(). */
 export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]): Value[] {
-  return Object.keys(columns).map((_column, n) => rows.map((row) => row[n]!))
+  return Object.values(columns).map((type, n) =>
+    arrayOf(
+      type,
+      rows.map((row) => row[n]!),
+    ),
+  )
 }
 
 /** Returns what inserts many rows at once; those that are there already are passed over. */
