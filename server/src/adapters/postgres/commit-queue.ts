@@ -29,6 +29,13 @@ const COMMIT_TOKENS_MAX = 256
 const BATCHES_MAX = 2
 const LISTS_MAX = 1
 
+/**
+ * From so many on, a batch waits up to PATIENCE_MS for those who were just answered to be back: they are on their way,
+ * and whoever comes alone costs the database as many statements. Fewer never wait.
+ */
+const CROWD_MIN = 16
+const PATIENCE_MS = 1
+
 /** Commits that wait, and their rows; with more, the next is turned away at once. */
 const WAITING_MAX = 10_000
 const WAITING_ROWS_MAX = 200_000
@@ -36,8 +43,9 @@ const WAITING_ROWS_MAX = 200_000
 /**
  * Gathers commits into batches: group commit. Decision 0007.
  *
- * A batch leaves when the event loop has served what was ready and one of two is free; meanwhile the next one
- * gathers. No tenant is in two of them: whoever holds it up would hold up all others.
+ * A batch leaves when the event loop has served what was ready and one of two is free; in a crowd, when whoever was just
+ * answered is in it again. Meanwhile the next one gathers. No tenant is in two of them: whoever holds it up would hold
+ * up all others.
  */
 export class CommitQueue {
   readonly #database: Database
@@ -49,6 +57,9 @@ export class CommitQueue {
   /** Tenants that a batch under way writes for. */
   readonly #busy = new Set<string>()
   #leaving = false
+  /** How many are likely to be in the next batch: those just answered, and those already waiting. */
+  #crowd = 0
+  #patience: NodeJS.Timeout | null = null
   #closing: PromiseWithResolvers<void> | null = null
 
   constructor(database: Database, { commitWaitMs }: QueueOptions) {
@@ -67,7 +78,8 @@ export class CommitQueue {
       const long = tokens > COMMIT_TOKENS_MAX
       this.#waiting.push({ tenantId, changes, rows, long, resolve, reject })
       this.#waitingRows += rows
-      this.#leaveSoon()
+      if (this.#patience !== null && this.#gathered()) this.#leaveNow()
+      else this.#leaveSoon()
     }
     return promise
   }
@@ -75,6 +87,7 @@ export class CommitQueue {
   /** Takes no more, and resolves when all in flight have their outcome. */
   async close(): Promise<void> {
     this.#closing = Promise.withResolvers()
+    if (this.#patience !== null) this.#leaveNow()
     this.#leaveSoon()
     await this.#closing.promise
   }
@@ -89,12 +102,25 @@ export class CommitQueue {
     if (this.#leaving) return
     this.#leaving = true
     setImmediate(() => {
-      this.#leaving = false
-      while (this.#lists < LISTS_MAX && this.#leave(true));
-      while (this.#batches < BATCHES_MAX && this.#leave(false));
-      const idle = this.#batches + this.#lists + this.#waiting.length === 0
-      if (idle) this.#closing?.resolve()
+      if (this.#gathered()) this.#leaveNow()
+      else this.#patience = setTimeout(() => this.#leaveNow(), PATIENCE_MS)
     })
+  }
+
+  /** Whether everybody is there that is likely to come, or they are too few to be waited for. */
+  #gathered(): boolean {
+    const full = this.#waiting.length >= this.#crowd || this.#waitingRows >= BATCH_ROWS_MAX
+    return this.#crowd < CROWD_MIN || full || this.#closing !== null
+  }
+
+  #leaveNow(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience)
+    this.#patience = null
+    this.#leaving = false
+    while (this.#lists < LISTS_MAX && this.#leave(true));
+    while (this.#batches < BATCHES_MAX && this.#leave(false));
+    const idle = this.#batches + this.#lists + this.#waiting.length === 0
+    if (idle) this.#closing?.resolve()
   }
 
   /** Sends the next batch, or the next long list, on its way; returns whether there was one. */
@@ -134,6 +160,7 @@ export class CommitQueue {
       for (const it of tenants) this.#busy.delete(it)
       if (long) this.#lists--
       else this.#batches--
+      this.#crowd = batch.length + this.#waiting.length
       this.#leaveSoon()
     }
   }
