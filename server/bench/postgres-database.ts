@@ -1,7 +1,11 @@
 /** The database of those who are measured on one: a server of the benchmark's own, as durable as in service. */
 import { readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import pg from 'pg'
 import { startCluster, type Cluster } from '../test/kit/postgres/cluster.ts'
+import { place } from './subjects.ts'
+
+const ALL_CORES = `0-${cpus().length - 1}`
 
 /** Starts it from the programs that come with npm; its files lie in the folder for temporary files, as SQLite's do. */
 export function startDatabase(): Promise<Cluster> {
@@ -19,12 +23,33 @@ export async function newDatabase({ url }: Cluster, name: string): Promise<strin
   return address.href
 }
 
+/** Calls `work` while the database and this process have no more than these cores, as `taskset` names them. */
+export async function within<Result>(
+  cores: string,
+  cluster: Cluster,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const placeAll = (on: string): void => {
+    for (const it of [process.pid, cluster.pid, ...childrenOf(cluster)]) place(it, on)
+  }
+  placeAll(cores)
+  try {
+    return await work()
+  } finally {
+    placeAll(ALL_CORES)
+  }
+}
+
 /** User and system time so far of all its processes, also of those that have ended, in microseconds. */
-export function clusterCpuUs({ pid }: Cluster): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-  let ticks = ticksOf(pid, 4)
-  for (const it of children) ticks += ticksOf(Number(it), 2)
+export function clusterCpuUs(cluster: Cluster): number {
+  let ticks = ticksOf(cluster.pid, 4)
+  for (const it of childrenOf(cluster)) ticks += ticksOf(it, 2)
   return ticks * 10_000
+}
+
+function childrenOf({ pid }: Cluster): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return children.trim().split(' ').map(Number)
 }
 
 /** The first `count` of: user and system time, and the same of children that have ended. Source: proc(5). */
