@@ -1,7 +1,13 @@
-import pg, { type ClientConfig, type Pool, type PoolClient } from 'pg'
+import pg, {
+  DatabaseError,
+  type ClientBase,
+  type ClientConfig,
+  type Pool,
+  type PoolClient,
+} from 'pg'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Row } from './rows.ts'
-import { Session, troubleOf, type Ask } from './session.ts'
+import { queryOf, Session, troubleOf, type Ask } from './session.ts'
 
 /** Connections for questions, and for batches: two that are under way, one long list, one for the rest. */
 const READERS_MAX = 8
@@ -47,12 +53,12 @@ export class Database {
   }
 
   /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
-  readonly ask: Ask = async (text, values = []) => {
+  readonly ask: Ask = async (sql, values = []) => {
     if (this.#readers.waitingCount >= WAITING_MAX)
       throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.#readers.query<Row>(text, values as unknown[])).rows
+        return (await this.#readers.query<Row>(queryOf(sql, values))).rows
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error
@@ -141,12 +147,27 @@ function unavailable(cause: unknown): ServiceError {
 }
 
 function poolOf(settings: ClientConfig, max: number): Pool {
-  const pool = new pg.Pool({ ...bounded(settings), max, idleTimeoutMillis: IDLE_MS_MAX })
+  // It is waited for; only its type does not say so.
+  const onConnect = planAnew as (client: ClientBase) => void
+  const pool = new pg.Pool({ ...bounded(settings), max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
   // Whoever uses a connection that is lost learns of it anyway, and an idle one is replaced when one is needed;
   // without these listeners it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
+}
+
+/**
+ * Has statements with a name planned each time, for arrays as long as they are and tables as large as they have become:
+ * a plan that was made for a new vault would go on for minutes in one that is filled. A database that does not know the
+ * setting plans as it likes.
+ */
+async function planAnew(client: ClientBase): Promise<void> {
+  try {
+    await client.query('SET plan_cache_mode = force_custom_plan')
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.severity === 'FATAL') throw error
+  }
 }
 
 /** Returns `settings` with the bounds that every connection has. */

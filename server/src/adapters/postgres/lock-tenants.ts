@@ -27,10 +27,12 @@ export async function lockTenants(
   return all
 }
 
+const LOCK = {
+  name: 'lock-tenants',
+  text: `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
+    ORDER BY tenant FOR UPDATE`,
+}
+
 async function lock(session: Session, ids: readonly string[]): Promise<Row[]> {
-  return await session.ask(
-    `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
-     ORDER BY tenant FOR UPDATE`,
-    [ids],
-  )
+  return await session.ask(LOCK, [ids])
 }

@@ -57,8 +57,6 @@ interface Together {
   readonly begun: ReadonlySet<Commit>
   readonly tally: TokenTally
   readonly record: RecordWriter
-  /** Whether no other commits follow, so that what is written at the end can be on its way as well. */
-  readonly last: boolean
 }
 
 /**
@@ -68,7 +66,7 @@ interface Together {
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
-  { begun, tally, record, last }: Together,
+  { begun, tally, record }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
   const left = await withTwins(session, commits)
   const making = commits.filter((it) => !left.has(it))
@@ -82,7 +80,6 @@ export async function insertTogether(
     const [inserted, remembered] = await allOf([
       insertTokens(session, making.filter((it) => !begun.has(it)).flatMap(tokensOf)),
       rememberAnswers(session, making),
-      ...(last && left.size === 0 ? [record.write(session), tally.write(session)] : []),
     ])
     return inserted && remembered ? left : null
   } catch (error) {

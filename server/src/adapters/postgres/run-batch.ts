@@ -40,13 +40,15 @@ export async function runBatch(
   commit: () => Promise<void>,
 ): Promise<Outcome[]> {
   const together = commits.filter((it) => isPlain(it.changes))
-  let outcomes = await attempt(session, commits, new Set(together))
-  if (outcomes === null) {
+  let made = await attempt(session, commits, new Set(together))
+  if (made === null) {
     await session.run('ROLLBACK')
-    outcomes = await attempt(session, commits, new Set())
+    made = await attempt(session, commits, new Set())
   }
-  if (outcomes === null) throw new Error('A commit with a savepoint can be gone back on')
-  await commit()
+  if (made === null) throw new Error('A commit with a savepoint can be gone back on')
+  const { outcomes, record, tally } = made
+  // Nothing of this can be refused and leave the transaction whole, so committing need not wait for the others' answers.
+  await allOf([record.write(session), tally.write(session), commit()])
   return outcomes
 }
 
@@ -55,25 +57,19 @@ async function attempt(
   session: Session,
   commits: readonly Commit[],
   together: ReadonlySet<Commit>,
-): Promise<Outcome[] | null> {
+): Promise<(Ending & { readonly outcomes: Outcome[] }) | null> {
   const begun = new Set([...together].filter(isUnopposed))
   const heads = await begin(session, commits, begun)
   if (heads === null) return null
   const ending: Ending = { tally: new TokenTally(), record: new RecordWriter(heads), saved: false }
-  const left = await insertTogether(session, [...together], {
-    ...ending,
-    begun,
-    last: together.size === commits.length,
-  })
+  const left = await insertTogether(session, [...together], { ...ending, begun })
   if (left === null) return null
   const outcomes: Outcome[] = []
   for (const it of commits) {
     const made = together.has(it) && !left.has(it)
     outcomes.push(made ? null : await guarded(session, it, ending))
   }
-  await ending.record.write(session)
-  await ending.tally.write(session)
-  return outcomes
+  return { ...ending, outcomes }
 }
 
 /**

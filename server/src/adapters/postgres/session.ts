@@ -1,4 +1,4 @@
-import { DatabaseError, type ClientBase } from 'pg'
+import { DatabaseError, type ClientBase, type QueryConfig } from 'pg'
 import type { Row } from './rows.ts'
 
 export type Value =
@@ -9,8 +9,14 @@ export type Value =
   | null
   | readonly (string | number | boolean | Uint8Array | null)[]
 
+/**
+ * A statement. One with a name is parsed once on each connection and not each time: for those that every request asks.
+ * Then it may return no `*`, or it fails when a newer server has added a column.
+ */
+export type Sql = string | { readonly name: string; readonly text: string }
+
 /** Runs one statement and returns its rows. */
-export type Ask = (text: string, values?: readonly Value[]) => Promise<Row[]>
+export type Ask = (sql: Sql, values?: readonly Value[]) => Promise<Row[]>
 
 /** One connection, for as long as a transaction takes. */
 export class Session {
@@ -22,15 +28,15 @@ export class Session {
     this.#client = client
   }
 
-  readonly ask: Ask = async (text, values = []) => {
+  readonly ask: Ask = async (sql, values = []) => {
     this.sent++
-    return (await this.#client.query<Row>(text, values as unknown[])).rows
+    return (await this.#client.query<Row>(queryOf(sql, values))).rows
   }
 
   /** Runs one statement and returns how many rows it touched. */
-  async run(text: string, values: readonly Value[] = []): Promise<number> {
+  async run(sql: Sql, values: readonly Value[] = []): Promise<number> {
     this.sent++
-    return (await this.#client.query(text, values as unknown[])).rowCount ?? 0
+    return (await this.#client.query(queryOf(sql, values))).rowCount ?? 0
   }
 
   /** Resolves when what the transaction did is durable. */
@@ -39,6 +45,11 @@ export class Session {
     const { command } = await this.#client.query('COMMIT')
     if (command !== 'COMMIT') throw new Error('The transaction was rolled back')
   }
+}
+
+/** Returns what pg is asked. */
+export function queryOf(sql: Sql, values: readonly Value[]): QueryConfig {
+  return { ...(typeof sql === 'string' ? { text: sql } : sql), values: values as unknown[] }
 }
 
 /** What an error says about what it met. */

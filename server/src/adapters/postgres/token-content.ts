@@ -2,27 +2,41 @@
 import { packContainers, packIndexes } from '../../world/packed-token.ts'
 import type { StoredToken } from '../../world/store.ts'
 import { termsOf } from '../../world/token-terms.ts'
-import type { Value } from './session.ts'
+import type { Scalar } from './binary-array.ts'
 import { packOptional, packText } from './text.ts'
 
-type Scalar = Exclude<Value, readonly unknown[]>
-
-/** The columns that an update replaces, and their types. */
-export const CONTENT = {
+/** What every token has. */
+export const COMMON = {
   containers: 'text',
   data: 'bytea',
+  fingerprint: 'text',
+  deduplicate: 'boolean',
+  revision: 'integer',
+} as const
+
+/** The columns that an update replaces, and their types; those that are null of most tokens come last. */
+export const CONTENT = {
+  ...COMMON,
   cvc: 'bytea',
   cvc_expires_at: 'bigint',
   metadata: 'text',
   details: 'text',
-  fingerprint: 'text',
-  deduplicate: 'boolean',
   indexes: 'bytea',
   expires_at: 'bigint',
   modified_by: 'text',
   modified_at: 'bigint',
-  revision: 'integer',
 } as const
+
+/** The columns of a whole token, and of whose it is. */
+export const TOKEN_COLUMNS = [
+  'tenant',
+  'serial',
+  'name',
+  'type',
+  ...Object.keys(CONTENT),
+  'created_by',
+  'created_at',
+]
 
 /** In the order of CONTENT. */
 export function contentOf(token: StoredToken): Scalar[] {
@@ -30,17 +44,17 @@ export function contentOf(token: StoredToken): Scalar[] {
   return [
     packContainers(token.containers.map(packText)),
     token.data,
+    packOptional(token.fingerprint),
+    token.deduplicate,
+    token.revision,
     cvc === null ? null : cvc.envelope,
     cvc === null ? null : cvc.expiresAt,
     metadata === null ? null : packMetadata(metadata),
     details === null ? null : JSON.stringify(details),
-    packOptional(token.fingerprint),
-    token.deduplicate,
     packIndexes(termsOf(token)),
     token.expiresAt,
     packOptional(token.modifiedBy),
     token.modifiedAt,
-    token.revision,
   ]
 }
 

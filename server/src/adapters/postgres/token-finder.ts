@@ -4,6 +4,7 @@ import { rowsFrom, columnsOf } from './bulk.ts'
 import { tokenOf } from './rows.ts'
 import type { Ask } from './session.ts'
 import { packText } from './text.ts'
+import { TOKEN_COLUMNS } from './token-content.ts'
 import { VISIBLE } from './visibility.ts'
 
 interface Asked {
@@ -14,6 +15,20 @@ interface Asked {
 }
 
 const SERIALS = { tenant: 'uuid', serial: 'uuid' } as const
+const NAMES = { tenant: 'uuid', name: 'text' } as const
+
+const COLUMNS = TOKEN_COLUMNS.map((it) => `tokens.${it}`).join(', ')
+
+const FIND = {
+  name: 'find-tokens',
+  text: `SELECT ${COLUMNS} FROM ${rowsFrom(SERIALS, 'asked')} JOIN tokens
+      ON tokens.tenant = asked.tenant AND tokens.serial = asked.serial
+    WHERE tokens.name IS NULL AND ${VISIBLE}
+    UNION ALL
+    SELECT ${COLUMNS} FROM ${rowsFrom(NAMES, 'asked', 3)} JOIN tokens
+      ON tokens.tenant = asked.tenant AND tokens.name = asked.name
+    WHERE ${VISIBLE}`,
+}
 
 /** Ids that one statement asks for, more or less. */
 const IDS_AT_ONCE = 1_000
@@ -77,20 +92,8 @@ export class TokenFinder {
   async #find(asked: readonly Asked[]): Promise<Map<string, Map<string, StoredToken>>> {
     const pairs = asked.flatMap(({ tenantId, ids }) => ids.map((id) => [tenantId, id] as const))
     const serials = pairs.filter(([, id]) => isUuid(id))
-    const rows = await this.#ask(
-      `SELECT tokens.* FROM ${rowsFrom(SERIALS, 'asked')} JOIN tokens
-         ON tokens.tenant = asked.tenant AND tokens.serial = asked.serial
-       WHERE tokens.name IS NULL AND ${VISIBLE}
-       UNION ALL
-       SELECT tokens.* FROM unnest($3::uuid[], $4::text[]) AS asked (tenant, name) JOIN tokens
-         ON tokens.tenant = asked.tenant AND tokens.name = asked.name
-       WHERE ${VISIBLE}`,
-      [
-        ...columnsOf(SERIALS, serials),
-        pairs.map(([tenantId]) => tenantId),
-        pairs.map(([, id]) => packText(id)),
-      ],
-    )
+    const names = pairs.map(([tenantId, id]) => [tenantId, packText(id)])
+    const rows = await this.#ask(FIND, [...columnsOf(SERIALS, serials), ...columnsOf(NAMES, names)])
     const found = new Map<string, Map<string, StoredToken>>()
     for (const row of rows) {
       const tenant = String(row.tenant)

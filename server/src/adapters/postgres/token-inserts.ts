@@ -2,38 +2,47 @@
 import { isUuid } from '../../base/id.ts'
 import type { Conflict, StoredToken } from '../../world/store.ts'
 import { termsOf } from '../../world/token-terms.ts'
-import { columnsOf, rowsFrom } from './bulk.ts'
+import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
 import type { Row } from './rows.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
-import { CONTENT, contentOf } from './token-content.ts'
+import { COMMON, CONTENT, contentOf } from './token-content.ts'
 import { insertTerms, type Term } from './token-terms.ts'
 import { countedOf } from './token-tally.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { twinsOf } from './twins.ts'
 import type { Step, Unit } from './unit.ts'
 
-const COLUMNS = {
+const MADE = {
   tenant: 'uuid',
   serial: 'uuid',
-  name: 'text',
-  uuid_name: 'uuid',
   type: 'text',
-  ...CONTENT,
   created_by: 'text',
   created_at: 'bigint',
-  made_in: 'uuid',
 } as const
+
+const COLUMNS = { ...MADE, ...CONTENT, name: 'text', uuid_name: 'uuid', made_in: 'uuid' } as const
+
+/** The columns before those that are null of most tokens: each column of a statement costs something for each row. */
+const PLAIN = { ...MADE, ...COMMON } as const
+const PLAIN_COLUMNS = Object.keys(PLAIN).length
 
 /** Tokens that go to the database in one statement. */
 export const ROWS_AT_ONCE = 1_000
 
-/** A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask. */
-const INSERT = `INSERT INTO tokens (${Object.keys(COLUMNS).join(', ')})
-  SELECT ${Object.keys(COLUMNS).join(', ')} FROM ${rowsFrom(COLUMNS, 'rows')}
-  WHERE NOT EXISTS (SELECT 1 FROM tokens AS named
-    WHERE named.tenant = rows.tenant AND named.uuid_name = rows.serial)
-  ON CONFLICT DO NOTHING`
+const INSERT = { name: 'insert-tokens', text: insertInto(COLUMNS) }
+const INSERT_PLAIN = { name: 'insert-plain-tokens', text: insertInto(PLAIN) }
+
+/**
+ * A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask; a serial or a name
+ * that is taken fails.
+ */
+function insertInto(columns: Columns): string {
+  const names = Object.keys(columns).join(', ')
+  return `INSERT INTO tokens (${names}) SELECT ${names} FROM ${rowsFrom(columns, 'rows')}
+    WHERE NOT EXISTS (SELECT 1 FROM tokens AS named
+      WHERE named.tenant = rows.tenant AND named.uuid_name = rows.serial)`
+}
 
 /** A token on its way into the database. */
 export interface NewToken {
@@ -42,15 +51,17 @@ export interface NewToken {
   readonly within: string | null
 }
 
-/** Inserts tokens and what they are found by; returns whether all were new. */
+/** Inserts tokens and what they are found by; returns whether all were new, or fails because one was not. */
 export async function insertTokens(
   session: Session,
   tokens: readonly NewToken[],
 ): Promise<boolean> {
   for (let at = 0; at < tokens.length; at += ROWS_AT_ONCE) {
-    const slice = tokens.slice(at, at + ROWS_AT_ONCE)
-    const made = await session.run(INSERT, columnsOf(COLUMNS, slice.map(rowOf)))
-    if (made !== slice.length) return false
+    const rows = tokens.slice(at, at + ROWS_AT_ONCE).map(rowOf)
+    const made = rows.every(isPlainRow)
+      ? await session.run(INSERT_PLAIN, columnsOf(PLAIN, rows))
+      : await session.run(INSERT, columnsOf(COLUMNS, rows))
+    if (made !== rows.length) return false
   }
   const terms = tokens.flatMap(({ tenantId, token }) =>
     termsOf(token).map((hash): Term => [tenantId, hash, token.serial]),
@@ -68,14 +79,19 @@ function rowOf({ tenantId, token, within }: NewToken) {
   return [
     tenantId,
     serial,
-    id === serial ? null : packText(id),
-    isNamedByUuid(token) ? id : null,
     packText(token.type),
-    ...contentOf(token),
     packText(token.createdBy),
     token.createdAt,
+    ...contentOf(token),
+    id === serial ? null : packText(id),
+    isNamedByUuid(token) ? id : null,
     within,
   ]
+}
+
+function isPlainRow(row: readonly unknown[]): boolean {
+  for (let n = PLAIN_COLUMNS; n < row.length; n++) if (row[n] !== null) return false
+  return true
 }
 
 /** Inserts the tokens of a commit in their order, unless one of them has a twin or a name that is taken. */

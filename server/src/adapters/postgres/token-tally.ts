@@ -16,6 +16,16 @@ const COLUMNS = {
   last_created_at: 'bigint',
 } as const
 
+const NAMES = Object.keys(COLUMNS).join(', ')
+
+const ADD = {
+  name: 'count-tokens',
+  text: `INSERT INTO token_counts (${NAMES}) SELECT ${NAMES} FROM ${rowsFrom(COLUMNS, 'rows')}
+    ON CONFLICT (tenant, made_in, type, day) DO UPDATE
+    SET count = token_counts.count + excluded.count,
+      last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
+}
+
 interface Sum {
   readonly key: readonly [tenant: string, madeIn: string, type: string, day: number]
   count: number
@@ -84,13 +94,6 @@ export class TokenTally {
     if (this.#sums.size === 0) return
     const rows = [...this.#sums.values()].map((it) => [...it.key, it.count, it.lastCreatedAt])
     this.#sums = new Map()
-    const names = Object.keys(COLUMNS).join(', ')
-    await session.run(
-      `INSERT INTO token_counts (${names}) SELECT ${names} FROM ${rowsFrom(COLUMNS, 'rows')}
-       ON CONFLICT (tenant, made_in, type, day) DO UPDATE
-       SET count = token_counts.count + excluded.count,
-         last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
-      columnsOf(COLUMNS, rows),
-    )
+    await session.run(ADD, columnsOf(COLUMNS, rows))
   }
 }

@@ -92,9 +92,12 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
 
   database.on('data', (bytes: Buffer) => {
     for (const { type } of fromDatabase.read(bytes)) if (type === 'Z') unanswered--
-    if (fate === 'lose-answer') client.destroy()
-    else if (fate === 'end') client.end(Buffer.concat([bytes, errorResponse('FATAL', '57P01')]))
-    else if (fate !== 'swallow') client.write(bytes)
+    // What was asked before may be answered yet.
+    const last = unanswered === 0
+    if (fate === 'lose-answer' && last) client.destroy()
+    else if (fate === 'end' && last)
+      client.end(Buffer.concat([bytes, errorResponse('FATAL', '57P01')]))
+    else if (fate !== 'swallow' && fate !== 'lose-answer') client.write(bytes)
     sendRefusals()
   })
 
