@@ -97,7 +97,8 @@ export function chainHash(
   writeWhole(hashed, number, 32)
   writeWhole(hashed, listed, 40)
   hashed.set(entry, HEAD_BYTES)
-  return hash('sha256', hashed.subarray(0, length), 'buffer')
+  // As text it comes in half the time: bytes that are made outside JavaScript cost more than hashing does.
+  return Buffer.from(hash('sha256', hashed.subarray(0, length), 'binary'), 'binary')
 }
 
 /** What is hashed is put together here, one after the other. */

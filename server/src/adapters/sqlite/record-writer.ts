@@ -22,14 +22,15 @@ export class RecordWriter {
   readonly #moveHead: StatementSync
   readonly #findParked: StatementSync
   /** By tenant, as Latin-1; what the database has when no batch is under way. */
-  #heads = new Map<string, RecordPoint>()
+  #heads = new Map<string, Head>()
   #pending: Pending[] = []
 
   constructor(db: DatabaseSync) {
-    const insert = 'INSERT INTO record (tenant, number, listed, entry, hash) VALUES'
+    const into = 'INTO record (tenant, number, listed, entry, hash) VALUES'
     const row = '(?, ?, ?, ?, ?)'
-    this.#one = db.prepare(`${insert} ${row}`)
-    this.#several = db.prepare(`${insert} ${Array(ROWS_AT_ONCE).fill(row).join(', ')}`)
+    this.#one = db.prepare(`INSERT ${into} ${row}`)
+    // When one fails the batch is given up: undone alone, every page that they touch would be kept as it was.
+    this.#several = db.prepare(`INSERT OR FAIL ${into} ${Array(ROWS_AT_ONCE).fill(row).join(', ')}`)
     this.#findHead = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
     this.#moveHead = db.prepare(
       `INSERT INTO record_heads
@@ -89,33 +90,42 @@ export class RecordWriter {
   }
 
   #write(pending: readonly Pending[]): void {
-    const moved = new Map<string, Pending['tenant']>()
-    let rows: Value[] = []
-    let lastTenant: Pending['tenant'] | null = null
-    let name = ''
+    const moved = new Set<Head>()
+    const rows: Value[] = []
+    let head: Head | null = null
     for (const { tenant, events, entry } of pending) {
-      if (tenant !== lastTenant) {
-        name = nameOf(tenant)
-        lastTenant = tenant
-        moved.set(name, tenant)
+      if (head === null || tenant !== head.tenant) {
+        head = this.#headOf(tenant)
+        moved.add(head)
       }
-      const before = this.#heads.get(name) ?? this.#headOf(tenant)
-      const point = { number: before.number + 1, listed: before.listed + events }
-      const hash = chainHash(before.hash, point, entry)
-      this.#heads.set(name, { ...point, hash })
-      rows.push(tenant, point.number, point.listed, entry, hash)
+      head.number++
+      head.listed += events
+      head.hash = chainHash(head.hash, head, entry)
+      rows.push(tenant, head.number, head.listed, entry, head.hash)
       if (rows.length < ROWS_AT_ONCE * COLUMNS) continue
       this.#several.run(...rows)
-      rows = []
+      rows.length = 0
     }
     for (let at = 0; at < rows.length; at += COLUMNS) this.#one.run(...rows.slice(at, at + COLUMNS))
-    for (const [moving, tenant] of moved) {
-      const { number, listed, hash } = this.#heads.get(moving)!
-      this.#moveHead.run(tenant, number, listed, hash)
+    for (const it of moved) {
+      this.#moveHead.run(it.tenant, it.number, it.listed, it.hash)
+      // What it was made in has room for hundreds.
+      it.hash = Uint8Array.from(it.hash)
     }
   }
 
-  #headOf(tenant: Pending['tenant']): RecordPoint {
+  #headOf(tenant: Pending['tenant']): Head {
+    const name = nameOf(tenant)
+    let head = this.#heads.get(name)
+    if (head === undefined) {
+      head = { tenant, ...this.#findPoint(tenant) }
+      this.#heads.set(name, head)
+    }
+    head.tenant = tenant
+    return head
+  }
+
+  #findPoint(tenant: Pending['tenant']): RecordPoint {
     const row = this.#findHead.get(tenant)
     if (row === undefined) return RECORD_BEGIN
     return { number: Number(row.number), listed: Number(row.listed), hash: row.hash as Uint8Array }
@@ -128,6 +138,15 @@ export class RecordUnwritable extends Error {
     const reason = cause instanceof Error ? cause.message : String(cause)
     super(`the record cannot be written: ${reason}`, { cause })
   }
+}
+
+/** Where a tenant's record ends, as it grows. */
+interface Head {
+  /** As it came with the latest batch. */
+  tenant: Pending['tenant']
+  number: number
+  listed: number
+  hash: Uint8Array
 }
 
 interface Pending {
