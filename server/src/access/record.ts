@@ -38,7 +38,17 @@ export function recordOf(
     const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
     const permission = allowing?.permission ?? ''
     for (const { entityType, operation, ids } of changed) {
-      append(entries, actor, at, { entityType, operation, permission, ...PLAIN, ids })
+      append(entries, actor, at, {
+        entityType,
+        operation,
+        allowed: true,
+        changed: true,
+        permission,
+        shown: null,
+        replayed: false,
+        destination: null,
+        ids,
+      })
     }
   }
   for (const it of partsOfDecisions(decisions, changed)) append(entries, actor, at, it)
@@ -50,7 +60,7 @@ function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): v
   const { entityType, operation, allowed, changed, permission, shown, replayed, destination } = part
   const { ids } = part
   for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
-    // Written out: every request passes here, and to copy an object by its names takes as long as the rest.
+    // Written out, as above: every request passes here, and to copy an object by its names takes as long as the rest.
     entries.push({
       at,
       applicationId,
@@ -69,14 +79,6 @@ function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): v
     })
   }
 }
-
-const PLAIN = {
-  allowed: true,
-  changed: true,
-  shown: null,
-  replayed: false,
-  destination: null,
-} as const
 
 /** What entries of one request differ in. */
 type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }

@@ -64,9 +64,10 @@ export async function makeTokens(
   const opened = world.keyring.open(caller.tenantId)
   // Mostly they are at hand, and to wait for that all the same would cost as much as some of the work.
   const keys = opened instanceof Promise ? await opened : opened
-  const batch: Batch = { caller, keys, drafts, transforms, clashes: new Map() }
+  const batch: Batch = { caller, keys, drafts, transforms, clashes: NO_CLASHES }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const outcome = await makeOnce(world, batch, rendering)
+    const making = makeOnce(world, batch, rendering)
+    const outcome = making instanceof Promise ? await making : making
     const { tokens, answer, remembered } = outcome
     const changes = tokens.length === 0 ? [] : [{ kind: 'insert-tokens', tokens } as const]
     const conflict = await commit(world, caller, changes, answer, remembered)
@@ -87,8 +88,10 @@ interface Batch {
   /** What the caller may see of each. */
   readonly transforms: readonly Transform[]
   /** How often the alias of a draft was taken. */
-  readonly clashes: Map<Draft, number>
+  clashes: ReadonlyMap<Draft, number>
 }
+
+const NO_CLASHES: ReadonlyMap<Draft, number> = new Map()
 
 /** What one attempt would store and answer. */
 interface Outcome {
@@ -101,29 +104,50 @@ interface Outcome {
   readonly remembered: Answer | undefined
 }
 
-async function makeOnce(
+/** At once, unless twins have to be looked for or there are many. */
+function makeOnce(
   world: Pick<World, 'clock' | 'random' | 'store'>,
   batch: Batch,
+  rendering: Rendering,
+): Outcome | Promise<Outcome> {
+  const { caller, keys, drafts } = batch
+  const at: Moment = { now: world.clock.now(), means: meansFor(world.random, drafts.length) }
+  if (!drafts.some((draft) => deduplicates(draft, caller))) {
+    return makeAll(world, batch, rendering, at, NO_TWINS)
+  }
+  return findTwins(world, caller, keys, drafts, at).then((twins) =>
+    makeAll(world, batch, rendering, at, twins),
+  )
+}
+
+/** What is the same for all that one attempt makes. */
+interface Moment {
+  readonly now: number
+  readonly means: Means
+}
+
+function makeAll(
+  world: Pick<World, 'clock' | 'random'>,
+  { caller, keys, drafts, transforms, clashes }: Batch,
   { reply, answer }: Rendering,
-): Promise<Outcome> {
-  const { caller, keys, drafts, transforms, clashes } = batch
-  const now = world.clock.now()
-  const means = meansFor(world.random, drafts.length)
-  const twins = drafts.some((draft) => deduplicates(draft, caller))
-    ? await findTwins(world, caller, keys, drafts, { now, means })
-    : NO_TWINS
-  const view = twinViewer(caller, keys, { now, means })
+  at: Moment,
+  twins: ReadonlyMap<number, Twin>,
+): Outcome | Promise<Outcome> {
+  const { now, means } = at
+  const view = twinViewer(caller, keys, at)
   const viewLater = twinViewer(caller, keys, { now: Infinity, means })
   const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
-  const tokens: StoredToken[] = []
-  // By the index of their drafts, for those whose twin is among them.
-  const made: StoredToken[] = []
-  const replies: Json[] = []
+  // By the index of their drafts, as the replies are: a twin may be among those before it.
+  const made = Array<StoredToken>(drafts.length)
+  const replies = Array<Json>(drafts.length)
   // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
   const later: Json[] = []
   let less = false
 
-  const making = inSlices(world.clock, drafts.length, (index) => {
+  const making = inSlices(world.clock, drafts.length, makeNext)
+  return making === undefined ? outcome() : making.then(outcome)
+
+  function makeNext(index: number): void {
     const draft = drafts[index]!
     const found = twins.get(index)
     const token =
@@ -137,20 +161,22 @@ async function makeOnce(
         : typeof found === 'number'
           ? made[found]!
           : found
-    made.push(token)
-    if (found === undefined) tokens.push(token)
+    made[index] = token
     const twin = found === undefined ? undefined : view(token)
     const it = { draft, token, transform: transforms[index]!, twin, means, later: false }
     const shown = reply(it, index)
-    replies.push(shown)
+    replies[index] = shown
     if (caller.replay === null) return
     less ||= token.cvc !== null
     const aged = { draft: withoutShortLived(draft), twin: twin && viewLater(token), later: true }
     later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
-  })
-  if (making !== undefined) await making
-  const remembered = less ? structuredClone(answer(later)) : undefined
-  return { tokens, twins, answer: answer(replies), remembered }
+  }
+
+  function outcome(): Outcome {
+    const tokens = twins.size === 0 ? made : made.filter((_, index) => !twins.has(index))
+    const remembered = less ? structuredClone(answer(later)) : undefined
+    return { tokens, twins, answer: answer(replies), remembered }
+  }
 }
 
 const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
@@ -236,7 +262,7 @@ function idOfDraft(draft: Draft, serial: string, clashes: number, means: Means):
  */
 async function resolve(
   store: Pick<World['store'], 'tokens'>,
-  { caller, drafts, clashes }: Batch,
+  batch: Batch,
   conflict: Conflict,
   { tokens, twins }: Outcome,
 ): Promise<void> {
@@ -245,6 +271,8 @@ async function resolve(
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
   }
+  const { caller, drafts } = batch
+  const clashes = new Map(batch.clashes)
   const sources = drafts.filter((_, index) => !twins.has(index))
   const chosen = tokens.flatMap(({ id, serial }, at) =>
     id === serial ? [] : [{ id, draft: sources[at]! }],
@@ -262,4 +290,5 @@ async function resolve(
     }
     clashes.set(draft, (clashes.get(draft) ?? 0) + 1)
   }
+  batch.clashes = clashes
 }

@@ -15,11 +15,12 @@ import { renderToken, renderTwin } from './wire.ts'
  *
  * All tokens of a payload are stored or none is. Plain data is never in the answer, whatever the
  * caller's rules: a token request at the root shows its evaluated `mask`, one further in shows it as
- * `data`. The answer is that structure, unless `answerWith` makes more of it. `payload` is changed. Throws what planTokens(), parseDraft() and makeTokens() throw.
+ * `data`. The answer is that structure, unless `answerWith` makes more of it. `payload` is changed. Throws, or rejects with,
+ * what planTokens(), parseDraft() and makeTokens() throw.
  *
  * Source: interface.md, Tokenize.
  */
-export async function tokenize(
+export function tokenize(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
   payload: Json,
@@ -28,18 +29,21 @@ export async function tokenize(
 ): Promise<Answer> {
   const plan = planTokens(payload, settings.tokensMax)
   const now = world.clock.now()
-  const drafts: Draft[] = []
+  const drafts = Array<Draft>(plan.leaves.length)
   const drafting = inSlices(world.clock, plan.leaves.length, (index) => {
-    drafts.push(plan.leaves[index]!.draft(now))
+    drafts[index] = plan.leaves[index]!.draft(now)
   })
-  if (drafting !== undefined) await drafting
-  return await makeTokens(world, caller, drafts, {
-    reply: (made, index) => {
-      const leaf = plan.leaves[index]!
-      return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)
-    },
-    answer: (replies) => answerWith(plan.fill(replies)),
-  })
+  return drafting === undefined ? make() : drafting.then(make)
+
+  function make(): Promise<Answer> {
+    return makeTokens(world, caller, drafts, {
+      reply: (made, index) => {
+        const leaf = plan.leaves[index]!
+        return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)
+      },
+      answer: (replies) => answerWith(plan.fill(replies)),
+    })
+  }
 }
 
 function renderLeaf(
