@@ -9,19 +9,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
-const SINGLE = new Set([
-  'host',
-  'bt-api-key',
-  'bt-proxy-connection',
-  'bt-proxy-dry-run',
-  'bt-proxy-keep-alive',
-  'bt-proxy-key',
-  'bt-proxy-url',
-  'content-type',
-  'content-length',
-  'bt-idempotency-key',
-  'bt-transaction-id',
-])
+/** Each with a bit of its own. */
+const SINGLE = new Map(
+  [
+    'host',
+    'bt-api-key',
+    'bt-proxy-connection',
+    'bt-proxy-dry-run',
+    'bt-proxy-keep-alive',
+    'bt-proxy-key',
+    'bt-proxy-url',
+    'content-type',
+    'content-length',
+    'bt-idempotency-key',
+    'bt-transaction-id',
+  ].map((name, n) => [name, 1 << n]),
+)
 
 /**
  * `rawHeaders` alternates names and values.
@@ -31,17 +34,17 @@ const SINGLE = new Set([
  */
 export function checkHeaders(rawHeaders: readonly string[], httpVersion: string): void {
   if (rawHeaders.length > HEADERS_MAX * 2) throw new ServiceError('headers_too_large')
-  let seen: Set<string> | null = null
+  let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const length = rawHeaders[at]!.length
     if (length !== 4 && (length < 10 || length > 19)) continue
     const name = rawHeaders[at]!.toLowerCase()
-    if (!SINGLE.has(name)) continue
-    seen ??= new Set()
-    if (seen.has(name)) throw new ServiceError('header_duplicated', { [name]: ['Send it once.'] })
-    seen.add(name)
+    const bit = SINGLE.get(name)
+    if (bit === undefined) continue
+    if (seen & bit) throw new ServiceError('header_duplicated', { [name]: ['Send it once.'] })
+    seen |= bit
   }
-  if (seen?.has('host') !== true && httpVersion !== '1.0') {
+  if ((seen & SINGLE.get('host')!) === 0 && httpVersion !== '1.0') {
     throw new ServiceError('header_invalid', { host: ['Send it.'] })
   }
 }
