@@ -26,7 +26,7 @@ export interface QueueOptions extends WriterData {
 /** Somebody who waits for a commit. */
 interface Waiting {
   /** The tokens it inserts, in order, or the one that it updates. */
-  readonly tokens: readonly StoredToken[]
+  tokens: readonly StoredToken[]
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
 }
@@ -157,9 +157,10 @@ export class CommitQueue {
         return
       }
       const within = enlistedIn(changes)
-      const context = { ...this.#seen(), tenantId, unit: null, within }
-      const about = tokens.length > 0 ? tokens : updatedBy(changes)
-      this.#pack({ ...waiting, tokens: about }, (packer) => {
+      const { uuidNames, transactions } = this.#seen()
+      const context = { tenantId, unit: null, uuidNames, transactions, within }
+      waiting.tokens = tokens.length > 0 ? tokens : updatedBy(changes)
+      this.#pack(waiting, (packer) => {
         for (const change of changes) packChange(packer, tenantId, change, within)
         for (const token of tokens) packToken(packer, context, token)
       })

@@ -117,7 +117,15 @@ export class LongList {
 }
 
 export function tokensOf(changes: readonly Change[]): readonly StoredToken[] {
-  const [first] = changes
-  if (changes.length === 1 && first?.kind === 'insert-tokens') return first.tokens
-  return changes.flatMap((it) => (it.kind === 'insert-tokens' ? it.tokens : []))
+  const first = changes.find(insertsTokens)
+  if (first === undefined) return NO_TOKENS
+  // Mostly there is one such change, and its tokens are all there are.
+  if (first === changes.findLast(insertsTokens)) return first.tokens
+  return changes.filter(insertsTokens).flatMap((it) => it.tokens)
 }
+
+function insertsTokens(change: Change): change is Extract<Change, { kind: 'insert-tokens' }> {
+  return change.kind === 'insert-tokens'
+}
+
+const NO_TOKENS: readonly StoredToken[] = []
