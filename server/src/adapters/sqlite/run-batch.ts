@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
 import { RecordUnwritable, RecordWriter } from './record-writer.ts'
-import { INSERTS_TOKEN, STATEMENT, STATEMENTS, sqlForRows } from './statements.ts'
+import { ROWS_AT_ONCE, SeveralRows } from './several-rows.ts'
+import { INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
 import { TokenTally } from './token-tally.ts'
 
@@ -29,16 +30,13 @@ export type Probe = (point: ProbePoint) => void
 export type ProbePoint =
   'begun' | 'inserted' | 'again' | 'committing' | 'committed' | 'staged' | 'replying' | 'replied'
 
-/** Rows that go to the database in one call; beyond this the gain is gone. */
-const ROWS_AT_ONCE = 8
-
 /** Runs batches on the one connection that writes. */
 export class BatchRunner {
   readonly #db: DatabaseSync
   readonly #probe: Probe
   readonly #tally: TokenTally
   readonly #single: readonly StatementSync[]
-  readonly #several: readonly (StatementSync | null)[]
+  readonly #several: readonly (SeveralRows | null)[]
   readonly #transaction: Readonly<
     Record<'begin' | 'commit' | 'save' | 'release' | 'back', StatementSync>
   >
@@ -57,7 +55,7 @@ export class BatchRunner {
     this.#record = new RecordWriter(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
-      it.rows === true ? db.prepare(sqlForRows(it, ROWS_AT_ONCE)) : null,
+      it.own === undefined ? null : new SeveralRows(db, it, it.own),
     )
     this.#blocks = new TokenBlocks(db)
     this.#tally = new TokenTally(db, (tenant, id) => this.#blocks.ownUnitOf(tenant, id))
@@ -221,8 +219,7 @@ export class BatchRunner {
     this.#tally.add(statement, rows.values, rows.count * width)
     if (++rows.count < ROWS_AT_ONCE) return null
     rows.count = 0
-    const { changes } = this.#several[statement]!.run(...rows.values)
-    return changes === ROWS_AT_ONCE ? null : statement
+    return this.#several[statement]!.run(rows.values) === ROWS_AT_ONCE ? null : statement
   }
 
   #flushRows(): unknown {

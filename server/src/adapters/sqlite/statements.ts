@@ -5,6 +5,7 @@ import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
 import { RECORD_TABLE } from './record-statements.ts'
+import { rowOf } from './several-rows.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
 import { BY_FINGERPRINT, numberOf } from './visibility.ts'
@@ -22,8 +23,11 @@ export interface Statement {
   readonly params: readonly Param[]
   readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent' | 'never'
   readonly plain?: true
-  /** May be run for several rows at once: `sql` ends with VALUES and one row of parameters. */
-  readonly rows?: true
+  /**
+   * May be run for several rows at once, which mostly have the columns of these numbers for themselves: `sql` has
+   * VALUES with one row of parameters. See SeveralRows.
+   */
+  readonly own?: readonly number[]
 }
 
 /** An id travels as 16 bytes where it has a uuid's form, as text otherwise. */
@@ -134,7 +138,15 @@ const TABLE = {
   insertToken: {
     ...insert('tokens', { tenant: 'id', serial: 'id', ...TOKEN_PARAMS }),
     plain: true,
-    rows: true,
+    own: columnsOf(
+      { tenant: 'id', serial: 'id', ...TOKEN_PARAMS },
+      'serial',
+      'data',
+      'cvc',
+      'cvc_expires_at',
+      'fingerprint',
+      'created_at',
+    ),
   },
 
   insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
@@ -370,12 +382,9 @@ function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
   }
 }
 
-function rowOf(length: number): string {
-  return `(${Array(length).fill('?').join(', ')})`
-}
-
-/** Returns the statement's SQL for `count` rows at once. */
-export function sqlForRows({ sql, params }: Statement, count: number): string {
-  const row = rowOf(params.length)
-  return sql.replace(row, Array(count).fill(row).join(', '))
+function columnsOf<Name extends string>(
+  params: Readonly<Record<Name, Param>>,
+  ...names: NoInfer<Name>[]
+): readonly number[] {
+  return names.map((it) => Object.keys(params).indexOf(it))
 }
