@@ -15,6 +15,7 @@ export interface Place {
 }
 
 export type Side = 'asked' | 'answered'
+/** `COMMIT` begins with the statements that it is sent along with. */
 export type Statement = 'BEGIN' | 'COMMIT'
 
 /** How many bytes go each way. */
@@ -133,6 +134,7 @@ class Passage {
   }
 
   #enter(statement: Statement): void {
+    if (statement === 'COMMIT' && this.#from === 'COMMIT') return
     if (statement === 'BEGIN') this.#armed ??= this.#takeArmed()
     else this.#last.BEGIN = this.#passed
     // This transaction has fewer bytes than the one that was measured.
@@ -149,9 +151,13 @@ class Passage {
     const before = this.#passed[side]
     this.#passed[side] += bytes.length
     const place = this.#armed?.place
-    if (place?.side === side && place.from === this.#from && this.#passed[side] >= place.bytes) {
-      this.#sever(side, bytes.subarray(0, place.bytes - before))
-      return
+    if (place?.side === side && place.from === this.#from) {
+      // One that was committed has come to its end with fewer bytes than the one that was measured.
+      const over = this.#from === 'COMMIT' && side === 'answered' && bytes.subarray(-6).equals(IDLE)
+      if (over || this.#passed[side] >= place.bytes) {
+        this.#sever(side, bytes.subarray(0, place.bytes - before))
+        return
+      }
     }
     if (this.#from === 'COMMIT') this.#last.COMMIT = this.#passed
     const to = side === 'asked' ? this.#database : this.#client
@@ -185,12 +191,19 @@ class Passage {
   }
 }
 
+/** The database is ready, and no transaction is open. */
+const IDLE = Buffer.from('Z\0\0\0\x05I', 'latin1')
+
+/** By their whole text, or by their name. */
 const STATEMENTS: ReadonlyMap<string, Statement> = new Map([
   ['BEGIN', 'BEGIN'],
   ['COMMIT', 'COMMIT'],
+  ['insert-record', 'COMMIT'],
 ])
 
 function statementOf(message: Buffer): Statement | null {
-  if (message[0] !== 0x51 /* Q */) return null
-  return STATEMENTS.get(message.toString('latin1', 5, message.length - 1)) ?? null
+  const type = message.toString('latin1', 0, 1)
+  const [first = '', second = ''] = message.toString('latin1', 5).split('\0', 2)
+  const said = type === 'Q' || type === 'P' ? first : type === 'B' ? second : ''
+  return STATEMENTS.get(said) ?? null
 }

@@ -1,11 +1,11 @@
 import type { Lengths, Place, Side, Statement } from './cutting-proxy.ts'
 
-/** Of the cuts, those in COMMIT and what is answered to it: a few bytes, and all that matters happens there. */
+/** Of the cuts, those in COMMIT, what is sent along with it and what is answered: all that matters happens there. */
 const AT_COMMIT = 0.25
 
 /**
  * Returns `count` places to cut a transaction at that has so many bytes: all over it, as evenly as that goes, and
- * a quarter of them in its COMMIT. Another seed has the places in between.
+ * a quarter of them in its COMMIT, half of these in what is answered to it. Another seed has the places in between.
  */
 export function placesIn(
   lengths: Readonly<Record<Statement, Lengths>>,
@@ -13,16 +13,20 @@ export function placesIn(
   seed: number,
 ): Place[] {
   const atCommit = Math.ceil(count * AT_COMMIT)
+  const last = everyPlace('COMMIT', lengths.COMMIT)
+  const [asked, answered] = SIDES.map((side) => last.filter((it) => it.side === side))
   return [
     ...spread(everyPlace('BEGIN', lengths.BEGIN), count - atCommit, seed),
-    ...spread(everyPlace('COMMIT', lengths.COMMIT), atCommit, seed),
+    ...spread(asked!, Math.ceil(atCommit / 2), seed),
+    ...spread(answered!, Math.floor(atCommit / 2), seed),
   ]
 }
 
+const SIDES: readonly Side[] = ['asked', 'answered']
+
 /** Before the first byte, after each, and after the last. */
 function everyPlace(from: Statement, lengths: Lengths): Omit<Place, 'reset'>[] {
-  const sides: readonly Side[] = ['asked', 'answered']
-  return sides.flatMap((side) =>
+  return SIDES.flatMap((side) =>
     Array.from({ length: lengths[side] + 1 }, (_, bytes) => ({ side, from, bytes })),
   )
 }
