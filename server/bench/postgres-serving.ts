@@ -3,6 +3,7 @@ import type { Cluster } from '../test/kit/postgres/cluster.ts'
 import { load } from './load.ts'
 import { clusterCpuUs, newDatabase, within } from './postgres-database.ts'
 import { ARRAY_OF_100, CARD, SERVER_CORE, tokenizeBytes } from './rows.ts'
+import { shareOfCore, type Share } from './share-of-core.ts'
 import { startSubject, type Subject } from './subjects.ts'
 import { median } from './table.ts'
 
@@ -50,22 +51,42 @@ export async function measureCards(
   return await within(OTHER_CORE, cluster, () => measureWays(cluster, ways, rounds))
 }
 
-/** Arrays on one server and on two of the same database; the system places everybody as it likes. */
+/**
+ * Arrays on one server and on two of the same database; the system places everybody as it likes.
+ *
+ * On two cores two servers, the database and the callers are in each other's way whatever the servers do. So each server has
+ * `share` of a core, if given, as if on a small machine: decision 0043. Null where there are no shares to be had.
+ */
 export async function measureTwoServers(
   cluster: Cluster,
   rounds: number,
-): Promise<readonly [one: Served, two: Served]> {
-  const database = await newDatabase(cluster, 'arrays')
+  share: number | null,
+): Promise<readonly [one: Served, two: Served] | null> {
+  const shares: Share[] = []
+  if (share !== null) {
+    for (let n = 0; n < 2; n++) {
+      const own = shareOfCore(share)
+      if (own === null) return null
+      shares.push(own)
+    }
+  }
+  const about = share === null ? '' : `, ${share} of a core each`
+  const database = await newDatabase(cluster, `arrays_${share === null ? 'free' : 'shared'}`)
   const first = await startSubject('on-postgres', null, { database })
   const second = await startSubject('joining', null, { database, beside: first })
+  for (const [n, it] of shares.entries()) it.add([first, second][n]!.pid)
   const way = (name: string, subjects: readonly Subject[]): Way => {
-    return { name, subjects, body: ARRAY_OF_100, calls: ARRAY_CALLS }
+    return { name: `${name}${about}`, subjects, body: ARRAY_OF_100, calls: ARRAY_CALLS }
   }
-  return await measureWays(
-    cluster,
-    [way('array, one server', [first]), way('array, two servers', [first, second])],
-    rounds,
-  )
+  const ways = [
+    way('array, one server', [first]),
+    way('array, two servers', [first, second]),
+  ] as const
+  try {
+    return await measureWays(cluster, ways, rounds)
+  } finally {
+    for (const it of shares) it.end()
+  }
 }
 
 async function measureWays(
