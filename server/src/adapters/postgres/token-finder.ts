@@ -19,15 +19,16 @@ const NAMES = { tenant: 'uuid', name: 'text' } as const
 
 const COLUMNS = TOKEN_COLUMNS.map((it) => `tokens.${it}`).join(', ')
 
+/** One row at a time, by its key: LIMIT keeps the plan from being a join, which might read all there are. */
 const FIND = {
   name: 'find-tokens',
-  text: `SELECT ${COLUMNS} FROM ${rowsFrom(SERIALS, 'asked')} JOIN tokens
-      ON tokens.tenant = asked.tenant AND tokens.serial = asked.serial
-    WHERE tokens.name IS NULL AND ${VISIBLE}
+  text: `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
+    CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
+      AND tokens.serial = asked.serial AND tokens.name IS NULL AND ${VISIBLE} LIMIT 1) AS found
     UNION ALL
-    SELECT ${COLUMNS} FROM ${rowsFrom(NAMES, 'asked', 3)} JOIN tokens
-      ON tokens.tenant = asked.tenant AND tokens.name = asked.name
-    WHERE ${VISIBLE}`,
+    SELECT found.* FROM ${rowsFrom(NAMES, 'asked', 3)}
+    CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
+      AND tokens.name = asked.name AND ${VISIBLE} LIMIT 1) AS found`,
 }
 
 /** Ids that one statement asks for, more or less. */

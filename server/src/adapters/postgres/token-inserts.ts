@@ -34,14 +34,14 @@ const INSERT = { name: 'insert-tokens', text: insertInto(COLUMNS) }
 const INSERT_PLAIN = { name: 'insert-plain-tokens', text: insertInto(PLAIN) }
 
 /**
- * A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask; a serial or a name
- * that is taken fails.
+ * A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask, for one row at a
+ * time: LIMIT keeps the plan from being a join, which might read all there are. A serial or a name that is taken fails.
  */
 function insertInto(columns: Columns): string {
   const names = Object.keys(columns).join(', ')
   return `INSERT INTO tokens (${names}) SELECT ${names} FROM ${rowsFrom(columns, 'rows')}
-    WHERE NOT EXISTS (SELECT 1 FROM tokens AS named
-      WHERE named.tenant = rows.tenant AND named.uuid_name = rows.serial)`
+    WHERE (SELECT 1 FROM tokens AS named WHERE named.tenant = rows.tenant
+      AND named.uuid_name = rows.serial LIMIT 1) IS NULL`
 }
 
 /** A token on its way into the database. */
