@@ -194,7 +194,7 @@ class Passage {
 /** The database is ready, and no transaction is open. */
 const IDLE = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
-/** By their whole text, or by their name. */
+/** By their first word, of their text or of their name. */
 const STATEMENTS: ReadonlyMap<string, Statement> = new Map([
   ['BEGIN', 'BEGIN'],
   ['COMMIT', 'COMMIT'],
@@ -205,5 +205,5 @@ function statementOf(message: Buffer): Statement | null {
   const type = message.toString('latin1', 0, 1)
   const [first = '', second = ''] = message.toString('latin1', 5).split('\0', 2)
   const said = type === 'Q' || type === 'P' ? first : type === 'B' ? second : ''
-  return STATEMENTS.get(said) ?? null
+  return STATEMENTS.get(said.split(' ', 1)[0]!) ?? null
 }

@@ -1,6 +1,6 @@
 import { RECORD_BEGIN } from '../../world/record.ts'
 import type { Row } from './rows.ts'
-import type { Session } from './session.ts'
+import { kept, type Session } from './session.ts'
 
 /**
  * Locks the heads of tenants and returns them: until the transaction ends nobody else writes for these tenants.
@@ -27,11 +27,11 @@ export async function lockTenants(
   return all
 }
 
-const LOCK = {
-  name: 'lock-tenants',
-  text: `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
+const LOCK = kept(
+  'lock-tenants',
+  `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
     ORDER BY tenant FOR UPDATE`,
-}
+)
 
 async function lock(session: Session, ids: readonly string[]): Promise<Row[]> {
   return await session.ask(LOCK, [ids])

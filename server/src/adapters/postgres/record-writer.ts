@@ -8,7 +8,7 @@ import {
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
-import type { Session } from './session.ts'
+import { kept, type Session } from './session.ts'
 
 /** An entry that is to be appended. */
 export interface Pending {
@@ -31,16 +31,16 @@ const ROW = {
 const HEAD = { tenant: 'uuid', number: 'bigint', listed: 'bigint', hash: 'bytea' } as const
 
 /** Fails where the place of an entry is taken, and so does the transaction. */
-const INSERT = {
-  name: 'insert-record',
-  text: `INSERT INTO record (${Object.keys(ROW).join(', ')}) SELECT * FROM ${rowsFrom(ROW, 'rows')}`,
-}
+const INSERT = kept(
+  'insert-record',
+  `INSERT INTO record (${Object.keys(ROW).join(', ')}) SELECT * FROM ${rowsFrom(ROW, 'rows')}`,
+)
 
-const MOVE_HEADS = {
-  name: 'move-heads',
-  text: `UPDATE tenant_heads SET number = ends.number, listed = ends.listed, hash = ends.hash
+const MOVE_HEADS = kept(
+  'move-heads',
+  `UPDATE tenant_heads SET number = ends.number, listed = ends.listed, hash = ends.hash
     FROM ${rowsFrom(HEAD, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
-}
+)
 
 /** Entries that go to the database in one statement. */
 const ROWS_AT_ONCE = 1_000

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { DatabaseError, type ClientBase, type QueryConfig } from 'pg'
 import type { Row } from './rows.ts'
 
@@ -9,11 +10,25 @@ export type Value =
   | null
   | readonly (string | number | boolean | Uint8Array | null)[]
 
+/** A statement. */
+export type Sql = string | Kept
+
+/** One that a connection keeps by its name. */
+interface Kept {
+  readonly name: string
+  readonly text: string
+}
+
 /**
- * A statement. One with a name is parsed once on each connection and not each time: for those that every request asks.
- * Then it may return no `*`, or it fails when a newer server has added a column.
+ * Returns a statement that is parsed and planned once on each connection, and not each time: for those that every request
+ * asks. It may return no `*` of a table, or it fails when a newer server has added a column.
+ *
+ * Its text is part of its name: whoever shares connections with other versions, by a pooler that knows no names, is told
+ * that there is no such statement, and never runs theirs.
  */
-export type Sql = string | { readonly name: string; readonly text: string }
+export function kept(name: string, text: string): Kept {
+  return { name: `${name} ${hash('sha256', text).slice(0, 16)}`, text }
+}
 
 /** Runs one statement and returns its rows. */
 export type Ask = (sql: Sql, values?: readonly Value[]) => Promise<Row[]>

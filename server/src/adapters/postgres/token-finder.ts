@@ -2,7 +2,7 @@ import { isUuid } from '../../base/id.ts'
 import type { StoredToken } from '../../world/store.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
 import { tokenOf } from './rows.ts'
-import type { Ask } from './session.ts'
+import { kept, type Ask } from './session.ts'
 import { packText } from './text.ts'
 import { TOKEN_COLUMNS } from './token-content.ts'
 import { VISIBLE } from './visibility.ts'
@@ -20,16 +20,16 @@ const NAMES = { tenant: 'uuid', name: 'text' } as const
 const COLUMNS = TOKEN_COLUMNS.map((it) => `tokens.${it}`).join(', ')
 
 /** One row at a time, by its key: LIMIT keeps the plan from being a join, which might read all there are. */
-const FIND = {
-  name: 'find-tokens',
-  text: `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
+const FIND = kept(
+  'find-tokens',
+  `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
       AND tokens.serial = asked.serial AND tokens.name IS NULL AND ${VISIBLE} LIMIT 1) AS found
     UNION ALL
     SELECT found.* FROM ${rowsFrom(NAMES, 'asked', 3)}
     CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
       AND tokens.name = asked.name AND ${VISIBLE} LIMIT 1) AS found`,
-}
+)
 
 /** Ids that one statement asks for, more or less. */
 const IDS_AT_ONCE = 1_000

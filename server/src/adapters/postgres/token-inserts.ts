@@ -4,7 +4,7 @@ import type { Conflict, StoredToken } from '../../world/store.ts'
 import { termsOf } from '../../world/token-terms.ts'
 import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
 import type { Row } from './rows.ts'
-import type { Session } from './session.ts'
+import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { COMMON, CONTENT, contentOf } from './token-content.ts'
 import { insertTerms, type Term } from './token-terms.ts'
@@ -30,8 +30,8 @@ const PLAIN_COLUMNS = Object.keys(PLAIN).length
 /** Tokens that go to the database in one statement. */
 export const ROWS_AT_ONCE = 1_000
 
-const INSERT = { name: 'insert-tokens', text: insertInto(COLUMNS) }
-const INSERT_PLAIN = { name: 'insert-plain-tokens', text: insertInto(PLAIN) }
+const INSERT = kept('insert-tokens', insertInto(COLUMNS))
+const INSERT_PLAIN = kept('insert-plain-tokens', insertInto(PLAIN))
 
 /**
  * A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask, for one row at a

@@ -1,7 +1,7 @@
 import type { StoredToken } from '../../world/store.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
-import type { Session } from './session.ts'
+import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { NOTHING } from './visibility.ts'
 
@@ -18,13 +18,13 @@ const COLUMNS = {
 
 const NAMES = Object.keys(COLUMNS).join(', ')
 
-const ADD = {
-  name: 'count-tokens',
-  text: `INSERT INTO token_counts (${NAMES}) SELECT ${NAMES} FROM ${rowsFrom(COLUMNS, 'rows')}
+const ADD = kept(
+  'count-tokens',
+  `INSERT INTO token_counts (${NAMES}) SELECT ${NAMES} FROM ${rowsFrom(COLUMNS, 'rows')}
     ON CONFLICT (tenant, made_in, type, day) DO UPDATE
     SET count = token_counts.count + excluded.count,
       last_created_at = greatest(token_counts.last_created_at, excluded.last_created_at)`,
-}
+)
 
 interface Sum {
   readonly key: readonly [tenant: string, madeIn: string, type: string, day: number]
