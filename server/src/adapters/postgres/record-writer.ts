@@ -62,8 +62,8 @@ export class RecordWriter {
     for (const it of entries) this.#pending.push({ tenant, it })
   }
 
-  /** Writes what was appended since the last time. */
-  async write(session: Session): Promise<void> {
+  /** Writes what was appended since the last time. Throws at once what keeps it from being sent: COMMIT must not follow then. */
+  write(session: Session): Promise<unknown> {
     const moved = new Set<string>()
     const rows: (string | number | Uint8Array)[][] = []
     for (const { tenant, it } of this.#pending) {
@@ -75,7 +75,7 @@ export class RecordWriter {
       rows.push([tenant, point.number, point.listed, it.entry, hash])
     }
     this.#pending = []
-    if (moved.size === 0) return
+    if (moved.size === 0) return Promise.resolve()
     const writes: Promise<number>[] = []
     for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
       const slice = rows.slice(at, at + ROWS_AT_ONCE)
@@ -86,7 +86,7 @@ export class RecordWriter {
       return [tenant, number, listed, hash]
     })
     writes.push(session.run(MOVE_HEADS, columnsOf(HEAD, ends)))
-    await allOf(writes)
+    return allOf(writes)
   }
 }
 

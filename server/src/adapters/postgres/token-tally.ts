@@ -89,11 +89,11 @@ export class TokenTally {
     other.#sums = new Map()
   }
 
-  /** Writes what was added up, and begins anew. */
-  async write(session: Session): Promise<void> {
-    if (this.#sums.size === 0) return
+  /** Writes what was added up, and begins anew. Throws at once what keeps it from being sent: COMMIT must not follow then. */
+  write(session: Session): Promise<unknown> {
+    if (this.#sums.size === 0) return Promise.resolve()
     const rows = [...this.#sums.values()].map((it) => [...it.key, it.count, it.lastCreatedAt])
     this.#sums = new Map()
-    await session.run(ADD, columnsOf(COLUMNS, rows))
+    return session.run(ADD, columnsOf(COLUMNS, rows))
   }
 }
