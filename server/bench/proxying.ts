@@ -35,8 +35,8 @@ export interface Proxying {
 /**
  * Measures `rounds` times the three ways to one destination.
  *
- * The generator of load and the destination share a core and sleep when they have nothing to do; what is
- * measured has the other for itself.
+ * The generator of load and the destination share a core; what is measured has the other for itself. Whether the
+ * generator sleeps between answers makes no difference to the vault's.
  */
 export async function measureProxying(rounds: number): Promise<Proxying> {
   const others = SERVER_CORE + 1

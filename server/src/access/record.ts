@@ -144,8 +144,10 @@ function partOfChange(change: Change): PartOfChange | null {
 
     // Of no concern to the tenant, or the record itself, or the operator's: those are in the log.
     case 'clear-tenant':
+    case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
+    case 'refuse-seals':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
     case 'enlist':

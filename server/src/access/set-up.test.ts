@@ -32,7 +32,10 @@ test('setUp() commits once, and installs the root key with the first tenant only
   await setUp(world, thinKeyProvider(), FIRST)
   await setUp(world, thinKeyProvider(), { name: 'second', plan: 'standard' })
   const tenant = ['insert-tenant', 'insert-application', 'insert-application-key', 'append-record']
-  assert.deepEqual(commits, [['install', ...tenant], tenant])
+  assert.deepEqual(commits, [
+    ['install', ...tenant],
+    ['require-root-key', ...tenant],
+  ])
   assert.equal(await world.store.tenants.count(), 2)
 })
 

@@ -43,14 +43,14 @@ export async function setUp(
   for (;;) {
     await checkRootKey(world.store, keyProvider)
     const first = (await world.store.tenants.rootKeyCheck()) === null
-    const install: Change[] = first
-      ? [{ kind: 'install', rootKey: await makeRootKeyCheck(keyProvider) }]
-      : []
+    const rootKey: Change = first
+      ? { kind: 'install', rootKey: await makeRootKeyCheck(keyProvider) }
+      : { kind: 'require-root-key', id: keyProvider.id }
     const { done, changes } = await planTenant(world, name, plan)
-    const conflict = await world.store.commit(done.tenantId, [...install, ...changes])
+    const conflict = await world.store.commit(done.tenantId, [rootKey, ...changes])
     if (conflict === null) return done
-    // Two set-ups of one empty store: the other was quicker, and what it installed has to be checked.
-    if (conflict.kind === 'installed' && first) continue
+    // Somebody else was quicker to set the store up, or to replace its root key: what there is now has to be checked.
+    if (conflict.kind === 'installed' || conflict.kind === 'keys-changed') continue
     throw new SetUpError(
       'name-taken',
       `There is a tenant named "${name}" already: nothing was changed.`,

@@ -80,10 +80,25 @@ export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 export const ENVELOPE_ROWS_AT_ONCE = 128
 
 /**
- * How long nothing may have turned up that was sealed under an older key before that is destroyed: longer than any
- * request takes from sealing to committing. Ours: decision 0037.
+ * How long nothing may have turned up that was sealed under an older key before that is taken no more, and destroyed:
+ * longer than any request takes from sealing to committing. Ours: decision 0037.
  */
 export const KEY_RETIREMENT_MS = 30_000
+
+/** Tenants whose data keys are replaced at the same time. Ours: decision 0037. */
+export const ROTATIONS_AT_ONCE = 8
+
+/** For how long keys are believed to be all there are, where several servers share a store. Ours: decision 0044. */
+export const KEYS_BELIEVED_MS = 5_000
+
+/**
+ * How long a server that shares its store has known a data key when it begins to seal under it: by then all others have read
+ * it, and whoever began before is done. Ours: decision 0044.
+ */
+export const KEY_ANNOUNCED_MS = 15_000
+
+/** How often it is looked whether that time is over. */
+export const KEY_ANNOUNCED_LOOK_MS = 500
 
 /** Tenants whose keys are kept unwrapped, a few KiB each. Ours: decision 0005. */
 export const TENANT_KEYS_CACHED_MAX = 1_000

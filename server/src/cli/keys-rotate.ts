@@ -6,13 +6,7 @@ import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
 import type { Command, CommandInput } from './command.ts'
 import { openWorld } from './open-world.ts'
-import {
-  rotateKeys,
-  sharesItsStore,
-  SHARED,
-  type RotationNews,
-  type RotationOrder,
-} from './rotate-keys.ts'
+import { rotateKeys, type RotationNews, type RotationOrder } from './rotate-keys.ts'
 import { Rotations } from './rotations.ts'
 
 /**
@@ -44,10 +38,7 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   if (tenant !== undefined && !isUuid(tenant)) {
     throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
   }
-  if (flags['root'] === undefined) {
-    if (sharesItsStore(config)) throw new ConfigError(SHARED)
-    return { rotate: 'tenants', which: tenant ?? null }
-  }
+  if (flags['root'] === undefined) return { rotate: 'tenants', which: tenant ?? null }
   if (tenant !== undefined) throw new ConfigError('--root and --tenant exclude each other.')
   const file = config.rootKeyNextFile
   if (file === null) {
@@ -76,7 +67,7 @@ async function rotateHere(
 
 /** Says what matters as it comes, and how far it is now and then. */
 function speaker(out: CommandInput['out']): (news: RotationNews) => void {
-  let said = ''
+  const said = new Map<string, string>()
   return (news) => {
     if ('rootKey' in news) {
       out(`root key ${news.rootKey}: in use, ${news.wrapped} keys wrapped anew`)
@@ -85,8 +76,8 @@ function speaker(out: CommandInput['out']): (news: RotationNews) => void {
     } else {
       const { tenantId, version, left } = news
       const line = `tenant ${tenantId}: data key ${version}, ${roughly(left)} left`
-      if (line !== said) out(line)
-      said = line
+      if (line !== said.get(tenantId)) out(line)
+      said.set(tenantId, line)
     }
   }
 }

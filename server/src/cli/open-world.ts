@@ -16,6 +16,7 @@ import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
+import { KEY_ANNOUNCED_MS, KEYS_BELIEVED_MS } from '../base/limits.ts'
 import type { Config } from '../config.ts'
 import type { KeyMaker } from '../world/keyring.ts'
 import type { Store } from '../world/store.ts'
@@ -50,11 +51,16 @@ export interface WorldOptions {
   readonly reactors?: true
   /** What passes through the world is counted there. */
   readonly meters?: Meters
+  /** Instead of KEYS_SHARED. For tests. */
+  readonly keysShared?: typeof KEYS_SHARED
 }
+
+/** What servers that share a database keep to with keys. */
+const KEYS_SHARED = { believedMs: KEYS_BELIEVED_MS, announcedMs: KEY_ANNOUNCED_MS }
 
 export async function openWorld(
   config: Config,
-  { onFault, reactors, meters }: WorldOptions,
+  { onFault, reactors, meters, keysShared }: WorldOptions,
 ): Promise<OpenWorld> {
   const lines = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const log = meters?.log(lines) ?? lines
@@ -83,10 +89,12 @@ export async function openWorld(
       families.push(() => reactorFamilies(jail.processes))
     }
     const keyProvider = await openRootKeys(config, await store.tenants.rootKeyCheck())
-    const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
+    const clock = new SystemClock()
+    const shared = config.databaseUrl === null ? null : { clock, ...KEYS_SHARED, ...keysShared }
+    const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id), shared)
     return {
       world: {
-        clock: new SystemClock(),
+        clock,
         random,
         log,
         keyring,

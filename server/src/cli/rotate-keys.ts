@@ -1,17 +1,8 @@
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
-import type { Config } from '../config.ts'
 import type { RotationProgress } from '../keys/rotate-data-key.ts'
 import { rotateRootKey } from '../keys/rotate-root-key.ts'
 import type { OpenWorld } from './open-world.ts'
 import type { Rotations } from './rotations.ts'
-
-/** Why data keys are not replaced where sharesItsStore(). */
-export const SHARED = 'Data keys cannot be replaced where several servers share a database.'
-
-/** Whether there may be other servers, which would go on sealing under a key that is about to be destroyed. */
-export function sharesItsStore({ databaseUrl }: Pick<Config, 'databaseUrl'>): boolean {
-  return databaseUrl !== null
-}
 
 /** What `symbolon keys rotate` asks for, as it crosses to the service. */
 export interface RotationOrder {
@@ -45,12 +36,14 @@ export async function rotateKeys(
     await replaceRootKey(opened, which ?? '', tell)
     return
   }
+  const installed = await opened.world.store.tenants.rootKeyCheck()
+  // Another server may have replaced it.
+  if (installed !== null) opened.keyProvider.follow(installed.id)
   const tenants = await opened.world.store.tenants.ids()
   if (which !== null && !tenants.includes(which)) throw new Error(`There is no tenant ${which}`)
-  for (const tenantId of which === null ? tenants : [which]) {
-    await rotations.rotate(tenantId, tell)
-    tell({ tenantId, rotated: true })
-  }
+  await rotations.rotateAll(which === null ? tenants : [which], tell, (tenantId) =>
+    tell({ tenantId, rotated: true }),
+  )
 }
 
 async function replaceRootKey(

@@ -1,3 +1,4 @@
+import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
 import {
   rotateDataKey,
   unfinishedRotations,
@@ -45,15 +46,44 @@ export class Rotations {
     }
   }
 
+  /**
+   * Rotates for each of the tenants, some at a time, for most of it is waiting. Resolves when all are done; whatever
+   * becomes of one, the others are rotated, and then it rejects with the first that failed.
+   */
+  async rotateAll(
+    tenantIds: readonly string[],
+    hear: Hear,
+    done: (tenantId: string) => void,
+  ): Promise<void> {
+    const left = [...tenantIds]
+    const failures: unknown[] = []
+    const rotateRest = async (): Promise<void> => {
+      for (let id = left.shift(); id !== undefined; id = left.shift()) {
+        try {
+          // Else a service that stops would make a key for each of the rest.
+          this.#stopping.signal.throwIfAborted()
+          await this.rotate(id, hear)
+          done(id)
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: ROTATIONS_AT_ONCE }, rotateRest))
+    if (failures.length > 0) throw failures[0]
+  }
+
   /** Goes on with what was interrupted when the process before this one ended. */
   async resume(): Promise<void> {
+    let unfinished: readonly string[] = []
     try {
-      for (const id of await unfinishedRotations(this.#world)) {
-        await this.rotate(id, () => {}).catch(() => {})
-      }
+      unfinished = await unfinishedRotations(this.#world)
     } catch (error) {
       this.#world.log.error('key_rotation_failed', error)
     }
+    const ignore = (): void => {}
+    // What fails is in the log.
+    await this.rotateAll(unfinished, ignore, ignore).catch(ignore)
   }
 
   /** Resolves when nothing is under way any more. */

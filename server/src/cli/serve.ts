@@ -17,7 +17,7 @@ import type { Command, CommandInput } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
-import { parseRotationOrder, rotateKeys, SHARED, sharesItsStore } from './rotate-keys.ts'
+import { parseRotationOrder, rotateKeys } from './rotate-keys.ts'
 import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
@@ -67,15 +67,13 @@ export const serve: Command = {
       const orders = await takeOrders(config.dataDir, async (order, tell) => {
         const rotation = parseRotationOrder(order)
         if (rotation === null) throw new Error('The service does not know such an order')
-        // Whoever gave the order may not know of the database.
-        if (rotation.rotate === 'tenants' && sharesItsStore(config)) throw new Error(SHARED)
         await rotateKeys(opened, rotations, rotation, tell)
       }).catch((error: Error) => {
         // Not every file system has sockets, and requests need none.
         world.log.warn('no_orders', {}, error)
         return null
       })
-      const resumed = sharesItsStore(config) ? null : rotations.resume()
+      const resumed = rotations.resume()
       const metrics = meters && (await measure(config, opened, meters))
       out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 

@@ -2,7 +2,7 @@
  * A new data key for a tenant: everything sealed under the one before is sealed anew, and then that is
  * destroyed. Decision 0037.
  */
-import { ENVELOPE_ROWS_AT_ONCE, KEY_RETIREMENT_MS } from '../base/limits.ts'
+import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
 import type {
   EnvelopeCursor,
@@ -36,9 +36,10 @@ export interface RotationProgress {
 }
 
 /**
- * Gives the tenant a new version of its data key, or goes on where somebody was interrupted in it.
+ * Gives the tenant a new version of its data key, or goes on where somebody was interrupted in it, here or on another
+ * server, which may still be at it.
  *
- * New values are sealed under it at once. When this resolves nothing is sealed under an older version, and
+ * New values are sealed under it as soon as every server knows it. When this resolves nothing is sealed under an older version, and
  * those are gone. Callers notice nothing: what is read opens at any time, and work is done in short slices.
  * Rejects, with the older versions kept, when an envelope does not open.
  */
@@ -62,13 +63,35 @@ async function rotateTo(
   tenantId: string,
   means: RotationMeans,
 ): Promise<void> {
-  const keys = await means.maker.reread(tenantId)
   let left = await tokensOf(world, tenantId)
   const tell = (): void => means.tell({ tenantId, version, left })
   world.log.info('key_rotation', { tenant: tenantId, version, left })
   tell()
 
-  for (let settled = false; !settled;) {
+  let keys = await means.maker.reread(tenantId)
+  while (keys.version < version) {
+    // Made just now: others have to know it before anybody seals under it.
+    await means.pause(KEY_ANNOUNCED_LOOK_MS)
+    keys = await means.maker.reread(tenantId)
+  }
+  do {
+    // Another server was quicker, and has begun with the next.
+    if ((await means.maker.reread(tenantId)).version > version) return
+    await renewAll()
+  } while (!(await rested()))
+  await world.store.commit(tenantId, [{ kind: 'refuse-seals', before: keys.head }])
+  // Nothing can come any more. But what waits for a transaction becomes a token when that is committed,
+  // perhaps where the first walk has been already: the second finds it.
+  await renewAll()
+  await renewAll()
+  left = 0
+  tell()
+
+  await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
+  await means.maker.reread(tenantId)
+  world.log.info('key_rotated', { tenant: tenantId, version })
+
+  async function renewAll(): Promise<void> {
     let committed: Promise<unknown> = Promise.resolve()
     for await (const { found, looked } of behind(world, tenantId, keys)) {
       const envelopes = renewed(keys, found)
@@ -81,21 +104,14 @@ async function rotateTo(
       await means.pause(0)
     }
     await committed
-    settled = await rested()
   }
-  left = 0
-  tell()
-
-  await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
-  await means.maker.reread(tenantId)
-  world.log.info('key_rotated', { tenant: tenantId, version })
 
   async function commit(envelopes: readonly RenewedEnvelope[]): Promise<void> {
     if (envelopes.length === 0) return
     await world.store.commit(tenantId, [{ kind: 'renew-envelopes', envelopes }])
   }
 
-  /** Whoever sealed under the key before has committed by now or never will, and still there is nothing left. */
+  /** Nobody is under way with what was sealed under the key before, as far as time tells, and there is nothing left. */
   async function rested(): Promise<boolean> {
     await means.pause(means.retirementMs ?? KEY_RETIREMENT_MS)
     // What was handed to the disk before this is on it afterwards.
@@ -125,10 +141,23 @@ async function newestVersion(
     if (versions.length === 0) return null
     const newest = Math.max(...versions)
     if (versions.length > 1) return newest
+    await requireRootKey(world, maker.rootKey)
+    const id = maker.rootKey
     const key = await maker.next(tenantId, newest + 1, world.clock.now())
-    await world.store.commit(tenantId, [{ kind: 'insert-tenant-key', key }])
-    // Made by us, or by somebody who was quicker, or the tenant is gone.
+    const made = { kind: 'insert-tenant-key', key } as const
+    await world.store.commit(tenantId, [{ kind: 'require-root-key', id }, made])
+    // Made by us, or by somebody who was quicker; or the tenant is gone, or the root key another.
   }
+}
+
+/** Rejects when keys that are wrapped by the root key of this name would be of no use. */
+async function requireRootKey({ store }: Tenants, id: string): Promise<void> {
+  const installed = await store.tenants.rootKeyCheck()
+  if (installed?.id === id) return
+  throw new Error(
+    `Cannot make a key: the root key is ${installed?.id ?? 'none'}, but this server was started with ${id}; ` +
+      'start it with the other one',
+  )
 }
 
 async function dataKeyVersions(world: Tenants, tenantId: string): Promise<number[]> {
@@ -154,10 +183,16 @@ async function* behind(
   } while (after !== null)
 }
 
+function isBefore(envelope: Uint8Array, head: Uint8Array): boolean {
+  return Buffer.compare(envelope.subarray(0, head.length), head) < 0
+}
+
 function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedEnvelope[] {
-  return found.map((it) => {
+  return found.flatMap((it) => {
     try {
-      return { ...it, renewed: keys.renew(placeOf(it), it.envelope) }
+      const renewed = keys.renew(placeOf(it), it.envelope)
+      // What is sealed under a later key, and opens, is left to whoever made that.
+      return isBefore(it.envelope, keys.head) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(
         `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +

@@ -28,6 +28,9 @@ export interface Keyring {
  * Nothing is stored; what comes back is to be committed. Decision 0037.
  */
 export interface KeyMaker {
+  /** The name of the root key that new keys are wrapped by. */
+  readonly rootKey: string
+
   /** Makes the tenant's data key of this version, wrapped. */
   next(tenantId: string, version: number, now: number): Promise<WrappedTenantKey>
 
@@ -38,9 +41,15 @@ export interface KeyMaker {
   rewrap(tenantId: string, key: WrappedTenantKey, to: KeyProvider): Promise<WrappedTenantKey>
 }
 
-/** Keys that can say of an envelope whether it was made under the newest of them, and see to it that it is. */
+/** Keys that can say of an envelope whether it was made as they make them now, and see to it that it is. */
 export interface RenewingKeys {
-  /** What every envelope made now begins with, and none made under another version of the data key. */
+  /** The version of the data key that they seal under. */
+  readonly version: number
+
+  /**
+   * What every envelope made now begins with, and none made under another version of the data key. Of later
+   * versions it is more, as bytes are compared.
+   */
   readonly head: Uint8Array
 
   /** Returns an envelope for the same place that says the same, made now. Throws as open() does. */
@@ -86,7 +95,7 @@ export type TenantKeyPurpose = (typeof TENANT_KEY_PURPOSES)[number]
 
 export interface WrappedTenantKey {
   readonly purpose: TenantKeyPurpose
-  /** From 1. Seals are made under the highest; every version opens. */
+  /** From 1. Seals are made under the highest, once every server knows it; every version opens. */
   readonly version: number
   readonly wrapped: Uint8Array
   readonly createdAt: number

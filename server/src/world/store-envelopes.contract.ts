@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { EnvelopeCursor, RenewedEnvelope, Store, StoredEnvelope } from './store.ts'
+import type { Change, EnvelopeCursor, RenewedEnvelope, Store, StoredEnvelope } from './store.ts'
 import {
   KEYS,
   NOW,
   TENANT,
+  answer,
   begin,
   bytes,
   end,
   enlist,
   everything,
+  idsFound,
   insert,
   job,
   opened,
+  proxy,
+  reactor,
   succeed,
   tenant,
   token,
@@ -133,6 +137,73 @@ export function envelopeContract(name: string, open: Open): void {
       assert.deepEqual(await versions(store), ['enc 1', 'enc 2', 'enc 3', 'fp 1'])
       await succeed(store, TENANT, [{ kind: 'destroy-tenant-keys', below: 3 }])
       assert.deepEqual(await versions(store), ['enc 3', 'fp 1'])
+    })
+
+    test('refuse-seals has nothing kept that is sealed before, in whatever change, of that tenant', async (t) => {
+      const store = await opened(t, open)
+      const cvc = { envelope: Uint8Array.of(0xee, 2), expiresAt: NOW + 1000 }
+      const newer = { data: Uint8Array.of(0xf0, 0, 1) }
+      await succeed(store, TENANT, everything(1))
+      await succeed(store, uuid(2), everything(2).slice(1))
+      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xf0, 0) }])
+      // Whoever was slower is not heard.
+      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0x10, 0) }])
+      const [found] = await all(store)
+      const stale: Change[] = [
+        insert(token(3)),
+        insert(token(3, newer), token(4, { data: Uint8Array.of(0xef, 255, 255) })),
+        insert(token(3, { id: 'an alias', ...newer, cvc })),
+        update(token(1)),
+        update(token(1), { ...newer, cvc }),
+        answer(3),
+        { kind: 'insert-proxy', proxy: proxy(3) },
+        { kind: 'update-proxy', proxy: { ...proxy(1), revision: 1 } },
+        { kind: 'insert-reactor', reactor: reactor(3) },
+        { kind: 'update-reactor', reactor: { ...reactor(1), revision: 1 } },
+        { kind: 'insert-job', job: job(3) },
+        { kind: 'insert-job', job: job(3, { terms: newer.data, result: Uint8Array.of(1) }) },
+        { kind: 'update-job', job: job(1, { revision: 1 }) },
+        { kind: 'put-callback-secrets', secrets: { secrets: bytes(5), revision: 1 } },
+        { kind: 'renew-envelopes', envelopes: [{ ...found!, renewed: bytes(5) }] },
+      ]
+      const before = await all(store)
+      for (const change of stale) {
+        const commit = store.commit(TENANT, [change, insert(token(9, newer))])
+        await assert.rejects(commit, /sealed under a replaced key/, change.kind)
+      }
+      assert.deepEqual(await all(store), before)
+      await succeed(store, uuid(2), [insert(token(3))])
+      const kept = [insert(token(9, newer)), update(token(1, { fingerprint: 'f 1' }), newer)]
+      await succeed(store, TENANT, kept)
+    })
+
+    test('refuse-seals refuses no one else who commits at the same time', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, everything(1))
+      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xf0) }])
+      const commits = Array.from({ length: 20 }, (_, n) =>
+        store.commit(TENANT, [insert(token(n + 3, { data: Uint8Array.of(0xef + (n % 2)) }))]),
+      )
+      const made = (await Promise.allSettled(commits)).map((it) => it.status)
+      assert.deepEqual(
+        made,
+        made.map((_, n) => (n % 2 === 0 ? 'rejected' : 'fulfilled')),
+      )
+      const numbers = Array.from({ length: 20 }, (_, n) => n + 3)
+      const found = await store.tokens.find(TENANT, numbers.map(uuid))
+      assert.equal(found.length, 10)
+    })
+
+    test('require-root-key lets a commit be made under that root key only', async (t) => {
+      const store = await opened(t, open)
+      const under = (id: string) => ({ kind: 'require-root-key', id }) as const
+      const nothing = await store.commit(TENANT, [under('root'), insert(token(1))])
+      assert.deepEqual(nothing, { kind: 'keys-changed' })
+      await succeed(store, TENANT, everything(1))
+      const other = await store.commit(TENANT, [insert(token(3)), under('other root')])
+      assert.deepEqual(other, { kind: 'keys-changed' })
+      assert.deepEqual(await idsFound(store, TENANT, [3]), [])
+      await succeed(store, TENANT, [under('root'), insert(token(3))])
     })
 
     test('replace-root-key replaces it and every wrapping at once, or nothing', async (t) => {

@@ -49,6 +49,21 @@ export function longListContract(name: string, open: Open): void {
       assert.deepEqual(bySerial(found), tokens)
     })
 
+    test('10,000 that are under way when their seals are refused are all there by then, or never', async (t) => {
+      const store = await opened(t, open)
+      const numbers = range(0, LONG)
+      const commit = store.commit(TENANT, [insert(...numbers.map((n) => token(n)))])
+      const outcome = commit.catch((error: unknown) => error)
+      // Part of it is on its way.
+      await succeed(store, OTHER, [insert(token(0))])
+      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xff) }])
+      const kept = await idsFound(store, TENANT, numbers)
+      const refused = (await outcome) !== null
+      assert.equal(kept.length, refused ? 0 : LONG)
+      assert.equal((await idsFound(store, TENANT, numbers)).length, kept.length)
+      if (refused) await assert.rejects(commit, /sealed under a replaced key/)
+    })
+
     for (const [what, spoil] of Object.entries(SPOILED)) {
       test(`none of 2,000 is stored when ${what}`, async (t) => {
         const store = await opened(t, open)

@@ -324,6 +324,12 @@ export type Change =
   | { readonly kind: 'update-reactor'; readonly reactor: StoredReactor }
   | { readonly kind: 'delete-reactor'; readonly id: string }
   | JobChange
+  | KeyChange
+
+/** What is done to keys, and to what they sealed. Decisions 0037, 0044. */
+export type KeyChange =
+  /** Makes the commit only while the root key of this name is installed: by another its keys must not be wrapped. */
+  | { readonly kind: 'require-root-key'; readonly id: string }
   /** Adds a version of one of the tenant's keys, if there is a tenant and not that version. */
   | { readonly kind: 'insert-tenant-key'; readonly key: WrappedTenantKey }
   /**
@@ -331,6 +337,12 @@ export type Change =
    * What they say is the same, so nobody takes it for a change.
    */
   | { readonly kind: 'renew-envelopes'; readonly envelopes: readonly RenewedEnvelope[] }
+  /**
+   * From now on a commit with something that is sealed under a key of the tenant whose envelopes begin with less than
+   * `before`, as bytes are compared, is rejected, and changes nothing; on whatever server it was sealed, however
+   * long ago.
+   */
+  | { readonly kind: 'refuse-seals'; readonly before: Uint8Array }
   /** Destroys the versions of the tenant's data key below `version`: nothing sealed under them will open. */
   | { readonly kind: 'destroy-tenant-keys'; readonly below: number }
   /**
@@ -358,7 +370,7 @@ export interface RewrappedKey {
 export type Conflict =
   /** `install` where something is installed already. */
   | { readonly kind: 'installed' }
-  /** Keys are not as they were read: there are others, or the tenant is gone. */
+  /** Keys are not as they were read: there are others, be it another root key, or the tenant is gone. */
   | { readonly kind: 'keys-changed' }
   /** A tenant's name or id is taken. */
   | { readonly kind: 'tenant-taken' }

@@ -17,7 +17,7 @@ import { RunnerUnavailable, type ReactorOutcome } from '../../src/world/reactor-
 import { canaryOf, findTrace, findTracesInFiles, tracesOf } from '../kit/canary.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { returned, stillRunner, threw, type Ran } from '../kit/still-runner.ts'
-import { STILL_SETTINGS } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
 
 const CANARY = canaryOf(29)
 const TRACES = tracesOf(CANARY)

@@ -15,7 +15,7 @@ import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
 import { stillWorld } from '../kit/still-world.ts'
-import { STILL_SETTINGS } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
 
 const NUMBER = '4242424242424242'
 const CODE = '7391'

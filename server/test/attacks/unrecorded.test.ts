@@ -12,7 +12,8 @@ import type { Change, Store } from '../../src/world/store.ts'
 import { withCommit } from '../../src/world/with-commit.ts'
 import { canaryOf, findTrace, tracesOf } from '../kit/canary.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
-import { STILL_SETTINGS, stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL } from '../kit/token-stage.ts'
 
 const CANARY = canaryOf(7)

@@ -21,6 +21,8 @@ export interface BackupRun {
 export interface BackupTally {
   /** Tokens that were acknowledged before the last backup began, and were read from what was restored. */
   readonly read: number
+  /** How many there are in what was restored, each of which was opened: at least as many as were acknowledged. */
+  readonly opened: number
   readonly bytes: number
   readonly backupMs: number
   readonly restoreMs: number
@@ -29,7 +31,7 @@ export interface BackupTally {
 export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
   const { folder, tokens, tell } = run
   const data = path.join(folder, 'data')
-  const vault = new RotatingVault({ folder: data, tokens, retirementMs: 1000 })
+  const vault = new RotatingVault({ folder: data, database: null, tokens, retirementMs: 1000 })
   const { port, key, samples } = await vault.ready()
   tell(`${tokens} tokens are there`)
   const keys = await makeKeys(port!, key!)
@@ -64,9 +66,12 @@ export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
       ])
       const backupMs = Math.round(performance.now() - began)
       const bytes = Number(/: (\d+) bytes/.exec(said)![1])
-      const { restoreMs, restored } = await restoreTo(path.join(folder, `restored-${n}`), file)
+      const restored = path.join(folder, `restored-${n}`)
+      const { restoreMs, opened } = await restoreTo(restored, file)
+      const acknowledged = tokens + before.size - samples!.ids.length
+      assert.ok(opened >= acknowledged, `${opened} tokens of ${acknowledged}`)
       await readAll(restored, keys.read, before)
-      tallies.push({ read: before.size, bytes, backupMs, restoreMs })
+      tallies.push({ read: before.size, opened, bytes, backupMs, restoreMs })
       tell(JSON.stringify(tallies.at(-1)))
     }
     return tallies
@@ -79,16 +84,26 @@ export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
   async function restoreTo(
     restored: string,
     file: string,
-  ): Promise<{ restoreMs: number; restored: string }> {
+  ): Promise<{ restoreMs: number; opened: number }> {
     const root = path.join(folder, 'root.key')
     copyFileSync(path.join(data, 'root.key'), root)
     const identity = path.join(folder, 'backup.key')
     const began = performance.now()
     const where = ['--data-dir', restored, '--root-key-file', root]
-    await symbolon(['restore', ...where, '--from', file, '--identity', identity])
+    const said = await symbolon([
+      'restore',
+      ...where,
+      '--from',
+      file,
+      '--identity',
+      identity,
+      '--all',
+    ])
     const restoreMs = Math.round(performance.now() - began)
     copyFileSync(root, path.join(restored, 'root.key'))
-    return { restoreMs, restored }
+    const [, found, values] = /, (\d+) tokens, (\d+) values opened/.exec(said)!
+    assert.ok(Number(values) >= Number(found), said)
+    return { restoreMs, opened: Number(found) }
   }
 }
 
@@ -98,7 +113,7 @@ async function readAll(
   key: string,
   values: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const vault = new RotatingVault({ folder, tokens: 0, retirementMs: 1000 })
+  const vault = new RotatingVault({ folder, database: null, tokens: 0, retirementMs: 1000 })
   try {
     const { port } = await vault.ready()
     const entries = values.entries()

@@ -2,22 +2,19 @@
  * Vaults behind a real socket on localhost, for clients that bring their own HTTP.
  */
 import { BasisTheory } from '@basis-theory/basis-theory-js'
-import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Duplex, Readable } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import type { App } from '../../src/app.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
+import { startService } from '../kit/running-service.ts'
 import { portOf } from '../kit/servers.ts'
 import { stillVault } from '../kit/still-vault.ts'
 import {
+  AUTHORITY_FILE,
   onRequest,
   testAuthority,
   testDestination,
@@ -83,25 +80,20 @@ async function listenBefore(open: () => Duplex): Promise<{ url: string; close: (
   return { url: `http://localhost:${port}`, close: () => server.close() }
 }
 
-/** `symbolon serve` as an operator starts it first: an empty folder, a process of its own. */
+/** `symbolon serve` as an operator starts it first: with nothing there, in a process of its own. */
 export async function startServe(): Promise<ListeningVault> {
   const destination = await echo()
-  const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-client-'))
-  const main = path.join(import.meta.dirname, '../../src/main.ts')
-  const args = [main, 'serve', '--port', '0', '--data-dir', folder, '--log-level', 'silent']
-  const authority = path.join(import.meta.dirname, '../kit/certificates/authority.pem')
-  args.push('--egress-allow', `localhost:${destination.port}`, '--extra-ca-file', authority)
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const { apiKey, baseUrl } = await greetingOf(child)
+  const service = await startService({
+    SYMBOLON_EGRESS_ALLOW: `localhost:${destination.port}`,
+    SYMBOLON_EXTRA_CA_FILE: AUTHORITY_FILE,
+  })
   return {
-    baseUrl,
-    managementKey: apiKey,
+    baseUrl: service.url,
+    managementKey: service.managementKey,
     destinationUrl: `https://localhost:${destination.port}`,
     close: async () => {
-      child.kill('SIGTERM')
-      if (child.exitCode === null) await once(child, 'exit')
+      await service.stop()
       await destination.close()
-      rmSync(folder, { recursive: true })
     },
   }
 }
@@ -119,16 +111,4 @@ async function echo(): Promise<TestDestination> {
     )
   })
   return await testDestination(answer, { certificate: 'destination' })
-}
-
-async function greetingOf(
-  child: ChildProcessByStdio<null, Readable, null>,
-): Promise<{ apiKey: string; baseUrl: string }> {
-  let apiKey: string | undefined
-  for await (const line of createInterface(child.stdout)) {
-    apiKey ??= /api_key\s+(\S+)/.exec(line)?.[1]
-    const baseUrl = /is ready at (\S+)/.exec(line)?.[1]
-    if (baseUrl !== undefined && apiKey !== undefined) return { apiKey, baseUrl }
-  }
-  throw new Error(`symbolon serve ended before it was ready, with status ${child.exitCode}`)
 }

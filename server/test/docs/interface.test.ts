@@ -1,40 +1,31 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setUp } from '../../src/access/set-up.ts'
 import { LentKeys } from '../../src/access/lent-keys.ts'
-import { createApp } from '../../src/app.ts'
 import * as limits from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { PERMISSIONS } from '../../src/access/permissions.ts'
 import { TOKEN_TYPES } from '../../src/tokens/types/registry.ts'
 import { routes } from '../../src/routes.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
-import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillVault } from '../kit/still-vault.ts'
 import { headingsOf, readDocument } from '../tidy/docs.ts'
 import { assertNone, sourceFiles } from '../tidy/source.ts'
 import { Bindings, examplesOf } from './examples.ts'
 
-const SETTINGS = {
-  version: '0',
-  tokens: { tokensMax: 10_000, privacyShown: false },
-  transactions: { lifetimeMs: limits.TRANSACTION_LIFETIME_MS },
-  proxy: { timeoutMs: 25_000 },
-  reactors: { configurationRequired: true },
-}
 const DOCUMENT = readDocument('docs/interface.md', 'every operation, with examples')
 
 test('every example of the interface answers what the page says, in order, in one vault', async () => {
-  const world = stillWorld()
-  const app = createApp(world, { ...SETTINGS, corsOrigins: '*' })
+  const vault = await stillVault({ tokensMax: limits.TOKENIZE_TOKENS_MAX })
+  const { egress, runner } = vault.world
   const bindings = new Bindings()
-  world.egress.reply = ({ method, url, body }) => {
+  egress.reply = ({ method, url, body }) => {
     const received = { request: `${method} ${url}`, ...(body.length > 0 && { body: parsed(body) }) }
     const status = url.startsWith('https://gone.example/') ? 410 : 200
     return { status, reason: 'OK', chunks: [JSON.stringify(received)] }
   }
-  world.runner.behave = runPlainly
-  const { apiKey } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
-  bindings.bind('$MANAGEMENT_KEY', apiKey)
+  runner.behave = runPlainly
+  bindings.bind('$MANAGEMENT_KEY', vault.managementKey)
   const rule = { priority: 1, container: '/', transform: 'reveal', permissions: ['token:read'] }
   const applications: [name: string, application: JsonObject][] = [
     ['$KEY', { type: 'private', permissions: ['token:create', 'token:read'] }],
@@ -51,7 +42,7 @@ test('every example of the interface answers what the page says, in order, in on
     ['$PUBLIC_KEY', { type: 'public', permissions: ['token:create'] }],
   ]
   for (const [name, application] of applications) {
-    bindings.bind(name, await keyFor({ name: name.slice(1), ...application }))
+    bindings.bind(name, await vault.keyFor({ name: name.slice(1), ...application }))
   }
 
   for (const { line, request, answer } of examplesOf(DOCUMENT)) {
@@ -60,7 +51,7 @@ test('every example of the interface answers what the page says, in order, in on
       name,
       bindings.translate(it),
     ])
-    const reply = await app.inject({
+    const reply = await vault.servers.next().inject({
       method: method as 'GET',
       url: path!,
       headers: { host: 'localhost:4400', ...Object.fromEntries(headers) },
@@ -80,21 +71,12 @@ test('every example of the interface answers what the page says, in order, in on
     }
     // What nobody waits for is done when the next example comes.
     for (let stages = 0; stages < 2; stages++) {
-      await app.jobs.turn()
-      await app.jobs.settled()
+      const { jobs } = vault.servers.next()
+      await jobs.turn()
+      await jobs.settled()
     }
   }
-  await app.close()
-
-  async function keyFor(application: JsonObject): Promise<string> {
-    const reply = await app.inject({
-      method: 'POST',
-      url: '/applications',
-      headers: { 'bt-api-key': apiKey },
-      payload: JSON.stringify(application),
-    })
-    return reply.json<{ key: string }>().key
-  }
+  await vault.close()
 })
 
 function parsed(body: Buffer): Json {
@@ -103,7 +85,7 @@ function parsed(body: Buffer): Json {
 
 test('every operation has an example, but for the one that would show this page again', () => {
   const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)
-  const missing = routes(SETTINGS, new LentKeys())
+  const missing = routes(STILL_SETTINGS, new LentKeys())
     .filter(({ path }) => path !== '/openapi.json')
     .filter(({ method, path }) => {
       const form = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
@@ -114,7 +96,7 @@ test('every operation has an example, but for the one that would show this page 
 })
 
 test('operations stand on the page in the order of routes.ts', () => {
-  const operations = routes(SETTINGS, new LentKeys()).map(({ method, path }) => {
+  const operations = routes(STILL_SETTINGS, new LentKeys()).map(({ method, path }) => {
     return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
   })
   const headings = headingsOf(DOCUMENT).filter((it) => operations.includes(it))

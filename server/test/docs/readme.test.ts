@@ -1,38 +1,28 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { isUuid } from '../../src/base/id.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import { startService } from '../kit/running-service.ts'
 import { readDocument } from '../tidy/docs.ts'
 import { SERVER } from '../tidy/source.ts'
 
 const README = readDocument('README.md', 'the way in')
 
 test('the tour of the README, pasted into a shell, ends with a card masked, revealed, sent, not sent, and worked on, twice', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'symbolon-tour-'))
   const script = path.join(SERVER, 'test/tour/echo.ts')
   const echo = spawn(process.execPath, [script, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const other = /localhost:\d+/.exec(await untilSaid(echo.stdout, 'It listens at'))![0]
-  const server = spawn(process.execPath, [path.join(SERVER, 'bin/symbolon.cjs'), 'serve'], {
-    cwd: folder,
-    env: { PATH: process.env['PATH'], SYMBOLON_PORT: '0', ...secondStart(other) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const service = await startService(secondStart(other))
   try {
-    const said = await untilSaid(server.stdout, ' is ready at ')
-    const key = /api_key\s+(key_local_mgt_\w+)/.exec(said)?.[1]
-    const url = /ready at (http:\S+)/.exec(said)?.[1]
-    assert.ok(key !== undefined && url !== undefined, said)
-
+    const said = await run(tour(service.managementKey, service.url, other))
     // An answer with nothing in it is an empty line.
-    const lines = (await run(tour(key, url, other))).split('\n').filter((it) => it !== '')
+    const lines = said.split('\n').filter((it) => it !== '')
     const answers = lines.map((it) => JSON.parse(it) as JsonObject)
     const [card, nested, masked, revealed, sent, unsent, reacted, called] = answers
     assert.equal(answers.length, 8)
@@ -53,11 +43,9 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
     assert.deepEqual(raw, { status: 200 })
     assert.ok(isUuid(tokens.receipt))
   } finally {
-    for (const it of [server, echo]) {
-      it.kill()
-      await once(it, 'exit')
-    }
-    await rm(folder, { recursive: true })
+    await service.stop()
+    echo.kill()
+    await once(echo, 'exit')
   }
 })
 

@@ -10,7 +10,7 @@ import { runJobs, type JobResult, type JobWeakness } from '../jobs/harness.ts'
 
 describe('a vault killed while it runs jobs', () => {
   test('loses none, runs none twice that must not be, and delivers each under its name', async () => {
-    const result = await killed(5, null)
+    const result = await killed(3, null)
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     assert.ok(result.accepted > 10, `${result.accepted} jobs were accepted`)
     assert.equal(result.delivered + result.givenUp, result.accepted)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../src/base/json.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import {
@@ -180,35 +181,33 @@ test('the record that two servers wrote at once is one chain, sealed; and no ser
   assert.match(changed.out, /: BROKEN: entry 4 was changed/)
 })
 
-test('data keys are not replaced, whoever asks: the command, an order over the socket, or what was begun', async (t) => {
+test('a data key is replaced by the command, and a start of another server goes on with what was begun', async (t) => {
   const database = await freshDatabase()
-  const folder = temporaryFolder(t)
-  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folder }
+  const folders = [temporaryFolder(t), temporaryFolder(t)] as const
+  const variables = { SYMBOLON_DATABASE_URL: database, SYMBOLON_DATA_DIR: folders[0] }
   await runSymbolon(['init'], variables)
-  await query(
-    database,
-    `INSERT INTO tenant_keys SELECT tenant, purpose, 2, wrapped, created_at FROM tenant_keys
-     WHERE purpose = 'enc'`,
-  )
-  const server = await startVault(folder, { SYMBOLON_DATABASE_URL: database })
+  copyFileSync(join(folders[0], 'root.key'), join(folders[1], 'root.key'))
+  const server = await startVault(folders[0], { SYMBOLON_DATABASE_URL: database })
   t.after(() => server.stop())
-  const rotate = ['keys', 'rotate']
-  const command = await runSymbolon(rotate, variables)
-  assert.equal(command.status, 1)
-  assert.match(command.err, /several servers share a database/)
-  const unknowing = await runSymbolon(rotate, { SYMBOLON_DATA_DIR: folder })
-  assert.equal(unknowing.status, 1)
-  assert.match(unknowing.err, /several servers share a database/)
-  const { out } = await server.stop()
-  assert.doesNotMatch(out, /key_rotat/)
-  const { rows } = await query(
-    database,
-    "SELECT version FROM tenant_keys WHERE purpose = 'enc' ORDER BY version",
-  )
-  assert.deepEqual(
-    rows.map((it) => it.version),
-    [1, 2],
-  )
+  const command = runSymbolon(['keys', 'rotate'], variables)
+  const versions = async (): Promise<number[]> => {
+    const asked = "SELECT version FROM tenant_keys WHERE purpose = 'enc' ORDER BY version"
+    return (await query(database, asked)).rows.map((it) => it.version)
+  }
+  while ((await versions()).length === 1) await sleep(20)
+  assert.deepEqual(await versions(), [1, 2])
+  // Nobody seals under it until every server has had time to read it.
+  assert.match((await server.stop()).out, /"event":"key_rotation",/)
+  const { status, out } = await command
+  assert.equal(status, 1)
+  assert.match(out, /: data key 2, \d+ left/)
+
+  const other = await startVault(folders[1], { SYMBOLON_DATABASE_URL: database })
+  t.after(() => other.stop())
+  // It is ready before it has found what was begun, and one that is told to stop begins nothing.
+  while (!other.printed().includes('"event":"key_rotation",')) await sleep(20)
+  await other.stop()
+  assert.deepEqual(await versions(), [1, 2])
 })
 
 test('the root key is replaced while a server serves, and the next start needs the new one alone', async (t) => {

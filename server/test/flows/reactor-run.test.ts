@@ -9,10 +9,9 @@ import { reactorRun } from '../../src/cli/reactor-run.ts'
 import type { Flags } from '../../src/config.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
 import { runSymbolon, temporaryFolder, type Finished } from '../kit/running-vault.ts'
-import { testDestination } from '../kit/test-destination.ts'
+import { AUTHORITY_FILE, testDestination } from '../kit/test-destination.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
-const AUTHORITY = fileURLToPath(new URL('../kit/certificates/authority.pem', import.meta.url))
 
 const HASH = `const { createHash } = require('crypto')
   module.exports = ({ args, configuration, bt }) => {
@@ -94,7 +93,7 @@ describe('symbolon reactor run', () => {
     })
     const allowed = {
       SYMBOLON_EGRESS_ALLOW: `localhost:${destination.port}`,
-      SYMBOLON_EXTRA_CA_FILE: AUTHORITY,
+      SYMBOLON_EXTRA_CA_FILE: AUTHORITY_FILE,
     }
     assert.equal((await runSymbolon(['reactor', 'run', file!], allowed)).out, '204\n')
     const refused = await runSymbolon(['reactor', 'run', file!])

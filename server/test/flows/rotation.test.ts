@@ -1,14 +1,27 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
-import { rotateUnderLoad } from '../rotation/run.ts'
+import { rotateUnderLoad, type RotationTally } from '../rotation/run.ts'
+
+const ABOUT = { tokens: 3_000, kills: 2, seed: 7, callers: 4, retirementMs: 200, calmMs: 300 }
 
 test('a data key is rotated under load and kills: every read succeeds, and nothing is left under the old one', async (t) => {
-  const folder = temporaryFolder(t)
-  const about = { folder, tokens: 3_000, kills: 2, seed: 7, callers: 4 }
-  const timing = { retirementMs: 200, calmMs: 0 }
-  const tally = await rotateUnderLoad({ ...about, ...timing, tell: () => {} })
-  assert.equal(tally.kills, 2)
-  assert.ok(tally.rotations >= 1)
-  assert.ok(tally.reads > 0 && tally.written > 0)
+  assertDone(await rotateUnderLoad({ ...ABOUT, ...hereIn(t), database: null, servers: 1 }))
 })
+
+test('so it is by one of two servers on one database, while either is killed', async (t) => {
+  const database = await freshDatabase()
+  const keysShared = { believedMs: 200, announcedMs: 2_000 }
+  assertDone(await rotateUnderLoad({ ...ABOUT, ...hereIn(t), database, servers: 2, keysShared }))
+})
+
+function hereIn(t: TestContext) {
+  return { folder: temporaryFolder(t), tell: () => {} }
+}
+
+function assertDone({ kills, rotations, reads, written }: RotationTally): void {
+  assert.equal(kills, ABOUT.kills)
+  assert.ok(rotations >= 1)
+  assert.ok(reads > 0 && written > 0)
+}

@@ -20,6 +20,12 @@ describe('symbolon init', () => {
     assert.equal(err, '')
   })
 
+  test('makes the data folder where it is run, unless it is told of another', async (t) => {
+    const cwd = temporaryFolder(t)
+    assert.equal((await runSymbolon(['init'], {}, cwd)).status, 0)
+    assert.deepEqual(readdirSync(cwd), ['data'])
+  })
+
   test('refuses a name that exists and changes nothing, and adds a tenant for each new one', async (t) => {
     const SYMBOLON_DATA_DIR = temporaryFolder(t)
     const run = (...args: string[]) =>

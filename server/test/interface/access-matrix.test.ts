@@ -11,7 +11,8 @@ import { LentKeys } from '../../src/access/lent-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS, stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 interface Row {
   readonly permission: Permission | 'any-key' | 'public'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LentKeys } from '../../src/access/lent-keys.ts'
 import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
 const ROUTES = routes(STILL_SETTINGS, new LentKeys())

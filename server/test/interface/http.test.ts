@@ -9,7 +9,8 @@ import {
   TRACE_ID_CHARS_MAX,
 } from '../../src/base/limits.ts'
 import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS, type CallOptions, type Method, type Reply } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import type { CallOptions, Method, Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
 const ROUTES = routes(STILL_SETTINGS, new LentKeys())

@@ -3,13 +3,8 @@ import { describe, test } from 'node:test'
 import { createApp } from '../../src/app.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_LIFETIME_MS } from '../../src/base/limits.ts'
-import {
-  STILL_SETTINGS,
-  type CallOptions,
-  type Method,
-  type Reply,
-  type StillVaultOptions,
-} from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import type { CallOptions, Method, Reply, StillVaultOptions } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, type TokenStage } from '../kit/token-stage.ts'
 
 /** Calls with an idempotency key. */

@@ -4,10 +4,14 @@ import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { JsonObject } from '../../src/base/json.ts'
 import { rotateDataKey } from '../../src/keys/rotate-data-key.ts'
+import { rotateRootKey } from '../../src/keys/rotate-root-key.ts'
+import type { TenantKeys } from '../../src/world/keyring.ts'
 import { RunnerUnavailable } from '../../src/world/reactor-runner.ts'
+import { withCommit } from '../../src/world/with-commit.ts'
 import { bodyOf, callbackStage, headersOf, type CallbackStage } from '../kit/callback-stage.ts'
 import { returned } from '../kit/still-runner.ts'
-import { STILL_NOW } from '../kit/still-world.ts'
+import { stillVault } from '../kit/still-vault.ts'
+import { STILL_NOW, thinKeyProvider } from '../kit/still-world.ts'
 
 /** Replaces the data key, and destroys the one before at once. */
 async function rotate({ vault: { world, tenantId, keyMaker } }: CallbackStage): Promise<void> {
@@ -106,4 +110,131 @@ test('a rotation while a receiver is asked leaves the callback to be sent again,
     (await dead()).map((it) => it['id']),
     [headersOf(sent[0]!)['webhook-id']],
   )
+})
+
+for (const when of ['before', 'just as']) {
+  test(`no data key is made under a root key that was replaced ${when} it is`, async (t) => {
+    const vault = await stillVault({ oneServer: 'a data key is replaced' })
+    t.after(() => vault.close())
+    const { world, tenantId, keyMaker: maker } = vault
+    const replace = () => rotateRootKey(world, maker, thinKeyProvider('root-b'))
+    if (when === 'before') await replace()
+    const store = withCommit(world.store, async (id, changes) => {
+      assert.equal(await replace(), 3)
+      return await world.store.commit(id, changes)
+    })
+    const means = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+    const rotated = rotateDataKey({ ...world, store }, tenantId, means)
+    await assert.rejects(rotated, /root key is root-b, but this server was started with root-a/)
+    assert.equal((await world.store.tenants.keys(tenantId)).length, 3)
+  })
+}
+
+for (const [what, at] of [
+  ['the version of its key', 4],
+  ['what is sealed', 20],
+] as const) {
+  test(`a value that does not open, for ${what} was damaged, stops the rotation, and its key is kept`, async (t) => {
+    const vault = await stillVault({ oneServer: 'a data key is replaced' })
+    t.after(() => vault.close())
+    const { world, tenantId, keyMaker: maker } = vault
+    const key = await vault.keyFor({ permissions: ['token:create'] })
+    const body = { type: 'token', data: 'damaged' }
+    const made = await vault.call('POST', '/tokens', { key, body })
+    const [found] = await world.store.tokens.find(tenantId, [made.json()['id'] as string])
+    const data = found!.data.with(at, found!.data[at]! ^ 0x40)
+    const token = { ...found!, data, revision: found!.revision + 1 }
+    const damage = {
+      kind: 'update-token',
+      token,
+      unlessTwin: false,
+      now: world.clock.now(),
+    } as const
+    assert.equal(await world.store.commit(tenantId, [damage]), null)
+    const means = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+    const rotated = rotateDataKey(world, tenantId, means)
+    await assert.rejects(rotated, /something among the tokens does not open, and its key is kept/)
+    const keys = await world.store.tenants.keys(tenantId)
+    assert.equal(keys.filter((it) => it.purpose === 'enc').length, 2)
+  })
+}
+
+test('whoever is held up in a rotation until the next is over finds nothing to do, and undoes nothing', async (t) => {
+  const vault = await stillVault({ oneServer: 'a data key is replaced' })
+  t.after(() => vault.close())
+  const { world, tenantId, keyMaker: maker } = vault
+  const permissions = ['token:create', 'token:read']
+  const rule = { priority: 1, container: '/', transform: 'reveal', permissions }
+  const key = await vault.keyFor({ permissions: [], rules: [rule] })
+  const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'kept' } })
+  const means = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+  const store = withCommit(world.store, async (id, changes) => {
+    if (changes[0]!.kind === 'refuse-seals') {
+      await rotateDataKey(world, tenantId, means)
+      await rotateDataKey(world, tenantId, means)
+    }
+    return await world.store.commit(id, changes)
+  })
+  await rotateDataKey({ ...world, store }, tenantId, means)
+  const keys = await world.store.tenants.keys(tenantId)
+  assert.deepEqual(
+    keys.filter((it) => it.purpose === 'enc').map((it) => it.version),
+    [3],
+  )
+  const found = await vault.call('GET', `/tokens/${made.json()['id'] as string}`, { key })
+  assert.equal(found.json()['data'], 'kept', found.text)
+})
+
+test('a transaction that ends while the last is walked through hides nothing from it', async (t) => {
+  const held: { keys: TenantKeys | null } = { keys: null }
+  const vault = await stillVault({
+    oneServer: 'a data key is replaced',
+    change: (world) => {
+      const { keyring } = world
+      const open: typeof keyring.open = (id) => held.keys ?? keyring.open(id)
+      const create: typeof keyring.create = (id, now) => keyring.create(id, now)
+      return { ...world, keyring: { create, open, forget: (id) => keyring.forget(id) } }
+    },
+  })
+  t.after(() => vault.close())
+  const { world, tenantId, keyMaker, call } = vault
+  const permissions = ['token:create', 'token:read', 'token:update']
+  const rule = { priority: 1, container: '/', transform: 'reveal', permissions }
+  const key = await vault.keyFor({ permissions: [], rules: [rule] })
+  const made = await call('POST', '/tokens', { key, body: { type: 'token', data: 'before' } })
+  const path = `/tokens/${made.json()['id'] as string}`
+  const begun = await call('POST', '/transactions', { key })
+  const transaction = begun.json()['id'] as string
+  const early = await world.keyring.open(tenantId)
+  let [refused, ended] = [false, false]
+  const store = {
+    ...withCommit(world.store, async (id, changes) => {
+      if (changes.some((it) => it.kind === 'refuse-seals')) {
+        // Held up since before there was another key.
+        held.keys = early
+        const headers = { 'BT-TRANSACTION-ID': transaction }
+        const reply = await call('PATCH', path, { key, headers, body: { data: 'after' } })
+        assert.equal(reply.status, 200, reply.text)
+        held.keys = null
+        refused = true
+      }
+      return await world.store.commit(id, changes)
+    }),
+    tenants: {
+      ...world.store.tenants,
+      envelopes: async (...about: Parameters<typeof world.store.tenants.envelopes>) => {
+        if (refused && !ended && about[1].after?.shelf === 'pending') {
+          ended = true
+          const reply = await call('POST', `/transactions/${transaction}/commit`, { key })
+          assert.equal(reply.status, 200, reply.text)
+        }
+        return await world.store.tenants.envelopes(...about)
+      },
+    },
+  }
+  const means = { maker: keyMaker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
+  await rotateDataKey({ ...world, store }, tenantId, means)
+  assert.ok(ended)
+  const found = await call('GET', path, { key })
+  assert.equal(found.json()['data'], 'after', found.text)
 })

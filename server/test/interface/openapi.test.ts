@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import { isPassage } from '../../src/http/passage.ts'
 import { routes } from '../../src/routes.ts'
-import { STILL_SETTINGS } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
 interface Document {

@@ -5,8 +5,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { startVault, type RunningVault } from '../kit/running-vault.ts'
+import { AUTHORITY_FILE } from '../kit/test-destination.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { Callers } from './callers.ts'
 import { Receiver } from './receiver.ts'
@@ -29,8 +29,6 @@ export interface JobResult extends Judgement {
   readonly kills: number
   readonly seconds: number
 }
-
-const AUTHORITY = fileURLToPath(new URL('../kit/certificates/authority.pem', import.meta.url))
 
 export async function runJobs(options: JobHarnessOptions): Promise<JobResult> {
   const receiver = new Receiver(options.seed)
@@ -119,7 +117,7 @@ class JobHarness {
 export function settingsFor(port: number): Record<string, string> {
   return {
     SYMBOLON_EGRESS_ALLOW: `localhost:${port}`,
-    SYMBOLON_EXTRA_CA_FILE: AUTHORITY,
+    SYMBOLON_EXTRA_CA_FILE: AUTHORITY_FILE,
     SYMBOLON_LOG_LEVEL: 'error',
   }
 }

@@ -1,10 +1,59 @@
-/** Why a test is about one process: nothing else keeps a whole vault from being two servers when the run is about two. */
+/**
+ * Why a test is about one server: nothing else keeps a vault from being two when the run is about two.
+ *
+ * A still vault is given the reason where it is opened, as `oneServer`. What makes a server in another way than by
+ * `stillVault()` and `startService()` is in the table, which a test beside `npm run test:two` holds to the source.
+ */
 export const ONE_SERVER = {
   'what is under way':
     'a twin in the same process is refused before its commit; one in another process at it, which has its own tests',
   'what is forgotten at once':
     'the server that deletes a tenant forgets its keys at once, another one with its next sweep',
-  'a data key is replaced': 'by the only server that there is: decision 0037',
+  'a data key is replaced':
+    'at once, with no time for another server to read it: decision 0044; flows/rotation.test.ts has two',
+  'a process by itself':
+    'flags, signals, output, memory, ports, connections and commands are of one process, whatever it shares',
+  'a data folder is looked into':
+    'the test reads, changes, copies or moves the file that everything is in, and a file has one server',
+  'a server is harmed':
+    'killed, or cut off from its database: what it leaves behind is looked at; flows/two-servers.test.ts kills one of two',
+  'there are several already': 'the test makes them itself, to say which of them is asked for what',
+  'nothing is served':
+    'a command is run to its end, or what starts the program is tried with another in its place',
+  'who calls decides':
+    'it is one server for others to start, who ask how many there are to be or are in this table',
 } as const
 
 export type OneServerReason = keyof typeof ONE_SERVER
+
+/** Every file that makes a server, and not as many as the run is about. */
+export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
+  'crash/harness.ts': 'a server is harmed',
+  'crash/server.ts': 'who calls decides',
+  'test/attacks/hang-up.test.ts': 'a process by itself',
+  'test/attacks/proxy-overload.test.ts': 'a process by itself',
+  'test/attacks/reactors.test.ts': 'a data folder is looked into',
+  'test/attacks/tampering.test.ts': 'a data folder is looked into',
+  'test/backup/run.ts': 'a data folder is looked into',
+  'test/cuts/harness.ts': 'a server is harmed',
+  'test/flows/audit.test.ts': 'a data folder is looked into',
+  'test/flows/canary.ts': 'a data folder is looked into',
+  'test/flows/keys-rotate.test.ts': 'a process by itself',
+  'test/flows/metrics.test.ts': 'a process by itself',
+  'test/flows/migrate.test.ts': 'a data folder is looked into',
+  'test/flows/postgres.test.ts': 'there are several already',
+  'test/flows/reactor-run.test.ts': 'nothing is served',
+  'test/flows/start-contract.test.ts': 'a process by itself',
+  'test/flows/sweep.test.ts': 'a data folder is looked into',
+  'test/interface/callbacks.test.ts': 'there are several already',
+  'test/interface/idempotency.test.ts': 'there are several already',
+  'test/jobs/harness.ts': 'a server is harmed',
+  'test/kit/running-vault.ts': 'who calls decides',
+  'test/migrate/run.ts': 'nothing is served',
+  'test/migrate/service.ts': 'a data folder is looked into',
+  'test/package/build.test.ts': 'nothing is served',
+  'test/package/launcher.test.ts': 'nothing is served',
+  'test/rotation/run.ts': 'there are several already',
+  'test/rotation/server.ts': 'who calls decides',
+  'test/two-servers/harness.ts': 'there are several already',
+}

@@ -39,12 +39,13 @@ export function filesIn(folder: string): string[] {
   return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end; `cwd` matters where no data folder is named. */
 export async function runSymbolon(
   args: readonly string[],
   variables: Record<string, string> = {},
+  cwd?: string,
 ): Promise<Finished> {
-  return await finished(start(args, variables))
+  return await finished(start(args, variables, cwd))
 }
 
 /** Starts `serve` on a free port and waits for its ready line; throws what it said when it ends first. */
@@ -79,8 +80,13 @@ export async function startVault(
   }
 }
 
-function start(args: readonly string[], variables: Record<string, string>): ChildProcess {
+function start(
+  args: readonly string[],
+  variables: Record<string, string>,
+  cwd?: string,
+): ChildProcess {
   return spawn(process.execPath, [PROGRAM, ...args], {
+    ...(cwd === undefined ? {} : { cwd }),
     env: { PATH: process.env['PATH'] ?? '', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -8,13 +8,13 @@ import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { Plan, TenantSettings } from '../../src/base/access.ts'
-import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
 import type { OneServerReason } from './one-server.ts'
 import { runnerAt, Servers, serversAsked } from './servers.ts'
+import { STILL_SETTINGS } from './still-settings.ts'
 import { otherStillWorld, stillWorld, thinKeyProvider, type StillWorld } from './still-world.ts'
 import { testStore } from './test-store.ts'
 
@@ -78,16 +78,6 @@ export interface StillVaultOptions {
   readonly oneServer?: OneServerReason
   /** Replaces parts of the world, for example by ones that fail; asked for each server. */
   readonly change?: (world: StillWorld) => World
-}
-
-/** What the operator of a still vault set, unless a test says otherwise. */
-export const STILL_SETTINGS: AppSettings = {
-  version: '0.0.0',
-  corsOrigins: '*',
-  tokens: { tokensMax: 100, privacyShown: false },
-  transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
-  proxy: { timeoutMs: 25_000 },
-  reactors: { configurationRequired: true },
 }
 
 export async function stillVault(options: StillVaultOptions = {}): Promise<StillVault> {

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { fileURLToPath } from 'node:url'
 
 export interface TestDestination {
   readonly port: number
@@ -19,9 +20,12 @@ const HERE = new URL('certificates/', import.meta.url)
 
 export type CertificateName = 'destination' | 'other' | 'expired' | 'self-signed'
 
+/** Where the certificate of the authority is that test certificates are signed by. */
+export const AUTHORITY_FILE = fileURLToPath(new URL('authority.pem', HERE))
+
 /** The authority that test certificates are signed by. */
 export function testAuthority(): string {
-  return readFileSync(new URL('authority.pem', HERE), 'utf8')
+  return readFileSync(AUTHORITY_FILE, 'utf8')
 }
 
 /** A server of bytes, over TLS if there is a certificate to show. */

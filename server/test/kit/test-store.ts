@@ -14,6 +14,7 @@ import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/world/store.ts'
 import { atTheEnd, emptyDatabase, freshDatabase } from './postgres/test-database.ts'
+import { serversAsked } from './servers.ts'
 
 export interface TestStore {
   readonly store: Store
@@ -63,11 +64,8 @@ const OPENERS: Readonly<Record<StoreName, () => Promise<TestStore>>> = {
 const spare: string[] = []
 
 /** Opens a store with nothing in it: of the kind that the run is about, unless the test is about one. */
-export async function testStore(
-  name = process.env['SYMBOLON_TEST_STORE'] ?? 'memory',
-): Promise<TestStore> {
-  if (!(name in OPENERS)) throw new Error(`SYMBOLON_TEST_STORE is '${name}': there is none`)
-  const opened = await OPENERS[name as StoreName]()
+export async function testStore(name = storeAsked()): Promise<TestStore> {
+  const opened = await OPENERS[name]()
   let closed: Promise<void> | null = null
   const close = (): Promise<void> => (closed ??= opened.close())
   // Those that were opened for the whole file have to be closed before their databases are dropped.
@@ -75,6 +73,18 @@ export async function testStore(
   const scope = getTestContext() as TestContext | undefined
   scope?.after(close)
   return { ...opened, close }
+}
+
+/** A database with nothing in it, for servers with processes of their own; null when a data folder is all they need. */
+export async function testDatabase(): Promise<string | null> {
+  if (storeAsked() === 'postgres') return await freshDatabase()
+  return serversAsked() === 1 ? null : await single()
+}
+
+function storeAsked(): StoreName {
+  const asked = process.env['SYMBOLON_TEST_STORE'] ?? 'memory'
+  if (!(asked in OPENERS)) throw new Error(`SYMBOLON_TEST_STORE is '${asked}': there is none`)
+  return asked as StoreName
 }
 
 async function single(): Promise<never> {

@@ -3,7 +3,7 @@ import { createApp } from '../../src/app.ts'
 import { TOKENIZE_TOKENS_MAX } from '../../src/base/limits.ts'
 import { openWorld, type OpenWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
-import { STILL_SETTINGS } from '../kit/still-vault.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
 export interface Service extends Pick<OpenWorld, 'world' | 'keyProvider'> {

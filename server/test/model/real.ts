@@ -1,4 +1,4 @@
-/** A vault to hold the model to: the whole service in a still world, over one store or another. */
+/** A vault to hold the model to: the whole service in a still world, over one store or another, or two servers on one. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,9 @@ import { createApp } from '../../src/app.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Store } from '../../src/world/store.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
-import { STILL_SETTINGS, type Method } from '../kit/still-vault.ts'
+import { Servers, serversAsked } from '../kit/servers.ts'
+import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import type { Method } from '../kit/still-vault.ts'
 import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
 
 export interface RealReply {
@@ -46,30 +48,39 @@ export type StoreName = (typeof STORES)[number]
 export async function realVault(name: StoreName): Promise<RealVault> {
   const folder = name === 'sqlite' ? mkdtempSync(path.join(tmpdir(), 'symbolon-model-')) : null
   const url = name === 'postgres' ? await freshDatabase() : null
-  let store: Store = await openStore()
-  const still = stillWorld(store)
+  let stores = await openStores()
+  const still = stillWorld(stores[0])
   const keyProvider = thinKeyProvider()
-  let app = serve()
+  let servers = serve()
   let tenants = 0
 
-  async function openStore(): Promise<Store> {
-    if (url !== null) return await PostgresStore.open({ url })
-    return folder === null ? new MemoryStore() : await SqliteStore.open({ folder })
+  /** A database may be that of two servers; nothing else may. */
+  async function openStores(): Promise<[Store, ...Store[]]> {
+    if (url === null)
+      return [folder === null ? new MemoryStore() : await SqliteStore.open({ folder })]
+    const others = Array.from({ length: serversAsked() - 1 }, () => PostgresStore.open({ url }))
+    return [await PostgresStore.open({ url }), ...(await Promise.all(others))]
   }
 
-  function world() {
+  function worldOver(store: Store) {
     const keyring = new LocalKeyring(keyProvider, still.random, (id) => store.tenants.keys(id))
     return { ...still, store, keyring }
   }
 
   function serve() {
-    const tokens = { tokensMax: 1_000, privacyShown: false }
-    return createApp(world(), { ...STILL_SETTINGS, tokens })
+    const settings = { ...STILL_SETTINGS, tokens: { tokensMax: 1_000, privacyShown: false } }
+    const apps = stores.map((it) => createApp(worldOver(it), settings))
+    return new Servers(apps, still.clock)
+  }
+
+  async function close(): Promise<void> {
+    await servers.close()
+    for (const it of stores) await it.close()
   }
 
   async function call(key: string, ...[method, at, within, body]: Parameters<Real['send']>) {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    const reply = await app.inject({
+    const reply = await servers.next().inject({
       method: method as 'GET',
       url: at,
       headers: {
@@ -86,7 +97,7 @@ export async function realVault(name: StoreName): Promise<RealVault> {
   return {
     newTenant: async () => {
       const options = { name: `tenant ${tenants++}`, plan: 'enterprise' } as const
-      const { apiKey } = await setUp(world(), keyProvider, options)
+      const { apiKey } = await setUp(worldOver(stores[0]), keyProvider, options)
       const made = await call(apiKey, 'POST', '/applications', null, EVERYTHING)
       assert.equal(made.status, 201)
       const key = (made.body as JsonObject)['key'] as string
@@ -95,20 +106,18 @@ export async function realVault(name: StoreName): Promise<RealVault> {
         now: () => still.clock.now(),
         pass: (ms) => still.clock.pass(ms),
         sweep: async () => {
-          while (await store.sweep(still.clock.now()));
+          while (await stores[0].sweep(still.clock.now()));
         },
         restart: async () => {
           if (folder === null) return
-          await app.close()
-          await store.close()
-          store = await openStore()
-          app = serve()
+          await close()
+          stores = await openStores()
+          servers = serve()
         },
       }
     },
     close: async () => {
-      await app.close()
-      await store.close()
+      await close()
       if (folder !== null) rmSync(folder, { recursive: true })
     },
   }

@@ -1,6 +1,6 @@
 /**
  * Brings PostgreSQL down again and again under load, and ends its backends one by one, and holds what is there afterwards
- * to what callers were told. The service itself is never touched.
+ * to what callers were told. The service itself is never touched; it is as many servers as the run is about, asked in turn.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,9 +14,12 @@ import { countOf, settle } from '../../crash/settle.ts'
 import { makeKeys, VaultClient, type Call, type Keys } from '../../crash/vault-client.ts'
 import { FAULTS, Verdict, verifyAcked, verifyUntold } from '../../crash/verify.ts'
 import { Victim } from '../../crash/victim.ts'
+import type { Ready } from '../../crash/server.ts'
 import type { Weakness } from '../../crash/weak-store.ts'
 import { operation } from '../../crash/workload.ts'
 import type { Cluster } from '../kit/postgres/cluster.ts'
+import { roundRobin } from '../kit/round-robin.ts'
+import { serversAsked } from '../kit/servers.ts'
 import { DOWNFALLS, bringDown, endBackend, type Downfall } from './kills.ts'
 
 export interface OutageOptions {
@@ -73,12 +76,22 @@ export async function runOutages(options: OutageOptions): Promise<OutageResult> 
   arm(vault, true)
   const { weakness, cluster } = options
   const server = { folder: vault, database: cluster.url, killAt: null, weakness }
-  const victim = new Victim(server, join(options.folder, 'code'))
+  const victims: Victim[] = []
+  const all: Ready[] = []
   try {
-    const { port, managementKey } = await victim.ready()
-    return await new OutageHarness(options, port, await makeKeys(port, managementKey!)).run()
+    while (victims.length < serversAsked()) {
+      const victim = new Victim(server, join(options.folder, 'code'))
+      victims.push(victim)
+      all.push(await victim.ready())
+    }
+    const keys = await makeKeys(all[0]!.port, all[0]!.managementKey!)
+    const front = await roundRobin(all.map((it) => `http://127.0.0.1:${it.port}`))
+    const port = Number(new URL(front.url).port)
+    const result = await new OutageHarness(options, port, keys).run()
+    await front.close()
+    return result
   } finally {
-    await victim.stop()
+    for (const it of victims) await it.stop()
   }
 }
 

@@ -1,35 +1,53 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { PostgresDatabase } from '../../crash/postgres-database.ts'
+import { SEALED as SEALED_ON_POSTGRES } from '../../src/adapters/postgres/envelope-columns.ts'
 import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
-import { readConfig } from '../../src/config.ts'
 import { placeOf } from '../../src/keys/place-of.ts'
 import type { EnvelopeCursor } from '../../src/world/store.ts'
+import { configOf, type ServerOptions } from './server.ts'
+
+type Where = Pick<ServerOptions, 'folder' | 'database'>
 
 /** Throws unless every tenant has one data key, every envelope is under it, and every envelope opens. */
-export async function assertNothingLeft(folder: string): Promise<void> {
-  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
-  const versions = db.prepare("SELECT version FROM tenant_keys WHERE purpose = 'enc'").all()
+export async function assertNothingLeft(where: Where): Promise<void> {
+  const { ask, close } = await opened(where)
+  const versions = await ask("SELECT version FROM tenant_keys WHERE purpose = 'enc'")
   assert.equal(versions.length, 1, 'one data key')
   const head = Buffer.alloc(5)
   head.writeUInt8(1)
   head.writeUInt32BE(Number(versions[0]!['version']), 1)
-  for (const { shelf, columns } of SEALED) {
+  const hex = head.toString('hex')
+  const literal = where.database === null ? `x'${hex}'` : `'\\x${hex}'::bytea`
+  for (const { shelf, columns } of where.database === null ? SEALED : SEALED_ON_POSTGRES) {
     for (const column of Object.keys(columns)) {
-      const left = db
-        .prepare(`SELECT count(*) AS count FROM ${shelf} WHERE substr(${column}, 1, 5) <> ?`)
-        .get(head)
-      assert.equal(left!['count'], 0, `${shelf}.${column} is left under an older key`)
+      const begins = `substr(${column}, 1, 5)`
+      const left = await ask(`SELECT count(*) AS count FROM ${shelf} WHERE ${begins} <> ${literal}`)
+      assert.equal(Number(left[0]!['count']), 0, `${shelf}.${column} is left under an older key`)
     }
   }
-  db.close()
-  await assertAllOpens(folder)
+  await close()
+  await assertAllOpens(where)
 }
 
-async function assertAllOpens(folder: string): Promise<void> {
-  const config = readConfig({ 'data-dir': folder, 'log-level': 'silent' }, {})
-  const { world, close } = await openWorld(config, { onFault: () => {} })
+interface Opened {
+  readonly ask: (sql: string) => Promise<Record<string, unknown>[]>
+  readonly close: () => Promise<void>
+}
+
+async function opened({ folder, database }: Where): Promise<Opened> {
+  if (database !== null) {
+    const db = await PostgresDatabase.open(database)
+    return { ask: (sql) => db.ask(sql), close: () => db.close() }
+  }
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+  return { ask: async (sql) => db.prepare(sql).all(), close: async () => db.close() }
+}
+
+async function assertAllOpens(where: Where): Promise<void> {
+  const { world, close } = await openWorld(configOf(where), { onFault: () => {} })
   for (const tenantId of await world.store.tenants.ids()) {
     const keys = await world.keyring.open(tenantId)
     const shelves = new Set<string>()

@@ -9,9 +9,12 @@ export class RotatingVault {
   readonly #child: ChildProcess
   readonly #first = Promise.withResolvers<News>()
   readonly gone: Promise<unknown>
+  /** Once it is ready. */
+  url = ''
   /** What is left to be sealed anew, as far as it has said; infinite before it began. */
   left = Infinity
-  rotated = false
+  /** How many rotations it is at. */
+  underWay = 0
   killed = false
 
   constructor(options: ServerOptions) {
@@ -22,12 +25,7 @@ export class RotatingVault {
     this.gone = once(this.#child, 'exit').then(() => {
       this.#first.reject(new Error('The server ended before it was ready'))
     })
-    createInterface(this.#child.stdout!).on('line', (line) => {
-      const news = JSON.parse(line) as News
-      if (news.port !== undefined) this.#first.resolve(news)
-      if (news.left !== undefined) this.left = news.left
-      if (news.rotated === true) this.rotated = true
-    })
+    createInterface(this.#child.stdout!).on('line', (line) => this.#hear(JSON.parse(line) as News))
   }
 
   /** Resolves with what it said first. */
@@ -36,6 +34,7 @@ export class RotatingVault {
   }
 
   rotate(): void {
+    this.underWay += 1
     this.#child.kill('SIGUSR2')
   }
 
@@ -43,5 +42,15 @@ export class RotatingVault {
     this.killed = true
     this.#child.kill('SIGKILL')
     await this.gone
+  }
+
+  #hear(news: News): void {
+    if (news.port !== undefined) {
+      this.url = `http://127.0.0.1:${news.port}`
+      this.underWay += news.unfinished!
+      this.#first.resolve(news)
+    }
+    if (news.left !== undefined) this.left = news.left
+    if (news.rotated === true) this.underWay -= 1
   }
 }

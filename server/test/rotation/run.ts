@@ -1,22 +1,22 @@
 /**
- * Rotates the data key of a tenant while callers read, make and change tokens and the server is killed again and
+ * Rotates the data key of a tenant while callers read, make and change tokens and servers are killed again and
  * again; throws when anybody fails to read what was acknowledged, or something is left under the older key.
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeKeys, type Keys } from '../../crash/vault-client.ts'
-import { diceOf } from '../../crash/dice.ts'
+import { diceOf, type Dice } from '../../crash/dice.ts'
 import { RotatingVault } from './rotating-vault.ts'
 import { assertNothingLeft } from './nothing-left.ts'
 import { ask, sealOneOfEach } from './one-of-each.ts'
+import type { ServerOptions } from './server.ts'
 
-export interface RotationRun {
-  readonly folder: string
-  readonly tokens: number
+export interface RotationRun extends ServerOptions {
+  /** With more than one, a database. */
+  readonly servers: number
   readonly kills: number
   readonly seed: number
   readonly callers: number
-  readonly retirementMs: number
   /** Milliseconds of load before the first rotation, to compare with. */
   readonly calmMs: number
   readonly tell: (line: string) => void
@@ -34,8 +34,7 @@ export interface RotationTally {
 }
 
 interface Stage {
-  vault: RotatingVault
-  url: string
+  readonly vaults: RotatingVault[]
   over: boolean
   readonly keys: Keys
   /** What is known to be there, by id. */
@@ -45,17 +44,16 @@ interface Stage {
 }
 
 export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> {
-  const { folder, tokens, retirementMs, tell } = run
-  const options = { folder, tokens, retirementMs }
-  const vault = new RotatingVault(options)
-  const { port, key, samples } = await vault.ready()
-  tell(`${tokens} tokens are there`)
+  const first = new RotatingVault(run)
+  const vaults = [first]
+  const { port, key, samples } = await first.ready()
+  run.tell(`${run.tokens} tokens are there`)
   const tally = { rotations: 0, kills: 0, reads: 0, written: 0, cutOff: 0, calm: [], busy: [] }
-  const url = `http://127.0.0.1:${port}`
   const values = new Map(samples!.ids.map((id, n) => [id, samples!.values[n]!]))
   const keys = await makeKeys(port!, key!)
-  const stage: Stage = { vault, url, over: false, keys, values, ids: [...samples!.ids], tally }
-  await sealOneOfEach(url, keys, key!)
+  const stage: Stage = { vaults, over: false, keys, values, ids: [...samples!.ids], tally }
+  await sealOneOfEach(first.url, keys, key!)
+  while (vaults.length < run.servers) vaults.push(await started(run))
 
   const callers = Promise.all(
     Array.from({ length: run.callers }, (_, n) => call(stage, diceOf(run.seed, n))),
@@ -64,64 +62,78 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   callers.catch(() => (stage.over = true))
   try {
     await sleep(run.calmMs)
-    const dice = diceOf(run.seed, 1_000_000)
-    while (!stage.over && (tally.kills < run.kills || tally.rotations === 0)) {
-      if (stage.vault.rotated || tally.rotations + tally.kills === 0) {
-        stage.vault.rotated = false
-        stage.vault.rotate()
-      }
-      if (tally.kills < run.kills) await killSometime()
-      while (!stage.over && !stage.vault.rotated && tally.kills >= run.kills) await sleep(20)
-      if (stage.vault.rotated) tally.rotations += 1
-      if (stage.vault.rotated) tell(`rotated, after ${tally.kills} kills`)
-
-      async function killSometime(): Promise<void> {
-        const until = performance.now() + dice() * Math.max(500, tokens / 200)
-        while (performance.now() < until && !stage.vault.rotated) await sleep(5)
-        if (stage.vault.rotated) return
-        await stage.vault.kill()
-        tally.kills += 1
-        tell(`killed, ${stage.vault.left} left`)
-        const next = new RotatingVault(options)
-        const { port } = await next.ready()
-        ;[stage.vault, stage.url] = [next, `http://127.0.0.1:${port}`]
-      }
-    }
+    await rotateAndKill(stage, run, diceOf(run.seed, 1_000_000))
     stage.over = true
     await callers
-    for (const [id, value] of stage.values) await readBack(stage, id, value)
+    for (const vault of vaults) {
+      for (const [id, value] of stage.values) await readBack(stage, vault.url, id, value)
+    }
   } finally {
     stage.over = true
     await callers.catch(() => {})
-    await stage.vault.kill()
+    await Promise.all(vaults.map((it) => it.kill()))
   }
-  await assertNothingLeft(folder)
+  await assertNothingLeft(run)
   return tally
 }
 
+/** Has the key rotated, again and again if need be, until there were as many kills as asked for and nobody is at it. */
+async function rotateAndKill(stage: Stage, run: RotationRun, dice: Dice): Promise<void> {
+  const { vaults, tally } = stage
+  const isUnderWay = (): boolean => vaults.some((it) => it.underWay > 0)
+  const anyone = (): number => Math.floor(dice() * vaults.length)
+  vaults[anyone()]!.rotate()
+  while (!stage.over) {
+    if (tally.kills < run.kills) await killSometime()
+    else await sleep(20)
+    if (isUnderWay()) continue
+    tally.rotations += 1
+    run.tell(`rotated, after ${tally.kills} kills`)
+    if (tally.kills >= run.kills) return
+    vaults[anyone()]!.rotate()
+  }
+
+  async function killSometime(): Promise<void> {
+    const until = performance.now() + dice() * Math.max(500, run.tokens / 200)
+    while (performance.now() < until && isUnderWay()) await sleep(5)
+    if (!isUnderWay()) return
+    const n = anyone()
+    await vaults[n]!.kill()
+    tally.kills += 1
+    run.tell(`killed, ${vaults[n]!.left} left`)
+    vaults[n] = await started(run)
+  }
+}
+
+async function started(run: RotationRun): Promise<RotatingVault> {
+  const vault = new RotatingVault(run)
+  await vault.ready()
+  return vault
+}
+
 /** Reads, and now and then makes or changes, until it is over. */
-async function call(stage: Stage, dice: () => number): Promise<void> {
-  const { tally, keys } = stage
+async function call(stage: Stage, dice: Dice): Promise<void> {
+  const { tally, keys, vaults } = stage
   for (let n = 0; !stage.over; n++) {
-    const { vault } = stage
+    const vault = vaults[Math.floor(dice() * vaults.length)]!
     const id = stage.ids[Math.floor(dice() * stage.ids.length)]!
-    const busy = vault.left < Infinity
+    const busy = vaults.some((it) => it.underWay > 0)
     const began = performance.now()
     try {
       if (n % 10 < 8) {
-        await readBack(stage, id, stage.values.get(id)!)
+        await readBack(stage, vault.url, id, stage.values.get(id)!)
         tally.reads += 1
         ;(busy ? tally.busy : tally.calm).push(performance.now() - began)
       } else {
         const value = `made ${dice()}`
-        const made = await ask(stage.url, 'POST', '/tokens', keys.write, {
+        const made = await ask(vault.url, 'POST', '/tokens', keys.write, {
           type: 'token',
           data: value,
         })
         const changed = { data: `${value}, and changed` }
         // Before it is asked for: whoever reads meanwhile may see either.
         if (n % 10 === 8)
-          await ask(stage.url, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
+          await ask(vault.url, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
         stage.values.set(String(made['id']), n % 10 === 8 ? changed.data : value)
         stage.ids.push(String(made['id']))
         tally.written += 1
@@ -129,12 +141,12 @@ async function call(stage: Stage, dice: () => number): Promise<void> {
     } catch (error) {
       if (error instanceof assert.AssertionError || !vault.killed) throw error
       tally.cutOff += 1
-      while (stage.vault.killed) await sleep(10)
+      while (vaults.includes(vault) && !stage.over) await sleep(10)
     }
   }
 }
 
-async function readBack(stage: Stage, id: string, value: string): Promise<void> {
-  const found = await ask(stage.url, 'GET', `/tokens/${id}`, stage.keys.read)
+async function readBack(stage: Stage, url: string, id: string, value: string): Promise<void> {
+  const found = await ask(url, 'GET', `/tokens/${id}`, stage.keys.read)
   assert.equal(found['data'], value)
 }

@@ -1,22 +1,27 @@
 /**
  * The service as it ships, whose data keys are rotated while it serves: `node server.ts '{"folder": ...}'`.
  *
- * Prints lines of JSON: `port` and, on the first start, `key` and `samples`; `left` as it rotates; `rotated` at
- * the end. A rotation that was begun goes on by itself; a new one is begun at SIGUSR2.
+ * Prints lines of JSON: `port`, how many rotations it found `unfinished` and, on the first start, `key` and `samples`; `left`
+ * as it rotates; `rotated` at the end. A rotation that was begun goes on by itself; a new one is begun at SIGUSR2.
  */
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { createApp } from '../../src/app.ts'
 import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
-import { openWorld } from '../../src/cli/open-world.ts'
+import { openWorld, type WorldOptions } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig, type Config } from '../../src/config.ts'
 import { unfinishedRotations } from '../../src/keys/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
 export interface ServerOptions {
   readonly folder: string
+  /** An address of PostgreSQL, where it is not the only server; null to keep everything in the folder. */
+  readonly database: string | null
+  /** Instead of what servers that share a database keep to. */
+  readonly keysShared?: WorldOptions['keysShared']
   /** How many tokens it makes on its first start. */
   readonly tokens: number
   readonly retirementMs: number
@@ -24,18 +29,20 @@ export interface ServerOptions {
 
 export interface News {
   readonly port?: number
+  readonly unfinished?: number
   readonly key?: string
   readonly samples?: Samples
   readonly left?: number
   readonly rotated?: boolean
 }
 
-async function serve({ folder, tokens, retirementMs }: ServerOptions): Promise<void> {
-  const config = readConfig({ 'data-dir': folder, 'log-level': 'silent' }, {})
-  const { world, keyProvider, keyMaker } = await openWorld(config, {
+async function serve(options: ServerOptions): Promise<void> {
+  const { tokens, retirementMs, keysShared } = options
+  const { world, keyProvider, keyMaker } = await openWorld(configOf(options), {
     onFault: (error) => {
       throw error
     },
+    ...(keysShared && { keysShared }),
   })
   const first = (await world.store.tenants.count()) === 0
   const made = first
@@ -57,7 +64,9 @@ async function serve({ folder, tokens, retirementMs }: ServerOptions): Promise<v
   )
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
-  say({ port, ...(made === null ? {} : { key: made.apiKey, samples: samples! }) })
+  const unfinished = await unfinishedRotations(world)
+  const begun = made === null ? {} : { key: made.apiKey, samples: samples! }
+  say({ port, unfinished: unfinished.length, ...begun })
 
   const rotations = new Rotations(world, keyMaker, retirementMs)
   const rotate = async (ids: readonly string[]): Promise<void> => {
@@ -67,11 +76,18 @@ async function serve({ folder, tokens, retirementMs }: ServerOptions): Promise<v
     }
   }
   process.on('SIGUSR2', () => void world.store.tenants.ids().then(rotate))
-  void rotate(await unfinishedRotations(world))
+  void rotate(unfinished)
+}
+
+/** How a server of this test finds its vault. */
+export function configOf({ folder, database }: Pick<ServerOptions, 'folder' | 'database'>): Config {
+  const where = { 'data-dir': folder, 'root-key-file': join(folder, 'root.key') }
+  const shared = database === null ? {} : { SYMBOLON_DATABASE_URL: database }
+  return readConfig({ ...where, 'log-level': 'silent' }, shared)
 }
 
 function say(news: News): void {
   process.stdout.write(`${JSON.stringify(news)}\n`)
 }
 
-await serve(JSON.parse(process.argv[2]!) as ServerOptions)
+if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as ServerOptions)

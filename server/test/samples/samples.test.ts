@@ -4,15 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { after, before, describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
-import { startVault, temporaryFolder, type RunningVault } from '../kit/running-vault.ts'
-import { onRequest, testDestination } from '../kit/test-destination.ts'
+import { startService, type RunningService } from '../kit/running-service.ts'
+import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
 import { CARD, SAMPLES, type Expected } from './samples.ts'
-
-const AUTHORITY = fileURLToPath(new URL('../kit/certificates/authority.pem', import.meta.url))
 
 /** Says what it was sent; knows no /missing, and never answers to /slow. */
 const destination = await testDestination(
@@ -40,28 +37,27 @@ test('every sample is in the table', () => {
 for (const level of ['jail', 'hardened'] as const) {
   const skip = level === 'hardened' && noBubblewrap()
   describe(`the service at the level ${level} runs unchanged`, { skip }, () => {
-    let vault: RunningVault
-    let [management, caller, cardId] = ['', '', '']
+    let service: RunningService
+    let [caller, cardId] = ['', '']
 
     before(async () => {
-      vault = await startVault(temporaryFolder({ after }), {
+      service = await startService({
         SYMBOLON_REACTOR_LEVEL: level,
         SYMBOLON_EGRESS_ALLOW: `localhost:${destination.port}`,
-        SYMBOLON_EXTRA_CA_FILE: AUTHORITY,
+        SYMBOLON_EXTRA_CA_FILE: AUTHORITY_FILE,
       })
-      management = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
       caller = (await application({ permissions: ['token:create', 'token:use'] }))['key'] as string
       const made = await call('/tokens', caller, { type: 'card', data: CARD })
       cardId = made.json['id'] as string
     })
-    after(() => vault.stop())
+    after(() => service.stop())
 
     for (const sample of SAMPLES) {
       const { file, acting, status = 200, headers = {}, answer } = sample
       test(file, async () => {
         const url = `https://localhost:${destination.port}`
         const actor = acting && { application: { id: (await application(acting))['id']! } }
-        const reactor = await call('/reactors', management, {
+        const reactor = await call('/reactors', service.managementKey, {
           name: file,
           code: readFileSync(new URL(`${file}.js`, import.meta.url), 'utf8'),
           configuration: { ...sample.configuration, API_URL: url },
@@ -81,7 +77,7 @@ for (const level of ['jail', 'hardened'] as const) {
 
     async function application(rights: JsonObject): Promise<JsonObject> {
       const body = { name: 'x', type: 'private', ...rights }
-      return (await call('/applications', management, body)).json
+      return (await call('/applications', service.managementKey, body)).json
     }
 
     async function call(
@@ -89,7 +85,7 @@ for (const level of ['jail', 'hardened'] as const) {
       key: string,
       body: Json,
     ): Promise<{ status: number; headers: Headers; json: JsonObject }> {
-      const reply = await fetch(`${vault.url}${path}`, {
+      const reply = await fetch(`${service.url}${path}`, {
         method: 'POST',
         headers: { 'bt-api-key': key, 'content-type': 'application/json' },
         body: JSON.stringify(body),

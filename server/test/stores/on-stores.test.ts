@@ -21,14 +21,16 @@ test('onStores() finds what opens the store, however far away, and nothing else'
   })
 })
 
-test('whatever opens the store that the run is about is a test, or imported by one', () => {
-  const { tests, unseen } = onStores(FILES)
-  assert.ok(tests.includes('test/interface/tokens.test.ts'))
-  // Programs that are run by name have stores of their own.
-  assert.deepEqual(
-    unseen.filter((it) => !it.endsWith('/main.ts')),
-    [],
-  )
+test('whatever opens the store that the run is about, or asks for its servers, is a test, or imported by one', () => {
+  for (const door of ['store', 'servers'] as const) {
+    const { tests, unseen } = onStores(FILES, door)
+    assert.ok(tests.includes('test/interface/tokens.test.ts'))
+    // Programs that are run by name have stores of their own.
+    assert.deepEqual(
+      unseen.filter((it) => !it.endsWith('/main.ts')),
+      [],
+    )
+  }
 })
 
 test('nobody but the kit reads which store, or how many servers, the run is about', () => {

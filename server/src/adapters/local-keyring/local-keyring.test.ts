@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
@@ -71,6 +71,7 @@ test('reread() leaves the keys that are known in use until it has read', async (
   const known = await keyring.open(TENANT)
   const { promise, resolve } = Promise.withResolvers<void>()
   gate = promise
+  wrapped.push(...(await versionOf(2, ['enc'])))
   const rereading = keyring.reread(TENANT)
   assert.equal(keyring.open(TENANT), known)
   resolve()
@@ -167,6 +168,106 @@ test('the tenant used longest ago makes room when there are too many', async () 
   assert.equal(reads, TENANT_KEYS_CACHED_MAX + 2)
 })
 
+describe('LocalKeyring of a server that shares its store', () => {
+  test('asks for keys again when what it read is no longer believed, and unwraps only what is new', async () => {
+    const { keyring, wrapped, provider, pass, reads } = await sharedKeyring()
+    const keys = await keyring.open(TENANT)
+    pass(4_999)
+    assert.equal(keyring.open(TENANT), keys)
+    pass(1)
+    provider.unwrap = async () => {
+      throw new Error('The provider is away')
+    }
+    assert.equal(await keyring.open(TENANT), keys)
+    assert.equal(reads(), 2)
+    // Another server has put them into another wrapping.
+    wrapped.splice(0, 3, ...wrapped.map((it) => ({ ...it, wrapped: new Uint8Array(3) })))
+    pass(5_000)
+    assert.equal(await keyring.open(TENANT), keys)
+  })
+
+  test('seals under a new version when every server has read it, however late the clocks are and the commit was', async () => {
+    const one = await sharedKeyring()
+    // An hour ahead; it makes the key.
+    const other = await sharedKeyring(one.wrapped, 3_600_000)
+    for (const it of [one, other]) await it.keyring.open(TENANT)
+    const key = await other.keyring.next(TENANT, 2, NOW + 3_600_000)
+    const versions: string[] = []
+    for (let ms = 0; ms <= 30_000; ms += 1_000) {
+      if (ms === 4_000) one.wrapped.push(key)
+      for (const it of [one, other]) {
+        const envelope = (await it.keyring.open(TENANT)).seal(PLACE, TEXT)
+        versions[ms / 1000] = (versions[ms / 1000] ?? '') + versionIn(envelope)
+        for (const each of [one, other]) {
+          assert.equal(
+            (await each.keyring.open(TENANT)).open(PLACE, envelope).reveal(),
+            '4242424242424242',
+          )
+        }
+      }
+      for (const it of [one, other]) it.pass(1_000)
+    }
+    // Read when what was known is believed no more, and sealed under fifteen seconds later.
+    assert.deepEqual(versions, [...Array(20).fill('11'), ...Array(11).fill('22')])
+    assert.equal((await one.keyring.reread(TENANT)).version, 2)
+  })
+
+  test('seals under a new version at once, where that is old by the time of day: others have read it long ago', async () => {
+    const wrapped = await versionOf(1)
+    for (const [age, version] of [
+      [44_999, 1],
+      [45_000, 2],
+    ] as const) {
+      const { keyring } = await sharedKeyring([...wrapped])
+      const key = await keyring.next(TENANT, 2, NOW - age)
+      const started = await sharedKeyring([...wrapped, key])
+      assert.equal(versionIn((await started.keyring.open(TENANT)).seal(PLACE, TEXT)), version)
+    }
+  })
+
+  test('does not take a version that was lost with a failover, and made again, for the one it knows', async () => {
+    const { keyring, wrapped, pass } = await sharedKeyring()
+    wrapped.push(await keyring.next(TENANT, 2, NOW))
+    const keys = await keyring.open(TENANT)
+    wrapped.splice(3, 1, await keyring.next(TENANT, 2, NOW + 1))
+    const envelope = (await openKeys(wrapped)).seal(PLACE, TEXT)
+    assert.throws(() => keys.open(PLACE, envelope))
+    pass(5_000)
+    assert.equal((await keyring.open(TENANT)).open(PLACE, envelope).reveal(), TEXT.reveal())
+  })
+
+  test('seals under the first version however young that is', async () => {
+    const { keyring, wrapped } = await sharedKeyring()
+    wrapped.forEach((it, n) => (wrapped[n] = { ...it, createdAt: NOW + 60_000 }))
+    assert.equal(versionIn((await keyring.open(TENANT)).seal(PLACE, TEXT)), 1)
+  })
+
+  test('forgets the keys of a tenant that another server has deleted', async () => {
+    const { keyring, wrapped, pass } = await sharedKeyring()
+    await keyring.open(TENANT)
+    wrapped.length = 0
+    pass(5_000)
+    await assert.rejects(async () => await keyring.open(TENANT), /the tenant has none/)
+    await assert.rejects(async () => await keyring.open(TENANT), /the tenant has none/)
+  })
+})
+
+async function sharedKeyring(wrapped?: WrappedTenantKey[], ahead = 0) {
+  const provider = { ...plainProvider() }
+  const known = wrapped ?? (await versionOf(1))
+  let [passed, reads] = [0, 0]
+  const findKeys = async (): Promise<readonly WrappedTenantKey[]> => {
+    reads += 1
+    return known
+  }
+  const clock = { now: () => NOW + ahead + passed, elapsed: () => passed, yield: async () => {} }
+  const shared = { clock, believedMs: 5_000, announcedMs: 15_000 }
+  const keyring = new LocalKeyring(provider, random, findKeys, shared)
+  const pass = (ms: number): number => (passed += ms)
+  return { keyring, provider, wrapped: known, pass, reads: () => reads }
+}
+
+const NOW = Date.UTC(2026, 0, 1)
 const TENANT = 'tenant-a'
 const TEXT = new Sensitive('4242424242424242')
 const PLACE: Place = { id: '1', part: 'data', type: 'card', containers: ['/pci/'] }

@@ -1,6 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
+import type { Clock } from '../../world/clock.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
@@ -15,6 +16,32 @@ import { LocalTenantKeys, type TenantKey } from './local-tenant-keys.ts'
 /** Every version of each of the tenant's keys, none if it has none: what the store keeps. */
 export type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
 
+/** How processes that share a store come to seal under the same version of a key. Decision 0044. */
+export interface SharedKeys {
+  readonly clock: Clock
+  /** Milliseconds for which keys that were read are believed to be all there are. */
+  readonly believedMs: number
+  /**
+   * Milliseconds for which a process has known a data key before it seals under it: every other one has read it by
+   * then. One that is three times as old by the time of day need not have been known: processes start.
+   */
+  readonly announcedMs: number
+}
+
+interface KnownKey extends TenantKey {
+  readonly createdAt: number
+  /** By Clock.elapsed(). */
+  readonly knownSince: number
+}
+
+/** A tenant's keys as they were read at some time. */
+interface Known {
+  readonly keys: LocalTenantKeys
+  readonly unwrapped: readonly KnownKey[]
+  /** By Clock.elapsed(). */
+  readonly readAt: number
+}
+
 /**
  * Tenant keys in this process's memory, unwrapped by a key provider when they are first needed.
  *
@@ -27,13 +54,25 @@ export class LocalKeyring implements Keyring, KeyMaker {
   readonly #provider: KeyProvider
   readonly #random: Random
   readonly #findKeys: FindKeys
-  readonly #cached = new LRUCache<string, LocalTenantKeys>({ max: TENANT_KEYS_CACHED_MAX })
+  readonly #shared: SharedKeys | null
+  readonly #cached = new LRUCache<string, Known>({ max: TENANT_KEYS_CACHED_MAX })
   readonly #loading = new Map<string, Promise<LocalTenantKeys>>()
 
-  constructor(provider: KeyProvider, random: Random, findKeys: FindKeys) {
+  /** `shared` is null where this process is the only one, and need not ask who else has made a key. */
+  constructor(
+    provider: KeyProvider,
+    random: Random,
+    findKeys: FindKeys,
+    shared: SharedKeys | null = null,
+  ) {
     this.#provider = provider
     this.#random = random
     this.#findKeys = findKeys
+    this.#shared = shared
+  }
+
+  get rootKey(): string {
+    return this.#provider.id
   }
 
   create(tenantId: string, now: number): Promise<WrappedTenantKey[]> {
@@ -65,7 +104,9 @@ export class LocalKeyring implements Keyring, KeyMaker {
   }
 
   open(tenantId: string): TenantKeys | Promise<TenantKeys> {
-    return this.#cached.get(tenantId) ?? this.#loading.get(tenantId) ?? this.#startLoading(tenantId)
+    const known = this.#cached.get(tenantId)
+    if (known !== undefined && this.#isBelieved(known)) return known.keys
+    return this.#loading.get(tenantId) ?? this.#startLoading(tenantId)
   }
 
   forget(tenantId: string): void {
@@ -73,12 +114,17 @@ export class LocalKeyring implements Keyring, KeyMaker {
     this.#loading.delete(tenantId)
   }
 
+  #isBelieved({ readAt }: Known): boolean {
+    const shared = this.#shared
+    return shared === null || shared.clock.elapsed() - readAt < shared.believedMs
+  }
+
   #startLoading(tenantId: string): Promise<LocalTenantKeys> {
     const loading = this.#load(tenantId)
-      .then((keys) => {
+      .then((known) => {
         // Otherwise they were forgotten in the meantime.
-        if (this.#loading.get(tenantId) === loading) this.#cached.set(tenantId, keys)
-        return keys
+        if (this.#loading.get(tenantId) === loading) this.#cached.set(tenantId, known)
+        return known.keys
       })
       .finally(() => {
         if (this.#loading.get(tenantId) === loading) this.#loading.delete(tenantId)
@@ -87,16 +133,50 @@ export class LocalKeyring implements Keyring, KeyMaker {
     return loading
   }
 
-  async #load(tenantId: string): Promise<LocalTenantKeys> {
+  async #load(tenantId: string): Promise<Known> {
+    const readAt = this.#shared?.clock.elapsed() ?? 0
+    const before = this.#cached.peek(tenantId)
     const wrapped = await this.#findKeys(tenantId)
-    if (wrapped.length === 0) throw new Error('Cannot open the keys: the tenant has none')
-    const keys = await Promise.all(wrapped.map((it) => this.#unwrap(tenantId, it)))
-    return new LocalTenantKeys(tenantId, keys, this.#random, (asking) => {
-      const current = this.#cached.peek(tenantId)
-      if (current !== asking) return current ?? null
+    if (wrapped.length === 0) {
       this.#cached.delete(tenantId)
-      return null
+      throw new Error('Cannot open the keys: the tenant has none')
+    }
+    const unwrapped = await Promise.all(
+      // What a key is does not change, whatever wraps it.
+      wrapped.map(async (it) => {
+        return before?.unwrapped.find(isSameAs(it)) ?? (await this.#unwrap(tenantId, it))
+      }),
+    )
+    const sealing = this.#sealingAmong(unwrapped)
+    const same = before?.keys.version === sealing && before.unwrapped.length === wrapped.length
+    if (same && unwrapped.every((it) => before.unwrapped.includes(it))) return { ...before, readAt }
+    const keys = new LocalTenantKeys(tenantId, unwrapped, this.#random, {
+      sealing,
+      whoKnows: (asking) => {
+        const current = this.#cached.peek(tenantId)?.keys
+        if (current !== asking) return current ?? null
+        this.#cached.delete(tenantId)
+        return null
+      },
     })
+    return { keys, unwrapped, readAt }
+  }
+
+  /** Returns the version of the data key to seal under: the newest that everybody has read, if there is one. */
+  #sealingAmong(keys: readonly KnownKey[]): number {
+    const versions = keys.filter((it) => it.purpose === 'enc')
+    if (versions.length === 0) throw new Error('Cannot open the keys: there is no enc key')
+    const known = versions.filter((it) => this.#isKnownToAll(it))
+    return known.length > 0
+      ? Math.max(...known.map((it) => it.version))
+      : Math.min(...versions.map((it) => it.version))
+  }
+
+  #isKnownToAll({ knownSince, createdAt }: KnownKey): boolean {
+    if (this.#shared === null) return true
+    const { clock, announcedMs } = this.#shared
+    const [known, old] = [clock.elapsed() - knownSince, clock.now() - createdAt]
+    return known >= announcedMs || old >= 3 * announcedMs
   }
 
   async #make(
@@ -113,17 +193,23 @@ export class LocalKeyring implements Keyring, KeyMaker {
     }
   }
 
-  async #unwrap(tenantId: string, it: WrappedTenantKey): Promise<TenantKey> {
-    const { purpose, version } = it
+  async #unwrap(tenantId: string, it: WrappedTenantKey): Promise<KnownKey> {
+    const { purpose, version, createdAt } = it
     const bytes = await this.#provider.unwrap(it.wrapped, contextOf(tenantId, it))
     try {
       if (bytes.length !== KEY_BYTES)
         throw new Error('Cannot open the keys: one has a wrong length')
-      return { purpose, version, key: createSecretKey(bytes) }
+      const knownSince = this.#shared?.clock.elapsed() ?? 0
+      return { purpose, version, createdAt, knownSince, key: createSecretKey(bytes) }
     } finally {
       bytes.fill(0)
     }
   }
+}
+
+/** By its time as well: a database that went back to an earlier state may be given another key of the same version. */
+function isSameAs({ purpose, version, createdAt }: WrappedTenantKey): (key: KnownKey) => boolean {
+  return (it) => it.purpose === purpose && it.version === version && it.createdAt === createdAt
 }
 
 /** Binds a wrapped key to its tenant, purpose and version: it cannot pass as another. */

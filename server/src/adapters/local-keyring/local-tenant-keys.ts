@@ -16,6 +16,13 @@ export interface TenantKey {
 /** Returns the tenant's keys as they are by now, if that is not who asks. */
 export type WhoKnows = (asking: LocalTenantKeys) => LocalTenantKeys | null
 
+export interface KeyUse {
+  /** The version of the data key to seal under. */
+  readonly sealing: number
+  /** Is asked about an envelope made under a version that is not among the keys. */
+  readonly whoKnows: WhoKnows
+}
+
 /**
  * One tenant's keys, in this process's memory.
  *
@@ -23,9 +30,10 @@ export type WhoKnows = (asking: LocalTenantKeys) => LocalTenantKeys | null
  * them anew for every token.
  */
 export class LocalTenantKeys implements TenantKeys, RenewingKeys {
+  readonly version: number
   readonly #random: Random
   readonly #dataKeys: ReadonlyMap<number, DataKey>
-  readonly #newest: DataKey
+  readonly #sealing: DataKey
   readonly #fingerprintKey: KeyObject
   readonly #indexKey: KeyObject
   /** Every version of the `idx` key. */
@@ -33,14 +41,19 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   readonly #whoKnows: WhoKnows
   readonly #scopes = new Map<string, Buffer>()
 
-  /** `whoKnows` is asked about an envelope made under a version that is not among `keys`. */
-  constructor(tenantId: string, keys: readonly TenantKey[], random: Random, whoKnows: WhoKnows) {
+  constructor(
+    tenantId: string,
+    keys: readonly TenantKey[],
+    random: Random,
+    { sealing, whoKnows }: KeyUse,
+  ) {
     const dataKeys = keys.filter((it) => it.purpose === 'enc')
     this.#random = random
     this.#dataKeys = new Map(
       dataKeys.map((it) => [it.version, new DataKey(tenantId, it.version, it.key)]),
     )
-    this.#newest = this.#dataKeys.get(newestOf(keys, 'enc').version)!
+    this.version = sealing
+    this.#sealing = this.#dataKeys.get(sealing)!
     this.#fingerprintKey = newestOf(keys, 'fp').key
     this.#indexKey = newestOf(keys, 'idx').key
     this.#indexKeys = keys.filter((it) => it.purpose === 'idx')
@@ -48,7 +61,7 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   }
 
   get head(): Uint8Array {
-    return this.#newest.head
+    return this.#sealing.head
   }
 
   renew(place: Place, envelope: Uint8Array): Uint8Array {
@@ -56,7 +69,7 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   }
 
   seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
-    return this.#newest.seal(this.#random, place, plaintext)
+    return this.#sealing.seal(this.#random, place, plaintext)
   }
 
   open(place: Place, envelope: Uint8Array): Sensitive<string> {

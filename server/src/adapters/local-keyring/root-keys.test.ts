@@ -32,6 +32,18 @@ test('turnTo() wraps by the next, and still unwraps what the one before wrapped'
   }
 })
 
+test('follow() turns to the root key of that name, if it is known', async () => {
+  const [one, two] = [await openRoot('one'), await openRoot('two')]
+  const keys = new RootKeys([one, two], null)
+  keys.follow('unheard of')
+  assert.equal(keys.id, one.id)
+  keys.follow(two.id)
+  assert.equal(keys.id, two.id)
+  assert.deepEqual([...(await two.unwrap(await keys.wrap(KEY, ['place']), ['place']))], [...KEY])
+  keys.follow(two.id)
+  assert.equal(keys.id, two.id)
+})
+
 const KEY = new Uint8Array(32).fill(7)
 
 async function openRoot(root: 'one' | 'two'): Promise<FileKeyProvider> {

@@ -12,8 +12,9 @@ export class RootKeys implements KeyProvider {
 
   /** In use is the one named `installed`, or else the first. */
   constructor(providers: readonly [KeyProvider, ...KeyProvider[]], installed: string | null) {
-    this.#current = providers.find((it) => it.id === installed) ?? providers[0]
-    this.#others = providers.filter((it) => it !== this.#current)
+    this.#current = providers[0]
+    this.#others = providers.slice(1)
+    if (installed !== null) this.follow(installed)
   }
 
   get id(): string {
@@ -31,6 +32,12 @@ export class RootKeys implements KeyProvider {
     if (next.id === this.id) return
     this.#others = [this.#current, ...this.#others.filter((it) => it.id !== next.id)]
     this.#current = next
+  }
+
+  /** Uses the one of this name from now on, if it is known. */
+  follow(id: string): void {
+    const next = this.#others.find((it) => it.id === id)
+    if (next !== undefined) this.turnTo(next)
   }
 
   wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array> {

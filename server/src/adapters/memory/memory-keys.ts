@@ -1,11 +1,21 @@
 import type { WrappedTenantKey } from '../../world/keyring.ts'
-import type { Change, Conflict, RootKeyCheck } from '../../world/store.ts'
+import type { Change, Conflict, KeyChange, RootKeyCheck } from '../../world/store.ts'
 import { Shelf } from './shelves.ts'
 
-type KeyChange = Extract<
-  Change,
-  { readonly kind: 'insert-tenant-key' | 'destroy-tenant-keys' | 'replace-root-key' }
->
+type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>
+
+/** Whether a change is for MemoryKeys to make. */
+export function isOfKeys(change: Change): change is OwnChange {
+  return OF_KEYS.has(change.kind)
+}
+
+const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
+  'require-root-key',
+  'insert-tenant-key',
+  'refuse-seals',
+  'destroy-tenant-keys',
+  'replace-root-key',
+])
 
 /** Wrapped keys of every tenant, and which root key they are wrapped by: a part of the memory store. */
 export class MemoryKeys {
@@ -37,12 +47,19 @@ export class MemoryKeys {
     return null
   }
 
-  apply(tenantId: string, change: KeyChange): Conflict | null {
+  apply(tenantId: string, change: OwnChange): Conflict | null {
     const keys = this.#tenants.find(tenantId, tenantId)
     switch (change.kind) {
+      case 'require-root-key':
+        return this.rootKey?.id === change.id ? null : { kind: 'keys-changed' }
+
       case 'insert-tenant-key':
         if (keys === null || placeIn(keys, change.key) >= 0) return { kind: 'keys-changed' }
         this.put(tenantId, [...keys, change.key])
+        return null
+
+      case 'refuse-seals':
+        // Remembered where commits come in.
         return null
 
       case 'destroy-tenant-keys':
@@ -66,7 +83,7 @@ export class MemoryKeys {
     before,
     rootKey,
     keys,
-  }: Extract<Change, { kind: 'replace-root-key' }>): Conflict | null {
+  }: Extract<KeyChange, { kind: 'replace-root-key' }>): Conflict | null {
     const all = [...this.#tenants.everywhere()].flatMap(([, it]) => it)
     if (this.rootKey?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
     for (const { tenantId, before: was, key } of keys) {

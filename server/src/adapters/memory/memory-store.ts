@@ -1,3 +1,4 @@
+import { RefusedSeals } from '../../world/seals.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -20,7 +21,7 @@ import type {
 } from '../../world/store.ts'
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
-import { MemoryKeys } from './memory-keys.ts'
+import { isOfKeys, MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryRecord } from './memory-record.ts'
 import { MemoryTokens } from './memory-tokens.ts'
@@ -45,6 +46,7 @@ export class MemoryStore implements Store {
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #record = new MemoryRecord(this.#undo)
+  readonly #refused = new RefusedSeals()
   #closed = false
 
   readonly tenants: TenantReader = {
@@ -137,6 +139,8 @@ export class MemoryStore implements Store {
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
     this.#undo.length = 0
+    const refusal = this.#refused.refusal(tenantId, changes)
+    if (refusal !== null) throw refusal
     const enlisted = changes.find((it) => it.kind === 'enlist')
     try {
       for (const change of copyOf(changes)) {
@@ -175,6 +179,7 @@ export class MemoryStore implements Store {
   /** `within` is the transaction that the commit is part of; empty for none. */
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
     if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
+    if (isOfKeys(change)) return this.#keys.apply(tenantId, change)
     switch (change.kind) {
       case 'install':
         return this.#keys.install(change.rootKey)
@@ -310,11 +315,6 @@ export class MemoryStore implements Store {
       case 'renew-envelopes':
         renewIn(() => this.#sealed(tenantId), change.envelopes)
         return null
-
-      case 'insert-tenant-key':
-      case 'destroy-tenant-keys':
-      case 'replace-root-key':
-        return this.#keys.apply(tenantId, change)
 
       case 'insert-session': {
         const { session } = change

@@ -100,8 +100,10 @@ export async function applyChange(unit: Unit, change: Change): Step {
     case 'put-callback-secrets':
       return await changeJob(unit, change)
 
+    case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
+    case 'refuse-seals':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
       return await changeKeys(unit, change)

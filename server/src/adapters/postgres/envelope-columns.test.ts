@@ -17,6 +17,7 @@ const NOT_SEALED = [
   'sessions.nonce_hash',
   'tenant_heads.hash',
   'tenant_heads.removed_hash',
+  'tenant_heads.sealed_from',
   'tenant_keys.wrapped',
   'token_indexes.hash',
   'tokens.indexes',

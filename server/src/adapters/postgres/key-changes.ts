@@ -1,22 +1,17 @@
 /** Replaces the keys of tenants, what they sealed, and the root key that wraps them. */
-import type { Change } from '../../world/store.ts'
+import type { KeyChange } from '../../world/store.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
 import type { Step, Unit } from './unit.ts'
-
-type KeyChange = Extract<
-  Change,
-  {
-    readonly kind:
-      'insert-tenant-key' | 'renew-envelopes' | 'destroy-tenant-keys' | 'replace-root-key'
-  }
->
 
 const CHANGED = { kind: 'keys-changed' } as const
 
 export async function changeKeys(unit: Unit, change: KeyChange): Step {
   const { session, tenantId } = unit
   switch (change.kind) {
+    case 'require-root-key':
+      return (await holdRootKey(session)) === change.id ? null : CHANGED
+
     case 'insert-tenant-key': {
       const { purpose, version, wrapped, createdAt } = change.key
       await holdRootKey(session)
@@ -31,6 +26,14 @@ export async function changeKeys(unit: Unit, change: KeyChange): Step {
 
     case 'renew-envelopes':
       await renewEnvelopes(session, tenantId, change.envelopes)
+      return null
+
+    case 'refuse-seals':
+      await session.run(
+        `UPDATE tenant_heads SET sealed_from = $2
+         WHERE tenant = $1 AND (sealed_from IS NULL OR sealed_from < $2)`,
+        [tenantId, change.before],
+      )
       return null
 
     case 'destroy-tenant-keys':
@@ -55,7 +58,7 @@ export async function changeKeys(unit: Unit, change: KeyChange): Step {
 
 async function replaceRootKey(
   { session }: Unit,
-  { before, rootKey, keys }: Extract<Change, { kind: 'replace-root-key' }>,
+  { before, rootKey, keys }: Extract<KeyChange, { kind: 'replace-root-key' }>,
 ): Step {
   const replaced = await session.run(
     'UPDATE installation SET root_key_id = $2, root_key_check = $3 WHERE root_key_id = $1',

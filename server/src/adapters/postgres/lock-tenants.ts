@@ -29,7 +29,7 @@ export async function lockTenants(
 
 const LOCK = kept(
   'lock-tenants',
-  `SELECT tenant, number, listed, hash FROM tenant_heads WHERE tenant = ANY($1::uuid[])
+  `SELECT tenant, number, listed, hash, sealed_from FROM tenant_heads WHERE tenant = ANY($1::uuid[])
     ORDER BY tenant FOR UPDATE`,
 )
 

@@ -125,6 +125,19 @@ describe('PostgresStore.commit()', () => {
     })
   }
 
+  test('keeps nothing of a commit whose record cannot be made', async (t) => {
+    const url = await freshDatabase()
+    const store = await opened(t, () => PostgresStore.open({ url }))
+    await succeed(store, TENANT, [insert(token(1)), entry(1)])
+    // A place that cannot be hashed.
+    await query(url, 'UPDATE tenant_heads SET number = -7')
+    const commits = range(2, 9).map((n) => store.commit(TENANT, [insert(token(n)), entry(n)]))
+    for (const it of await Promise.allSettled(commits)) assert.equal(it.status, 'rejected')
+    assert.deepEqual(await idsFound(store, TENANT, range(1, 9)), [uuid(1)])
+    await query(url, 'UPDATE tenant_heads SET number = 1')
+    await succeed(store, TENANT, [insert(token(2)), entry(2)])
+  })
+
   // COMMIT is on its way before the last statements are answered.
   const LAST = [/INSERT INTO record/, /UPDATE tenant_heads/, /INSERT INTO token_counts/, /^COMMIT/]
   const FATES = ['lose', 'lose-answer', 'swallow', { code: '40003' }] as const

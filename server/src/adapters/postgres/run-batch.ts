@@ -1,3 +1,4 @@
+import { refusalOf } from '../../world/seals.ts'
 import type { Change, Conflict } from '../../world/store.ts'
 import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
@@ -19,6 +20,7 @@ export type Outcome = null | Conflict | Error
 
 /** What a batch writes at its end, for all its commits. */
 interface Ending {
+  readonly heads: Heads
   readonly tally: TokenTally
   readonly record: RecordWriter
   /** Whether there is a savepoint, of the commit before. */
@@ -59,9 +61,11 @@ async function attempt(
   together: ReadonlySet<Commit>,
 ): Promise<(Ending & { readonly outcomes: Outcome[] }) | null> {
   const begun = new Set([...together].filter(isUnopposed))
-  const heads = await begin(session, commits, begun)
-  if (heads === null) return null
-  const ending: Ending = { tally: new TokenTally(), record: new RecordWriter(heads), saved: false }
+  const rows = await begin(session, commits, begun)
+  if (rows === null) return null
+  const heads = new Heads(rows)
+  if (![...together].every((it) => heads.refusal(it) === null)) return null
+  const ending = { heads, tally: new TokenTally(), record: new RecordWriter(rows), saved: false }
   const left = await insertTogether(session, [...together], { ...ending, begun })
   if (left === null) return null
   const outcomes: Outcome[] = []
@@ -97,6 +101,8 @@ async function begin(
 }
 
 async function guarded(session: Session, commit: Commit, ending: Ending): Promise<Outcome> {
+  const refusal = ending.heads.refusal(commit)
+  if (refusal !== null) return refusal
   const { tenantId, changes } = commit
   const unit = unitOf(session, tenantId, enlistedIn(changes))
   // What is counted apart until then is to be found there, and stay there if the commit is refused.
@@ -118,6 +124,24 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   ending.tally.take(unit.tally)
   ending.record.append(tenantId, unit.entries)
   return null
+}
+
+/** What the locked heads say of seals that are taken no more. */
+class Heads {
+  readonly #sealedFrom: ReadonlyMap<string, Uint8Array>
+
+  constructor(rows: readonly Row[]) {
+    const refusing = rows.filter((it) => it.sealed_from !== null)
+    this.#sealedFrom = new Map(
+      refusing.map((it) => [String(it.tenant), it.sealed_from as Uint8Array]),
+    )
+  }
+
+  /** Returns why the commit is not to be made, or null. */
+  refusal({ tenantId, changes }: Commit): Error | null {
+    const head = this.#sealedFrom.get(tenantId)
+    return head === undefined ? null : refusalOf(changes, head)
+  }
 }
 
 function enlistedIn(changes: readonly Change[]): string | null {

@@ -1,4 +1,4 @@
--- Version 3
+-- Version 4
 
 CREATE TABLE answers (
   tenant uuid NOT NULL,
@@ -203,6 +203,7 @@ CREATE TABLE tenant_heads (
   hash bytea NOT NULL,
   sealed_number bigint NOT NULL,
   seal text,
+  sealed_from bytea,
   PRIMARY KEY (tenant)
 );
 

@@ -46,9 +46,13 @@ export async function insertTenant(
   return null
 }
 
-/** Whoever adds keys, and whoever wraps all there are by another root key, takes turns: so none is forgotten. */
-export async function holdRootKey(session: Session): Promise<void> {
-  await session.ask('SELECT 1 FROM installation FOR SHARE')
+/**
+ * Whoever adds keys, and whoever wraps all there are by another root key, takes turns: so none is forgotten. Resolves with
+ * the name of the root key; null where there is none.
+ */
+export async function holdRootKey(session: Session): Promise<string | null> {
+  const [row] = await session.ask('SELECT root_key_id FROM installation FOR SHARE')
+  return row === undefined ? null : String(row.root_key_id)
 }
 
 /** Of two tenants that take a name at once, the second one meets the index: its commit fails, and changes nothing. */

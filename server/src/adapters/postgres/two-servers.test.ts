@@ -1,14 +1,25 @@
 /** What is promised of a store, of two that share a database and take turns. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-database.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { emptyDatabase, freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { answerContract } from '../../world/store-answers.contract.ts'
 import { commitContract } from '../../world/store-commits.contract.ts'
 import { recordContract } from '../../world/store-record.contract.ts'
 import { envelopeContract } from '../../world/store-envelopes.contract.ts'
 import { jobContract } from '../../world/store-jobs.contract.ts'
-import { job, NOW, succeed, TENANT, uuid } from '../../world/store-kit.contract.ts'
-import type { Store } from '../../world/store.ts'
+import {
+  everything,
+  insert,
+  job,
+  NOW,
+  succeed,
+  TENANT,
+  token,
+  uuid,
+} from '../../world/store-kit.contract.ts'
+import type { EnvelopeCursor, Store } from '../../world/store.ts'
 import { tokenChangeContract } from '../../world/store-token-changes.contract.ts'
 import { totalsContract } from '../../world/store-totals.contract.ts'
 import { PostgresStore } from './postgres-store.ts'
@@ -44,6 +55,44 @@ test('a server that starts ends no claim of another: it has the job until its ti
   assert.deepEqual(await second.jobs.due(TENANT, { ...due, now: NOW + 50 }), [claimed])
   assert.deepEqual(await second.commit(TENANT, [claim]), { kind: 'job-changed' })
 })
+
+test('what waited behind the commit that refuses it is refused', async (t) => {
+  const url = await freshDatabase()
+  const store = await PostgresStore.open({ url })
+  t.after(() => store.close())
+  await succeed(store, TENANT, everything(1))
+  const before = await totalOf(store)
+  for (const changes of [[insert(token(3))], [{ kind: 'insert-job', job: job(3) } as const]]) {
+    await query(url, 'UPDATE tenant_heads SET sealed_from = NULL')
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    await other.query("BEGIN; UPDATE tenant_heads SET sealed_from = '\\xff'")
+    const commit = store.commit(TENANT, changes)
+    commit.catch(() => {})
+    while ((await waitingIn(url)) === 0) await sleep(5)
+    await other.query('COMMIT')
+    await assert.rejects(commit, /sealed under a replaced key/)
+  }
+  assert.equal(await totalOf(store), before)
+})
+
+/** How many transactions wait for a lock. */
+async function waitingIn(url: string): Promise<number> {
+  const asked = "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+  return Number((await query(url, asked)).rows[0].count)
+}
+
+/** Of all that is sealed. */
+async function totalOf(store: Store): Promise<number> {
+  let [count, after] = [0, null as EnvelopeCursor | null]
+  do {
+    const stretch = { head: Uint8Array.of(0), after, limit: 64 }
+    const { found, next } = await store.tenants.envelopes(TENANT, stretch)
+    ;[count, after] = [count + found.length, next]
+  } while (after !== null)
+  return count
+}
 
 /** Every call goes to the store that the last one did not go to. */
 async function takingTurns(): Promise<Store> {

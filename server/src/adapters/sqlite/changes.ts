@@ -2,9 +2,8 @@ import { isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packSeal } from '../../world/packed-seal.ts'
 import { writeEntry, eventsOf } from '../../world/record.ts'
-import type { Change, Conflict, StoredToken } from '../../world/store.ts'
+import type { Change, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
-import type { Refused } from './run-batch.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
 import { packJobChange } from './job-changes.ts'
@@ -230,8 +229,10 @@ export function packChange(
       packer.step(STATEMENT.forgetDeletedTenant, [tenantId, change.deletedBefore])
       return
 
+    case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
+    case 'refuse-seals':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
       packKeyChange(packer, tenantId, change)
@@ -323,74 +324,6 @@ export function packRemoval(packer: BatchPacker, tenantId: string, token: Stored
   packer.step(STATEMENT.deleteToken, [tenantId, token.serial])
   for (const hash of termsOf(token)) {
     packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.serial])
-  }
-}
-
-/**
- * Returns the conflict that a refused step stands for; `tokens` are those that the commit inserts, in order,
- * or the one that it updates.
- */
-export function conflictOf(
-  { statement, tokens: before }: Refused,
-  tokens: readonly StoredToken[],
-): Conflict {
-  const token = tokens[before]
-  switch (statement) {
-    case STATEMENT.install:
-      return { kind: 'installed' }
-    case STATEMENT.insertNextTenantKey:
-    case STATEMENT.replaceRootKey:
-    case STATEMENT.rewrapTenantKey:
-    case STATEMENT.refuseOtherKeys:
-      return { kind: 'keys-changed' }
-    case STATEMENT.insertTenant:
-    case STATEMENT.refuseTenantName:
-      return { kind: 'tenant-taken' }
-    case STATEMENT.rememberAnswer:
-      return { kind: 'answer-taken' }
-    case STATEMENT.updateApplication:
-    case STATEMENT.deleteApplication:
-    case STATEMENT.insertApplicationKey:
-    case STATEMENT.deleteApplicationKey:
-    case STATEMENT.updateTenant:
-    case STATEMENT.deleteTenant:
-    case STATEMENT.insertSession:
-    case STATEMENT.authorizeSession:
-    case STATEMENT.deleteProxy:
-    case STATEMENT.deleteReactor:
-      return { kind: 'absent' }
-    case STATEMENT.updateProxy:
-      return { kind: 'proxy-changed' }
-    case STATEMENT.updateReactor:
-      return { kind: 'reactor-changed' }
-    case STATEMENT.claimJob:
-    case STATEMENT.updateJob:
-    case STATEMENT.deleteJob:
-      return { kind: 'job-changed' }
-    case STATEMENT.putCallbackSecrets:
-      return { kind: 'callback-secrets-changed' }
-    case STATEMENT.updateToken:
-    case STATEMENT.updateOwnToken:
-    case STATEMENT.pendUpdate:
-    case STATEMENT.removeToken:
-    case STATEMENT.removeOwnToken:
-    case STATEMENT.pendRemoval:
-      return { kind: 'token-changed' }
-    case STATEMENT.refuseLocked:
-      return { kind: 'token-locked' }
-    case STATEMENT.refuseFull:
-    case STATEMENT.refuseParkedFull:
-      return { kind: 'transaction-full' }
-    case STATEMENT.requireOpen:
-    case STATEMENT.endTransaction:
-    case STATEMENT.expireTransaction:
-      return { kind: 'transaction-not-open' }
-    case STATEMENT.refuseTwin:
-    case STATEMENT.refuseOtherTwin:
-    case STATEMENT.refuseTwinWithin:
-      return { kind: 'fingerprint-taken', type: token!.type, fingerprint: token!.fingerprint! }
-    default:
-      return { kind: 'token-id-taken', id: token!.id }
   }
 }
 

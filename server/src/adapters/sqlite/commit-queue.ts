@@ -3,9 +3,11 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CROWD, Histogram, SECONDS } from '../../base/histogram.ts'
 import { KiB } from '../../base/limits.ts'
+import { RefusedSeals } from '../../world/seals.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import { BatchPacker } from './batch.ts'
-import { conflictOf, enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
+import { conflictOf } from './conflict-of.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import { STATEMENT } from './statements.ts'
 import { packSweep } from './token-changes.ts'
@@ -81,6 +83,7 @@ export class CommitQueue {
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
   readonly #commitWaitMs: number
+  readonly #refused = new RefusedSeals()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
@@ -147,12 +150,14 @@ export class CommitQueue {
   /** Resolves as Store.commit() does. */
   submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     return this.#whenWriting((waiting) => {
+      const refusal = this.#refused.refusal(tenantId, changes)
+      if (refusal !== null) throw refusal
       const tokens = tokensOf(changes)
       // From now on everybody asks; whoever was packed before comes before.
       this.#uuidNames ||= tokens.some(isNamedByUuid)
       this.#transactions ||= changes.some((it) => it.kind === 'open-transaction')
       if (tokens.length > COMMIT_TOKENS_MAX) {
-        const list = new LongList(tenantId, this.#nextUnit++, changes)
+        const list = new LongList(tenantId, this.#nextUnit++, changes, this.#refused)
         this.#lists.push({ ...waiting, tokens, list })
         return
       }

@@ -1,18 +1,14 @@
-import type { Change } from '../../world/store.ts'
+import type { KeyChange } from '../../world/store.ts'
 import type { BatchPacker } from './batch.ts'
 import { STATEMENT } from './statements.ts'
-
-type KeyChange = Extract<
-  Change,
-  {
-    readonly kind:
-      'insert-tenant-key' | 'renew-envelopes' | 'destroy-tenant-keys' | 'replace-root-key'
-  }
->
 
 /** Packs what is done to keys, and to what they sealed. */
 export function packKeyChange(packer: BatchPacker, tenantId: string, change: KeyChange): void {
   switch (change.kind) {
+    case 'require-root-key':
+      packer.step(STATEMENT.requireRootKey, [change.id])
+      return
+
     case 'insert-tenant-key': {
       const { purpose, version, wrapped, createdAt } = change.key
       const values = [tenantId, purpose, version, wrapped, createdAt]
@@ -24,6 +20,10 @@ export function packKeyChange(packer: BatchPacker, tenantId: string, change: Key
       for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
         packer.step(STATEMENT[`renew:${shelf}:${part}`], [tenantId, row, renewed, envelope])
       }
+      return
+
+    case 'refuse-seals':
+      // The one process that writes remembers it.
       return
 
     case 'destroy-tenant-keys':

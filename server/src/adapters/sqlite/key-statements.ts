@@ -2,6 +2,12 @@
 import type { Statement } from './statements.ts'
 
 export const KEY_TABLE = {
+  requireRootKey: {
+    sql: 'SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM installation WHERE root_key_id = ?)',
+    params: ['text'],
+    refuses: 'if-found',
+  },
+
   insertNextTenantKey: {
     sql: `INSERT INTO tenant_keys (tenant, purpose, version, wrapped, created_at)
       SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM tenants WHERE id = ?1)

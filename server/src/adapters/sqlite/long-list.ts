@@ -1,13 +1,8 @@
+import type { RefusedSeals } from '../../world/seals.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
 import type { BatchPacker, Value } from './batch.ts'
-import {
-  conflictOf,
-  enlistedIn,
-  packChange,
-  packRemoval,
-  packToken,
-  type TokenContext,
-} from './changes.ts'
+import { enlistedIn, packChange, packRemoval, packToken, type TokenContext } from './changes.ts'
+import { conflictOf } from './conflict-of.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 
@@ -37,22 +32,26 @@ export class LongList {
   readonly #tokens: readonly StoredToken[]
   readonly #others: readonly Change[]
   readonly #within: string | null
+  /** Why nothing of it is to be seen, if that is so by now. */
+  readonly #refusal: () => Error | null
   #step: 'stage' | 'finish' | 'remove' = 'stage'
   /** Tokens in the database; while removing, tokens still there. */
   #staged = 0
   #inSlice = 0
   #outcome: Outcome = null
 
-  constructor(tenantId: string, unit: number, changes: readonly Change[]) {
+  constructor(tenantId: string, unit: number, changes: readonly Change[], refused: RefusedSeals) {
     this.#tenantId = tenantId
     this.#unit = unit
     this.#tokens = tokensOf(changes)
     this.#others = changes.filter((it) => it.kind !== 'insert-tokens')
     this.#within = enlistedIn(changes)
+    this.#refusal = () => refused.refusal(tenantId, changes)
   }
 
   /** Packs what comes next as one commit. */
   pack(packer: BatchPacker, seen: Pick<TokenContext, 'uuidNames' | 'transactions'>): void {
+    if (this.#step === 'finish') this.#refuseLate()
     packer.open(this.#step === 'stage')
     const from = this.#staged
     if (this.#step === 'stage') {
@@ -93,6 +92,14 @@ export class LongList {
     }
     this.#staged -= this.#inSlice
     return this.#staged === 0 ? { outcome: this.#outcome } : null
+  }
+
+  /** What was on its way for long may be sealed under a key that was replaced meanwhile. */
+  #refuseLate(): void {
+    const refusal = this.#refusal()
+    if (refusal === null) return
+    this.#outcome = refusal
+    this.#step = 'remove'
   }
 
   #packOpening(packer: BatchPacker): void {

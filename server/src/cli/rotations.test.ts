@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CountedRandom } from '../../test/kit/counted-random.ts'
+import { stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
+import { setUp } from '../access/set-up.ts'
+import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { MemoryStore } from '../adapters/memory/memory-store.ts'
+import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
+import { insert, token } from '../world/store-kit.contract.ts'
+import { Rotations } from './rotations.ts'
+
+test('rotateAll() rotates for all it can, some at a time, and tells of each; then it rejects with the first that failed', async (t) => {
+  const { rotations, store, tenantIds, atOnce } = await tenantsOf(t, ROTATIONS_AT_ONCE + 3)
+  // Of no key there is.
+  await store.commit(tenantIds[1]!, [insert(token(1))])
+  const done: string[] = []
+  const rotated = rotations.rotateAll(
+    tenantIds,
+    () => {},
+    (id) => done.push(id),
+  )
+  await assert.rejects(rotated, /something among the tokens does not open/)
+  assert.deepEqual(done.toSorted(), tenantIds.filter((_, n) => n !== 1).toSorted())
+  for (const [n, id] of tenantIds.entries()) {
+    const keys = (await store.tenants.keys(id)).filter((it) => it.purpose === 'enc')
+    assert.deepEqual(
+      keys.map((it) => it.version),
+      n === 1 ? [1, 2] : [2],
+    )
+  }
+  assert.equal(Math.max(...atOnce), ROTATIONS_AT_ONCE)
+})
+
+test('stop() keeps rotateAll() from beginning with those whose turn had not come', async (t) => {
+  const { rotations, store, tenantIds } = await tenantsOf(t, ROTATIONS_AT_ONCE + 3)
+  const rotated = rotations.rotateAll(
+    tenantIds,
+    () => {},
+    () => {},
+  )
+  rotated.catch(() => {})
+  await rotations.stop()
+  await assert.rejects(rotated, /stopping|aborted/)
+  for (const id of tenantIds.slice(ROTATIONS_AT_ONCE)) {
+    assert.equal((await store.tenants.keys(id)).filter((it) => it.purpose === 'enc').length, 1)
+  }
+})
+
+test('resume() goes on with what was begun, and with nothing else', async (t) => {
+  const { rotations, store, tenantIds, maker } = await tenantsOf(t, 3)
+  const key = await maker.next(tenantIds[2]!, 2, 0)
+  await store.commit(tenantIds[2]!, [{ kind: 'insert-tenant-key', key }])
+  await rotations.resume()
+  const versions = tenantIds.map(async (id) => {
+    const keys = await store.tenants.keys(id)
+    return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)
+  })
+  assert.deepEqual(await Promise.all(versions), [[1], [1], [2]])
+})
+
+async function tenantsOf(t: { after: (fn: () => Promise<void>) => void }, count: number) {
+  const store = new MemoryStore()
+  const provider = thinKeyProvider()
+  const keyring = new LocalKeyring(provider, new CountedRandom(), (id) => store.tenants.keys(id))
+  const world = { ...stillWorld(store), keyring }
+  const tenantIds: string[] = []
+  for (let n = 0; n < count; n++) {
+    tenantIds.push((await setUp(world, provider, { name: `t${n}`, plan: 'standard' })).tenantId)
+  }
+  let [running, atOnce] = [0, [0]]
+  const maker = {
+    rootKey: provider.id,
+    rewrap: keyring.rewrap.bind(keyring),
+    reread: keyring.reread.bind(keyring),
+    next: async (...asked: Parameters<LocalKeyring['next']>) => {
+      atOnce.push(++running)
+      await new Promise((resolve) => void setTimeout(resolve, 5))
+      running -= 1
+      return await keyring.next(...asked)
+    },
+  }
+  const rotations = new Rotations(world, maker, 0)
+  t.after(() => rotations.stop())
+  return { rotations, store, tenantIds, atOnce, maker }
+}

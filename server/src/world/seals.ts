@@ -1,0 +1,97 @@
+/** What commits would have a store keep of what tenants' keys sealed, and which of it is taken no more. */
+import type { StoredJob } from './jobs.ts'
+import type { Change, StoredToken } from './store.ts'
+
+type SealedIn<Kind extends Change['kind']> = (
+  change: Extract<Change, { readonly kind: Kind }>,
+) => readonly Uint8Array[]
+
+/** Complete, so that a new kind of change has to say what in it is sealed. */
+const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = {
+  'insert-tokens': ({ tokens }) => tokens.flatMap(ofToken),
+  'update-token': ({ token }) => ofToken(token),
+  'remember-answer': ({ answer }) => [answer.body],
+  'insert-proxy': ({ proxy }) => [proxy.terms],
+  'update-proxy': ({ proxy }) => [proxy.terms],
+  'insert-reactor': ({ reactor }) => [reactor.terms],
+  'update-reactor': ({ reactor }) => [reactor.terms],
+  'insert-job': ({ job }) => ofJob(job),
+  'update-job': ({ job }) => ofJob(job),
+  'put-callback-secrets': ({ secrets }) => [secrets.secrets],
+  'renew-envelopes': ({ envelopes }) => envelopes.map((it) => it.renewed),
+
+  install: null,
+  'insert-tenant': null,
+  'update-tenant': null,
+  'delete-tenant': null,
+  'clear-tenant': null,
+  'require-root-key': null,
+  'insert-tenant-key': null,
+  'refuse-seals': null,
+  'destroy-tenant-keys': null,
+  'replace-root-key': null,
+  'insert-application': null,
+  'update-application': null,
+  'delete-application': null,
+  'insert-application-key': null,
+  'delete-application-key': null,
+  'insert-session': null,
+  'authorize-session': null,
+  'delete-proxy': null,
+  'delete-reactor': null,
+  'delete-token': null,
+  'open-transaction': null,
+  enlist: null,
+  'end-transaction': null,
+  'append-record': null,
+  'park-record': null,
+  'append-parked-record': null,
+  'drop-parked-record': null,
+  'trim-record': null,
+  'seal-record': null,
+  'claim-job': null,
+  'delete-job': null,
+}
+
+/** Returns why changes are refused where nothing is kept that is sealed before `head`; null when they are not. */
+export function refusalOf(changes: readonly Change[], head: Uint8Array): Error | null {
+  const stale = changes.flatMap(sealedIn).some((it) => isBefore(it.subarray(0, head.length), head))
+  if (!stale) return null
+  return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
+}
+
+/** What is refused by a store that one process writes to: with that goes whoever sealed under older keys. */
+export class RefusedSeals {
+  readonly #heads = new Map<string, Uint8Array>()
+
+  /** Returns why the tenant's changes are refused, or null; takes note of what is to be refused from now on. */
+  refusal(tenantId: string, changes: readonly Change[]): Error | null {
+    for (const it of changes) if (it.kind === 'refuse-seals') this.#refuse(tenantId, it.before)
+    // Of nearly all processes: a key is replaced once a year.
+    if (this.#heads.size === 0) return null
+    const head = this.#heads.get(tenantId)
+    return head === undefined ? null : refusalOf(changes, head)
+  }
+
+  #refuse(tenantId: string, before: Uint8Array): void {
+    const known = this.#heads.get(tenantId)
+    if (known === undefined || isBefore(known, before)) this.#heads.set(tenantId, before)
+  }
+}
+
+function isBefore(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) < 0
+}
+
+function sealedIn(change: Change): readonly Uint8Array[] {
+  const of = SEALED_IN[change.kind] as SealedIn<Change['kind']> | null
+  return of === null ? [] : of(change)
+}
+
+function ofToken({ data, cvc }: StoredToken): Uint8Array[] {
+  return cvc === null ? [data] : [data, cvc.envelope]
+}
+
+function ofJob({ terms, result }: StoredJob): Uint8Array[] {
+  return result === null ? [terms] : [terms, result]
+}
