@@ -186,8 +186,8 @@ async function transactions(): Promise<void> {
 }
 
 async function proxy(): Promise<void> {
-  const { direct, bare, vault, growth } = await measureProxying(rounds)
-  const cells = [direct, bare, vault].map((it) => [
+  const { direct, bare, recording, vault, growth } = await measureProxying(rounds)
+  const cells = [direct, bare, recording, vault].map((it) => [
     it.name,
     it.p50Us.toFixed(0),
     it.cpuUs.toFixed(1),

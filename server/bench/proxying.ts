@@ -1,4 +1,7 @@
-/** What a proxied request costs, beside the same request sent directly and through a proxy that only passes on. */
+/**
+ * What a proxied request costs, beside the same request sent directly, through a proxy that only passes on, and through one
+ * that writes down each request before and does nothing else. Decision 0045.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { LARGE_BYTES, LARGE_PATH } from './bare-servers.ts'
@@ -27,13 +30,14 @@ export interface Proxied {
 export interface Proxying {
   readonly direct: Proxied
   readonly bare: Proxied
+  readonly recording: Proxied
   readonly vault: Proxied
   /** What the peak of resident memory gained during downloads of LARGE_BYTES, bytes; the most of all rounds. */
   readonly growth: number
 }
 
 /**
- * Measures `rounds` times the three ways to one destination.
+ * Measures `rounds` times the four ways to one destination.
  *
  * The generator of load and the destination share a core; what is measured has the other for itself. Whether the
  * generator sleeps between answers makes no difference to the vault's.
@@ -43,10 +47,12 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   const destination = await startSubject('destination', others)
   const echo = await startSubject('destination', SERVER_CORE)
   const bare = await startSubject('bare-proxy', SERVER_CORE, { number: destination.port })
+  const recording = await startSubject('recording-proxy', SERVER_CORE, { number: destination.port })
   const vault = await startSubject('proxying', SERVER_CORE)
   const ways = [
     way('direct', echo, '', {}),
     way('bare proxy', bare, '', {}),
+    way('recording proxy', recording, '', {}),
     way('vault', vault, '/proxy', {
       'bt-api-key': vault.key,
       'bt-proxy-url': `http://127.0.0.1:${destination.port}`,
@@ -65,15 +71,15 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
       }
     }
   } finally {
-    for (const it of [vault, bare, echo, destination]) await it.stop()
+    for (const it of [vault, recording, bare, echo, destination]) await it.stop()
   }
-  const [direct, through, proxied] = ways.map(({ name, alone, cpu, large }) => ({
+  const [direct, through, recorded, proxied] = ways.map(({ name, alone, cpu, large }) => ({
     name,
     p50Us: median(alone),
     cpuUs: median(cpu),
     largeMs: median(large),
   }))
-  return { direct: direct!, bare: through!, vault: proxied!, growth }
+  return { direct: direct!, bare: through!, recording: recorded!, vault: proxied!, growth }
 }
 
 /** One of the ways, and what was measured of it so far. */

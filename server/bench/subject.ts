@@ -10,6 +10,7 @@
  * - `filled`: as shipped, with so many tokens in it, and samples of them.
  * - `proxying`: as shipped, and it may send to this machine.
  * - `destination`, `bare-proxy`: see bare-servers.ts.
+ * - `recording-proxy`: see recording-proxy.ts.
  * - `reacting`: as shipped, with the jail, and two tenants.
  * - `on-postgres`: as shipped, in a database with nothing in it yet.
  * - `joining`: the same, in one that another is in already, for whose tenant it serves.
@@ -43,6 +44,7 @@ import { withCommit } from '../src/world/with-commit.ts'
 import type { World } from '../src/world/world.ts'
 import { bareProxy, destination } from './bare-servers.ts'
 import { fill, type Samples } from './fill.ts'
+import { recordingProxy } from './recording-proxy.ts'
 import { addReactors, type Reacting } from './reacting.ts'
 import { CARD } from './rows.ts'
 
@@ -52,6 +54,7 @@ const [kind = 'durable', folder = './bench-data', number = '0', database = ''] =
 if (kind === 'echo') await serveEcho()
 else if (kind === 'destination') await serve(destination())
 else if (kind === 'bare-proxy') await serve(bareProxy(Number(number)))
+else if (kind === 'recording-proxy') await serve(await recordingProxy(Number(number), folder))
 else await serveVault()
 
 async function serve(server: Server): Promise<void> {

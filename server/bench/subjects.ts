@@ -18,6 +18,7 @@ export type SubjectKind =
   | 'proxying'
   | 'destination'
   | 'bare-proxy'
+  | 'recording-proxy'
   | 'reacting'
   | 'on-postgres'
   | 'joining'
