@@ -1,5 +1,5 @@
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import { openPostgresRecord, type OpenRecord } from '../adapters/postgres/open-record.ts'
+import type { OpenRecord } from '../adapters/postgres/open-record.ts'
 import { openRecord } from '../adapters/sqlite/open-record.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
@@ -55,7 +55,10 @@ export const auditVerify: Command = {
 
 /** As it was at one moment, wherever it is kept. */
 async function openAnyRecord({ databaseUrl, dataDir }: Config): Promise<OpenRecord> {
-  if (databaseUrl !== null) return await openPostgresRecord(databaseUrl)
+  if (databaseUrl !== null) {
+    const { openPostgresRecord } = await import('../adapters/postgres/open-record.ts')
+    return await openPostgresRecord(databaseUrl)
+  }
   const { tenants, record, close } = openRecord(dataDir)
   return { tenants, record, close: async () => close() }
 }

@@ -1,8 +1,7 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
-import { PostgresStore } from '../adapters/postgres/postgres-store.ts'
-import { withVaultTarget, type PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
+import type { PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
 import { readMoveMark, writeMoveMark } from '../adapters/sqlite/move-mark.ts'
 import { openVaultSource, type SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -40,6 +39,7 @@ export const migrateCommand: Command = {
       const rootKeys = await openRootKeys(config, installed)
       await checkRootKey(source, rootKeys)
       await refuseRotation(source)
+      const { withVaultTarget } = await import('../adapters/postgres/vault-target.ts')
       return await withVaultTarget(url, async (target) => {
         const move = await beginOrGoOn(folder, source, target)
         if (move === null) {
@@ -77,7 +77,7 @@ function requireDirection(flags: CommandInput['flags']): void {
   }
 }
 
-/** Servers that share a database do not replace data keys, so nobody would go on with it. */
+/** What was begun in the folder is brought to its end there: the two versions of a key would both be moved. */
 async function refuseRotation({ tenants }: SqliteVaultSource): Promise<void> {
   const [tenant] = await unfinishedRotations({ store: { tenants } })
   if (tenant === undefined) return
@@ -156,6 +156,7 @@ async function requireEqual(
 
 /** Opens what arrived as the service would. */
 async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out']): Promise<void> {
+  const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   const store = await PostgresStore.open({ url, unfinished: true })
   try {
     const keyring = new LocalKeyring(rootKeys, new SystemRandom(), (id) => store.tenants.keys(id))

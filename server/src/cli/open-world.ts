@@ -10,7 +10,6 @@ import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import type { Family } from '../adapters/metrics/exposition.ts'
 import type { Meters } from '../adapters/metrics/meters.ts'
 import { reactorFamilies, writingFamilies } from '../adapters/metrics/adapter-families.ts'
-import { PostgresStore } from '../adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -140,6 +139,8 @@ async function openStore(config: Config, onFault: WorldOptions['onFault']): Prom
   }
   // For the root key, unless that is elsewhere.
   if (config.rootKeyFile === null) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Loaded where it is used, here and elsewhere: most vaults do without, and save 2.5 MB of the heap.
+  const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   // What is waited for there, the database measures.
   return { store: await PostgresStore.open({ url }), measured: () => [] }
 }

@@ -1,5 +1,6 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { http } from '../base/node-http.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import { renderError } from './render-error.ts'
 
@@ -23,7 +24,7 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
   )
   const text = JSON.stringify(body)
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
       'content-type: application/json; charset=utf-8\r\n' +
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,

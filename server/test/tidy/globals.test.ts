@@ -30,6 +30,7 @@ describe('forbiddenGlobals()', () => {
     'globalThis.fetch(url)',
     'process.env.HOME',
     'process.env',
+    'process.getBuiltinModule(name)',
     'console.log(it)',
     'process.stdout.write(it)',
     'eval(text)',
@@ -53,6 +54,7 @@ describe('forbiddenGlobals()', () => {
     ['src/tokens/a.ts', 'let f: Function'],
     ['src/adapters/system/a.ts', 'Date.now(); randomBytes(1); setTimeout(f, 1)'],
     ['src/config.ts', 'process.env'],
+    ['src/base/node-http.ts', `process.getBuiltinModule('node:http')`],
     ['src/cli/serve.ts', 'process.stdout.write(line)'],
     ['test/kit/a.ts', 'Date.now()'],
   ]

@@ -79,16 +79,19 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   undici: ['adapters/egress'],
 }
 
+/** Files of ours that hand such a module on, and where it is to be at home. */
+const HANDED_ON: Readonly<Record<string, string>> = { 'src/base/node-http.ts': 'node:http' }
+
 /** Says of each import of `file` that the table does not allow what is wrong and what to do. */
 export function forbiddenImports(file: SourceFile, dependencies: readonly string[]): string[] {
   const unit = unitOf(file.path)
   if (!(unit in MAY_IMPORT)) {
     return [`server/${file.path}: ${unit} is not in the table: add it to MAY_IMPORT in imports.ts`]
   }
-  return importsOf(file).flatMap(({ specifier, position }) => {
+  return importsOf(file).flatMap(({ specifier, position, ofTypes }) => {
     const wrong = specifier.startsWith('.')
       ? wrongArrow(file, path.posix.join(path.posix.dirname(file.path), specifier))
-      : wrongModule(file, specifier, dependencies)
+      : wrongModule(file, specifier, ofTypes, dependencies)
     return wrong === null ? [] : [`${placeOf(file, position)}: imports ${specifier}: ${wrong}`]
   })
 }
@@ -107,6 +110,8 @@ function wrongArrow(file: SourceFile, target: string): string | null {
   if (isTest(target) && !isTest(file.path) && from !== 'bench') {
     return 'what runs may not lean on tests: move what both need into the source'
   }
+  const module = HANDED_ON[target]
+  if (module !== undefined && !isTest(file.path) && !isAtHome(module, from)) return farFrom(module)
   const allowed = [from, ...MAY_IMPORT[from]!, ...(isUnitTest(file.path) ? TESTS_MAY_IMPORT : [])]
   if (allowed.includes(to) || allowed.includes('*')) return null
   const may = MAY_IMPORT[from]!.join(', ') || 'nothing'
@@ -116,6 +121,7 @@ function wrongArrow(file: SourceFile, target: string): string | null {
 function wrongModule(
   file: SourceFile,
   specifier: string,
+  ofTypes: boolean,
   dependencies: readonly string[],
 ): string | null {
   if (isTest(file.path) || !file.path.startsWith('src/')) return null
@@ -126,12 +132,21 @@ function wrongModule(
   if (unit === 'adapters/jail/guest') {
     return builtIn ? null : 'the guest is alone in there: hand it over as a file, or do without'
   }
-  const homes = MODULE_HOMES[name]
-  if (homes !== undefined && !homes.some((it) => unit === it || unit.startsWith(`${it}/`))) {
-    return `it lives in ${homes.join(', ')}: go through world`
+  if (!isAtHome(name, unit)) return farFrom(name)
+  if (!ofTypes && /^node:https?$/.test(name)) {
+    return 'that loads fetch and WebSocket, 2.4 MB: take it from base/node-http.ts'
   }
   if (builtIn || dependencies.includes(name)) return null
   return 'it is not among the dependencies of server/package.json, so a published package lacks it'
+}
+
+function isAtHome(module: string, unit: string): boolean {
+  const homes = MODULE_HOMES[module]
+  return homes?.some((it) => unit === it || unit.startsWith(`${it}/`)) ?? true
+}
+
+function farFrom(module: string): string {
+  return `it lives in ${MODULE_HOMES[module]!.join(', ')}: go through world`
 }
 
 function isUnitTest(file: string): boolean {
@@ -141,12 +156,19 @@ function isUnitTest(file: string): boolean {
 interface Import {
   readonly specifier: string
   readonly position: number
+  /** Nothing of it is there when the program runs. */
+  readonly ofTypes: boolean
 }
 
 /** Every import and re-export of a file, of types too. */
 export function importsOf(file: SourceFile): Import[] {
   return [...file.code.matchAll(/\b(?:from\s*|import\s*\(?\s*)(['"])( *)\1/g)].map((hit) => {
     const end = hit.index + hit[0].length - 1
-    return { specifier: file.text.slice(end - hit[2]!.length, end), position: hit.index }
+    const statement = file.code.slice(file.code.lastIndexOf('import', hit.index), hit.index)
+    return {
+      specifier: file.text.slice(end - hit[2]!.length, end),
+      position: hit.index,
+      ofTypes: /^import\s+type\b/.test(statement),
+    }
   })
 }

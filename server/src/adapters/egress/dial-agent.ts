@@ -1,6 +1,6 @@
-import { Agent } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { EGRESS_IDLE_MS } from '../../base/limits.ts'
+import { http } from '../../base/node-http.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 
 /** The call for which a connection is made; it may stop wanting it. */
@@ -13,7 +13,7 @@ export interface DialCall {
  *
  * An agent has settings of its own for what may be dialled; they are not used, since that for TLS is not enforced.
  */
-export class DialAgent extends Agent {
+export class DialAgent extends http.Agent {
   readonly #target: Target
   readonly #settings: DialSettings
   readonly #memory: TlsMemory

@@ -1,6 +1,7 @@
-import { request as send, type Agent, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { EGRESS_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { http } from '../../base/node-http.ts'
 import { EgressFailure, type OutboundReceiver, type OutboundRequest } from '../../world/egress.ts'
 import { Call } from './call.ts'
 import type { DialCall } from './dial-agent.ts'
@@ -64,7 +65,7 @@ export class NodeCall extends Call implements Passenger, DialCall {
       maxHeaderSize: EGRESS_HEAD_BYTES_MAX,
       call: this,
     }
-    const sending = send(options)
+    const sending = http.request(options)
     this.#sending = sending
     // Node leaves fields out beyond a number; their bytes are bounded already.
     sending.maxHeadersCount = 0

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { http } from '../../base/node-http.ts'
 import { EXPOSITION_TYPE, renderFamilies, type Family } from './exposition.ts'
 
 export interface MetricsServer {
@@ -14,7 +14,7 @@ export async function serveMetrics(
   port: number,
   collect: () => Promise<readonly Family[]>,
 ): Promise<MetricsServer> {
-  const server = createServer(
+  const server = http.createServer(
     { maxHeaderSize: 8192, requestTimeout: 5_000 },
     (request, response) => {
       if (request.url !== '/metrics' || request.method !== 'GET') {
