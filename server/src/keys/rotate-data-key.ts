@@ -4,6 +4,7 @@
  */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
+import { isSealedBefore } from '../world/seals.ts'
 import type {
   EnvelopeCursor,
   Envelopes,
@@ -39,9 +40,9 @@ export interface RotationProgress {
  * Gives the tenant a new version of its data key, or goes on where somebody was interrupted in it, here or on another
  * server, which may still be at it.
  *
- * New values are sealed under it as soon as every server knows it. When this resolves nothing is sealed under an older version, and
- * those are gone. Callers notice nothing: what is read opens at any time, and work is done in short slices.
- * Rejects, with the older versions kept, when an envelope does not open.
+ * New values are sealed under it as soon as every server knows it. When this resolves nothing is sealed under an older
+ * version, and those are gone. Callers notice nothing: what is read opens at any time, and work is done in short
+ * slices. Rejects, with the older versions kept, when an envelope does not open.
  */
 export async function rotateDataKey(
   world: Reach,
@@ -183,16 +184,12 @@ async function* behind(
   } while (after !== null)
 }
 
-function isBefore(envelope: Uint8Array, head: Uint8Array): boolean {
-  return Buffer.compare(envelope.subarray(0, head.length), head) < 0
-}
-
 function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedEnvelope[] {
   return found.flatMap((it) => {
     try {
       const renewed = keys.renew(placeOf(it), it.envelope)
       // What is sealed under a later key, and opens, is left to whoever made that.
-      return isBefore(it.envelope, keys.head) ? [{ ...it, renewed }] : []
+      return isSealedBefore(it.envelope, keys.head) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(
         `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +

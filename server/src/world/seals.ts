@@ -55,7 +55,7 @@ const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = 
 
 /** Returns why changes are refused where nothing is kept that is sealed before `head`; null when they are not. */
 export function refusalOf(changes: readonly Change[], head: Uint8Array): Error | null {
-  const stale = changes.flatMap(sealedIn).some((it) => isBefore(it.subarray(0, head.length), head))
+  const stale = changes.flatMap(sealedIn).some((it) => isSealedBefore(it, head))
   if (!stale) return null
   return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
 }
@@ -75,12 +75,13 @@ export class RefusedSeals {
 
   #refuse(tenantId: string, before: Uint8Array): void {
     const known = this.#heads.get(tenantId)
-    if (known === undefined || isBefore(known, before)) this.#heads.set(tenantId, before)
+    if (known === undefined || isSealedBefore(known, before)) this.#heads.set(tenantId, before)
   }
 }
 
-function isBefore(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) < 0
+/** Whether what the envelope begins with, RenewingKeys.head, is less than `head`: it was made under an older key. */
+export function isSealedBefore(envelope: Uint8Array, head: Uint8Array): boolean {
+  return Buffer.compare(envelope.subarray(0, head.length), head) < 0
 }
 
 function sealedIn(change: Change): readonly Uint8Array[] {

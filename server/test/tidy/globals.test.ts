@@ -31,6 +31,7 @@ describe('forbiddenGlobals()', () => {
     'process.env.HOME',
     'process.env',
     'process.getBuiltinModule(name)',
+    'const { getBuiltinModule } = process',
     'console.log(it)',
     'process.stdout.write(it)',
     'eval(text)',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { forbiddenImports, unitOf } from './imports.ts'
+import { forbiddenImports, loadedWith, unitOf } from './imports.ts'
 import { assertNone, SERVER, sourceFile, sourceFiles } from './source.ts'
 
 test('the source imports only along the table', () => {
@@ -13,6 +13,14 @@ test('the source imports only along the table', () => {
   assert.ok(files.length > 20, `it saw ${files.length} files`)
   const dependencies = Object.keys(manifest.dependencies)
   assertNone(files.flatMap((it) => forbiddenImports(it, dependencies)))
+})
+
+test('the program loads what only PostgreSQL or sending needs when there is such need', () => {
+  const loaded = [...loadedWith('src/main.ts', sourceFiles())]
+  assert.ok(loaded.includes('src/adapters/sqlite/sqlite-store.ts'))
+  const later = (it: string): boolean =>
+    it.startsWith('src/adapters/postgres/') || it === 'src/adapters/egress/pool.ts'
+  assert.deepEqual(loaded.filter(later), [])
 })
 
 describe('forbiddenImports()', () => {

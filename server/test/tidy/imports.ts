@@ -96,6 +96,23 @@ export function forbiddenImports(file: SourceFile, dependencies: readonly string
   })
 }
 
+/** Files of ours that are loaded with `start`: what it imports, and what these import, but for types and what is asked for later. */
+export function loadedWith(start: string, files: readonly SourceFile[]): Set<string> {
+  const byPath = new Map(files.map((it) => [it.path, it]))
+  const loaded = new Set<string>([start])
+  for (const name of loaded) {
+    const file = byPath.get(name)
+    if (file === undefined) throw new Error(`There is no ${name}`)
+    for (const { specifier, position, ofTypes } of importsOf(file)) {
+      const later = /^import\s*\(/.test(file.code.slice(position))
+      if (ofTypes || later || !specifier.startsWith('.')) continue
+      const target = path.posix.join(path.posix.dirname(name), specifier)
+      if (target.endsWith('.ts')) loaded.add(target)
+    }
+  }
+  return loaded
+}
+
 /** The part of the program that a file belongs to: a folder of src/, an adapter, a file at the top. */
 export function unitOf(file: string): string {
   if (file.startsWith('src/adapters/jail/guest/')) return 'adapters/jail/guest'
