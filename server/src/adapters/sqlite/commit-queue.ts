@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { CROWD, Histogram, SECONDS } from '../../base/histogram.ts'
 import { KiB } from '../../base/limits.ts'
 import { RefusedSeals } from '../../world/seals.ts'
 import type { Change, Conflict, StoredToken } from '../../world/store.ts'
+import { startSmallThread } from './small-thread.ts'
 import { BatchPacker } from './batch.ts'
 import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
@@ -116,11 +116,8 @@ export class CommitQueue {
   static async start(options: QueueOptions): Promise<CommitQueue> {
     const { databasePath, probe } = options
     const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
-    const worker = new Worker(url, {
-      workerData: { databasePath, probe } satisfies WriterData,
-      resourceLimits: { maxYoungGenerationSizeMb: 1 },
-    })
-    await once(worker, 'message')
+    const workerData: WriterData = { databasePath, probe }
+    const worker = await startSmallThread(url, { workerData })
     return new CommitQueue(worker, options)
   }
 

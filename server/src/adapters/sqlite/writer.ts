@@ -27,7 +27,7 @@ export interface LogReply {
 }
 
 /** The page cache of the connection that writes. */
-const CACHE_KIB = 4 * 1024
+const CACHE_KIB = 2 * 1024
 
 const { databasePath, probe: probeUrl }: WriterData = workerData
 const port = parentPort!
