@@ -17,11 +17,13 @@ import {
   CARD_WITH_CVC,
   measure,
   measureRawInsert,
+  SERVER_CORE,
   type Measured,
 } from './rows.ts'
 import { measureRunningCode } from './running-code.ts'
 import { measureSearching } from './search.ts'
 import { measureStorm } from './storm.ts'
+import { off } from './subjects.ts'
 import { measureCommits } from './transactions.ts'
 import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
 
@@ -39,14 +41,14 @@ const goals: Goal[] = []
 const SERVER_SHARE = 0.5
 
 print(renderMachine())
-if (wanted('cards')) await cards()
-if (wanted('arrays')) await arrays()
-if (wanted('audit')) await audit()
-if (wanted('sync')) await sync()
+if (wanted('cards')) await off(SERVER_CORE, cards)
+if (wanted('arrays')) await off(SERVER_CORE, arrays)
+if (wanted('audit')) await off(SERVER_CORE, audit)
+if (wanted('sync')) await off(SERVER_CORE, sync)
 if (wanted('fairness')) await fairness()
-if (wanted('search')) await search()
+if (wanted('search')) await off(SERVER_CORE, search)
 if (wanted('transactions')) await transactions()
-if (wanted('proxy')) await proxy()
+if (wanted('proxy')) await off(SERVER_CORE, proxy)
 if (wanted('code')) await code()
 if (wanted('storm')) await storm()
 if (wanted('postgres')) await postgres()

@@ -1,11 +1,8 @@
 /** The database of those who are measured on one: a server of the benchmark's own, as durable as in service. */
 import { readFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import pg from 'pg'
 import { startCluster, type Cluster } from '../test/kit/postgres/cluster.ts'
-import { place } from './subjects.ts'
-
-const ALL_CORES = `0-${cpus().length - 1}`
+import { ALL_CORES, place } from './subjects.ts'
 
 /** Starts it from the programs that come with npm; its files lie in the folder for temporary files, as SQLite's do. */
 export function startDatabase(): Promise<Cluster> {

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Samples } from './fill.ts'
@@ -109,6 +109,22 @@ async function firstLine(child: ChildProcess): Promise<Told> {
 /** Moves a process with all its threads to these cores, as `taskset` names them; what it starts from then on, too. */
 export function place(pid: number, cores: string): void {
   if (canPin()) execFileSync('taskset', ['-a', '-p', '-c', cores, `${pid}`], { stdio: 'ignore' })
+}
+
+export const ALL_CORES = `0-${cpus().length - 1}`
+
+/**
+ * Calls `work` while this process, from which the load comes, stays off `core`: left to itself it is now and then put there,
+ * and what it leaves in the caches is then paid for by the server.
+ */
+export async function off<Result>(core: number, work: () => Promise<Result>): Promise<Result> {
+  const others = [...cpus().keys()].filter((it) => it !== core)
+  if (others.length > 0) place(process.pid, others.join(','))
+  try {
+    return await work()
+  } finally {
+    place(process.pid, ALL_CORES)
+  }
 }
 
 let pins: boolean | undefined
