@@ -1,6 +1,6 @@
 /**
- * What a proxied request costs, beside the same request sent directly, through a proxy that only passes on, and through one
- * that writes down each request before and does nothing else. Decision 0045.
+ * What a proxied request costs, beside the same request sent directly to the same destination, through a proxy that only
+ * passes on, and through one that writes down each request before and does nothing else. Decisions 0045 and 0046.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -28,7 +28,10 @@ export interface Proxied {
 }
 
 export interface Proxying {
+  /** To the destination that all others pass on to; it shares its core with the load. */
   readonly direct: Proxied
+  /** To one like it that has the server's core, and that to itself. */
+  readonly apart: Proxied
   readonly bare: Proxied
   readonly recording: Proxied
   readonly vault: Proxied
@@ -37,7 +40,7 @@ export interface Proxying {
 }
 
 /**
- * Measures `rounds` times the four ways to one destination.
+ * Measures `rounds` times the ways to one destination, and one like it on the server's core.
  *
  * The generator of load and the destination share a core; what is measured has the other for itself. Whether the
  * generator sleeps between answers makes no difference to the vault's.
@@ -50,7 +53,8 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   const recording = await startSubject('recording-proxy', SERVER_CORE, { number: destination.port })
   const vault = await startSubject('proxying', SERVER_CORE)
   const ways = [
-    way('direct', echo, '', {}),
+    way('direct', destination, '', {}),
+    way("echo, server's core", echo, '', {}),
     way('bare proxy', bare, '', {}),
     way('recording proxy', recording, '', {}),
     way('vault', vault, '/proxy', {
@@ -73,13 +77,20 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   } finally {
     for (const it of [vault, recording, bare, echo, destination]) await it.stop()
   }
-  const [direct, through, recorded, proxied] = ways.map(({ name, alone, cpu, large }) => ({
+  const [direct, apart, through, recorded, proxied] = ways.map(({ name, alone, cpu, large }) => ({
     name,
     p50Us: median(alone),
     cpuUs: median(cpu),
     largeMs: median(large),
   }))
-  return { direct: direct!, bare: through!, recording: recorded!, vault: proxied!, growth }
+  return {
+    direct: direct!,
+    apart: apart!,
+    bare: through!,
+    recording: recorded!,
+    vault: proxied!,
+    growth,
+  }
 }
 
 /** One of the ways, and what was measured of it so far. */

@@ -1,15 +1,17 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { StoredToken, TokenReader } from '../../world/store.ts'
 import { packId } from './ids.ts'
-import { tokenOf, type Row } from './rows.ts'
+import { TOKEN_COLUMNS, tokenOf, tokenOfColumns, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
 import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
-  const bySerial = db.prepare(
-    `SELECT * FROM tokens WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
+  const columns = `SELECT ${TOKEN_COLUMNS} FROM tokens`
+  const bySerial = prepareArrays(
+    db,
+    `${columns} WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
   )
-  const byName = db.prepare(`SELECT * FROM tokens WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
+  const byName = prepareArrays(db, `${columns} WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
   const byFingerprint = db.prepare(
     `SELECT * FROM ${BY_FINGERPRINT}
      WHERE tenant = ? AND type = ? AND fingerprint = ?
@@ -26,7 +28,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
       typeof key === 'string'
         ? byName.get(tenant, key)
         : (bySerial.get(tenant, key) ?? byName.get(tenant, key))
-    return row === undefined ? null : tokenOf(row)
+    return row === undefined ? null : tokenOfColumns(row)
   }
 
   /** In one transaction, so that a commit between two look-ups is seen by both or by neither. */
@@ -72,6 +74,17 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
 
     ...tokenLists(db),
   }
+}
+
+/** A statement whose rows come as arrays. */
+function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
+  const statement = db.prepare(sql)
+  statement.setReturnArrays(true)
+  return statement as unknown as ArrayStatement
+}
+
+interface ArrayStatement {
+  get(...values: SQLInputValue[]): SQLOutputValue[] | undefined
 }
 
 type Key = string | Uint8Array
