@@ -6,7 +6,7 @@ import { openConnection } from '../src/adapters/sqlite/connection.ts'
 const ENTRY = new Uint8Array(200)
 
 const port = parentPort!
-const db = openConnection(workerData as string, { cacheKiB: 4 * 1024 })
+const db = openConnection(workerData as string, { cacheKiB: 2 * 1024 })
 db.exec('CREATE TABLE record (number INTEGER PRIMARY KEY, entry BLOB NOT NULL) STRICT')
 const insert = db.prepare('INSERT INTO record (entry) VALUES (?)')
 

@@ -14,7 +14,7 @@ type HeapFlag = keyof typeof SMALL_HEAP
  * Starts a thread that keeps little in memory, and resolves at its first message.
  *
  * The heap of a thread is sized as it begins, by flags of the whole process, and `resourceLimits` yields to them: with
- * those of the main thread it would let some 25 MB of garbage lie. So there are others while it begins. Whoever begins
+ * those of the main thread it would let up to 30 MB of garbage lie. So there are others while it begins. Whoever begins
  * at the same moment may get them too, and would be collected more often, no more. Decision 0014.
  */
 export async function startSmallThread(url: URL, options: WorkerOptions): Promise<Worker> {
