@@ -89,9 +89,13 @@ async function measureOnce(
   return result
 }
 
+/** An echo is sent the same bytes, with a key that nobody asks for. */
 export function tokenizeBytes({ key }: Subject, body: string): Buffer {
-  return postBytes('/tokenize', body, key === '' ? {} : { 'bt-api-key': key })
+  return postBytes('/tokenize', body, { 'bt-api-key': key === '' ? KEY_OF_NOBODY : key })
 }
+
+/** As long as a key is. */
+const KEY_OF_NOBODY = `key_local_pvt_${'1'.repeat(38)}`
 
 function medians(name: string, all: readonly LoadResult[]): Measured {
   return {

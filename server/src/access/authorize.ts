@@ -2,6 +2,7 @@ import {
   TRANSFORMS,
   type Caller,
   type Condition,
+  type Decision,
   type Permission,
   type Principal,
   type Rights,
@@ -81,15 +82,17 @@ export function ask(
   const serial = thing?.serial
   const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
   const showing = serial !== undefined && containers.length > 0 && transform !== null
-  caller.decisions.push({
+  // To spread over an object what may be there takes as long as to decide.
+  const decision: { -readonly [Name in keyof Decision]: Decision[Name] } = {
     permission,
     containers,
     allowed: transform !== null,
     by,
-    ...(serial !== undefined && { serial }),
-    ...(showing && { transform }),
-    ...(destination !== undefined && { destination }),
-  })
+  }
+  if (serial !== undefined) decision.serial = serial
+  if (showing) decision.transform = transform
+  if (destination !== undefined) decision.destination = destination
+  caller.decisions.push(decision)
   return transform === null ? null : { transform, serial }
 }
 

@@ -90,7 +90,7 @@ export interface Principal extends Rights {
    */
   readonly destinations: readonly string[] | null
   /** Whether the key is lent, to code that acts for the application: nothing that it does may make it last longer. */
-  readonly lent?: true
+  readonly lent?: true | undefined
 }
 
 export interface TenantSettings {

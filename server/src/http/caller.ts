@@ -13,6 +13,7 @@ export function callerOf(
   transactionId: string | undefined,
 ): Caller {
   const principal = request.principal!
+  // Written out: to copy what may be there by its names takes as long as all the rest.
   return {
     tenantId: principal.tenantId,
     plan: principal.plan,
@@ -24,7 +25,7 @@ export function callerOf(
     rules: principal.rules,
     within: principal.within,
     destinations: principal.destinations,
-    ...(principal.lent === true && { lent: true }),
+    lent: principal.lent,
     traceId: request.traceId,
     decisions: [],
     recorded: 0,

@@ -2,12 +2,11 @@
  * What happens to every request before an operation sees it, and after: it is labelled, its caller found
  * out and held to what the operation asks for, and what was decided on the way goes into the record.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Caller, Permission, Principal } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
-import { corsHeaders } from './cors.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { tenantInside } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
@@ -39,6 +38,10 @@ export interface DoorOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     traceId: string
+    /** The path of the operation as it is documented, its parameters by name; never what was sent. */
+    route: string
+    /** In the clock's elapsed milliseconds. */
+    arrivedAt: number
     principal: Principal | null
     caller: Caller | null
     /** Why the answer is a no. */
@@ -49,17 +52,11 @@ declare module 'fastify' {
   }
 }
 
-/** Gives the request its trace id, and the answer what every answer carries. */
-export function label(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { world, corsOrigins }: DoorOptions,
-): void {
+/** Gives the request its trace id, and notes when it came. */
+export function label(request: FastifyRequest, { world }: DoorOptions): void {
   const { clock, random } = world
+  request.arrivedAt = clock.elapsed()
   request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
-  reply.header('bt-trace-id', request.traceId)
-  const origin = request.headers.origin
-  if (origin !== undefined) reply.headers(corsHeaders(corsOrigins, origin))
 }
 
 /**

@@ -37,7 +37,8 @@ export function addEndpoint(
     method,
     url: path,
     onRequest: (request, reply, done) => {
-      label(request, reply, options)
+      request.route = path
+      label(request, options)
       const find = (): Principal | Promise<Principal> => identify(request, doorkeeper)
       arrive(request, permission === 'public' ? null : find, () => checkBody(request), done)
     },
@@ -51,7 +52,7 @@ export function addEndpoint(
       const params = request.params as Record<string, string>
       if (permission === 'public') {
         const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
-        return sendAnswer(reply, await endpoint.handle(asked))
+        return sendAnswer(options, reply, await endpoint.handle(asked))
       }
       const named = request.headers['bt-transaction-id'] as string | undefined
       const transactionId = endpoint.transactional === true ? named : undefined
@@ -66,7 +67,7 @@ export function addEndpoint(
             : await once(caller, caller.replay, () => endpoint.handle(asked))
         const recording = recordRest(caller, doorkeeper)
         if (recording !== undefined) await recording
-        return sendAnswer(reply, answer)
+        sendAnswer(options, reply, answer)
       } catch (error) {
         await recordRefused(error, caller, doorkeeper)
         throw error

@@ -20,7 +20,7 @@ export function refusalOfRoute(
   const known = findPath(paths, request)
   if (known === undefined) return new ServiceError('route_not_found')
   // RFC 9110, section 15.5.6: a 405 says what is allowed.
-  reply.header('allow', known.methods.join(', '))
+  reply.raw.setHeader('allow', known.methods.join(', '))
   return new ServiceError('method_not_allowed')
 }
 

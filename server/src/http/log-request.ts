@@ -13,14 +13,14 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
   const decisions = caller?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.
-    route: request.routeOptions.url ?? 'none',
+    route: request.route,
     method: request.method,
     // None when whoever asked was gone before there was an answer.
     status: reply.raw.headersSent ? reply.statusCode : undefined,
     code: refusal?.code,
     // Of the door out; what else is refused says all in its code.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
-    ms: Math.round(reply.elapsedTime * 100) / 100,
+    ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,
     tenant_id: principal?.tenantId,
     application_id: principal?.applicationId,

@@ -38,7 +38,8 @@ export function addPassage(
       url,
       // Before the framework looks at the body, which it never does.
       onRequest: (request, reply, done) => {
-        label(request, reply, options)
+        request.route = url
+        label(request, options)
         // Also of whoever leaves before the end, which the framework does not tell of.
         reply.raw.on('close', () => logRequest(world, request, reply))
         let keyless = false
@@ -86,7 +87,7 @@ export function addPassage(
       })
       const recording = recordRest(caller, doorkeeper)
       if (recording !== undefined) await recording
-      if (answer !== undefined) sendAnswer(reply, answer)
+      if (answer !== undefined) sendAnswer(options, reply, answer)
     } catch (error) {
       if (written.begun) {
         request.fault = error

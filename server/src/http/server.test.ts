@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect, type AddressInfo, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
@@ -14,7 +15,7 @@ import {
   type EndpointRequest,
 } from './endpoint.ts'
 import type { Doorkeeper } from './door.ts'
-import { createServer } from './server.ts'
+import { createServer, type Server } from './server.ts'
 
 /** An operation of no consequence, with what a test wants of it. */
 function operation(record: Partial<Endpoint> = {}): Endpoint {
@@ -30,6 +31,7 @@ function operation(record: Partial<Endpoint> = {}): Endpoint {
 }
 
 interface Stage {
+  readonly server: Server
   readonly world: StillWorld
   readonly asked: EndpointRequest[]
   readonly ask: (options?: Asking) => Promise<{ status: number; body: string; headers: JsonObject }>
@@ -81,6 +83,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
     },
   })
   return {
+    server,
     world,
     asked,
     ask: async ({ method = endpoint.method, url = '/things', headers = {}, payload } = {}) => {
@@ -234,10 +237,59 @@ describe('an answer', () => {
       assert.equal(reply.body, body)
       if (body === '') assert.equal(reply.headers['content-type'], undefined)
       else assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
-      if (status !== 204)
-        assert.equal(reply.headers['content-length'], String(Buffer.byteLength(body)))
+      const length = status === 204 ? undefined : String(Buffer.byteLength(body))
+      assert.equal(reply.headers['content-length'], length)
     })
   }
+
+  test('is logged as it leaves, with the time that was taken', async () => {
+    const { ask, world } = stage({
+      handle: async ({ world }) => {
+        ;(world as StillWorld).clock.pass(7)
+        return { status: 202 }
+      },
+    })
+    await ask({ headers: { 'bt-trace-id': 'mine' } })
+    const logged = world.logged.map((it) => it as [string, JsonObject])
+    assert.deepEqual(
+      logged.map(([event, { status, ms, trace_id }]) => [event, status, ms, trace_id]),
+      [['request', 202, 7, 'mine']],
+    )
+  })
+
+  test('that cannot be written, for what is in a header, is an error and not silence', async () => {
+    const headers = { 'x-thing': 'two\nlines' }
+    const { ask, world } = stage({ handle: async () => ({ status: 200, headers }) })
+    const reply = await ask({ headers: { 'bt-trace-id': 'mine' } })
+    assert.deepEqual([reply.status, reply.headers['bt-trace-id']], [500, 'mine'])
+    assert.deepEqual(
+      world.logged.map((it) => (it as [string])[0]),
+      ['request_failed'],
+    )
+  })
+
+  test('to somebody who is gone is logged, and everybody else is answered', async () => {
+    const [called, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const handle = async (): Promise<Answer> => {
+      called.resolve()
+      await gone.promise
+      return ok({ long: 'x'.repeat(100_000) })
+    }
+    const { ask, server, world } = stage({ handle })
+    await server.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = server.server.address() as AddressInfo
+    const socket = connect(port, '127.0.0.1')
+    socket.write('POST /things HTTP/1.1\r\nHost: x\r\nBT-API-KEY: key\r\n\r\n')
+    server.server.once('connection', (near: Socket) => near.on('close', () => gone.resolve()))
+    await called.promise
+    socket.destroy()
+    assert.equal((await ask()).status, 200)
+    assert.deepEqual(
+      world.logged.map((it) => (it as [string, JsonObject])[1]['status']),
+      [200, 200],
+    )
+    await server.close()
+  })
 
   test('of 201 says where the new thing is', async () => {
     const { ask } = stage({ handle: async () => created({}, '/things/a%20b') })

@@ -23,10 +23,9 @@ import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
-import { logRequest } from './log-request.ts'
 import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
-import { sendError } from './send.ts'
+import { sendAnswer, sendError } from './send.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
@@ -37,7 +36,7 @@ export interface ServerOptions extends DoorOptions {
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
 export function createServer(options: ServerOptions): Server {
-  const { world, endpoints } = options
+  const { endpoints } = options
   const paths = knownPaths(endpoints)
   const server = fastify({
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -63,16 +62,17 @@ export function createServer(options: ServerOptions): Server {
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.principal = request.caller = request.refusal = request.fault = null
-      label(request, reply, options)
+      label(request, options)
       const passage = findPath(paths, request)?.passage === true
-      sendError(new ServiceError('route_not_found', undefined, { cause }), request, reply, passage)
-      logRequest(world, request, reply)
+      sendError(options, new ServiceError('route_not_found', undefined, { cause }), reply, passage)
     },
   })
   // Two more than are let through, so that the count itself gives the excess away.
   server.server.maxHeadersCount = HEADERS_MAX + 2
 
   server.decorateRequest('traceId', '')
+  server.decorateRequest('route', 'none')
+  server.decorateRequest('arrivedAt', 0)
   server.decorateRequest('principal', null)
   server.decorateRequest('caller', null)
   server.decorateRequest('refusal', null)
@@ -84,19 +84,15 @@ export function createServer(options: ServerOptions): Server {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   }
 
-  server.addHook('onResponse', (request, reply, done) => {
-    logRequest(world, request, reply)
-    done()
-  })
   server.setErrorHandler((error, request, reply) =>
-    sendError(error, request, reply, findPath(paths, request)?.passage === true),
+    sendError(options, error, reply, findPath(paths, request)?.passage === true),
   )
 
   // A hook of its own, so that no other request waits for it: what leads nowhere is refused in it and
   // not in the handler, which would run when the body is there.
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
-      label(request, reply, options)
+      label(request, options)
       refuse(refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
@@ -106,14 +102,15 @@ export function createServer(options: ServerOptions): Server {
     method: 'OPTIONS',
     url: '*',
     onRequest: (request, reply, done) => {
-      label(request, reply, options)
+      request.route = '*'
+      label(request, options)
       done()
     },
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       const known = findPath(paths, request)
       if (known === undefined) throw new ServiceError('route_not_found')
       const headersOf = known.passage ? passagePreflightHeaders : preflightHeaders
-      return reply.code(204).headers(headersOf(known.methods)).send()
+      sendAnswer(options, reply, { status: 204, headers: headersOf(known.methods) })
     },
   })
 
