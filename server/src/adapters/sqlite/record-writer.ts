@@ -1,10 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { RECORD_BEGIN, chainHash, type RecordPoint } from '../../world/record.ts'
 import type { Value } from './batch.ts'
+import { ROWS_AT_ONCE, SeveralRows, rowOf } from './several-rows.ts'
 import { STATEMENT } from './statements.ts'
-
-/** Rows that go to the database in one call; beyond this the gain is gone. */
-const ROWS_AT_ONCE = 8
 
 /** Tenants whose last entry is remembered. */
 const HEADS_MAX = 10_000
@@ -17,7 +15,7 @@ const HEADS_MAX = 10_000
  */
 export class RecordWriter {
   readonly #one: StatementSync
-  readonly #several: StatementSync
+  readonly #several: SeveralRows
   readonly #findHead: StatementSync
   readonly #moveHead: StatementSync
   readonly #findParked: StatementSync
@@ -26,11 +24,10 @@ export class RecordWriter {
   #pending: Pending[] = []
 
   constructor(db: DatabaseSync) {
-    const into = 'INTO record (tenant, number, listed, entry, hash) VALUES'
-    const row = '(?, ?, ?, ?, ?)'
-    this.#one = db.prepare(`INSERT ${into} ${row}`)
+    const into = `INTO record (${COLUMNS.join(', ')}) VALUES ${rowOf(COLUMNS.length)}`
+    this.#one = db.prepare(`INSERT ${into}`)
     // When one fails the batch is given up: undone alone, every page that they touch would be kept as it was.
-    this.#several = db.prepare(`INSERT OR FAIL ${into} ${Array(ROWS_AT_ONCE).fill(row).join(', ')}`)
+    this.#several = new SeveralRows(db, { sql: `INSERT OR FAIL ${into}`, params: COLUMNS }, OWN)
     this.#findHead = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
     this.#moveHead = db.prepare(
       `INSERT INTO record_heads
@@ -102,11 +99,13 @@ export class RecordWriter {
       head.listed += events
       head.hash = chainHash(head.hash, head, entry)
       rows.push(tenant, head.number, head.listed, entry, head.hash)
-      if (rows.length < ROWS_AT_ONCE * COLUMNS) continue
-      this.#several.run(...rows)
+      if (rows.length < ROWS_AT_ONCE * COLUMNS.length) continue
+      this.#several.run(rows)
       rows.length = 0
     }
-    for (let at = 0; at < rows.length; at += COLUMNS) this.#one.run(...rows.slice(at, at + COLUMNS))
+    for (let at = 0; at < rows.length; at += COLUMNS.length) {
+      this.#one.run(...rows.slice(at, at + COLUMNS.length))
+    }
     for (const it of moved) {
       this.#moveHead.run(it.tenant, it.number, it.listed, it.hash)
       // What it was made in has room for hundreds.
@@ -155,7 +154,10 @@ interface Pending {
   readonly entry: Uint8Array
 }
 
-const COLUMNS = 5
+const COLUMNS = ['tenant', 'number', 'listed', 'entry', 'hash'] as const
+
+/** Numbers of those that differ where the tenant is the same, as it mostly is. */
+const OWN = [1, 2, 3, 4]
 
 function nameOf(tenant: Pending['tenant']): string {
   return typeof tenant === 'string' ? tenant : Buffer.from(tenant).toString('latin1')

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Value } from './batch.ts'
-import type { Statement } from './statements.ts'
 
 /** Rows that go to the database in one call; beyond this the gain is gone. */
 export const ROWS_AT_ONCE = 8
@@ -23,7 +22,7 @@ export class SeveralRows {
 
   constructor(
     db: DatabaseSync,
-    { sql, params }: Pick<Statement, 'sql' | 'params'>,
+    { sql, params }: { readonly sql: string; readonly params: readonly string[] },
     own: readonly number[],
   ) {
     const columns = [...params.keys()]
