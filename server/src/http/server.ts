@@ -61,6 +61,7 @@ export function createServer(options: ServerOptions): Server {
     clientErrorHandler: refuseBadFraming,
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
+      request.route = 'none'
       request.principal = request.caller = request.refusal = request.fault = null
       label(request, options)
       const passage = findPath(paths, request)?.passage === true

@@ -157,7 +157,7 @@ describe('an error answer', () => {
       assert.equal(reply.headers['access-control-allow-origin'], '*')
       const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
       assert.equal(event, 'request')
-      assert.equal(fields['status'], 404)
+      assert.deepEqual([fields['route'], fields['status']], ['none', 404])
       assert.equal(fields['trace_id'], 'mine')
     })
   }
