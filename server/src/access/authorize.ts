@@ -82,7 +82,7 @@ export function ask(
   const serial = thing?.serial
   const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
   const showing = serial !== undefined && containers.length > 0 && transform !== null
-  // To spread over an object what may be there takes as long as to decide.
+  // Not spread over it: every request passes here, and copying by names shows.
   const decision: { -readonly [Name in keyof Decision]: Decision[Name] } = {
     permission,
     containers,

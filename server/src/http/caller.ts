@@ -13,7 +13,6 @@ export function callerOf(
   transactionId: string | undefined,
 ): Caller {
   const principal = request.principal!
-  // Written out: to copy what may be there by its names takes as long as all the rest.
   return {
     tenantId: principal.tenantId,
     plan: principal.plan,

@@ -1,6 +1,6 @@
 /**
  * Answers go to the connection itself, past the framework, which would look at each in ways that nothing here asks for:
- * with its hooks that took 2 us, a twentieth of what tokenizing a card takes. It is told once an answer is on its way.
+ * with its hooks that took 1 to 2 us of a request. It is told once an answer is on its way. Decision 0047.
  */
 import type { FastifyReply } from 'fastify'
 import type { Json } from '../base/json.ts'
