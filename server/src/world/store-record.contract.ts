@@ -74,6 +74,41 @@ export function recordContract(name: string, open: Open): void {
       assert.deepEqual(await numbers(store.record.rowsBefore(TENANT, 1, 3)), [])
     })
 
+    test('entries that were committed together are read and removed one by one all the same', async (t) => {
+      const store = await opened(t, open)
+      const crowds = [1, 4, 1, 2, 7, 3]
+      let number = 0
+      for (const crowd of crowds) {
+        const entries = range(0, crowd).map(() => entry(++number))
+        await Promise.all([
+          succeed(store, TENANT, [append(...entries)]),
+          succeed(store, OTHER, [append(entry(number))]),
+        ])
+      }
+      const all = await store.record.rowsAfter(TENANT, 0, 100)
+      assert.deepEqual(
+        all.map((it) => [it.number, decodeEntry(it.entry).at]),
+        range(1, number + 1).map((n) => [n, NOW + n]),
+      )
+      for (const removed of [RECORD_BEGIN, all[2]!, all[3]!, all[8]!, all[14]!, all[16]!]) {
+        if (removed.number > 0) {
+          const { number, listed, hash } = removed
+          await succeed(store, TENANT, [{ kind: 'trim-record', removed: { number, listed, hash } }])
+        }
+        const left = all.slice(removed.number)
+        for (const at of range(0, number + 3)) {
+          for (const limit of [1, 2, 5, 100]) {
+            const after = left.filter((it) => it.number > at).slice(0, limit)
+            assert.deepEqual(await store.record.rowsAfter(TENANT, at, limit), after)
+            const earlier = left.filter((it) => it.number < at).toReversed()
+            const found = await store.record.rowsBefore(TENANT, at, limit)
+            assert.deepEqual(found, earlier.slice(0, limit))
+          }
+        }
+      }
+      assert.equal((await store.record.rowsAfter(OTHER, 0, 100)).length, crowds.length)
+    })
+
     test('a commit that is refused leaves no entry and no gap', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [insert(token(1)), append(entry(1))])

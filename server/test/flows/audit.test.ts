@@ -83,19 +83,19 @@ test('symbolon audit verify says what to do where there is nothing to verify', a
 test('a service that is started on a rewritten record does not put its seal to it', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!
+  const headers = { 'bt-api-key': key }
+  await fetch(`${first.url}/applications`, { headers })
   assert.equal((await first.stop()).status, 0)
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
-  db.exec('DELETE FROM record WHERE number = 3; UPDATE record_heads SET number = 2, listed = 2')
-  db.exec('UPDATE record_heads SET hash = (SELECT hash FROM record WHERE number = 2)')
+  db.exec(`DELETE FROM record WHERE number = 4; UPDATE record_heads
+    SET (number, listed, hash) = (SELECT number, listed, hash FROM record WHERE number = 3)`)
   db.close()
   const second = await startVault(folder)
-  const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!
-  for (let n = 0; n < 3; n++) {
-    await fetch(`${second.url}/applications`, { headers: { 'bt-api-key': key } })
-  }
+  for (let n = 0; n < 3; n++) await fetch(`${second.url}/applications`, { headers })
   await second.stop()
   assert.match(second.printed(), /"record_unsealed"/)
   const { status, out } = await runSymbolon(['audit', 'verify', '--data-dir', folder])
   assert.equal(status, 1)
-  assert.match(out, /entry 3 is not the one that was sealed/)
+  assert.match(out, /entry 4 is not the one that was sealed/)
 })

@@ -12,13 +12,18 @@ import { parseArgs } from 'node:util'
 import { setUp } from '../../src/access/set-up.ts'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
+import {
+  EarlierEntries,
+  entriesOfRow,
+  withoutEntriesTo,
+} from '../../src/adapters/sqlite/earlier-entries.ts'
 import { recordReader } from '../../src/adapters/sqlite/record-reader.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { recordSealer } from '../../src/record/seal.ts'
 import { sweepRecords } from '../../src/record/sweep.ts'
 import { verifyRecord, type Verdict } from '../../src/record/verify.ts'
-import { chainHash, type RecordEntry } from '../../src/world/record.ts'
+import { chainHash, type RecordEntry, type StoredRecordRow } from '../../src/world/record.ts'
 import type { Keyring } from '../../src/world/keyring.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { stillWorld, type StillWorld } from '../kit/still-world.ts'
@@ -27,6 +32,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** Entries of the record that is edited; the first ten are removed for their age before. */
 const ENTRIES = 300
 const REMOVED = 10
+/** Those that were committed together, and share a row. */
+const SHARED = { first: 41, last: 60 }
 /** The rest rests on its hashes alone. */
 const SEALED = ENTRIES - 3
 
@@ -75,6 +82,28 @@ type Edit = (db: DatabaseSync, roll: Dice) => number | null
 const EDITS: Readonly<Record<string, Edit>> = {
   'a byte of an entry': (db, roll) => flip(db, roll, 'entry'),
   'a byte of a hash': (db, roll) => flip(db, roll, 'hash'),
+  'a byte of entries that share a row': (db, roll) => {
+    const earlier = Uint8Array.from(sharedEntries(db))
+    earlier[Math.floor(roll() * earlier.length)]! ^= 1 << Math.floor(roll() * 8)
+    putShared(db, earlier)
+    return null
+  },
+  'the first of those that share a row removed': (db, roll) => {
+    const number = SHARED.first + Math.floor(roll() * (SHARED.last - SHARED.first))
+    putShared(db, withoutEntriesTo(number, { number: SHARED.last, earlier: sharedEntries(db) }))
+    return SHARED.first
+  },
+  'what entries that share a row say swapped': (db, roll) => {
+    const shared = entriesOfRow(
+      db.prepare('SELECT * FROM record WHERE number = ?').get(SHARED.last)!,
+    )
+    const [a, b] = [Math.floor(roll() * 9), 9 + Math.floor(roll() * 9)]
+    const { entry } = shared[a]!
+    shared[a] = { ...shared[a]!, entry: shared[b]!.entry }
+    shared[b] = { ...shared[b]!, entry }
+    putShared(db, packed(shared.slice(0, -1)))
+    return SHARED.first + a
+  },
   'the count of events': (db, roll) => {
     const number = anyNumber(roll)
     db.prepare('UPDATE record SET listed = listed + ? WHERE number = ?').run(
@@ -204,21 +233,40 @@ function swap(db: DatabaseSync, roll: Dice, columns: readonly string[]): number 
   return Math.min(a, b)
 }
 
+function sharedEntries(db: DatabaseSync): Uint8Array {
+  const row = db.prepare('SELECT earlier FROM record WHERE number = ?').get(SHARED.last)!
+  return row['earlier'] as Uint8Array
+}
+
+function putShared(db: DatabaseSync, earlier: Uint8Array | null): void {
+  db.prepare('UPDATE record SET earlier = ? WHERE number = ?').run(earlier, SHARED.last)
+}
+
+function packed(entries: readonly StoredRecordRow[]): Uint8Array | null {
+  const earlier = new EarlierEntries()
+  for (const it of entries) earlier.add(it)
+  return earlier.take()
+}
+
 /** Does what somebody without the keys can do: works out every hash after what they changed. */
 function rehash(db: DatabaseSync): void {
   const head = db.prepare('SELECT removed_hash AS hash FROM record_heads').get()!
   let before = head['hash'] as Uint8Array
-  const put = db.prepare('UPDATE record SET hash = ? WHERE number = ?')
+  const put = db.prepare('UPDATE record SET hash = ?, earlier = ? WHERE number = ?')
   for (const row of db.prepare('SELECT * FROM record ORDER BY number').all()) {
-    const { number, listed, entry } = row as { number: number; listed: number; entry: Uint8Array }
-    before = chainHash(before, { number, listed }, entry)
-    put.run(before, number)
+    const entries = entriesOfRow(row).map((it) => {
+      before = chainHash(before, it, it.entry)
+      return { ...it, hash: before }
+    })
+    put.run(before, packed(entries.slice(0, -1)), row['number']!)
   }
   db.prepare('UPDATE record_heads SET hash = ?').run(before)
 }
 
+/** Returns the number of any entry that has a row for itself. */
 function anyNumber(roll: Dice): number {
-  return REMOVED + 1 + Math.floor(roll() * (ENTRIES - REMOVED))
+  const number = REMOVED + 1 + Math.floor(roll() * (ENTRIES - REMOVED))
+  return number < SHARED.first || number > SHARED.last ? number : SHARED.last + 1
 }
 
 /** Makes a vault of one tenant, with a record of some days, the oldest of it swept, the last of it unsealed. */
@@ -242,6 +290,9 @@ async function makeRecord(
       firstKept = world.clock.now()
     }
     const entries = [entryOf(world.clock.now(), number, roll)]
+    while (number >= SHARED.first && number < SHARED.last) {
+      entries.push(entryOf(world.clock.now(), ++number, roll))
+    }
     await store.commit(tenantId, [{ kind: 'append-record', entries }])
     if (!recent) await seal()
     // Sweeping seals, so what is to be unsealed comes after.

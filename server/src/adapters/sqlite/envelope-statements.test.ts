@@ -12,6 +12,7 @@ const NOT_SEALED = [
   'pending.indexes',
   'pending.serial',
   'proxies.hash',
+  'record.earlier',
   'record.entry',
   'record.hash',
   'record_heads.hash',

@@ -38,8 +38,9 @@ export const RECORD_TABLE = {
     refuses: 'never',
   },
 
+  /** Done by the record's writer. */
   trimRecord: {
-    sql: 'DELETE FROM record WHERE tenant = ? AND number <= ?',
+    sql: 'SELECT ?, ?',
     params: ['id', 'integer'],
     refuses: 'never',
   },

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { RECORD_BEGIN, chainHash, type RecordPoint } from '../../world/record.ts'
 import type { Value } from './batch.ts'
-import { ROWS_AT_ONCE, SeveralRows, rowOf } from './several-rows.ts'
+import { EarlierEntries, withoutEntriesTo } from './earlier-entries.ts'
 import { STATEMENT } from './statements.ts'
 
 /** Tenants whose last entry is remembered. */
@@ -14,20 +14,27 @@ const HEADS_MAX = 10_000
  * the same transaction as what they are about.
  */
 export class RecordWriter {
-  readonly #one: StatementSync
-  readonly #several: SeveralRows
+  readonly #insert: StatementSync
+  readonly #findFirst: StatementSync
+  readonly #cut: StatementSync
+  readonly #trim: StatementSync
   readonly #findHead: StatementSync
   readonly #moveHead: StatementSync
   readonly #findParked: StatementSync
   /** By tenant, as Latin-1; what the database has when no batch is under way. */
   #heads = new Map<string, Head>()
   #pending: Pending[] = []
+  readonly #earlier = new EarlierEntries()
 
   constructor(db: DatabaseSync) {
-    const into = `INTO record (${COLUMNS.join(', ')}) VALUES ${rowOf(COLUMNS.length)}`
-    this.#one = db.prepare(`INSERT ${into}`)
-    // When one fails the batch is given up: undone alone, every page that they touch would be kept as it was.
-    this.#several = new SeveralRows(db, { sql: `INSERT OR FAIL ${into}`, params: COLUMNS }, OWN)
+    this.#insert = db.prepare(
+      'INSERT INTO record (tenant, number, listed, entry, hash, earlier) VALUES (?, ?, ?, ?, ?, ?)',
+    )
+    this.#trim = db.prepare('DELETE FROM record WHERE tenant = ? AND number <= ?')
+    this.#findFirst = db.prepare(
+      'SELECT number, earlier FROM record WHERE tenant = ? ORDER BY number LIMIT 1',
+    )
+    this.#cut = db.prepare('UPDATE record SET earlier = ? WHERE tenant = ? AND number = ?')
     this.#findHead = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
     this.#moveHead = db.prepare(
       `INSERT INTO record_heads
@@ -49,6 +56,11 @@ export class RecordWriter {
       this.#pending.push({ tenant, events, entry } as Pending)
       return true
     }
+    if (statement === STATEMENT.trimRecord) {
+      const [tenant, number] = values
+      this.#removeTo(tenant!, number as number)
+      return true
+    }
     if (statement !== STATEMENT.takeParkedRecord) return false
     const [tenant, transaction] = values
     for (const { events, entry } of this.#findParked.all(tenant!, transaction!)) {
@@ -68,6 +80,7 @@ export class RecordWriter {
 
   begin(): void {
     this.#pending = []
+    this.#earlier.take()
   }
 
   /** Forgets the batch; `made` says that the database has it. */
@@ -87,30 +100,48 @@ export class RecordWriter {
   }
 
   #write(pending: readonly Pending[]): void {
-    const moved = new Set<Head>()
-    const rows: Value[] = []
-    let head: Head | null = null
-    for (const { tenant, events, entry } of pending) {
-      if (head === null || tenant !== head.tenant) {
-        head = this.#headOf(tenant)
-        moved.add(head)
+    for (const [head, entries] of this.#byHead(pending)) {
+      const { tenant } = head
+      for (const [n, { events, entry }] of entries.entries()) {
+        head.number++
+        head.listed += events
+        head.hash = chainHash(head.hash, head, entry)
+        if (n < entries.length - 1 && !this.#earlier.isFull) {
+          this.#earlier.add({ listed: head.listed, hash: head.hash, entry })
+        } else {
+          const earlier = this.#earlier.take()
+          this.#insert.run(tenant, head.number, head.listed, entry, head.hash, earlier)
+        }
       }
-      head.number++
-      head.listed += events
-      head.hash = chainHash(head.hash, head, entry)
-      rows.push(tenant, head.number, head.listed, entry, head.hash)
-      if (rows.length < ROWS_AT_ONCE * COLUMNS.length) continue
-      this.#several.run(rows)
-      rows.length = 0
-    }
-    for (let at = 0; at < rows.length; at += COLUMNS.length) {
-      this.#one.run(...rows.slice(at, at + COLUMNS.length))
-    }
-    for (const it of moved) {
-      this.#moveHead.run(it.tenant, it.number, it.listed, it.hash)
+      this.#moveHead.run(tenant, head.number, head.listed, head.hash)
       // What it was made in has room for hundreds.
-      it.hash = Uint8Array.from(it.hash)
+      head.hash = Uint8Array.from(head.hash)
     }
+  }
+
+  #byHead(pending: readonly Pending[]): Map<Head, Pending[]> {
+    const groups = new Map<Head, Pending[]>()
+    let head: Head | null = null
+    let group: Pending[] = []
+    for (const it of pending) {
+      if (head === null || it.tenant !== head.tenant) {
+        head = this.#headOf(it.tenant)
+        group = groups.get(head) ?? []
+        groups.set(head, group)
+      }
+      group.push(it)
+    }
+    return groups
+  }
+
+  /** Removes a tenant's entries up to `number`; the row that it is in may have others after it. */
+  #removeTo(tenant: NonNullable<Value>, number: number): void {
+    this.#trim.run(tenant, number)
+    const first = this.#findFirst.get(tenant)
+    if (!(first?.earlier instanceof Uint8Array)) return
+    const row = { number: Number(first.number), earlier: first.earlier }
+    const kept = withoutEntriesTo(number, row)
+    if (kept?.length !== row.earlier.length) this.#cut.run(kept, tenant, row.number)
   }
 
   #headOf(tenant: Pending['tenant']): Head {
@@ -153,11 +184,6 @@ interface Pending {
   readonly events: number
   readonly entry: Uint8Array
 }
-
-const COLUMNS = ['tenant', 'number', 'listed', 'entry', 'hash'] as const
-
-/** Numbers of those that differ where the tenant is the same, as it mostly is. */
-const OWN = [1, 2, 3, 4]
 
 function nameOf(tenant: Pending['tenant']): string {
   return typeof tenant === 'string' ? tenant : Buffer.from(tenant).toString('latin1')

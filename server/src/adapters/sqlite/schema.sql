@@ -1,4 +1,4 @@
--- Version 9
+-- Version 10
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -221,7 +221,7 @@ CREATE TABLE record (
   -- Events so far, as lists count them.
   listed INTEGER NOT NULL,
   entry BLOB NOT NULL,
-  hash BLOB NOT NULL,
+  hash BLOB NOT NULL, earlier BLOB,
   PRIMARY KEY (tenant, number)
 ) STRICT, WITHOUT ROWID;
 

@@ -17,9 +17,10 @@ const STAYS: Readonly<Record<string, string>> = {
   units: 'what is open of it is in tokens.made_in; what was never finished is removed before',
 }
 
-/** Columns by which rows of this store alone are tied together, and what crosses in their place. */
+/** Columns that this store alone has, and what crosses in their place: of entries that share a row, rows. */
 const TIES = {
   'transactions.number': null,
+  'record.earlier': null,
   'tokens.unit': 'tokens.made_in',
   'token_counts.unit': 'token_counts.made_in',
 }

@@ -10,7 +10,9 @@ import {
   type VaultTableName,
   type VaultValue,
 } from '../../world/vault-tables.ts'
+import { entriesOfRow } from './earlier-entries.ts'
 import { packId, unpackId } from './ids.ts'
+import type { Row } from './rows.ts'
 
 /** The transaction, if it is there, of the unit with this number; null when the unit is closed. */
 const MADE_IN = (unit: string): string =>
@@ -53,7 +55,10 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
   }
   return {
     left: (table, after) => {
-      const sql = `SELECT count(*) FROM ${fromOf(table)} ${after === null ? '' : follows(table)}`
+      const sql =
+        table === 'record'
+          ? entriesLeft(after)
+          : `SELECT count(*) FROM ${fromOf(table)} ${after === null ? '' : follows(table)}`
       const [row] = prepare(sql).all(...parametersOf(table, after))
       return Number((row as unknown as SQLOutputValue[])[0])
     },
@@ -64,9 +69,12 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
       const rows: VaultRow[] = []
       let bytes = 0
       for (const found of prepare(sliceOf(table, after)).iterate(...parametersOf(table, after))) {
-        const row = (found as unknown as SQLOutputValue[]).map((it, n) => unpack(kinds[n]!, it))
-        rows.push(row)
-        bytes += bytesOf(row)
+        const stored = found as unknown as SQLOutputValue[]
+        for (const values of table === 'record' ? entriesOf(stored) : [stored]) {
+          const row = values.map((it, n) => unpack(kinds[n]!, it))
+          rows.push(row)
+          bytes += bytesOf(row)
+        }
         if (bytes >= MOVE_BYTES_AT_ONCE) break
       }
       return { rows, last: writeCursor(table, rows.at(-1)) }
@@ -81,8 +89,24 @@ export function sliceOf(table: VaultTableName, after: string | null): string {
     const otherwise = OTHERWISE[`${table}.${it}`]
     return otherwise === undefined ? it : `${otherwise} AS ${it}`
   })
+  if (table === 'record') selected.push('earlier')
   return `SELECT ${selected.join(', ')} FROM ${fromOf(table)} ${after === null ? '' : follows(table)}
     ORDER BY ${key.join(', ')} LIMIT ${MOVE_ROWS_AT_ONCE}`
+}
+
+/** A row of the record holds one entry or several. */
+function entriesLeft(after: string | null): string {
+  if (after === null) return 'SELECT total(number - removed_number) FROM record_heads'
+  return `SELECT total(CASE tenant WHEN ?1 THEN number - ?2 ELSE number - removed_number END)
+    FROM record_heads WHERE tenant >= ?1`
+}
+
+/** Returns the entries of a row of the record, as rows of their own. */
+function entriesOf(stored: SQLOutputValue[]): SQLOutputValue[][] {
+  const [tenant, number, listed, entry, hash, earlier] = stored as NonNullable<SQLOutputValue>[]
+  return entriesOfRow({ number, listed, entry, hash, earlier } as Row).map(
+    (it) => [tenant, it.number, it.listed, it.entry, it.hash] as SQLOutputValue[],
+  )
 }
 
 function follows(table: VaultTableName): string {
