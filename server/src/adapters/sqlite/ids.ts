@@ -17,3 +17,8 @@ export function unpackId(value: unknown): string {
   if (!(value instanceof Uint8Array)) throw new TypeError('An id is 16 bytes or text')
   return readUuid(value, 0)
 }
+
+/** Returns a packed id as a key to remember something by. */
+export function keyOfPacked(id: Uint8Array | string): string {
+  return typeof id === 'string' ? id : Buffer.from(id).toString('latin1')
+}

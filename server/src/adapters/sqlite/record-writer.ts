@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { RECORD_BEGIN, chainHash, type RecordPoint } from '../../world/record.ts'
 import type { Value } from './batch.ts'
 import { EarlierEntries, withoutEntriesTo } from './earlier-entries.ts'
+import { keyOfPacked } from './ids.ts'
 import { STATEMENT } from './statements.ts'
 
 /** Tenants whose last entry is remembered. */
@@ -145,7 +146,7 @@ export class RecordWriter {
   }
 
   #headOf(tenant: Pending['tenant']): Head {
-    const name = nameOf(tenant)
+    const name = keyOfPacked(tenant)
     let head = this.#heads.get(name)
     if (head === undefined) {
       head = { tenant, ...this.#findPoint(tenant) }
@@ -183,8 +184,4 @@ interface Pending {
   readonly tenant: Uint8Array | string
   readonly events: number
   readonly entry: Uint8Array
-}
-
-function nameOf(tenant: Pending['tenant']): string {
-  return typeof tenant === 'string' ? tenant : Buffer.from(tenant).toString('latin1')
 }

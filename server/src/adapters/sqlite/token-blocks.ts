@@ -1,11 +1,21 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Value } from './batch.ts'
+import { keyOfPacked } from './ids.ts'
 
 /** A block with so many tokens is cut in two. */
 const BLOCK_TOKENS_MAX = 2048
 
 /** The newest block with so many is left as it is, and another begun above it. */
 const NEWEST_TOKENS_MAX = 1024
+
+/** Tenants whose newest block is remembered. */
+const REMEMBERED_MAX = 10_000
+
+interface Newest {
+  readonly first: Uint8Array
+  /** At most so many: what is deleted is not taken away. */
+  tokens: number
+}
 
 /** Tokens of one tenant and unit. */
 interface Group {
@@ -32,6 +42,11 @@ export class TokenBlocks {
   readonly #cut: StatementSync
   readonly #fill: StatementSync
   readonly #take: StatementSync
+  /**
+   * By tenant. Blocks are begun and cut nowhere else, so what is remembered is the newest until that is done; and a
+   * block is remembered by a later batch than began it, so that none is remembered which was rolled back.
+   */
+  readonly #remembered = new Map<string, Newest>()
   #tenants: Value[] = []
   #serials: Uint8Array[] = []
   #owners: Value[] = []
@@ -99,6 +114,13 @@ export class TokenBlocks {
   flush(): void {
     const grown: [tenant: Value, first: Uint8Array][] = []
     for (const { tenant, unit, serials, lowest, highest } of this.#groups()) {
+      const newest = this.#remembered.get(keyOfPacked(tenant as Uint8Array | string))
+      if (newest !== undefined && !isBefore(lowest, newest.first)) {
+        this.#add.run(tenant, newest.first, unit, serials.length)
+        newest.tokens += serials.length
+        if (newest.tokens >= NEWEST_TOKENS_MAX) grown.push([tenant, newest.first])
+        continue
+      }
       const first = this.#firstOf(tenant, lowest)
       const next = this.#next(tenant, first)
       if (next === null || Buffer.compare(highest, next) < 0) {
@@ -136,14 +158,23 @@ export class TokenBlocks {
   }
 
   #keepSmall(tenant: Value, first: Uint8Array): void {
+    const name = keyOfPacked(tenant as Uint8Array | string)
+    this.#remembered.delete(name)
     const tokens = Number(this.#sum.get(tenant, first)!.tokens)
     if (tokens >= BLOCK_TOKENS_MAX) this.#cutBlock(tenant, first, tokens)
-    else if (tokens >= NEWEST_TOKENS_MAX && this.#next(tenant, first) === null) {
+    else if (this.#next(tenant, first) !== null) return
+    else if (tokens < NEWEST_TOKENS_MAX) this.#remember(name, { first, tokens })
+    else {
       const newest = this.#newest.get(tenant)!.serial as Uint8Array | null
       if (newest === null) return
       // The least there is above it.
       this.#add.run(tenant, Buffer.concat([newest, Buffer.alloc(1)]), 0, 0)
     }
+  }
+
+  #remember(name: string, newest: Newest): void {
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear()
+    this.#remembered.set(name, { ...newest, first: Uint8Array.from(newest.first) })
   }
 
   /** Cuts a block of so many tokens into halves of a full one, and what is left. */
