@@ -32,7 +32,11 @@ import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
-import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  TOKENIZE_TOKENS_MAX,
+  TRANSACTION_LIFETIME_MS,
+} from '../src/base/limits.ts'
 import { permissionsOf } from '../src/access/permissions.ts'
 import { idOf } from '../src/base/id.ts'
 import { issueKey } from '../src/access/issue-key.ts'
@@ -122,6 +126,7 @@ function appOf(world: World) {
   return createApp(world, {
     version: '0.0.0',
     corsOrigins: '*',
+    callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },

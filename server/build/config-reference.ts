@@ -5,17 +5,9 @@ import { flagOf, SETTINGS, type Config } from '../src/config.ts'
 /** Where the page lies, from the project's folder. */
 export const CONFIG_REFERENCE = 'docs/operate/configuration.md'
 
-/** Settings that are parsed and checked, while what will read them is still being built. */
-export const AHEAD: readonly (keyof Config)[] = ['callbackRetryBaseMs']
-
 /** Returns the operator's page of every setting, as Markdown. */
 export function configReference(): string {
   const names = Object.keys(SETTINGS) as (keyof Config)[]
-  const rows = (ahead: boolean): string =>
-    names
-      .filter((it) => AHEAD.includes(it) === ahead)
-      .map(rowOf)
-      .join('\n')
   return `# Configuration
 
 <!-- Made by npm run docs from server/src/config.ts: change it there. -->
@@ -28,14 +20,7 @@ and is none of these is most likely misspelt: the log says so (\`unknown_variabl
 ## Settings
 
 ${HEAD}
-${rows(false)}
-
-## Settings of parts that are being built
-
-These are read and checked at the start, so that a file with all of them already works. Nothing acts on them yet.
-
-${HEAD}
-${rows(true)}
+${names.map(rowOf).join('\n')}
 `
 }
 

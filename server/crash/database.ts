@@ -3,8 +3,9 @@
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { entriesOfRow } from '../src/adapters/sqlite/earlier-entries.ts'
 import { firstFlaw } from '../src/record/verify.ts'
-import { RECORD_BEGIN, decodeEntry, type StoredRecordRow } from '../src/world/record.ts'
+import { RECORD_BEGIN, decodeEntry } from '../src/world/record.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class Database {
@@ -49,7 +50,7 @@ export class Database {
   /** Whether the record is without a gap, and every token in it. */
   #flawsOfRecord(): string[] {
     const rows = this.#db.prepare('SELECT * FROM record ORDER BY number').all()
-    const entries = rows as unknown as StoredRecordRow[]
+    const entries = rows.flatMap((row) => entriesOfRow(row))
     const flaw = firstFlaw(RECORD_BEGIN, entries)
     const head = this.#db.prepare('SELECT number FROM record_heads').get()
     const made = new Set(

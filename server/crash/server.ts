@@ -19,7 +19,11 @@ import { SystemClock } from '../src/adapters/system/system-clock.ts'
 import { SystemLog } from '../src/adapters/system/system-log.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { createApp } from '../src/app.ts'
-import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../src/base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  TOKENIZE_TOKENS_MAX,
+  TRANSACTION_LIFETIME_MS,
+} from '../src/base/limits.ts'
 import { Sweeper } from '../src/cli/sweeper.ts'
 import type { WorldRandom } from '../src/world/random.ts'
 import type { Store } from '../src/world/store.ts'
@@ -71,6 +75,7 @@ async function serve(options: ServerOptions): Promise<void> {
   const app = createApp(change(world, options, begin), {
     version: '0.0.0',
     corsOrigins: [],
+    callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },

@@ -15,6 +15,8 @@ import type { World } from './world/world.ts'
 
 export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
+  /** The pause before a callback is sent a second time, in milliseconds. */
+  readonly callbackRetryBaseMs: number
 }
 
 /** A service, and the worker that does what nobody waits for; whoever runs the one drives the other. */
@@ -28,6 +30,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     lentKeys,
     tokens: settings.tokens,
     product: `Symbolon/${settings.version}`,
+    retryBaseMs: settings.callbackRetryBaseMs,
   })
   const server = createServer({
     world,

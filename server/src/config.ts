@@ -6,7 +6,7 @@
  * wins over it. docs/operate/configuration.md is generated from the table.
  */
 import { parseDestination, type Destination } from './base/destination.ts'
-import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
+import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './world/reactor-runner.ts'
 
 export interface Config {
@@ -184,9 +184,10 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   },
   callbackRetryBaseMs: {
     variable: 'SYMBOLON_CALLBACK_RETRY_BASE_MS',
-    default: '15000',
+    default: String(CALLBACK_PAUSE_MS),
     accepts: 'a whole number of milliseconds from 1 to 3600000',
-    about: 'The wait before the first retry of a callback; each further one doubles it.',
+    about:
+      'The wait before the first retry of a callback; each further one doubles it, to 45 minutes at most, or this if that is more.',
     parse: wholeFrom(1, 3_600_000),
   },
   reactorLevel: {

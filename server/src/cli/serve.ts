@@ -55,6 +55,7 @@ export const serve: Command = {
       const app = createApp(world, {
         version: version(),
         corsOrigins: config.corsOrigins,
+        callbackRetryBaseMs: config.callbackRetryBaseMs,
         tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
         transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
         proxy: { timeoutMs: config.proxyTimeoutMs },

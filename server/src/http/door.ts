@@ -8,6 +8,7 @@ import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
+import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { tenantInside } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 
@@ -69,9 +70,17 @@ export function arrive(
   check: () => void,
   done: (error?: Error) => void,
 ): void {
+  const { raw } = request
   let found: Principal | Promise<Principal> | null = null
   try {
-    checkHeaders(request.raw.rawHeaders, request.raw.httpVersion)
+    if (endsAfterAnswer(raw)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
+    checkHeaders(raw.rawHeaders, raw.httpVersion)
+  } catch (error) {
+    endAfterAnswer(raw)
+    done(error as Error)
+    return
+  }
+  try {
     if (find !== null) {
       found = find()
       if (!(found instanceof Promise)) enter(found)

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../base/node-http.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
@@ -10,6 +10,8 @@ import { renderError } from './render-error.ts'
  * After a framing error nobody can say where the next request would begin, so there is none.
  */
 export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
+  // What came before has its answer, which says that it is the last one.
+  if (ending.has(socket)) return
   const passing = unhurried.get(socket)
   if (passing !== undefined && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
   // In the middle of another's answer there is no room for one of ours.
@@ -17,11 +19,7 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
     socket.destroy()
     return
   }
-  const { status, body } = renderError(
-    new ServiceError(refusalOf(error.code), {
-      error: ['The request is not well-formed HTTP/1.1.'],
-    }),
-  )
+  const { status, body } = renderError(new ServiceError(refusalOf(error.code), NOT_WELL_FORMED))
   const text = JSON.stringify(body)
   socket.end(
     `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
@@ -29,6 +27,22 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,
   )
+}
+
+/** What is said of a request that is not one. */
+export const NOT_WELL_FORMED = { error: ['The request is not well-formed HTTP/1.1.'] } as const
+
+/** Connections that end with an answer that is on its way. */
+const ending = new WeakSet<Socket>()
+
+/** Has the connection of `request` end with its answer: nobody can say for sure where the next one begins. */
+export function endAfterAnswer({ socket }: IncomingMessage): void {
+  ending.add(socket)
+}
+
+/** Whether the connection ends with the answer to this request or to one before it, which then is the last. */
+export function endsAfterAnswer({ socket }: IncomingMessage): boolean {
+  return ending.has(socket)
 }
 
 /** Connections on which a body is coming in that may take its time, and what answers it. */

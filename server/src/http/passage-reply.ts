@@ -83,11 +83,17 @@ export class WrittenReply implements PassageReply {
 
   /** Breaks an answer off, so that nobody takes it for whole. */
   breakOff(): void {
-    const { socket, writableEnded } = this.#reply.raw
-    if (writableEnded) return
+    const { raw } = this.#reply
+    if (raw.writableEnded) return
     // To a client that reads until the end of the connection, only a reset is not an end.
-    if (this.#request.raw.httpVersion === '1.0') socket?.resetAndDestroy()
-    else this.#reply.raw.destroy()
+    if (this.#request.raw.httpVersion === '1.0') raw.socket?.resetAndDestroy()
+    else {
+      // Of an answer that broke as soon as it began, its caller is to know that there was one: what was written
+      // waits for the end of this turn, and would be thrown away.
+      const socket = this.#socket
+      for (let corked = socket?.writableCorked ?? 0; corked > 0; corked--) socket?.uncork()
+      raw.destroy()
+    }
   }
 
   /** Whoever takes nothing of it for so long holds up a connection that others wait for. */

@@ -17,6 +17,7 @@ import {
   refuseOutright,
   type DoorOptions,
 } from './door.ts'
+import { endAfterAnswer } from './framing.ts'
 import { incomingBody } from './incoming-body.ts'
 import { logRequest } from './log-request.ts'
 import { WrittenReply } from './passage-reply.ts'
@@ -32,42 +33,48 @@ export function addPassage(
 ): void {
   const { world, doorkeeper } = options
   const { method, path, withoutKey } = endpoint
-  for (const url of [path, `${path}/*`]) {
-    server.route({
-      method,
-      url,
-      // Before the framework looks at the body, which it never does.
-      onRequest: (request, reply, done) => {
-        request.route = url
-        label(request, options)
-        // Also of whoever leaves before the end, which the framework does not tell of.
-        reply.raw.on('close', () => logRequest(world, request, reply))
-        let keyless = false
-        const find = (): Principal | Promise<Principal> => {
-          keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-          return keyless ? callerWithoutKey(request) : identify(request, doorkeeper)
-        }
-        arrive(request, find, noCheck, (error) => {
-          if (error !== undefined) return done(error)
-          pass(request, reply, keyless).catch(done)
-        })
-      },
-      handler: () => assert.fail('The hook answers everything'),
-    })
-  }
+  server.route({
+    method,
+    // Below it as well: server.ts leads all of it here.
+    url: path,
+    // Before the framework looks at the body, which it never does.
+    onRequest: (request, reply, done) => {
+      request.route = path
+      label(request, options)
+      let target: string
+      try {
+        target = targetOf(request)
+      } catch (error) {
+        endAfterAnswer(request.raw)
+        return done(error as Error)
+      }
+      if (target.startsWith('/')) request.route = `${path}/*`
+      // Also of whoever leaves before the end, which the framework does not tell of.
+      reply.raw.on('close', () => logRequest(world, request, reply))
+      let keyless = false
+      const find = (): Principal | Promise<Principal> => {
+        keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
+        return keyless ? callerWithoutKey(request, target) : identify(request, doorkeeper)
+      }
+      arrive(request, find, noCheck, (error) => {
+        if (error !== undefined) return done(error)
+        pass(request, reply, target, keyless).catch(done)
+      })
+    },
+    handler: () => assert.fail('The hook answers everything'),
+  })
 
-  async function callerWithoutKey(request: FastifyRequest): Promise<Principal> {
-    const { url, rawHeaders } = request.raw
-    const found = await withoutKey!(world, { target: targetOf(url!), headers: rawHeaders })
+  async function callerWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
+    const found = await withoutKey!(world, { target, headers: request.raw.rawHeaders })
     return found ?? (await identify(request, doorkeeper))
   }
 
   async function pass(
     request: FastifyRequest,
     reply: FastifyReply,
+    target: string,
     keyless: boolean,
   ): Promise<void> {
-    const target = targetOf(request.raw.url!)
     await together(world.clock)
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
@@ -103,10 +110,16 @@ export function addPassage(
   }
 
   /** What comes after the path, as it was sent: only to one that was written as it is can anything be added. */
-  function targetOf(url: string): string {
-    if (!url.startsWith(path)) throw new ServiceError('route_not_found')
-    return url.slice(path.length)
+  function targetOf({ originalUrl }: FastifyRequest): string {
+    const target = originalUrl.slice(path.length)
+    if (!originalUrl.startsWith(path) || HALF_ENCODED.test(target.split('?', 1)[0]!)) {
+      throw new ServiceError('route_not_found')
+    }
+    return target
   }
 }
+
+/** A percent sign with nothing to it that it could stand for: some readers drop it, and some what follows. */
+const HALF_ENCODED = /%(?![0-9a-f]{2})/i
 
 function noCheck(): void {}

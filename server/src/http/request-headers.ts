@@ -8,6 +8,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { NOT_WELL_FORMED } from './framing.ts'
 
 /** Each with a bit of its own. */
 const SINGLE = new Map(
@@ -23,16 +24,22 @@ const SINGLE = new Map(
     'content-length',
     'bt-idempotency-key',
     'bt-transaction-id',
+    'transfer-encoding',
   ].map((name, n) => [name, 1 << n]),
 )
 
 /**
  * `rawHeaders` alternates names and values.
  *
- * Throws `headers_too_large`, `header_duplicated`, or `header_invalid` for a request without Host where
- * `httpVersion` asks for it (RFC 9112, section 3.2).
+ * Throws `body_invalid` for a version of HTTP that is not spoken here, whatever Node takes for one,
+ * `headers_too_large`, `header_duplicated`, or `header_invalid`: for a request without Host where `httpVersion` asks
+ * for it, and for a body in another coding than chunked or in one that HTTP/1.0 does not know (RFC 9112, sections
+ * 3.2, 6.1).
  */
 export function checkHeaders(rawHeaders: readonly string[], httpVersion: string): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    throw new ServiceError('body_invalid', NOT_WELL_FORMED)
+  }
   if (rawHeaders.length > HEADERS_MAX * 2) throw new ServiceError('headers_too_large')
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -43,10 +50,17 @@ export function checkHeaders(rawHeaders: readonly string[], httpVersion: string)
     if (bit === undefined) continue
     if (seen & bit) throw new ServiceError('header_duplicated', { [name]: ['Send it once.'] })
     seen |= bit
+    if (name === 'transfer-encoding') checkCoding(rawHeaders[at + 1]!, httpVersion)
   }
   if ((seen & SINGLE.get('host')!) === 0 && httpVersion !== '1.0') {
     throw new ServiceError('header_invalid', { host: ['Send it.'] })
   }
+}
+
+function checkCoding(coding: string, httpVersion: string): void {
+  if (httpVersion === '1.1' && coding.toLowerCase() === 'chunked') return
+  const message = 'Send chunked and nothing else, with HTTP/1.1; or send Content-Length.'
+  throw new ServiceError('header_invalid', { 'transfer-encoding': [message] })
 }
 
 /** The caller's own trace id if it is usable, else undefined: it is only a label, never refused. */

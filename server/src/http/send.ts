@@ -8,6 +8,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { corsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { Answer } from './endpoint.ts'
+import { endsAfterAnswer } from './framing.ts'
 import { logRequest } from './log-request.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 
@@ -43,7 +44,9 @@ export function sendError(
     fields.push('retry-after', String(refusal.retryAfterS))
   }
   // The rest of a body that was not read cannot be told from the next request.
-  if (status === 413 || status === 431 || status === 408) fields.push('connection', 'close')
+  if (status === 413 || status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
+    fields.push('connection', 'close')
+  }
   send(options, reply, status, fields, JSON.stringify(body))
 }
 

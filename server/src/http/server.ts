@@ -38,7 +38,11 @@ export interface ServerOptions extends DoorOptions {
 export function createServer(options: ServerOptions): Server {
   const { endpoints } = options
   const paths = knownPaths(endpoints)
+  const passages = new Set(endpoints.filter(isPassage).map((it) => it.path))
+  const below = [...passages].map((path) => ({ path, prefix: `${path}/` }))
   const server = fastify({
+    // What follows is for the destination to read, and need not be what the router can.
+    rewriteUrl: ({ url = '' }) => below.find(({ prefix }) => url.startsWith(prefix))?.path ?? url,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,

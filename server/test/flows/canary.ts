@@ -17,7 +17,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { setUp } from '../../src/access/set-up.ts'
 import { SystemLog } from '../../src/adapters/system/system-log.ts'
 import { createApp } from '../../src/app.ts'
-import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
@@ -232,6 +232,7 @@ async function openVault(folder: string, change: (world: World) => World): Promi
   const app = createApp(world, {
     version: '0.0.0',
     corsOrigins: '*',
+    callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
     proxy: { timeoutMs: 25_000 },

@@ -50,6 +50,22 @@ describe('A receiver that', () => {
     assert.equal(stage.sent.length, before + ids.length)
   })
 
+  test('is away is asked again after as long as the operator set, and then after twice that', async () => {
+    const stage = await callbackStage({ callbackRetryBaseMs: 10 * 60_000 })
+    stage.receive(() => ({ fault: 'unreachable' }))
+    await stage.invoke()
+    await stage.work()
+    for (const [minutes, attempts] of [
+      [9, 1],
+      [3, 2],
+      [17, 2],
+      [6, 3],
+    ] as const) {
+      await stage.pass(minutes)
+      assert.equal(stage.sent.length, attempts)
+    }
+  })
+
   test('is away for three hours is given up before, and gets all of it when told to', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ fault: 'unreachable' }))

@@ -120,6 +120,10 @@ describe('the connection is closed after', () => {
       () => post(['Transfer-Encoding: chunked', 'Content-Length: 3'], '"x"'),
     ],
     ['a bad chunk', () => post(['Transfer-Encoding: chunked'], 'xyz\r\n')],
+    ['a header that is there twice', () => getWith(['Host: elsewhere'])],
+    ['a version that is not spoken here', () => getWith([], 'GET /tokens/none HTTP/0.9')],
+    ['a coding nobody knows', () => post(['Transfer-Encoding: foo, chunked'], '0\r\n\r\n')],
+    ['one header too many', () => getWith(many(HEADERS_MAX + 1 - 2))],
     ['a body that is too large', () => post([`Content-Length: ${BODY_BYTES_MAX + 1}`], '"')],
   ]
   for (const [name, bytes] of cases) {

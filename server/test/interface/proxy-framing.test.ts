@@ -107,7 +107,12 @@ describe('nothing is sent because of', () => {
       () => get(['BT-TRACE-ID: a\rX-Injected: b']),
       'plain',
     ],
-    ['Transfer-Encoding: identity', 400, () => post(['Transfer-Encoding: identity'], ''), 'plain'],
+    [
+      'Transfer-Encoding: identity',
+      400,
+      () => post(['Transfer-Encoding: identity'], ''),
+      'proxy_error',
+    ],
     [
       'Transfer-Encoding twice',
       400,
@@ -131,6 +136,15 @@ describe('nothing is sent because of', () => {
     'BT-IDEMPOTENCY-KEY twice': 'proxy_error',
     '101 headers': 'proxy_error',
     'HTTP/0.9': 'proxy_error',
+    'HTTP/0.9, written out': 'proxy_error',
+    'HTTP/2.0, written out': 'proxy_error',
+    'a body for HTTP/0.9': 'proxy_error',
+    'chunks for HTTP/1.0': 'proxy_error',
+    'Transfer-Encoding: identity, chunked': 'proxy_error',
+    'Transfer-Encoding: gzip, chunked': 'proxy_error',
+    'Transfer-Encoding: foo, chunked': 'proxy_error',
+    'Transfer-Encoding: gzip': 'proxy_error',
+    'two codings in two headers': 'proxy_error',
     'no Host': 'proxy_error',
   }
   const all: typeof own = [
@@ -158,6 +172,42 @@ describe('nothing is sent because of', () => {
       assert.deepEqual([stage.destination.received.length, stage.destination.accepted()], before)
     })
   }
+})
+
+for (const [what, first] of [
+  ['a whole URL as its target', () => get([], 'GET http://vault.example/proxy HTTP/1.1')],
+  ['a header that is there twice', () => get(['Host: elsewhere'])],
+  ['chunks for HTTP/1.0', () => inVersion10(post(['Transfer-Encoding: chunked'], '0\r\n\r\n'))],
+] as const) {
+  test(`after ${what} the connection is closed, and what follows is not passed on`, async () => {
+    const before = stage.destination.received.length
+    const text = await stage.talk(first() + get([]), () => false)
+    assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text)
+    assert.match(text, /^HTTP\/1\.1 40[04] [^]*connection: close/i)
+    assert.equal(stage.destination.received.length, before)
+  })
+}
+
+function inVersion10(bytes: string): string {
+  return bytes.replace('HTTP/1.1', 'HTTP/1.0')
+}
+
+test('an answer that breaks in the bytes that it begins with is known by its status, and is not whole', async () => {
+  const { destination } = stage
+  const answer = destination.answer
+  const head = 'HTTP/1.1 200 OK\r\nX-Own: a\r\n'
+  for (const bytes of [
+    `${head}Content-Length: 2\r\n\r\nok and more`,
+    `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n`,
+    `${head}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nmore`,
+  ]) {
+    for (const headers of [[], ['BT-PROXY-KEEP-ALIVE: timeout=5']]) {
+      destination.answer = (_received, socket) => void socket.write(bytes)
+      const text = await stage.talk(get([...headers, 'Connection: close']), () => false)
+      assert.match(text, /^HTTP\/1\.1 (?:200 OK[^]*X-Own: a|502 [^]*"answer_invalid")/, bytes)
+    }
+  }
+  destination.answer = answer
 })
 
 test('what is in a body is no second request, however it is framed', async () => {

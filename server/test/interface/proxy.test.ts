@@ -97,6 +97,13 @@ describe('2xx and whatever else the destination answers', () => {
     })
   }
 
+  test('a path is passed on in whatever encoding it is', async () => {
+    for (const path of ['/caf%e9', '/caf%c3%a9', '/%ff/%00', '/a%20b;c=%e9', '/%e9?%zz=%e9']) {
+      assert.equal((await ask('GET', `/proxy${path}`)).status, 200)
+      assert.equal(vault.world.egress.sent.at(-1)!.url, URL + path)
+    }
+  })
+
   for (const path of ['/proxy', '/proxy/', '/proxy?', '/proxy/?']) {
     test(`${path} is the base itself`, async () => {
       assert.equal((await ask('POST', path)).status, 200)
@@ -400,7 +407,9 @@ describe('404, 405', () => {
     const spelt = await ask('GET', '/pro%78y/x')
     assert.equal(spelt.status, 404)
     assert.deepEqual(vault.world.egress.sent, [])
-    refused(await ask('GET', '/proxy/%zz'), 404, 'route_not_found')
+    for (const half of ['%zz', '%', 'a%4', 'a%4?b%41', '%u0041']) {
+      refused(await ask('GET', `/proxy/${half}`), 404, 'route_not_found')
+    }
     assert.equal((await ask('GET', '/proxyx')).status, 404)
   })
 

@@ -13,6 +13,9 @@ export interface RequestForms {
   readonly post: (headers: readonly string[], body: string) => string
 }
 
+const CHUNKED = 'Transfer-Encoding: chunked'
+const ONE_CHUNK = '3\r\n"x"\r\n0\r\n\r\n'
+
 /** What is wrong with each, the status it is refused with, and its bytes. */
 export function illFormed({
   key,
@@ -42,6 +45,22 @@ export function illFormed({
       () => get([], `GET ${path}/${'a'.repeat(HEADER_BYTES_MAX + 1024)} HTTP/1.1`),
     ],
     ['HTTP/0.9', 400, () => `GET ${path}\r\n\r\n`],
+    ['HTTP/0.9, written out', 400, () => get([], `GET ${path} HTTP/0.9`)],
+    ['HTTP/2.0, written out', 400, () => get([], `GET ${path} HTTP/2.0`)],
+    ['a body for HTTP/0.9', 400, () => inVersion('0.9', post([length('"x"')], '"x"'))],
+    ['chunks for HTTP/1.0', 400, () => inVersion('1.0', post([CHUNKED], ONE_CHUNK))],
+    ...['identity, chunked', 'gzip, chunked', 'foo, chunked', 'chunked, chunked', 'gzip'].map(
+      (coding): [string, number, () => string] => [
+        `Transfer-Encoding: ${coding}`,
+        400,
+        () => post([`Transfer-Encoding: ${coding}`], ONE_CHUNK),
+      ],
+    ),
+    [
+      'two codings in two headers',
+      400,
+      () => post(['Transfer-Encoding: gzip', CHUNKED], ONE_CHUNK),
+    ],
     ['HTTP/2 in the clear', 400, () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['lines that end without a carriage return', 400, () => get([]).replaceAll('\r\n', '\n')],
     ['a header folded over two lines', 400, () => get(['X: a\r\n b'])],
@@ -85,4 +104,8 @@ export function illFormed({
 /** So many headers that mean nothing. */
 export function many(count: number): string[] {
   return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)
+}
+
+function inVersion(version: string, bytes: string): string {
+  return bytes.replace('HTTP/1.1', `HTTP/${version}`)
 }

@@ -1,10 +1,11 @@
 import type { AppSettings } from '../../src/app.ts'
-import { TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 
 /** What the operator of a still vault set, unless a test says otherwise. */
 export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
   corsOrigins: '*',
+  callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
   proxy: { timeoutMs: 25_000 },

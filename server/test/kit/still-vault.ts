@@ -69,6 +69,7 @@ export interface StillVaultOptions {
   readonly tokensMax?: number
   readonly privacyShown?: boolean
   readonly configurationRequired?: boolean
+  readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
   /** Of every tenant. */
   readonly settings?: Partial<TenantSettings>
@@ -96,6 +97,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   const settings: AppSettings = {
     ...STILL_SETTINGS,
     corsOrigins: options.corsOrigins ?? STILL_SETTINGS.corsOrigins,
+    callbackRetryBaseMs: options.callbackRetryBaseMs ?? STILL_SETTINGS.callbackRetryBaseMs,
     tokens: {
       tokensMax: options.tokensMax ?? STILL_SETTINGS.tokens.tokensMax,
       privacyShown: options.privacyShown ?? STILL_SETTINGS.tokens.privacyShown,

@@ -8,7 +8,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { createApp } from '../../src/app.ts'
-import { TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import {
+  CALLBACK_PAUSE_MS,
+  TOKENIZE_TOKENS_MAX,
+  TRANSACTION_LIFETIME_MS,
+} from '../../src/base/limits.ts'
 import { openWorld, type WorldOptions } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
 import { readConfig, type Config } from '../../src/config.ts'
@@ -56,6 +60,7 @@ async function serve(options: ServerOptions): Promise<void> {
     {
       version: '0.0.0',
       corsOrigins: [],
+      callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
       proxy: { timeoutMs: 25_000 },

@@ -17,17 +17,23 @@ type Reach = Pick<
   'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'canonicalJson'
 >
 
+export interface Delivering {
+  /** Who delivers, name and version. */
+  readonly product: string
+  /** The pause before a delivery is tried a second time, in milliseconds. */
+  readonly retryBaseMs: number
+}
+
 /**
  * Delivers the result of a job that was just claimed, once, and keeps what became of that: it is gone when the receiver
  * has acknowledged it, else it comes again later, or was given up.
  *
- * `product` is who says so, name and version.
  */
 export async function deliver(
   world: Reach,
   tenantId: string,
   claimed: StoredJob,
-  product: string,
+  { product, retryBaseMs }: Delivering,
 ): Promise<void> {
   const keys = await world.keyring.open(tenantId)
   const now = world.clock.now()
@@ -56,7 +62,9 @@ export async function deliver(
   const { failure } = outcome
   const [chance] = world.random.bytes(1)
   const pause =
-    outcome.kind === 'gone' ? null : pauseAfter(job.attempts, chance!, outcome.retryAfterMs)
+    outcome.kind === 'gone'
+      ? null
+      : pauseAfter(job.attempts, retryBaseMs, chance!, outcome.retryAfterMs)
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
   if (pause === null) {

@@ -1,22 +1,23 @@
 import {
   CALLBACK_JITTER,
-  CALLBACK_PAUSE_MS,
   CALLBACK_PAUSE_MS_MAX,
   CALLBACK_RETRIES,
   CALLBACK_RETRY_AFTER_MS_MAX,
 } from '../../base/limits.ts'
 
 /**
- * Returns how long to wait after the `attempts`th attempt, in milliseconds; null when that was the last. `chance` is a
- * byte; what a receiver asked for is a lower bound.
+ * Returns how long to wait after the `attempts`th attempt, in milliseconds; null when that was the last. After the first
+ * it is `firstMs`, and then twice as long each time. `chance` is a byte; what a receiver asked for is a lower bound.
  */
 export function pauseAfter(
   attempts: number,
+  firstMs: number,
   chance: number,
   retryAfterMs: number | null,
 ): number | null {
   if (attempts > CALLBACK_RETRIES) return null
-  const pause = Math.min(CALLBACK_PAUSE_MS * 2 ** (attempts - 1), CALLBACK_PAUSE_MS_MAX)
+  const most = Math.max(CALLBACK_PAUSE_MS_MAX, firstMs)
+  const pause = Math.min(firstMs * 2 ** (attempts - 1), most)
   const jittered = pause * (1 + (CALLBACK_JITTER * chance) / 255)
   const asked = Math.min(retryAfterMs ?? 0, CALLBACK_RETRY_AFTER_MS_MAX)
   return Math.round(Math.max(jittered, asked))

@@ -8,15 +8,12 @@ import { JOB_STAGES, type JobStage, type StoredJob } from '../../world/jobs.ts'
 import type { Store } from '../../world/store.ts'
 import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
-import { deliver } from '../callbacks/deliver.ts'
+import { deliver, type Delivering } from '../callbacks/deliver.ts'
 import { perform, type Performing } from './perform.ts'
 import { Room } from './room.ts'
 import { claimed } from './stages.ts'
 
-export interface Working extends Performing {
-  /** Who delivers, name and version. */
-  readonly product: string
-}
+export interface Working extends Performing, Delivering {}
 
 /**
  * Takes jobs that are due, runs them and delivers what came of them. Several may work on one store: a job is claimed
@@ -130,7 +127,7 @@ export class JobWorker {
 
   async #work(tenantId: string, job: StoredJob, before: boolean): Promise<void> {
     if (job.stage === 'run') await perform(this.#world, tenantId, job, before, this.#working)
-    else await deliver(this.#world, tenantId, job, this.#working.product)
+    else await deliver(this.#world, tenantId, job, this.#working)
   }
 }
 
