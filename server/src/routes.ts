@@ -1,6 +1,7 @@
 /**
  * The table of contents: every operation, in the order of docs/interface.md.
  */
+import { z } from 'zod'
 import * as access from './access/endpoints.ts'
 import type { LentKeys } from './access/lent-keys.ts'
 import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
@@ -122,7 +123,7 @@ export function routes(
     path: '/openapi.json',
     summary: 'This document',
     permission: 'public',
-    answers: { 200: { description: 'The OpenAPI document.' } },
+    answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
     handle: async () => ok(document),
   })
   const all = [...described, getOpenApi]

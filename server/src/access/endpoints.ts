@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ServiceError } from '../base/service-error.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
+import { problem } from '../http/render-error.ts'
 import {
   createApplicationKey,
   deleteApplicationKey,
@@ -181,7 +182,7 @@ export const getApplicationTemplateById = endpoint({
   path: '/application-templates/:id',
   summary: 'Get an application template',
   permission: 'any-key',
-  answers: { 404: { description: 'There are none.' } },
+  answers: { 404: { description: 'There are none.', schema: problem } },
   handle: async () => {
     throw new ServiceError('application_template_not_found')
   },

@@ -15,7 +15,7 @@ import {
   refuseOutright,
   type DoorOptions,
 } from './door.ts'
-import type { Answer, Endpoint, QueryParameters } from './endpoint.ts'
+import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -31,7 +31,7 @@ export function addEndpoint(
 ): void {
   const { world, doorkeeper } = options
   const { method, path, permission, body: bodySpec } = endpoint
-  const replayable = method !== 'GET' && method !== 'DELETE' && endpoint.replayed !== false
+  const replayable = isReplayable(endpoint)
 
   server.route({
     method,

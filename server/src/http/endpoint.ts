@@ -93,6 +93,11 @@ export function noContent(): Answer {
   return { status: 204 }
 }
 
+/** Whether an idempotency key means anything to it. */
+export function isReplayable({ method, replayed }: Endpoint): boolean {
+  return method !== 'GET' && method !== 'DELETE' && replayed !== false
+}
+
 /** Names an endpoint's type, so that its record is checked where it is written. */
 export function endpoint(record: Endpoint): Endpoint {
   return record

@@ -5,22 +5,10 @@
  * carry the same Zod schemas that the verbs parse with.
  */
 import { z } from 'zod'
-import type { JsonObject } from '../base/json.ts'
-import type { Endpoint, Operation } from './endpoint.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import { isReplayable, type Endpoint, type Operation } from './endpoint.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
-
-const problem = z
-  .looseObject({
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    code: z.string().describe('Stable word for the refusal; docs/errors.md lists them.').optional(),
-    errors: z
-      .record(z.string(), z.array(z.string()))
-      .describe('Dotted path of a member to what is wrong with it.')
-      .optional(),
-  })
-  .meta({ id: 'Problem', description: 'Every error of the service.' })
+import { problem, proxyProblem } from './render-error.ts'
 
 export function openApiDocument(
   endpoints: readonly (Endpoint | PassageEndpoint)[],
@@ -29,10 +17,13 @@ export function openApiDocument(
   const schemas: JsonObject = {}
   const paths: Record<string, JsonObject> = {}
   for (const endpoint of endpoints) {
-    const path = endpoint.path.replaceAll(/:([a-z_]+)/gi, '{$1}')
-    const item = (paths[path] ??= {})
-    item[endpoint.method.toLowerCase()] = operationOf(endpoint, (schema) => shown(schema, schemas))
+    for (const path of pathsOf(endpoint)) {
+      const item = (paths[path.replaceAll(/:([a-z_]+)/gi, '{$1}')] ??= {})
+      const operation = operationOf({ ...endpoint, path }, (schema) => shown(schema, schemas))
+      item[endpoint.method.toLowerCase()] = operation
+    }
   }
+  allowNulls(paths, schemas)
   return {
     openapi: '3.1.0',
     info: {
@@ -46,9 +37,52 @@ export function openApiDocument(
     paths,
     components: {
       schemas,
+      parameters: HEADERS,
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'BT-API-KEY' } },
     },
   }
+}
+
+/** The paths of an operation: requests are passed on from everywhere below, too. */
+export function pathsOf(endpoint: Endpoint | PassageEndpoint): string[] {
+  return isPassage(endpoint) ? [endpoint.path, `${endpoint.path}/:below`] : [endpoint.path]
+}
+
+/** Headers that steer the service, by their place among the components. */
+const HEADERS = {
+  traceId: header(
+    'BT-TRACE-ID',
+    'Your own label for the request, which the answer and the log repeat.',
+  ),
+  idempotencyKey: header(
+    'BT-IDEMPOTENCY-KEY',
+    'The same key again, within a day, is answered as before, and nothing is done twice.',
+  ),
+  transactionId: header('BT-TRANSACTION-ID', 'The transaction that this is to be part of.'),
+  proxyUrl: header('BT-PROXY-URL', 'Where to; needed unless BT-PROXY-KEY is there.'),
+  proxyKey: header('BT-PROXY-KEY', 'The key of a proxy, which says where to.'),
+  proxyConnection: header('BT-PROXY-CONNECTION', 'The header Connection of the call.'),
+  proxyKeepAlive: header('BT-PROXY-KEEP-ALIVE', 'The header Keep-Alive of the call.'),
+  proxyDryRun: header(
+    'BT-PROXY-DRY-RUN',
+    '`true`: nothing is sent, and the answer says what would be.',
+  ),
+} as const satisfies Record<string, JsonObject>
+
+function header(name: string, description: string): JsonObject {
+  return { name, in: 'header', required: false, description, schema: { type: 'string' } }
+}
+
+function headersOf(endpoint: Endpoint | PassageEndpoint): JsonObject[] {
+  const names: (keyof typeof HEADERS)[] = ['traceId']
+  if (isPassage(endpoint)) {
+    names.push('proxyUrl', 'proxyKey', 'proxyConnection', 'proxyKeepAlive', 'proxyDryRun')
+  } else {
+    const { permission, transactional } = endpoint
+    if (permission !== 'public' && isReplayable(endpoint)) names.push('idempotencyKey')
+    if (transactional === true) names.push('transactionId')
+  }
+  return names.map((it) => ({ $ref: `#/components/parameters/${it}` }))
 }
 
 type Show = (schema: z.ZodType) => JsonObject
@@ -60,7 +94,7 @@ function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObje
     description: permissionText(endpoint),
   }
   if (endpoint.permission === 'public') operation['security'] = []
-  const parameters = pathParameters(endpoint.path)
+  const parameters = [...pathParameters(endpoint.path), ...headersOf(endpoint)]
   if (isPassage(endpoint)) {
     operation['requestBody'] = { required: false, content: { '*/*': {} } }
   } else {
@@ -77,6 +111,9 @@ function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObje
   return operation
 }
 
+/** What whoever may use tokens anywhere may do. */
+const INVOKES: ReadonlySet<Operation['permission']> = new Set(['proxy:invoke', 'reactor:invoke'])
+
 function permissionText({ permission, plan, applicationType }: Operation): string {
   const key =
     permission === 'public'
@@ -85,7 +122,7 @@ function permissionText({ permission, plan, applicationType }: Operation): strin
         ? applicationType === undefined
           ? 'Any valid key.'
           : `Any valid key of a ${applicationType} application.`
-        : `Needs \`${permission}\`.`
+        : `Needs ${INVOKES.has(permission) ? '`token:use` or ' : ''}\`${permission}\`.`
   return plan === 'enterprise' ? `${key} Needs the enterprise plan.` : key
 }
 
@@ -114,9 +151,9 @@ function queryParameters({ query }: Endpoint, show: Show): JsonObject[] {
   }))
 }
 
-function responsesOf({ answers }: Operation, show: Show): JsonObject {
+function responsesOf(operation: Endpoint | PassageEndpoint, show: Show): JsonObject {
   const responses: JsonObject = {}
-  for (const [status, { description, schema }] of Object.entries(answers)) {
+  for (const [status, { description, schema }] of Object.entries(operation.answers)) {
     responses[status] =
       schema === undefined
         ? { description }
@@ -124,9 +161,54 @@ function responsesOf({ answers }: Operation, show: Show): JsonObject {
   }
   responses['default'] = {
     description: 'An error.',
-    content: { 'application/json': { schema: show(problem) } },
+    content: {
+      'application/json': { schema: show(isPassage(operation) ? proxyProblem : problem) },
+    },
   }
   return responses
+}
+
+/** A member of a body that is null is the same as absent, so its schema lets it be null where it may be absent. */
+function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): void {
+  const operations = Object.values(paths).flatMap((it) => Object.values(it)) as JsonObject[]
+  const answered = new Set<string>()
+  for (const { responses } of operations) addReferences(responses!, schemas, answered)
+  const roots = new Set<JsonObject>()
+  for (const operation of operations) {
+    const { content = {} } = (operation['requestBody'] ?? {}) as {
+      content?: Record<string, { schema?: JsonObject }>
+    }
+    for (const { schema } of Object.values(content)) {
+      if (schema === undefined) continue
+      const [name] = namesIn({ $ref: schema['$ref'] ?? null })
+      // What is answered as well has no nulls.
+      if (name === undefined) roots.add(schema)
+      else if (!answered.has(name)) roots.add(schemas[name] as JsonObject)
+    }
+  }
+  for (const root of roots) {
+    const { properties = {}, required = [] } = root as {
+      properties?: JsonObject
+      required?: string[]
+    }
+    for (const [name, schema] of Object.entries(properties)) {
+      if (required.includes(name) || JSON.stringify(schema).includes('"null"')) continue
+      properties[name] = { anyOf: [schema, { type: 'null' }] }
+    }
+  }
+}
+
+/** Adds the names of the components that `value` refers to, and those that these refer to. */
+function addReferences(value: Json, schemas: JsonObject, names: Set<string>): void {
+  for (const name of namesIn(value)) {
+    if (names.has(name)) continue
+    names.add(name)
+    addReferences(schemas[name]!, schemas, names)
+  }
+}
+
+function namesIn(value: Json): string[] {
+  return [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map((it) => it[1]!)
 }
 
 /** Returns the JSON Schema of `schema`, moving named ones into `components`. */

@@ -6,8 +6,28 @@
  * `title`, `status` and `detail` are always there, because clients rely on it.
  * Source: interface.md, Errors.
  */
+import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { REFUSALS, ServiceError } from '../base/service-error.ts'
+
+/** What they look like, for the OpenAPI document. */
+export const problem = z
+  .looseObject({
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string().describe('Stable word for the refusal; docs/errors.md lists them.').optional(),
+    errors: z
+      .record(z.string(), z.array(z.string()))
+      .describe('Dotted path of a member to what is wrong with it.')
+      .optional(),
+  })
+  .meta({ id: 'Problem', description: 'Every error of the service.' })
+
+export const proxyProblem = z.object({ proxy_error: problem }).meta({
+  id: 'ProxyProblem',
+  description: 'Every error of the vault where requests are passed on.',
+})
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',

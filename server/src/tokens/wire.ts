@@ -219,6 +219,14 @@ export const tokenPatch = z
         it.nullable(),
       ]),
     ),
+    metadata: metadata
+      .meta({
+        type: 'object',
+        additionalProperties: { type: ['string', 'null'] },
+        description: 'Merged into what there is; null takes an entry away.',
+      })
+      .nullable()
+      .optional(),
   })
   .meta({ id: 'TokenPatch' })
 

@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
+import { pathsOf } from '../../src/http/openapi.ts'
 import { isPassage } from '../../src/http/passage.ts'
 import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
@@ -13,14 +14,21 @@ interface Document {
   readonly openapi: string
   readonly info: { readonly version: string }
   readonly paths: Record<string, Record<string, Operation>>
-  readonly components: { readonly schemas: Record<string, JsonObject> }
+  readonly components: {
+    readonly schemas: Record<string, JsonObject>
+    readonly parameters: Record<string, { readonly name: string }>
+  }
 }
 
 interface Operation {
   readonly operationId: string
   readonly description: string
   readonly security?: readonly unknown[]
-  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly parameters?: readonly {
+    readonly name?: string
+    readonly in?: string
+    readonly $ref?: string
+  }[]
   readonly requestBody?: { readonly content: Record<string, { readonly schema: JsonObject }> }
   readonly responses: Record<
     string,
@@ -60,7 +68,10 @@ describe('GET /openapi.json', () => {
     const described = Object.entries(paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    const served = ROUTES.map((it) => `${it.method} ${it.path.replaceAll(/:(\w+)/g, '{$1}')}`)
+    const served = ROUTES.flatMap((it) =>
+      pathsOf(it).map((path) => `${it.method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`),
+    )
+    assert.ok(served.includes('POST /proxy/{below}'))
     assert.deepEqual(described.toSorted(), served.toSorted())
   })
 
@@ -75,10 +86,12 @@ describe('GET /openapi.json', () => {
 
   test('says of every operation what its errors look like, and whether it takes a key', async () => {
     const document = await openApi()
-    for (const { method, path, permission } of ROUTES) {
+    for (const route of ROUTES) {
+      const { method, path, permission } = route
       const { responses, security } = operationOf(document, method, path)
       const error = responses['default']?.content?.['application/json']?.schema
-      assert.deepEqual(error, { $ref: '#/components/schemas/Problem' }, `${method} ${path}`)
+      const name = isPassage(route) ? 'ProxyProblem' : 'Problem'
+      assert.deepEqual(error, { $ref: `#/components/schemas/${name}` }, `${method} ${path}`)
       assert.deepEqual(security, permission === 'public' ? [] : undefined)
     }
     const problem = document.components.schemas['Problem']!
@@ -92,6 +105,53 @@ describe('GET /openapi.json', () => {
       const words = { public: 'Needs no key', 'any-key': 'Any valid key' } as Record<string, string>
       assert.ok(description.includes(words[permission] ?? `\`${permission}\``), `${method} ${path}`)
     }
+  })
+
+  test('says that whoever may use tokens anywhere may use them here', async () => {
+    const document = await openApi()
+    for (const path of ['/proxy', '/reactors/:id/react']) {
+      assert.match(operationOf(document, 'POST', path).description, /`token:use` or `\w+:invoke`/)
+    }
+  })
+
+  test('names the headers that mean something to an operation', async () => {
+    const document = await openApi()
+    const headers = (method: string, path: string): string[] =>
+      (operationOf(document, method, path).parameters ?? []).flatMap(({ $ref }) => {
+        const name = /^#\/components\/parameters\/(\w+)$/.exec($ref ?? '')?.[1]
+        return name === undefined ? [] : [document.components.parameters[name]!.name]
+      })
+    const always = ['BT-TRACE-ID']
+    assert.deepEqual(headers('GET', '/tokens'), always)
+    assert.deepEqual(headers('DELETE', '/tokens/:id'), [...always, 'BT-TRANSACTION-ID'])
+    const written = [...always, 'BT-IDEMPOTENCY-KEY']
+    assert.deepEqual(headers('POST', '/tokenize'), [...written, 'BT-TRANSACTION-ID'])
+    assert.deepEqual(headers('POST', '/applications'), written)
+    assert.deepEqual(headers('POST', '/detokenize'), always)
+    const steering = ['URL', 'KEY', 'CONNECTION', 'KEEP-ALIVE', 'DRY-RUN'].map(
+      (it) => `BT-PROXY-${it}`,
+    )
+    assert.deepEqual(headers('PUT', '/proxy/:below'), [...always, ...steering])
+  })
+
+  test('lets members of a body be null that may be absent, and no others', async () => {
+    const { components, paths } = await openApi()
+    const takesNull = (schema: JsonObject): boolean => JSON.stringify(schema).includes('"null"')
+    const request = components.schemas['TokenRequest']!['properties'] as Record<string, JsonObject>
+    assert.ok(takesNull(request['metadata']!) && takesNull(request['containers']!))
+    const token = components.schemas['Token']!['properties'] as Record<string, JsonObject>
+    assert.ok(!takesNull(token['metadata']!))
+    const patch = components.schemas['TokenPatch']!['properties'] as Record<string, JsonObject>
+    assert.match(
+      JSON.stringify(patch['metadata']),
+      /"additionalProperties":\{"type":\["string","null"\]\}/,
+    )
+    const content = paths['/applications']!['post']!.requestBody!.content['application/json']!
+    const { $ref } = content.schema
+    const body =
+      typeof $ref === 'string' ? components.schemas[$ref.split('/').at(-1)!]! : content.schema
+    const members = body['properties'] as Record<string, JsonObject>
+    assert.ok(!takesNull(members['name']!) && takesNull(members['permissions']!))
   })
 
   test('names the parameters of every path, and the body and answers of every operation', async () => {
@@ -121,8 +181,12 @@ describe('GET /openapi.json', () => {
     const references = referencesIn(document as unknown as Json)
     assert.ok(references.length > 0)
     for (const reference of references) {
-      const name = /^#\/components\/schemas\/(\w+)$/.exec(reference)?.[1]
-      assert.ok(name !== undefined && name in document.components.schemas, reference)
+      const [, kind, name] = /^#\/components\/(schemas|parameters)\/(\w+)$/.exec(reference) ?? []
+      assert.ok(kind !== undefined, reference)
+      assert.ok(
+        Object.hasOwn(document.components[kind as 'schemas' | 'parameters'], name!),
+        reference,
+      )
     }
   })
 })
