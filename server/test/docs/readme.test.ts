@@ -21,8 +21,10 @@ test('the tour of the README, pasted into a shell, ends with a card masked, reve
   const service = await startService(secondStart(other))
   try {
     const said = await run(tour(service.managementKey, service.url, other))
-    // An answer with nothing in it is an empty line.
-    const lines = said.split('\n').filter((it) => it !== '')
+    // The others are heads of answers.
+    const lines = said.split('\n').filter((it) => it.startsWith('{'))
+    assert.equal(said.match(/^bt-proxy-destination-status: 200\r$/gim)?.length, 1)
+    assert.equal(said.match(/^HTTP\/1\.1 200 OK\r$/gm)?.length, 2)
     const answers = lines.map((it) => JSON.parse(it) as JsonObject)
     const [card, nested, masked, revealed, sent, unsent, reacted, called] = answers
     assert.equal(answers.length, 8)
