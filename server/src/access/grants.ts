@@ -42,7 +42,7 @@ export function parseGrants(
   const drafts = draft.rules ?? []
   const permissions = parse(draft.permissions ?? [], 'permissions')
   const rules = drafts.map(parseRule).sort((a, b) => a.priority - b.priority)
-  if (permissions.length === 0 && rules.length === 0) {
+  if (permissions.length === 0 && rules.length === 0 && errors['permissions'] === undefined) {
     add('permissions', 'Permissions or rules are required.')
   }
   if (type === 'management' && rules.length > 0) {

@@ -26,6 +26,23 @@ describe('parseBody()', () => {
     assert.deepEqual(parseBody(schema, { name: 'x', list: null, more: 1 }), { name: 'x' })
   })
 
+  test('says what is missing, and what a member must be', () => {
+    assert.deepEqual(errorsOf({}).errors, { name: ['Send it: it must be a string.'] })
+    const { errors } = errorsOf({
+      name: 7,
+      list: [
+        { a: 1.5, kind: 'x' },
+        { a: 'b', kind: 'x' },
+      ],
+    })
+    assert.deepEqual(errors, {
+      name: ['It must be a string.'],
+      'list[0].a': ['It must be a whole number.'],
+      'list[1].a': ['It must be a number.'],
+    })
+    assert.deepEqual(errorsOf({ name: 'x', list: {} }).errors, { list: ['It must be an array.'] })
+  })
+
   test('names every member at fault by its path', () => {
     const { code, errors } = errorsOf({
       name: 'long',

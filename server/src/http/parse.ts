@@ -14,9 +14,27 @@ export function parseBody<Schema extends z.ZodType>(
   body: Json | undefined,
 ): z.output<Schema> {
   if (body === undefined) throw new ServiceError('body_missing')
-  const parsed = schema.safeParse(withoutNulls(body))
+  const parsed = schema.safeParse(withoutNulls(body), { error: messageOf })
   if (!parsed.success) throw new ServiceError('body_invalid', memberErrors(parsed.error))
   return parsed.data
+}
+
+/** Says what a member must be where its schema does not: for callers, not for who wrote the schema. */
+function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'invalid_type') return undefined
+  const noun = NOUNS[issue.expected]
+  if (noun === undefined) return undefined
+  return issue.input === undefined ? `Send it: it must be ${noun}.` : `It must be ${noun}.`
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
 }
 
 /** Dotted paths to messages: `data.number`, `rules[0].container`; `error` for the body as a whole. */

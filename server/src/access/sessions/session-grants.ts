@@ -31,7 +31,7 @@ export function parseSessionGrants(draft: SessionGrantsDraft): {
   const drafts = draft.rules ?? []
   const permissions = parse(draft.permissions ?? [], 'permissions')
   const rules = drafts.map(parseRule)
-  if (permissions.length === 0 && rules.length === 0) {
+  if (permissions.length === 0 && rules.length === 0 && errors['permissions'] === undefined) {
     add('permissions', 'Permissions or rules are required.')
   }
   return { rights: { type: 'session', permissions, rules }, errors }
