@@ -72,7 +72,9 @@ export function withoutEntriesTo(
   row: { readonly number: number; readonly earlier: Uint8Array },
 ): Uint8Array | null {
   const places = placesIn(row.earlier)
-  const kept = places[number - (row.number - places.length) + 1]
+  const removed = number - (row.number - places.length) + 1
+  if (removed <= 0) return row.earlier
+  const kept = places[removed]
   return kept === undefined ? null : row.earlier.subarray(kept.from)
 }
 
