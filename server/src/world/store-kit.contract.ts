@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
+import type { RecordEntry } from './record.ts'
 import type {
   Change,
   Conflict,
@@ -265,4 +266,24 @@ export function range(from: number, to: number): number[] {
 
 export function bySerial(tokens: readonly StoredToken[]): StoredToken[] {
   return tokens.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))
+}
+
+/** An entry of the record, about a token. */
+export function entry(n: number, own: Partial<RecordEntry> = {}): RecordEntry {
+  return {
+    at: NOW + n,
+    applicationId: uuid(50),
+    keyId: uuid(51),
+    traceId: `trace ${n}`,
+    entityType: 'token',
+    operation: 'create',
+    allowed: true,
+    changed: true,
+    permission: 'token:create',
+    shown: null,
+    replayed: false,
+    destination: null,
+    entityIds: [uuid(n)],
+    ...own,
+  }
 }

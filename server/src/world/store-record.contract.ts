@@ -8,6 +8,7 @@ import {
   OTHER,
   TENANT,
   application,
+  entry,
   everything,
   insert,
   opened,
@@ -275,25 +276,6 @@ export function recordContract(name: string, open: Open): void {
       assert.deepEqual(await store.tenants.ids(), [uuid(1)])
     })
   })
-}
-
-function entry(n: number, own: Partial<RecordEntry> = {}): RecordEntry {
-  return {
-    at: NOW + n,
-    applicationId: uuid(50),
-    keyId: uuid(51),
-    traceId: `trace ${n}`,
-    entityType: 'token',
-    operation: 'create',
-    allowed: true,
-    changed: true,
-    permission: 'token:create',
-    shown: null,
-    replayed: false,
-    destination: null,
-    entityIds: [uuid(n)],
-    ...own,
-  }
 }
 
 function append(...entries: readonly RecordEntry[]): Change {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { TENANT, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
-import type { RecordEntry } from '../../world/record.ts'
+import { entry } from '../../world/store-kit.contract.ts'
 import type { Change } from '../../world/store.ts'
 import { EarlierEntries, entriesOfRow, withoutEntriesTo } from './earlier-entries.ts'
 import { openVaultSource } from './vault-source.ts'
@@ -52,7 +52,7 @@ test('those who commit together share a row, which is not long', async (t) => {
   const parked: Change = {
     kind: 'park-record',
     transactionId: 'a',
-    entries: numbers(PARKED_MAX).map(entry),
+    entries: numbers(PARKED_MAX).map((n) => entry(n)),
   }
   await store.commit(TENANT, [parked])
   await store.commit(TENANT, [{ kind: 'append-parked-record', transactionId: 'a' }])
@@ -107,22 +107,4 @@ function numbers(count: number): number[] {
 
 function append(n: number): Change {
   return { kind: 'append-record', entries: [entry(n)] }
-}
-
-function entry(n: number): RecordEntry {
-  return {
-    at: Date.UTC(2026, 0, 1) + n,
-    applicationId: TENANT,
-    keyId: TENANT,
-    traceId: `trace ${n}`,
-    entityType: 'token',
-    operation: 'create',
-    allowed: true,
-    changed: true,
-    permission: 'token:create',
-    shown: null,
-    replayed: false,
-    destination: null,
-    entityIds: [],
-  }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { entry } from '../../world/store-kit.contract.ts'
 import type { Change } from '../../world/store.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import {
@@ -170,22 +171,7 @@ test('open() rejects and lets go of the folder when the writer cannot start', as
 })
 
 function recorded(): Change {
-  const entry = {
-    at: 1,
-    applicationId: TENANT,
-    keyId: TENANT,
-    traceId: 'trace',
-    entityType: 'token',
-    operation: 'create',
-    allowed: true,
-    changed: true,
-    permission: 'token:create',
-    shown: null,
-    replayed: false,
-    destination: null,
-    entityIds: [],
-  }
-  return { kind: 'append-record', entries: [entry] }
+  return { kind: 'append-record', entries: [entry(1)] }
 }
 
 function insertedBy(change: ReturnType<typeof insertNumbered>) {
