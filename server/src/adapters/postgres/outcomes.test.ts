@@ -18,6 +18,7 @@ import {
   begin,
   end,
   enlist,
+  entry,
   idsFound,
   insert,
   opened,
@@ -26,7 +27,7 @@ import {
   token,
   uuid,
 } from '../../world/store-kit.contract.ts'
-import type { Store } from '../../world/store.ts'
+import type { Change, Store } from '../../world/store.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 /** A store whose connections go through a proxy, and another that goes straight. */
@@ -68,7 +69,7 @@ describe('PostgresStore.commit()', () => {
       test(`makes what met ${code} at ${which.source} once, after all`, async (t) => {
         const { proxy, store, straight } = await meddled(t)
         const count = spoil(proxy, which, { code }, 4)
-        await succeed(store, TENANT, [insert(token(1)), entry(1)])
+        await succeed(store, TENANT, [insert(token(1)), recorded(1)])
         assert.equal(count.met, 4)
         assert.deepEqual(await idsFound(straight, TENANT, [1]), [uuid(1)])
         assert.equal((await straight.record.state(TENANT))?.last.number, 1)
@@ -78,21 +79,21 @@ describe('PostgresStore.commit()', () => {
 
   test('locks a tenant only when the tokens that nobody is in the way of are there', async (t) => {
     const { proxy, store } = await meddled(t)
-    await succeed(store, TENANT, [insert(token(0)), entry(0)])
+    await succeed(store, TENANT, [insert(token(0)), recorded(0)])
     const sent: string[] = []
     proxy.decide = (statement) => {
       const [step] = /INSERT INTO tokens|FOR UPDATE|^COMMIT/.exec(statement) ?? []
       if (step !== undefined) sent.push(step)
       return 'pass'
     }
-    await succeed(store, TENANT, [insert(...range(1, 2_500).map((n) => token(n))), entry(1)])
+    await succeed(store, TENANT, [insert(...range(1, 2_500).map((n) => token(n))), recorded(1)])
     const [tokens, lock] = ['INSERT INTO tokens', 'FOR UPDATE']
     assert.deepEqual(sent, [tokens, tokens, tokens, lock, 'COMMIT'])
   })
 
   test('locks a tenant before it looks at whether a name is taken', async (t) => {
     const { proxy, store } = await meddled(t)
-    await succeed(store, TENANT, [insert(token(0)), entry(0)])
+    await succeed(store, TENANT, [insert(token(0)), recorded(0)])
     const sent: string[] = []
     proxy.decide = (statement) => {
       if (/INSERT INTO tokens|FOR UPDATE/.test(statement)) sent.push(statement.slice(0, 6))
@@ -117,7 +118,7 @@ describe('PostgresStore.commit()', () => {
       const { proxy, store, straight } = await meddled(t)
       for (const [n, fate] of (['lose', 'lose-answer', 'end'] as const).entries()) {
         const count = spoil(proxy, which, fate)
-        await succeed(store, TENANT, [insert(token(n)), entry(n), answer(n)])
+        await succeed(store, TENANT, [insert(token(n)), recorded(n), answer(n)])
         assert.equal(count.met, 1)
         assert.equal((await straight.record.state(TENANT))?.last.number, n + 1)
       }
@@ -128,14 +129,14 @@ describe('PostgresStore.commit()', () => {
   test('keeps nothing of a commit whose record cannot be made', async (t) => {
     const url = await freshDatabase()
     const store = await opened(t, () => PostgresStore.open({ url }))
-    await succeed(store, TENANT, [insert(token(1)), entry(1)])
+    await succeed(store, TENANT, [insert(token(1)), recorded(1)])
     // A place that cannot be hashed.
     await query(url, 'UPDATE tenant_heads SET number = -7')
-    const commits = range(2, 9).map((n) => store.commit(TENANT, [insert(token(n)), entry(n)]))
+    const commits = range(2, 9).map((n) => store.commit(TENANT, [insert(token(n)), recorded(n)]))
     for (const it of await Promise.allSettled(commits)) assert.equal(it.status, 'rejected')
     assert.deepEqual(await idsFound(store, TENANT, range(1, 9)), [uuid(1)])
     await query(url, 'UPDATE tenant_heads SET number = 1')
-    await succeed(store, TENANT, [insert(token(2)), entry(2)])
+    await succeed(store, TENANT, [insert(token(2)), recorded(2)])
   })
 
   // COMMIT is on its way before the last statements are answered.
@@ -148,7 +149,7 @@ describe('PostgresStore.commit()', () => {
         fate === 'swallow' ? { commitWaitMs: 1_000 } : {},
       )
       const count = spoil(proxy, which, fate)
-      await assert.rejects(store.commit(TENANT, [insert(token(1)), entry(1), answer(1)]))
+      await assert.rejects(store.commit(TENANT, [insert(token(1)), recorded(1), answer(1)]))
       assert.equal(count.met, 1)
       const found = await idsFound(straight, TENANT, [1])
       // The database had heard of it, or not.
@@ -287,25 +288,6 @@ describe('PostgresStore while its database is away', () => {
   })
 })
 
-function entry(n: number) {
-  return {
-    kind: 'append-record',
-    entries: [
-      {
-        at: NOW + n,
-        applicationId: uuid(50),
-        keyId: uuid(51),
-        traceId: 'trace',
-        entityType: 'token',
-        operation: 'create',
-        allowed: true,
-        changed: true,
-        permission: 'token:create',
-        shown: null,
-        replayed: false,
-        destination: null,
-        entityIds: [uuid(n)],
-      },
-    ],
-  } as const
+function recorded(n: number): Change {
+  return { kind: 'append-record', entries: [entry(n)] }
 }
