@@ -23,7 +23,6 @@ interface Group {
   readonly unit: Value
   readonly serials: Uint8Array[]
   lowest: Uint8Array
-  highest: Uint8Array
 }
 
 /**
@@ -113,7 +112,7 @@ export class TokenBlocks {
   /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
   flush(): void {
     const grown: [tenant: Value, first: Uint8Array][] = []
-    for (const { tenant, unit, serials, lowest, highest } of this.#groups()) {
+    for (const { tenant, unit, serials, lowest } of this.#groups()) {
       const newest = this.#remembered.get(keyOfPacked(tenant as Uint8Array | string))
       if (newest !== undefined && !isBefore(lowest, newest.first)) {
         this.#add.run(tenant, newest.first, unit, serials.length)
@@ -121,21 +120,28 @@ export class TokenBlocks {
         if (newest.tokens >= NEWEST_TOKENS_MAX) grown.push([tenant, newest.first])
         continue
       }
-      const first = this.#firstOf(tenant, lowest)
-      const next = this.#next(tenant, first)
-      if (next === null || Buffer.compare(highest, next) < 0) {
-        this.#add.run(tenant, first, unit, serials.length)
+      for (const [first, count] of this.#byBlock(tenant, serials)) {
+        this.#add.run(tenant, first, unit, count)
         grown.push([tenant, first])
-        continue
-      }
-      for (const serial of serials) {
-        const own = this.#firstOf(tenant, serial)
-        this.#add.run(tenant, own, unit, 1)
-        grown.push([tenant, own])
       }
     }
     this.back(0)
     for (const [tenant, first] of grown) this.#keepSmall(tenant, first)
+  }
+
+  /** Returns the blocks that serials of a tenant are in, and how many are in each. */
+  #byBlock(tenant: Value, serials: readonly Uint8Array[]): [first: Uint8Array, count: number][] {
+    const counts: [first: Uint8Array, count: number][] = []
+    let next: Uint8Array | null = LOWEST
+    for (const serial of serials.toSorted(compare)) {
+      if (next !== null && !isBefore(serial, next)) {
+        const first = this.#firstOf(tenant, serial)
+        next = this.#next(tenant, first)
+        counts.push([first, 0])
+      }
+      counts.at(-1)![1]++
+    }
+    return counts
   }
 
   #groups(): Iterable<Group> {
@@ -147,12 +153,11 @@ export class TokenBlocks {
       const unit = this.#owners[at] ?? 0
       if (last === null || last.unit !== unit || !isSame(last.tenant, tenant)) {
         const name: string = `${String(unit)} ${String(tenant)}`
-        last = groups.get(name) ?? { tenant, unit, serials: [], lowest: serial, highest: serial }
+        last = groups.get(name) ?? { tenant, unit, serials: [], lowest: serial }
         groups.set(name, last)
       }
       last.serials.push(serial)
-      if (isBefore(last.highest, serial)) last.highest = serial
-      else if (isBefore(serial, last.lowest)) last.lowest = serial
+      if (isBefore(serial, last.lowest)) last.lowest = serial
     }
     return groups.values()
   }
@@ -220,6 +225,10 @@ function isBefore(a: Uint8Array, b: Uint8Array): boolean {
     if (a[at] !== b[at]) return a[at]! < b[at]!
   }
   return a.length < b.length
+}
+
+function compare(a: Uint8Array, b: Uint8Array): number {
+  return isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0
 }
 
 function isSame(a: Value, b: Value): boolean {
