@@ -10,10 +10,14 @@ import { renderError } from './render-error.ts'
  * After a framing error nobody can say where the next request would begin, so there is none.
  */
 export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
-  // What came before has its answer, which says that it is the last one.
-  if (ending.has(socket)) return
+  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  // What came before has its answer, which says that it is the last one; when it is gone nobody waits for more.
+  if (ending.has(socket)) {
+    if (late && !socket.writable) socket.destroy()
+    return
+  }
   const passing = unhurried.get(socket)
-  if (passing !== undefined && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
+  if (passing !== undefined && late) return
   // In the middle of another's answer there is no room for one of ours.
   if (!socket.writable || error.code === 'ECONNRESET' || passing?.headersSent === true) {
     socket.destroy()

@@ -9,6 +9,7 @@ import { corsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { Answer } from './endpoint.ts'
 import { endsAfterAnswer } from './framing.ts'
+import { lingerAfterAnswer } from './linger.ts'
 import { logRequest } from './log-request.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 
@@ -43,8 +44,9 @@ export function sendError(
   if (status === 503 && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
+  if (status === 413) lingerAfterAnswer(request.raw)
   // The rest of a body that was not read cannot be told from the next request.
-  if (status === 413 || status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
+  if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import {
   BODY_BYTES_MAX,
@@ -134,6 +135,51 @@ describe('the connection is closed after', () => {
       assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text)
       assert.equal(stage.stored().length, before)
     })
+  }
+})
+
+describe('a client that reads only when it has sent everything', () => {
+  const size = BODY_BYTES_MAX * 2
+  const head = (): string => post([`Content-Length: ${size}`], '')
+
+  test('sees why its body is refused, and what it sends after that is not done', async () => {
+    const before = stage.stored().length
+    const { socket, closed } = await dial()
+    for (const bytes of [head(), '1'.repeat(size), post(['Content-Length: 3'], '"x"')]) {
+      await new Promise((resolve) => socket.write(bytes, resolve))
+    }
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    await closed
+    assert.match(text, /^HTTP\/1\.1 413 .*"code":"body_too_large"/s)
+    assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text)
+    assert.equal(stage.stored().length, before)
+  })
+
+  test('and never has is not waited for longer than for others', async (t) => {
+    const { server } = stage.vault.app
+    t.after(() => {
+      server.requestTimeout = REQUEST_TIMEOUT_MS
+      server.headersTimeout = HEADERS_TIMEOUT_MS
+    })
+    server.requestTimeout = server.headersTimeout = 1_500
+    const begun = performance.now()
+    const { socket, closed } = await dial()
+    socket.write(head())
+    const pouring = setInterval(() => socket.write('1'), 100)
+    await closed
+    clearInterval(pouring)
+    const tookMs = performance.now() - begun
+    assert.ok(tookMs > 1_400 && tookMs < 4_500, `${tookMs} ms`)
+  })
+
+  async function dial(): Promise<{ socket: Socket; closed: Promise<void> }> {
+    const socket = connect(portOf(stage.vault.servers.next()), '127.0.0.1')
+    const closed = Promise.withResolvers<void>()
+    // Where the connection broke, and that is not to be, less has been read than should be.
+    socket.on('close', () => closed.resolve()).on('error', () => {})
+    await once(socket, 'connect')
+    return { socket, closed: closed.promise }
   }
 })
 
