@@ -55,6 +55,9 @@ describe('joinDestination() refuses what leads out of the base:', () => {
     '/..?a',
     '#a',
     '#/a',
+    // In a path that is in no known encoding, too.
+    ...['%e9', '%ff', '%e9;x', '%zz', '%'].flatMap((it) => [`/${it}/%2e%2e/a`, `/a%2f${it}%2F..`]),
+    '/%ff/..;%e9/a',
   ]
   for (const path of paths) {
     test(path, () =>
@@ -67,7 +70,23 @@ test('joinDestination() stays at the host and below the path of its base, whatev
   fc.assert(
     fc.property(
       fc.array(
-        fc.constantFrom('/', '.', '..', '%2e', '\\', '@', ':', '?', '#', 'a', '%', '%2f', ';'),
+        fc.constantFrom(
+          '/',
+          '.',
+          '..',
+          '%2e',
+          '\\',
+          '@',
+          ':',
+          '?',
+          '#',
+          'a',
+          '%',
+          '%2f',
+          ';',
+          '%e9',
+          '%ff',
+        ),
         {
           maxLength: 12,
         },

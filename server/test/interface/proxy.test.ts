@@ -214,7 +214,9 @@ describe('400', () => {
   }
 
   test('path_invalid for a step up', async () => {
-    refused(await ask('GET', '/proxy/a%2f%2E.%5Cb'), 400, 'path_invalid')
+    for (const path of ['/a%2f%2E.%5Cb', '/%ff/..;%e9/x', '/%e9%2f..%2f%ff']) {
+      refused(await ask('GET', `/proxy${path}`), 400, 'path_invalid')
+    }
   })
 
   const rules: EgressRule[] = [
