@@ -1,4 +1,6 @@
 import {
+  INVOCATIONS,
+  permissionMissing,
   TRANSFORMS,
   type Caller,
   type Condition,
@@ -9,7 +11,6 @@ import {
   type Rule,
   type Transform,
 } from '../base/access.ts'
-import { ServiceError } from '../base/service-error.ts'
 import { covers } from './container.ts'
 import { mayHold } from './permissions.ts'
 
@@ -65,8 +66,7 @@ export function authorize(
   destination?: string,
 ): Grant {
   const grant = ask(caller, permission, about, destination)
-  if (grant === null)
-    throw new ServiceError('permission_missing', undefined, { named: [permission] })
+  if (grant === null) throw permissionMissing(permission)
   return grant
 }
 
@@ -110,7 +110,7 @@ export function reachOf(caller: Caller, permission: Permission): readonly string
     caller.within === null ? own : intersectionOf(own, pathsOf(caller.within, permission))
   const allowed = transform !== null
   caller.decisions.push({ permission, containers: paths, allowed, by })
-  if (!allowed) throw new ServiceError('permission_missing', undefined, { named: [permission] })
+  if (!allowed) throw permissionMissing(permission)
   return paths.includes('/') ? null : paths
 }
 
@@ -248,9 +248,8 @@ export function holds(
   permission: Permission,
 ): boolean {
   if (granted.includes(permission) && mayHold(type, permission)) return true
-  // To use tokens is to use them anywhere, so the newer, narrower permissions are implied by it. The
-  // reverse does not hold: what asks for `token:use` itself is neither proxy nor reactor.
-  if (permission !== 'proxy:invoke' && permission !== 'reactor:invoke') return false
+  // The reverse does not hold: what asks for `token:use` itself is neither proxy nor reactor.
+  if (!INVOCATIONS.has(permission)) return false
   return granted.includes('token:use') && mayHold(type, 'token:use')
 }
 

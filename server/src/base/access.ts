@@ -4,6 +4,8 @@
  * Source: interface.md, Authentication; the catalogue of permissions is docs/interface.md, Access.
  */
 
+import { ServiceError } from './service-error.ts'
+
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
 
@@ -28,6 +30,18 @@ export type Permission =
   | `tenant:invitation:${'create' | 'read' | 'update' | 'delete'}`
   | 'log:read'
   | 'report:read'
+
+/** Newer and narrower than `token:use`, which amounts to both: to use tokens is to use them anywhere. */
+export const INVOCATIONS: ReadonlySet<string> = new Set<Permission>([
+  'proxy:invoke',
+  'reactor:invoke',
+])
+
+/** Returns the refusal of who lacks `permission`; it says what would be enough, the usual first. */
+export function permissionMissing(permission: Permission): ServiceError {
+  const enough = INVOCATIONS.has(permission) ? `token:use or ${permission}` : permission
+  return new ServiceError('permission_missing', undefined, { named: [enough] })
+}
 
 /** What a reader sees of a token's data, least first: nothing, its evaluated mask, or all of it. */
 export const TRANSFORMS = ['redact', 'mask', 'reveal'] as const

@@ -3,7 +3,7 @@
  * out and held to what the operation asks for, and what was decided on the way goes into the record.
  */
 import type { FastifyRequest } from 'fastify'
-import type { Caller, Permission, Principal } from '../base/access.ts'
+import { permissionMissing, type Caller, type Permission, type Principal } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
@@ -120,7 +120,7 @@ export function refuseOutright(
   if (permission === 'public') return
   if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
     caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
-    throw new ServiceError('permission_missing', undefined, { named: [permission] })
+    throw permissionMissing(permission)
   }
   if (applicationType !== undefined && caller.type !== applicationType) {
     throw new ServiceError('key_type_unfit')

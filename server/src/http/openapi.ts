@@ -5,6 +5,7 @@
  * carry the same Zod schemas that the verbs parse with.
  */
 import { z } from 'zod'
+import { INVOCATIONS } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { isReplayable, type Endpoint, type Operation } from './endpoint.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
@@ -111,9 +112,6 @@ function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObje
   return operation
 }
 
-/** What whoever may use tokens anywhere may do. */
-const INVOKES: ReadonlySet<Operation['permission']> = new Set(['proxy:invoke', 'reactor:invoke'])
-
 function permissionText({ permission, plan, applicationType }: Operation): string {
   const key =
     permission === 'public'
@@ -122,7 +120,7 @@ function permissionText({ permission, plan, applicationType }: Operation): strin
         ? applicationType === undefined
           ? 'Any valid key.'
           : `Any valid key of a ${applicationType} application.`
-        : `Needs ${INVOKES.has(permission) ? '`token:use` or ' : ''}\`${permission}\`.`
+        : `Needs ${INVOCATIONS.has(permission) ? '`token:use` or ' : ''}\`${permission}\`.`
   return plan === 'enterprise' ? `${key} Needs the enterprise plan.` : key
 }
 

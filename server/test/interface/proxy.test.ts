@@ -343,7 +343,7 @@ describe('403', () => {
       const by = await vault.keyFor(application)
       const reply = await ask('POST', '/proxy', { by, body: {} })
       const { detail } = refused(reply, 403, 'permission_missing')
-      assert.equal(detail, 'The API key lacks the permission: proxy:invoke.')
+      assert.equal(detail, 'The API key lacks the permission: token:use or proxy:invoke.')
       assert.deepEqual(vault.world.egress.vetted, [])
     })
   }
