@@ -22,6 +22,7 @@ import {
 import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
 import type { StoredToken } from '../world/store.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
+import type { TokenType } from './types/token-type.ts'
 
 const anyJson = z.any().meta({ description: 'Any JSON value.' })
 
@@ -298,10 +299,8 @@ export function renderToken(token: StoredToken, shown: Shown): JsonObject {
     details?.['fingerprint_expression'] ??
     (type?.fingerprintExpressionShown === true ? type.fingerprintExpression : undefined)
   if (expression !== undefined) wire['fingerprint_expression'] = expression
-  const indexes = details?.['search_indexes'] ?? type?.searchIndexes
-  if (indexes !== undefined && (indexes as Json[]).length > 0) {
-    wire['search_indexes'] = [...(indexes as Json[])]
-  }
+  const indexes = details?.['search_indexes'] ?? impliedIndexes(type)
+  if (indexes !== undefined) wire['search_indexes'] = [...(indexes as readonly Json[])]
   wire['containers'] = [...token.containers]
   if (details?.['expires_at'] !== undefined) wire['expires_at'] = details['expires_at']
   wire['created_by'] = token.createdBy
@@ -312,6 +311,12 @@ export function renderToken(token: StoredToken, shown: Shown): JsonObject {
   if (shown.privacy) wire['privacy'] = renderPrivacy(token)
   if (shown.deduplicated !== undefined) wire['_extras'] = { deduplicated: shown.deduplicated }
   return wire
+}
+
+/** The type's own search indexes; undefined when it has none. A list that was sent is shown though it be empty. */
+function impliedIndexes(type: TokenType | undefined): readonly string[] | undefined {
+  const indexes = type?.searchIndexes ?? []
+  return indexes.length > 0 ? indexes : undefined
 }
 
 /** What a caller may know of a token it was deduplicated onto and may not read. */

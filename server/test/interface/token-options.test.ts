@@ -349,7 +349,7 @@ describe('search_indexes in a token request', () => {
   test('that are none replace those of the type', async () => {
     const stage = await tokenStage()
     const ssn = { type: 'social_security_number', data: '123-45-6789', search_indexes: [] }
-    assert.equal(((await stage.tokenize(ssn)) as JsonObject)['search_indexes'], undefined)
+    assert.deepEqual(((await stage.tokenize(ssn)) as JsonObject)['search_indexes'], [])
     assert.equal(stage.stored()[0]!.indexes.length, 0)
   })
 
