@@ -29,6 +29,12 @@ export const REQUEST_TIMEOUT_MS = 30_000
 /** How often both are looked at: a client may be that much later. Ours; Node's default is half a minute. */
 export const TIMEOUTS_CHECK_MS = 1_000
 
+/** How long a connection that has its last answer is kept, for that to be read. Ours. */
+export const LINGER_MS = 5_000
+
+/** Into how many pieces what comes meanwhile may fall: each takes time. Ours. */
+export const LINGER_CHUNKS_MAX = 10_000
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { LINGER_MS } from '../base/limits.ts'
 import { http } from '../base/node-http.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
+import type { Clock } from '../world/clock.ts'
 import { renderError } from './render-error.ts'
 
 /**
@@ -9,15 +11,15 @@ import { renderError } from './render-error.ts'
  *
  * After a framing error nobody can say where the next request would begin, so there is none.
  */
-export function refuseBadFraming(error: Error & { code?: string }, socket: Socket): void {
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  // What came before has its answer, which says that it is the last one; when it is gone nobody waits for more.
-  if (ending.has(socket)) {
-    if (late && !socket.writable) socket.destroy()
-    return
-  }
+export function refuseBadFraming(
+  clock: Clock,
+  error: Error & { code?: string },
+  socket: Socket,
+): void {
+  // What came before has its answer, or will have, and that is the last one.
+  if (ending.has(socket)) return
   const passing = unhurried.get(socket)
-  if (passing !== undefined && late) return
+  if (passing !== undefined && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
   // In the middle of another's answer there is no room for one of ours.
   if (!socket.writable || error.code === 'ECONNRESET' || passing?.headersSent === true) {
     socket.destroy()
@@ -31,6 +33,16 @@ export function refuseBadFraming(error: Error & { code?: string }, socket: Socke
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,
   )
+  closeSoon(clock, socket)
+}
+
+/**
+ * Closes a connection that was ended after LINGER_MS, if the other side has not done so.
+ *
+ * Node does not: it looks once whether a request takes too long, and whoever has been told so may stay for ever.
+ */
+export function closeSoon(clock: Clock, socket: Socket): void {
+  void clock.after(LINGER_MS).then(() => socket.destroy())
 }
 
 /** What is said of a request that is not one. */

@@ -44,7 +44,7 @@ export function sendError(
   if (status === 503 && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
-  if (status === 413) lingerAfterAnswer(request.raw)
+  if (status === 413) lingerAfterAnswer(options.world.clock, request.raw)
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')

@@ -15,6 +15,7 @@ function workingClock(stepMs: number) {
         yields += 1
         elapsed += 1000
       },
+      after: async () => undefined,
     },
     work: () => void (elapsed += stepMs),
     yields: () => yields,

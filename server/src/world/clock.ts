@@ -8,4 +8,7 @@ export interface Clock {
 
   /** Resolves when the event loop has served what was waiting; for sharing it fairly. */
   yield(): Promise<void>
+
+  /** Resolves when so many milliseconds more have elapsed; keeps no process from ending. */
+  after(ms: number): Promise<void>
 }

@@ -59,6 +59,7 @@ test('a body that takes long to fill lets others have their turns', async () => 
         // Whoever looks finds that it has taken too long.
         elapsed: () => (elapsed += 1),
         yield: async () => void (turns += 1),
+        after: (ms) => world.clock.after(ms),
       }
       return { ...world, clock }
     },

@@ -103,16 +103,30 @@ export function watched(store: Store, look: (changes: readonly Change[]) => void
 function stillClock(): StillWorld['clock'] {
   let passedMs = 0
   let elapsedMs = 0
+  let waiting: { at: number; resolve: () => void }[] = []
   return {
     now: () => STILL_NOW + Math.floor(passedMs),
     elapsed: () => passedMs + elapsedMs,
     yield: async () => undefined,
+    after(ms) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.push({ at: passedMs + elapsedMs + ms, resolve })
+      return promise
+    },
     pass(ms) {
       passedMs += ms
+      wake()
     },
     elapse(ms) {
       elapsedMs += ms
+      wake()
     },
+  }
+
+  function wake(): void {
+    const due = waiting.filter((it) => it.at <= passedMs + elapsedMs)
+    waiting = waiting.filter((it) => !due.includes(it))
+    for (const it of due) it.resolve()
   }
 }
 

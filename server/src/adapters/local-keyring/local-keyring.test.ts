@@ -260,7 +260,12 @@ async function sharedKeyring(wrapped?: WrappedTenantKey[], ahead = 0) {
     reads += 1
     return known
   }
-  const clock = { now: () => NOW + ahead + passed, elapsed: () => passed, yield: async () => {} }
+  const clock = {
+    now: () => NOW + ahead + passed,
+    elapsed: () => passed,
+    yield: async () => {},
+    after: async () => {},
+  }
   const shared = { clock, believedMs: 5_000, announcedMs: 15_000 }
   const keyring = new LocalKeyring(provider, random, findKeys, shared)
   const pass = (ms: number): number => (passed += ms)

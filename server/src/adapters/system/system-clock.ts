@@ -14,4 +14,8 @@ export class SystemClock implements Clock {
     // Not a microtask and not nextTick: both run before the sockets that are waiting.
     return new Promise((resolve) => setImmediate(resolve))
   }
+
+  after(ms: number): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, ms).unref())
+  }
 }
