@@ -248,7 +248,7 @@ export function holds(
   permission: Permission,
 ): boolean {
   if (granted.includes(permission) && mayHold(type, permission)) return true
-  // The reverse does not hold: what asks for `token:use` itself is neither proxy nor reactor.
+  // `token:use` amounts to these, and not the reverse: what asks for it by name is neither proxy nor reactor.
   if (!INVOCATIONS.has(permission)) return false
   return granted.includes('token:use') && mayHold(type, 'token:use')
 }
