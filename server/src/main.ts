@@ -1,11 +1,12 @@
 /**
  * The `symbolon` program: finds the command and runs it.
  */
-import { parseArgs } from 'node:util'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { auditVerify } from './cli/audit-verify.ts'
 import { backupCommand, backupKey } from './cli/backup.ts'
 import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
 import type { Command, CommandInput } from './cli/command.ts'
+import { helpOf, helpOfCommand } from './cli/help.ts'
 import { init } from './cli/init.ts'
 import { keysRotate } from './cli/keys-rotate.ts'
 import { migrateCommand } from './cli/migrate.ts'
@@ -13,7 +14,7 @@ import { reactorRun } from './cli/reactor-run.ts'
 import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
-import { flagOf, SETTINGS } from './config.ts'
+import { ConfigError, flagOf, SETTINGS } from './config.ts'
 
 const COMMANDS: readonly Command[] = [
   serve,
@@ -36,8 +37,9 @@ async function main(words: string[]): Promise<number> {
   const [name, args] = nameAndRest(words)
   const out = (line: string): void => void process.stdout.write(`${line}\n`)
   const err = (line: string): void => void process.stderr.write(`${line}\n`)
-  if (name === undefined || name === 'help' || name === '--help') {
-    for (const line of help()) out(line)
+  if (name === undefined || name === 'help' || isHelp(name)) {
+    const command = COMMANDS.find((it) => it.name === args.join(' '))
+    for (const line of command === undefined ? helpOf(COMMANDS) : helpOfCommand(command)) out(line)
     return name === undefined ? 2 : 0
   }
   if (name === 'version' || name === '--version') {
@@ -49,12 +51,20 @@ async function main(words: string[]): Promise<number> {
     err(`There is no command '${name}'. Try: symbolon help`)
     return 2
   }
+  if (args.some(isHelp)) {
+    for (const line of helpOfCommand(command)) out(line)
+    return 0
+  }
   try {
     return await command.run({ ...parseWords(command, args), out, err })
   } catch (error) {
     err(`symbolon ${name}: ${messageOf(error)}`)
     return 1
   }
+}
+
+function isHelp(word: string): boolean {
+  return word === '--help' || word === '-h'
 }
 
 /** Some commands have a name of two words. */
@@ -69,31 +79,36 @@ function parseWords(command: Command, args: string[]): Pick<CommandInput, 'flags
   const options = Object.fromEntries(
     [...settings, ...Object.entries(command.flags)].map(([flag, type]) => [flag, { type }]),
   )
-  const allowPositionals = command.takesWords === true
-  const { values, positionals } = parseArgs({ args, options, strict: true, allowPositionals })
+  const { values, positionals } = parse(args, options, command.takesWords === true)
   const flags = Object.fromEntries(
     Object.entries(values).map(([flag, value]) => [flag, value === true ? '' : String(value)]),
   )
   return { flags, words: positionals }
 }
 
+function parse(
+  args: string[],
+  options: NonNullable<ParseArgsConfig['options']>,
+  allowPositionals: boolean,
+) {
+  try {
+    return parseArgs({ args, options, strict: true, allowPositionals })
+  } catch (error) {
+    throw better(error, Object.keys(options))
+  }
+}
+
+/** Returns what is said of words that cannot be read: of an unknown flag, also what may have been meant. */
+function better(error: unknown, flags: readonly string[]): unknown {
+  const unknown = /^Unknown option '(-+([^']+))'/.exec(error instanceof Error ? error.message : '')
+  if (unknown === null) return error
+  const meant = flags.find((it) => it.startsWith(unknown[2]!))
+  const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
+  return new ConfigError(`There is no setting '${unknown[1]}'.${hint} Try: symbolon help`)
+}
+
 /** An operator is told what is wrong, not where in our code it was noticed. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
-}
-
-function help(): string[] {
-  return [
-    'Usage: symbolon <command> [--setting value ...]',
-    '',
-    ...COMMANDS.map((it) => `  ${it.name.padEnd(18)}${it.about}`),
-    `  ${'version'.padEnd(18)}Print the version`,
-    '',
-    'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',
-    '',
-    ...Object.values(SETTINGS).map(
-      (it) => `  --${flagOf(it.variable).padEnd(24)}${it.default === '' ? 'unset' : it.default}`,
-    ),
-  ]
 }

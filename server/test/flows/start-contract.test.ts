@@ -284,8 +284,30 @@ test('symbolon without a command, or with an unknown one, says what there is and
   const unknown = await runSymbolon(['tokenise'])
   assert.equal(unknown.status, 2)
   assert.equal(unknown.err, "There is no command 'tokenise'. Try: symbolon help\n")
+  const meant = await runSymbolon(['serve', '--data', 'here'])
+  assert.equal(meant.status, 1)
+  assert.equal(
+    meant.err,
+    "symbolon serve: There is no setting '--data'. Did you mean --data-dir? Try: symbolon help\n",
+  )
   const version = await runSymbolon(['version'])
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/)
+})
+
+test('help says what can be set, and --help behind a command says it of that command', async () => {
+  const all = await runSymbolon(['help'])
+  assert.equal(all.status, 0)
+  assert.match(all.out, /^ {2}--port +The port to listen on\. \[4400\]$/m)
+  for (const words of [
+    ['keys', 'rotate', '--help'],
+    ['keys', 'rotate', '--tenant', 'x', '-h'],
+    ['help', 'keys', 'rotate'],
+  ]) {
+    const one = await runSymbolon(words)
+    assert.equal(one.status, 0)
+    assert.match(one.out, /^Usage: symbolon keys rotate \[--root\] \[--tenant \.\.\.\]/)
+    assert.match(one.out, /^ {2}--data-dir /m)
+  }
 })
 
 /** Every row of every table. */
