@@ -10,24 +10,23 @@ import { canaryOf, findTrace, findTracesInFiles, PORTION_BYTES, tracesOf } from 
 import { TransparentKeyring } from '../kit/transparent-keyring.ts'
 import { runCanary } from './canary.ts'
 
-test('what goes in comes out again, and no canary gets anywhere else', async (t) => {
-  // Another seed each time, so that the suite goes on looking; a failure says which it was.
-  const seed = Date.now() % 2 ** 31
-  const report = await runCanary({ payloads: 300, seed })
-  t.diagnostic(JSON.stringify(report))
-  assert.ok(report.tokens > 200, `it made ${report.tokens} tokens`)
-  assert.ok(report.refusals > 20, `it was refused ${report.refusals} times`)
-})
+for (const store of ['sqlite', 'postgres'] as const) {
+  test(`what goes in comes out again, and no canary gets anywhere else: ${store}`, async (t) => {
+    // Another seed each time, so that the suite goes on looking; a failure says which it was.
+    const seed = Date.now() % 2 ** 31
+    const report = await runCanary({ payloads: 300, seed, store })
+    t.diagnostic(JSON.stringify(report))
+    assert.ok(report.tokens > 200, `it made ${report.tokens} tokens`)
+    assert.ok(report.refusals > 20, `it was refused ${report.refusals} times`)
+  })
+}
 
 describe('runCanary() rejects when', () => {
+  const transparent = (world: World): World => {
+    return { ...world, keyring: new TransparentKeyring((id) => world.store.tenants.keys(id)) }
+  }
   const leaks: [name: string, change: (world: World) => World, message: RegExp][] = [
-    [
-      'the store is given plaintext',
-      (world) => {
-        return { ...world, keyring: new TransparentKeyring((id) => world.store.tenants.keys(id)) }
-      },
-      /a canary is in .*symbolon\.db/,
-    ],
+    ['the store is given plaintext', transparent, /a canary is in .*symbolon\.db/],
     [
       'plaintext is logged, if only once',
       (world) => {
@@ -65,6 +64,14 @@ describe('runCanary() rejects when', () => {
       await assert.rejects(runCanary({ payloads: 100, seed: 1, change }), message)
     })
   }
+
+  test('a database is given plaintext: in its files and in its rows', async () => {
+    const options = { payloads: 100, seed: 1, change: transparent, store: 'postgres' } as const
+    await assert.rejects(
+      runCanary(options),
+      /a canary is in (?=.*\b[0-9A-F]{24}: ).*table tokens: \w+, hex/,
+    )
+  })
 })
 
 describe('findTracesInFiles() finds a canary', () => {

@@ -4,9 +4,10 @@
  *
  * Every payload carries canaries where it is secret. What is valid is tokenized and read back, and must
  * be what was sent; what is not valid must be refused; nothing may fail. Afterwards no canary may stand
- * in a log line, an error, an answer that shows masks, or a file of the store, in whatever form.
+ * in a log line, an error, an answer that shows masks, or a file of the store, in whatever form; nor, where that is
+ * a database, in its rows, its log or a file of its own.
  *
- * Run by itself it takes the number of payloads and a seed: `node test/flows/canary.ts 100000 42`.
+ * Run by itself it takes the number of payloads, a seed and a store: `node test/flows/canary.ts 100000 42 postgres`.
  */
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
@@ -22,11 +23,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts
 import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
 import type { World } from '../../src/world/world.ts'
-import { canaryOf, findTrace, findTracesInFiles, tracesOf, type Canary } from '../kit/canary.ts'
+import { canaryOf, findTrace, tracesOf, type Canary } from '../kit/canary.ts'
 import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
+import { openPlace, type PlaceName, type SearchedPlace } from '../kit/searched-place.ts'
 
 export interface CanaryReport {
   readonly seed: number
+  readonly store: PlaceName
   readonly payloads: number
   readonly tokens: number
   readonly refusals: number
@@ -38,6 +41,8 @@ export interface CanaryReport {
 export interface CanaryOptions {
   readonly payloads: number
   readonly seed: number
+  /** Where the vault keeps its data; `sqlite` unless given. */
+  readonly store?: PlaceName
   /** Replaces parts of the world, for example by ones that leak. */
   readonly change?: (world: World) => World
   /** Called between batches. */
@@ -47,21 +52,27 @@ export interface CanaryOptions {
 /** Rejects with what was found; the same seed finds it again. */
 export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-canary-'))
+  const place = await openPlace(options.store ?? 'sqlite', folder)
   try {
-    return await runIn(folder, options)
+    return await runIn(folder, place, options)
   } catch (cause) {
     throw new Error(`With seed ${options.seed}: ${(cause as Error).message}`, { cause })
   } finally {
+    await place.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function runIn(folder: string, options: CanaryOptions): Promise<CanaryReport> {
-  const { payloads, seed, change, progress } = options
+async function runIn(
+  folder: string,
+  place: SearchedPlace,
+  options: CanaryOptions,
+): Promise<CanaryReport> {
+  const { payloads, seed, store = 'sqlite', change, progress } = options
   const started = performance.now()
   const canary = canaryOf(seed)
   const traces = tracesOf(canary)
-  const vault = await openVault(folder, change ?? ((world) => world))
+  const vault = await openVault(folder, place, change ?? ((world) => world))
   const tally = { tokens: 0, refusals: 0, looks: 0 }
   const answers: string[] = []
   const call: Call = async (request) => {
@@ -76,17 +87,18 @@ async function runIn(folder: string, options: CanaryOptions): Promise<CanaryRepo
       await inLanes(works, (work) => work(call, vault, tally))
       lookAt(answers)
       // The write-ahead log is written over again and again: what was in it is seen on the way.
-      if (done % (BATCH * LOOK_EVERY) === 0) lookIn(folder)
+      if (done % (BATCH * LOOK_EVERY) === 0) await lookThrough()
       progress?.(done + works.length)
     }
-    lookIn(folder)
+    await lookThrough()
   } finally {
     await vault.close()
   }
-  lookIn(folder)
-  assert.deepEqual(findTracesInFiles([...NOT_SECRET], folder).toSorted(), NOT_SECRET_FOUND)
+  await lookThrough()
+  const found = await place.find(NOT_SECRET)
+  for (const it of NOT_SECRET_FOUND[store]) assert.ok(found.includes(it), found.join(', '))
   const seconds = Math.round((performance.now() - started) / 100) / 10
-  return { seed, payloads, ...tally, seconds }
+  return { seed, store, payloads, ...tally, seconds }
 
   function lookAt(texts: string[]): void {
     const found = findTrace(traces, Buffer.from(texts.join('\n')))
@@ -94,9 +106,9 @@ async function runIn(folder: string, options: CanaryOptions): Promise<CanaryRepo
     texts.length = 0
   }
 
-  function lookIn(place: string): void {
+  async function lookThrough(): Promise<void> {
     tally.looks += 1
-    const found = findTracesInFiles(traces, place)
+    const found = await place.find(traces)
     if (found.length > 0) throw new Error(`a canary is in ${found.join(', ')}`)
   }
 }
@@ -106,7 +118,10 @@ const NOT_SECRET = [
   { form: 'the name of an application', bytes: Buffer.from('an application that is no secret') },
   { form: 'a line for a request', bytes: Buffer.from('"route":"/tokenize"') },
 ]
-const NOT_SECRET_FOUND = ['log: a line for a request', 'symbolon.db: the name of an application']
+const NOT_SECRET_FOUND = {
+  sqlite: ['log: a line for a request', 'symbolon.db: the name of an application'],
+  postgres: ['log: a line for a request', 'table applications: the name of an application'],
+}
 
 const BATCH = 500
 const LOOK_EVERY = 20
@@ -221,11 +236,14 @@ interface Vault {
 }
 
 /** The service as it is run, but for the socket, and the log, which goes to a file of the folder. */
-async function openVault(folder: string, change: (world: World) => World): Promise<Vault> {
+async function openVault(
+  folder: string,
+  place: SearchedPlace,
+  change: (world: World) => World,
+): Promise<Vault> {
   const descriptor = openSync(join(folder, 'log'), 'a')
   const log = new SystemLog({ level: 'info', descriptor })
-  const dataDir = join(folder, 'data')
-  const config = readConfig({ 'data-dir': dataDir, 'log-level': 'silent' }, {})
+  const config = readConfig({ ...place.settings, 'log-level': 'silent' }, {})
   const opened = await openWorld(config, { onFault: (error) => log.error('store_fault', error) })
   const world = change({ ...opened.world, log })
   const first = await setUp(world, opened.keyProvider, { name: 'canary', plan: 'enterprise' })
@@ -296,12 +314,15 @@ function describe(payload: unknown, reply: Reply): string {
 }
 
 if (import.meta.main) {
-  const [payloads = '100000', seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2)
+  const [payloads = '100000', seed = String(Date.now() % 2 ** 31), store = 'sqlite'] =
+    process.argv.slice(2)
   const say = (line: string): void => void process.stdout.write(`${line}\n`)
-  say(`Canary: ${payloads} payloads, seed ${seed}`)
+  say(`Canary: ${payloads} payloads, seed ${seed}, ${store}`)
+  if (store !== 'sqlite' && store !== 'postgres') throw new Error(`There is no store ${store}`)
   const report = await runCanary({
     payloads: Number(payloads),
     seed: Number(seed),
+    store,
     progress: (done) => {
       if (done % 10_000 === 0) say(`  ${done}`)
     },

@@ -6,7 +6,7 @@
  * commonly written down, and so finds any of a million canaries in one pass for each form.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readSync, fstatSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Canary {
@@ -73,7 +73,10 @@ export function findTrace(traces: readonly Trace[], bytes: Buffer): string | nul
   return traces.find((it) => bytes.includes(it.bytes))?.form ?? null
 }
 
-/** Returns the files below `folder` that hold a canary, each with the form in which it does. */
+/**
+ * Returns the files below `folder` that hold a canary, each with the form in which it does. What a running database removes
+ * meanwhile is gone.
+ */
 export function findTracesInFiles(traces: readonly Trace[], folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true })
   return entries
@@ -87,9 +90,10 @@ export function findTracesInFiles(traces: readonly Trace[], folder: string): str
 /** Reads in portions that overlap by more than any trace is long. */
 function findTraceInFile(traces: readonly Trace[], file: string): string | null {
   const buffer = Buffer.alloc(PORTION_BYTES + OVERLAP_BYTES)
-  const descriptor = openSync(file, 'r')
+  const descriptor = openIfThere(file)
+  if (descriptor === null) return null
   try {
-    for (let at = 0; at < statSync(file).size; at += PORTION_BYTES) {
+    for (let at = 0; at < fstatSync(descriptor).size; at += PORTION_BYTES) {
       const read = readSync(descriptor, buffer, 0, buffer.length, at)
       const form = findTrace(traces, buffer.subarray(0, read))
       if (form !== null) return form
@@ -97,6 +101,15 @@ function findTraceInFile(traces: readonly Trace[], file: string): string | null 
     return null
   } finally {
     closeSync(descriptor)
+  }
+}
+
+function openIfThere(file: string): number | null {
+  try {
+    return openSync(file, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
   }
 }
 

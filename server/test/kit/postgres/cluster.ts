@@ -29,6 +29,8 @@ export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
 export interface Cluster {
   /** Leads to its database `postgres`, as its superuser. */
   readonly url: string
+  /** Has all that it writes down: its files and its log. */
+  readonly folder: string
   /** Of the server that was started last. */
   readonly pid: number
   /** Starts the server again, which somebody has killed; resolves when it can be connected to. */
@@ -51,7 +53,7 @@ const READY_MS_MAX = 20_000
 const NOBODY = 65_534
 
 /** Starts the server, once more for each line; stops it when this process is gone, however it went, and tidies up. */
-const KEEPER = `begin() { "$POSTGRES" "$@" >>"$FOLDER/log" 2>&1 & server=$!; echo $server; }
+const KEEPER = `begin() { "$POSTGRES" "$@" >>"$LOG" 2>&1 & server=$!; echo $server; }
 begin "$@"
 while read -r _; do wait $server; begin "$@"; done
 kill -QUIT $server; wait $server
@@ -61,7 +63,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-pg-'))
   const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   const programs = programsIn(folder)
-  const data = join(folder, 'data')
+  const kept = join(folder, 'kept')
+  const [data, log] = [join(kept, 'data'), join(kept, 'log')]
+  mkdirSync(kept)
   mkdirSync(data, { mode: 0o700 })
   chmodSync(folder, 0o755)
   // All of it, so that the server's keeper can remove it.
@@ -81,7 +85,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     {
       ...who,
       cwd: folder,
-      env: { ...environment, FOLDER: folder, POSTGRES: join(programs, 'postgres') },
+      env: { ...environment, FOLDER: folder, LOG: log, POSTGRES: join(programs, 'postgres') },
       stdio: ['pipe', 'pipe', 'ignore'],
     },
   )
@@ -92,17 +96,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   let pid = await started()
   const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
   const url = `postgres://postgres@${at}/postgres?host=${encodeURIComponent(folder)}`
-  await readiness(url, join(folder, 'log'))
+  await readiness(url, log)
   letGo(keeper)
   return {
     url,
+    folder: kept,
     get pid() {
       return pid
     },
     restart: async () => {
       keeper.stdin.write('again\n')
       pid = await started()
-      await readiness(url, join(folder, 'log'))
+      await readiness(url, log)
     },
     stop: async () => {
       keeper.ref()
