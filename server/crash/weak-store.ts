@@ -1,7 +1,8 @@
 /**
  * Stores that break one promise each, so that the harness can show that it would notice.
  */
-import type { Change, Conflict, Store } from '../src/world/store.ts'
+import type { Change, Conflict } from '../src/world/change.ts'
+import type { Store } from '../src/world/store.ts'
 import { withCommit } from '../src/world/with-commit.ts'
 
 export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial', 'leaky'] as const

@@ -4,7 +4,7 @@
 import type { Caller } from '../base/access.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
-import type { StoredDefinition } from '../world/store.ts'
+import type { StoredDefinition } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 
 type Audit = Omit<StoredDefinition, 'id' | 'name' | 'terms'>

@@ -1,7 +1,7 @@
 import type { Caller } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredApplication } from '../world/store.ts'
+import type { StoredApplication } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { authorize } from './authorize.ts'
 

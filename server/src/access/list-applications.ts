@@ -1,6 +1,7 @@
 import type { Caller } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
-import type { ApplicationFilter, Page, PageRequest, StoredApplication } from '../world/store.ts'
+import type { ApplicationFilter, Page, PageRequest } from '../world/store.ts'
+import type { StoredApplication } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { authorize } from './authorize.ts'
 

@@ -7,7 +7,8 @@
 import type { Caller, Decision } from '../base/access.ts'
 import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
 import type { RecordEntry } from '../world/record.ts'
-import type { Change, StoredToken, TransactionState } from '../world/store.ts'
+import type { Change } from '../world/change.ts'
+import type { StoredToken, TransactionState } from '../world/stored.ts'
 
 /** Who does something: the part of a caller that the record names. */
 export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>

@@ -1,7 +1,7 @@
 import type { Caller } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
-import type { Change } from '../world/store.ts'
+import type { Change } from '../world/change.ts'
 import type { World } from '../world/world.ts'
 import { authorize } from './authorize.ts'
 import { commit } from './commit.ts'

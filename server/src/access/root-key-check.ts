@@ -1,5 +1,6 @@
 import type { KeyProvider } from '../world/key-provider.ts'
-import type { RootKeyCheck, Store } from '../world/store.ts'
+import type { Store } from '../world/store.ts'
+import type { RootKeyCheck } from '../world/stored.ts'
 import { SetUpError } from './set-up-error.ts'
 
 /**

@@ -1,6 +1,7 @@
-import type { EnvelopeCursor, Envelopes } from '../world/store.ts'
+import type { Envelopes } from '../world/store.ts'
+import type { EnvelopeCursor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { ENVELOPE_SHELVES } from '../world/store.ts'
+import { ENVELOPE_SHELVES } from '../world/stored.ts'
 import { placeOf } from './place-of.ts'
 import { tokensOf } from './tokens-of.ts'
 

@@ -1,5 +1,5 @@
 import type { Place } from '../world/keyring.ts'
-import type { StoredEnvelope } from '../world/store.ts'
+import type { StoredEnvelope } from '../world/stored.ts'
 
 /**
  * Returns the place that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,

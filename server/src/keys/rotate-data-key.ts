@@ -5,13 +5,9 @@
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
 import { isSealedBefore } from '../world/seals.ts'
-import type {
-  EnvelopeCursor,
-  Envelopes,
-  RenewedEnvelope,
-  Store,
-  StoredEnvelope,
-} from '../world/store.ts'
+import type { RenewedEnvelope } from '../world/change.ts'
+import type { Envelopes, Store } from '../world/store.ts'
+import type { EnvelopeCursor, StoredEnvelope } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { placeOf } from './place-of.ts'
 import { tokensOf } from './tokens-of.ts'

@@ -1,7 +1,7 @@
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import type { KeyMaker } from '../world/keyring.ts'
-import type { RewrappedKey } from '../world/store.ts'
+import type { RewrappedKey } from '../world/change.ts'
 import type { World } from '../world/world.ts'
 
 /**

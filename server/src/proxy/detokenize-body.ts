@@ -6,7 +6,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
 import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 

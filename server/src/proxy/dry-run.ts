@@ -2,7 +2,7 @@ import { authorize } from '../access/authorize.ts'
 import type { Caller, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { Route } from '../world/egress.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 
 export interface Rehearsed {

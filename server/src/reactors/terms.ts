@@ -7,7 +7,7 @@
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { Place, TenantKeys } from '../world/keyring.ts'
-import type { StoredReactor } from '../world/store.ts'
+import type { StoredReactor } from '../world/stored.ts'
 
 export interface ReactorTerms {
   /** As it was sent: it is compiled where it is run. */

@@ -8,7 +8,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { configurationOf, definitionName } from '../http/definitions.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
-import type { StoredApplication, StoredReactor } from '../world/store.ts'
+import type { StoredApplication, StoredReactor } from '../world/stored.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import type { ReactorTerms } from './terms.ts'
 

@@ -1,7 +1,7 @@
 import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredTenant } from '../world/store.ts'
+import type { StoredTenant } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 
 /** Returns the caller's own tenant. Throws `permission_missing`, `key_unknown`. */

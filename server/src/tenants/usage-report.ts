@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
-import type { TokenUsage } from '../world/store.ts'
+import type { TokenUsage } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 
 /**

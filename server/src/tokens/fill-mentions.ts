@@ -1,7 +1,7 @@
 import type { Caller, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'

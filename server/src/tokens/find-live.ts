@@ -1,6 +1,6 @@
 import type { Caller } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 
 /**

@@ -7,7 +7,7 @@ import type { Grant } from '../access/authorize.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import type { TenantKeys } from '../world/keyring.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import { parseDraft } from './draft.ts'
 import { openData, sealData } from './sealing.ts'
 

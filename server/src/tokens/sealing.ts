@@ -9,7 +9,7 @@ import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import type { Place, TenantKeys } from '../world/keyring.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { Draft } from './draft.ts'
 import { findTokenType } from './types/registry.ts'
 

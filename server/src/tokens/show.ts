@@ -8,7 +8,7 @@ import type { Json } from '../base/json.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { evaluateMask, parseMask } from '../expressions/mask.ts'
 import type { Means } from '../expressions/template.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import { maskOf } from './wire.ts'
 
 /**

@@ -13,7 +13,7 @@ import {
 import { ServiceError } from '../base/service-error.ts'
 import { Allowance, type Means } from '../expressions/template.ts'
 import type { Random } from '../world/random.ts'
-import type { StoredToken } from '../world/store.ts'
+import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'

@@ -1,6 +1,7 @@
 /** What commits would have a store keep of what tenants' keys sealed, and which of it is taken no more. */
 import type { StoredJob } from './jobs.ts'
-import type { Change, StoredToken } from './store.ts'
+import type { Change } from './change.ts'
+import type { StoredToken } from './stored.ts'
 
 type SealedIn<Kind extends Change['kind']> = (
   change: Extract<Change, { readonly kind: Kind }>,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, StoredAnswer } from './store.ts'
+import type { Change } from './change.ts'
+import type { StoredAnswer } from './stored.ts'
 import {
   EXPIRES,
   NOW,

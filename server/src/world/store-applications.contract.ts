@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, Store } from './store.ts'
+import type { Change } from './change.ts'
+import type { Store } from './store.ts'
 import {
   NOW,
   OTHER,

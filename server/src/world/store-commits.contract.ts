@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, Conflict } from './store.ts'
+import type { Change, Conflict } from './change.ts'
 import {
   FRESH,
   KEYS,

@@ -14,15 +14,9 @@ import {
   uuid,
   type Open,
 } from './store-kit.contract.ts'
-import type {
-  Change,
-  Conflict,
-  DefinitionFilter,
-  DefinitionReader,
-  Store,
-  StoredDefinition,
-  StoredProxy,
-} from './store.ts'
+import type { Change, Conflict } from './change.ts'
+import type { DefinitionFilter, DefinitionReader, Store } from './store.ts'
+import type { StoredDefinition, StoredProxy } from './stored.ts'
 
 /** One kind of what is defined under a name. */
 interface Kind {

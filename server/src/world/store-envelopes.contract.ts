@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, EnvelopeCursor, RenewedEnvelope, Store, StoredEnvelope } from './store.ts'
+import type { Change, RenewedEnvelope } from './change.ts'
+import type { Store } from './store.ts'
+import type { EnvelopeCursor, StoredEnvelope } from './stored.ts'
 import {
   KEYS,
   NOW,

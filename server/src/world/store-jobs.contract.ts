@@ -16,7 +16,8 @@ import {
   type Open,
 } from './store-kit.contract.ts'
 import type { StoredJob } from './jobs.ts'
-import type { Change, Conflict, Store } from './store.ts'
+import type { Change, Conflict } from './change.ts'
+import type { Store } from './store.ts'
 
 const CHANGED: Conflict = { kind: 'job-changed' }
 

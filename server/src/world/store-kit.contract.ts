@@ -5,10 +5,9 @@ import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
 import type { RecordEntry } from './record.ts'
+import type { Change, Conflict } from './change.ts'
+import type { Store } from './store.ts'
 import type {
-  Change,
-  Conflict,
-  Store,
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
@@ -17,7 +16,7 @@ import type {
   StoredTenant,
   StoredToken,
   StoredTransaction,
-} from './store.ts'
+} from './stored.ts'
 
 export type Open = () => Promise<Store>
 

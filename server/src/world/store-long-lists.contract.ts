@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, Conflict, StoredToken } from './store.ts'
+import type { Change, Conflict } from './change.ts'
+import type { StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PARKED_MAX } from '../base/limits.ts'
 import { RECORD_BEGIN, chainHash, decodeEntry, type RecordEntry } from './record.ts'
-import type { Change, Store } from './store.ts'
+import type { Change } from './change.ts'
+import type { Store } from './store.ts'
 import {
   NOW,
   OTHER,

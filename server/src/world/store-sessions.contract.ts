@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Change, Store, StoredSession } from './store.ts'
+import type { Change } from './change.ts'
+import type { Store } from './store.ts'
+import type { StoredSession } from './stored.ts'
 import {
   NOW,
   OTHER,

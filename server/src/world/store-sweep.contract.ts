@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { TRANSACTION_KEPT_MS } from '../base/limits.ts'
-import type { Change, Store } from './store.ts'
+import type { Change } from './change.ts'
+import type { Store } from './store.ts'
 import {
   NOW,
   OTHER,

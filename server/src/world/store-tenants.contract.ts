@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { Change } from './store.ts'
+import type { Change } from './change.ts'
 import {
   KEYS,
   NOW,

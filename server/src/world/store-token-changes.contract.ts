@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Store, StoredToken } from './store.ts'
+import type { Store } from './store.ts'
+import type { StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,

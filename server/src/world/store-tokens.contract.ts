@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '../base/json.ts'
-import type { Conflict, StoredToken } from './store.ts'
+import type { Conflict } from './change.ts'
+import type { StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,

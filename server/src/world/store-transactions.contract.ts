@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PENDING_MAX } from '../base/limits.ts'
-import type { Change, Store, StoredToken } from './store.ts'
+import type { Change } from './change.ts'
+import type { Store } from './store.ts'
+import type { StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { StoredToken } from './store.ts'
+import type { StoredToken } from './stored.ts'
 import {
   NOW,
   OTHER,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { foldCase } from '../base/fold-case.ts'
-import type { StoredToken } from './store.ts'
+import type { StoredToken } from './stored.ts'
 
 /**
  * What a token is found by, in stores that keep an index: the hashes it came with, and one for each of its metadata.

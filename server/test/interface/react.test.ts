@@ -15,7 +15,7 @@ import {
   RunnerUnavailable,
   type ReactorOutcome,
 } from '../../src/world/reactor-runner.ts'
-import type { Change } from '../../src/world/store.ts'
+import type { Change } from '../../src/world/change.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { returned } from '../kit/still-runner.ts'

@@ -12,7 +12,8 @@ import type { KeyProvider } from '../../src/world/key-provider.ts'
 import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
 import type { Log } from '../../src/world/log.ts'
 import type { WorldRandom } from '../../src/world/random.ts'
-import type { Change, Store } from '../../src/world/store.ts'
+import type { Change } from '../../src/world/change.ts'
+import type { Store } from '../../src/world/store.ts'
 import { withCommit } from '../../src/world/with-commit.ts'
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { placeOf } from '../../src/keys/place-of.ts'
 import { ANY_TOKEN } from '../../src/world/token-query.ts'
-import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/world/store.ts'
+import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/world/stored.ts'
 import type { World } from '../../src/world/world.ts'
 
 type Side = Pick<World, 'store' | 'keyring'>

@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import type { Change, Store, StoredToken } from '../../src/world/store.ts'
+import type { Change } from '../../src/world/change.ts'
+import type { Store } from '../../src/world/store.ts'
+import type { StoredToken } from '../../src/world/stored.ts'
 import {
   TENANT,
   begin,

@@ -6,7 +6,7 @@ import { SEALED as SEALED_ON_POSTGRES } from '../../src/adapters/postgres/envelo
 import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { placeOf } from '../../src/keys/place-of.ts'
-import type { EnvelopeCursor } from '../../src/world/store.ts'
+import type { EnvelopeCursor } from '../../src/world/stored.ts'
 import { configOf, type ServerOptions } from './server.ts'
 
 type Where = Pick<ServerOptions, 'folder' | 'database'>

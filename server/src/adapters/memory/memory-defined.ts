@@ -1,11 +1,6 @@
-import type {
-  Change,
-  Conflict,
-  DefinitionReader,
-  ProxyReader,
-  StoredReactor,
-  StoredTenant,
-} from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
+import type { DefinitionReader, ProxyReader } from '../../world/store.ts'
+import type { StoredReactor, StoredTenant } from '../../world/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { MemoryProxies } from './memory-proxies.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'

@@ -1,5 +1,6 @@
 import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionReader, EnvelopeShelf, StoredDefinition } from '../../world/store.ts'
+import type { DefinitionReader } from '../../world/store.ts'
+import type { EnvelopeShelf, StoredDefinition } from '../../world/stored.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, copyOf, newestFirst, pageOf } from './shelves.ts'
 

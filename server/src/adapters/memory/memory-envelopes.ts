@@ -1,12 +1,11 @@
+import type { RenewedEnvelope } from '../../world/change.ts'
+import type { Envelopes, EnvelopeStretch } from '../../world/store.ts'
 import {
   ENVELOPE_SHELVES,
   type EnvelopeShelf,
-  type Envelopes,
-  type EnvelopeStretch,
-  type RenewedEnvelope,
   type StoredAnswer,
   type StoredEnvelope,
-} from '../../world/store.ts'
+} from '../../world/stored.ts'
 import { compare, type Shelf } from './shelves.ts'
 
 /** An envelope, and how to put another in its place. */

@@ -5,7 +5,7 @@ import type {
   StoredCallbackSecrets,
   StoredJob,
 } from '../../world/jobs.ts'
-import type { Change } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, compare, copyOf } from './shelves.ts'
 

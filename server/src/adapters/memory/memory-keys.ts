@@ -1,5 +1,6 @@
 import type { WrappedTenantKey } from '../../world/keyring.ts'
-import type { Change, Conflict, KeyChange, RootKeyCheck } from '../../world/store.ts'
+import type { Change, Conflict, KeyChange } from '../../world/change.ts'
+import type { RootKeyCheck } from '../../world/stored.ts'
 import { Shelf } from './shelves.ts'
 
 type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>

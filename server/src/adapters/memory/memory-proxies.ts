@@ -1,4 +1,5 @@
-import type { ProxyReader, StoredProxy, StoredTenant } from '../../world/store.ts'
+import type { ProxyReader } from '../../world/store.ts'
+import type { StoredProxy, StoredTenant } from '../../world/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { copyOf } from './shelves.ts'
 

@@ -9,7 +9,8 @@ import {
   type RecordSeal,
   type StoredRecordRow,
 } from '../../world/record.ts'
-import type { Change, Conflict, RecordReader } from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
+import type { RecordReader } from '../../world/store.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
 type RecordChange = Extract<

@@ -1,24 +1,25 @@
 import { RefusedSeals } from '../../world/seals.ts'
+import type { Change, Conflict } from '../../world/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
-  Change,
-  Conflict,
   DefinitionReader,
   ProxyReader,
   RecordReader,
   SessionReader,
   Store,
+  TenantReader,
+  TokenReader,
+  TransactionReader,
+} from '../../world/store.ts'
+import type {
   StoredAnswer,
   StoredApplication,
   StoredApplicationKey,
   StoredReactor,
   StoredSession,
   StoredTenant,
-  TenantReader,
-  TokenReader,
-  TransactionReader,
-} from '../../world/store.ts'
+} from '../../world/stored.ts'
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'

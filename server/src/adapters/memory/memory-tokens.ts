@@ -1,12 +1,7 @@
 import { PENDING_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
-import type {
-  Change,
-  Conflict,
-  StoredToken,
-  StoredTransaction,
-  TokenReader,
-  TokenUsage,
-} from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
+import type { TokenReader } from '../../world/store.ts'
+import type { StoredToken, StoredTransaction, TokenUsage } from '../../world/stored.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, copyOf } from './shelves.ts'

@@ -1,5 +1,5 @@
 import { foldCase } from '../../base/fold-case.ts'
-import type { StoredToken } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
 
 /** Whether `query` is about `token`: what its words mean, for other adapters to agree with. */

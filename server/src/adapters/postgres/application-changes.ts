@@ -1,4 +1,4 @@
-import type { StoredApplication, StoredApplicationKey } from '../../world/store.ts'
+import type { StoredApplication, StoredApplicationKey } from '../../world/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { Step, Unit } from './unit.ts'
 

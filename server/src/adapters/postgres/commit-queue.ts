@@ -1,4 +1,4 @@
-import type { Change, Conflict } from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
 import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type Outcome } from './run-batch.ts'

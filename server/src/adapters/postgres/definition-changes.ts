@@ -1,5 +1,5 @@
 /** Writes what tenants define under names. */
-import type { StoredDefinition } from '../../world/store.ts'
+import type { StoredDefinition } from '../../world/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { Unit } from './unit.ts'
 

@@ -1,5 +1,6 @@
 /** Everything that a tenant has sealed, and how it is looked through and put in each other's place. */
-import type { EnvelopeShelf, RenewedEnvelope, StoredEnvelope } from '../../world/store.ts'
+import type { RenewedEnvelope } from '../../world/change.ts'
+import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
 import type { Session, Value } from './session.ts'
 import { packText } from './text.ts'
 

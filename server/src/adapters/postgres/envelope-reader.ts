@@ -1,5 +1,6 @@
 import { unpackContainers } from '../../world/packed-token.ts'
-import type { StoredEnvelope, TenantReader } from '../../world/store.ts'
+import type { TenantReader } from '../../world/store.ts'
+import type { StoredEnvelope } from '../../world/stored.ts'
 import { SEALED, lookFor } from './envelope-columns.ts'
 import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'

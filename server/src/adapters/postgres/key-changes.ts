@@ -1,5 +1,5 @@
 /** Replaces the keys of tenants, what they sealed, and the root key that wraps them. */
-import type { KeyChange } from '../../world/store.ts'
+import type { KeyChange } from '../../world/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
 import type { Step, Unit } from './unit.ts'

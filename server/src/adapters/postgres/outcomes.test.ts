@@ -27,7 +27,8 @@ import {
   token,
   uuid,
 } from '../../world/store-kit.contract.ts'
-import type { Change, Store } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { Store } from '../../world/store.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 /** A store whose connections go through a proxy, and another that goes straight. */

@@ -1,5 +1,6 @@
 /** Commits of the everyday: tokens, answers to be replayed, entries of the record. */
-import type { Change, StoredAnswer } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { StoredAnswer } from '../../world/stored.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import { pendingOf, type RecordWriter } from './record-writer.ts'

@@ -1,20 +1,19 @@
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../world/jobs.ts'
+import type { Change, Conflict } from '../../world/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
-  Change,
-  Conflict,
   DefinitionReader,
   ProxyReader,
   RecordReader,
   SessionReader,
   Store,
-  StoredReactor,
   TenantReader,
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import type { StoredReactor } from '../../world/stored.ts'
 import { applicationReader, sessionReader } from './access-readers.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'

@@ -2,7 +2,7 @@
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packSeal } from '../../world/packed-seal.ts'
 import type { RecordPoint, RecordSeal } from '../../world/record.ts'
-import type { Change } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './record-writer.ts'
 import { packText } from './text.ts'

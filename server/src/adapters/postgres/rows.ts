@@ -12,7 +12,7 @@ import type {
   StoredTenant,
   StoredToken,
   StoredTransaction,
-} from '../../world/store.ts'
+} from '../../world/stored.ts'
 import { unpackText } from './text.ts'
 
 export type Row = Record<string, string | number | boolean | Uint8Array | null>

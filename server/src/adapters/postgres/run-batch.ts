@@ -1,5 +1,5 @@
 import { refusalOf } from '../../world/seals.ts'
-import type { Change, Conflict } from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
 import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
 import { lockTenants } from './lock-tenants.ts'

@@ -1,4 +1,5 @@
-import type { Change, StoredSession } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { StoredSession } from '../../world/stored.ts'
 import type { Step, Unit } from './unit.ts'
 
 const ABSENT = { kind: 'absent' } as const

@@ -1,4 +1,5 @@
-import type { Change, RootKeyCheck, StoredTenant } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { RootKeyCheck, StoredTenant } from '../../world/stored.ts'
 import type { Session } from './session.ts'
 import { packOptional, packText } from './text.ts'
 import type { Step, Unit } from './unit.ts'

@@ -1,6 +1,7 @@
 /** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
 import { PENDING_MAX } from '../../base/limits.ts'
-import type { Change, StoredToken } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { termsOf } from '../../world/token-terms.ts'
 import type { Row } from './rows.ts'
 import { CONTENT, contentOf } from './token-content.ts'

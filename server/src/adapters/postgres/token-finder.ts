@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import type { StoredToken } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
 import { tokenOf } from './rows.ts'
 import { kept, type Ask } from './session.ts'

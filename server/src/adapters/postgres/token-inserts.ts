@@ -1,6 +1,7 @@
 /** Inserts tokens: many at once, and with the questions that must be answered first. */
 import { isUuid } from '../../base/id.ts'
-import type { Conflict, StoredToken } from '../../world/store.ts'
+import type { Conflict } from '../../world/change.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { termsOf } from '../../world/token-terms.ts'
 import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
 import type { Row } from './rows.ts'

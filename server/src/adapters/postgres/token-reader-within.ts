@@ -1,6 +1,6 @@
 /** Reads tokens as a transaction sees them: with its own, and as it left the others. */
 import { isUuid } from '../../base/id.ts'
-import type { StoredToken } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { tokenOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
 import { packText } from './text.ts'

@@ -1,5 +1,6 @@
 import { isUuid } from '../../base/id.ts'
-import type { StoredToken, TokenReader } from '../../world/store.ts'
+import type { TokenReader } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { TokenFinder } from './token-finder.ts'
 import { tokenOf } from './rows.ts'

@@ -1,5 +1,5 @@
 /** Who has a twin: a live token of the same type and fingerprint. */
-import type { StoredToken } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'

@@ -19,7 +19,8 @@ import {
   token,
   uuid,
 } from '../../world/store-kit.contract.ts'
-import type { EnvelopeCursor, Store } from '../../world/store.ts'
+import type { Store } from '../../world/store.ts'
+import type { EnvelopeCursor } from '../../world/stored.ts'
 import { tokenChangeContract } from '../../world/store-token-changes.contract.ts'
 import { totalsContract } from '../../world/store-totals.contract.ts'
 import { PostgresStore } from './postgres-store.ts'

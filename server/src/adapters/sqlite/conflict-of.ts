@@ -1,4 +1,5 @@
-import type { Conflict, StoredToken } from '../../world/store.ts'
+import type { Conflict } from '../../world/change.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import type { RootKeyCheck } from '../../world/store.ts'
+import type { RootKeyCheck } from '../../world/stored.ts'
 
 export interface DatabaseCopy {
   /** Of the root key that the tenants' keys in it are wrapped by. */

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { TENANT, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import { entry } from '../../world/store-kit.contract.ts'
-import type { Change } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
 import { EarlierEntries, entriesOfRow, withoutEntriesTo } from './earlier-entries.ts'
 import { openVaultSource } from './vault-source.ts'
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoredEnvelope, TenantReader } from '../../world/store.ts'
+import type { TenantReader } from '../../world/store.ts'
+import type { StoredEnvelope } from '../../world/stored.ts'
 import { SEALED, lookFor } from './envelope-statements.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ENVELOPE_SHELVES } from '../../world/store.ts'
+import { ENVELOPE_SHELVES } from '../../world/stored.ts'
 import { SEALED } from './envelope-statements.ts'
 import { migrate } from './migrate.ts'
 

@@ -1,5 +1,5 @@
 /** The statements that look through everything a tenant has sealed, and that put sealed values in each other's place. */
-import type { EnvelopeShelf, StoredEnvelope } from '../../world/store.ts'
+import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
 import type { Param, Statement } from './statements.ts'
 
 interface Sealed {

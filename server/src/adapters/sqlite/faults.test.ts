@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { entry } from '../../world/store-kit.contract.ts'
-import type { Change } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import {
   TENANT,

@@ -1,5 +1,6 @@
 import type { RefusedSeals } from '../../world/seals.ts'
-import type { Change, Conflict, StoredToken } from '../../world/store.ts'
+import type { Change, Conflict } from '../../world/change.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { enlistedIn, packChange, packRemoval, packToken, type TokenContext } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'

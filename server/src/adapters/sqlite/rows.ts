@@ -11,7 +11,7 @@ import type {
   StoredTenant,
   StoredToken,
   StoredTransaction,
-} from '../../world/store.ts'
+} from '../../world/stored.ts'
 import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
 import { unpackId } from './ids.ts'
 

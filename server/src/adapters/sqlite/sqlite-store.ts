@@ -1,21 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../world/jobs.ts'
+import type { Change, Conflict } from '../../world/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
-  Change,
-  Conflict,
   DefinitionReader,
   ProxyReader,
   RecordReader,
   SessionReader,
   Store,
-  StoredReactor,
   TenantReader,
   TokenReader,
   TransactionReader,
 } from '../../world/store.ts'
+import type { StoredReactor } from '../../world/stored.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
 import { CommitQueue, type QueueActivity, type QueueOptions } from './commit-queue.ts'

@@ -1,5 +1,6 @@
 import { PENDING_MAX } from '../../base/limits.ts'
-import type { Change, StoredToken, StoredTransaction } from '../../world/store.ts'
+import type { Change } from '../../world/change.ts'
+import type { StoredToken, StoredTransaction } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 import { termsOf } from '../../world/token-terms.ts'

@@ -1,6 +1,6 @@
 /** What may change of a token, as rows keep it. */
 import { packContainers, packIndexes } from '../../world/packed-token.ts'
-import type { StoredToken } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { termsOf } from '../../world/token-terms.ts'
 import type { Value } from './batch.ts'
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Page, PageRequest, StoredToken, TokenReader } from '../../world/store.ts'
+import type { Page, PageRequest, TokenReader } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
 import { packId } from './ids.ts'
 import { tokenOf, type Row } from './rows.ts'

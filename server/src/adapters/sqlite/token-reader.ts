@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { StoredToken, TokenReader } from '../../world/store.ts'
+import type { TokenReader } from '../../world/store.ts'
+import type { StoredToken } from '../../world/stored.ts'
 import { packId } from './ids.ts'
 import { TOKEN_COLUMNS, tokenOf, tokenOfColumns, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'

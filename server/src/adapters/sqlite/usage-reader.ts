@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import type { TokenReader, TokenUsage } from '../../world/store.ts'
+import type { TokenReader } from '../../world/store.ts'
+import type { TokenUsage } from '../../world/stored.ts'
 import { openConnection } from './connection.ts'
 import { packId, unpackId } from './ids.ts'
 

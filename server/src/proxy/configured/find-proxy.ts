@@ -1,6 +1,6 @@
 import type { Principal } from '../../base/access.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
-import type { StoredTenant } from '../../world/store.ts'
+import type { StoredTenant } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import { hashProxyKey, openTerms, type ProxyTerms } from './terms.ts'
 

@@ -8,7 +8,7 @@
 import { hash } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Place, TenantKeys } from '../../world/keyring.ts'
-import type { StoredProxy } from '../../world/store.ts'
+import type { StoredProxy } from '../../world/stored.ts'
 
 export interface ProxyTerms {
   /** By which it is invoked. */

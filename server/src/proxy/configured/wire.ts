@@ -8,7 +8,7 @@ import { ServiceError } from '../../base/service-error.ts'
 import { pageSchema } from '../../http/pagination.ts'
 import { configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
-import type { StoredProxy } from '../../world/store.ts'
+import type { StoredProxy } from '../../world/stored.ts'
 import type { ProxyTerms } from './terms.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { LentKey, LentKeys } from '../../access/lent-keys.ts'
 import { findApplication } from '../../access/get-application.ts'
 import type { Caller, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { StoredApplication } from '../../world/store.ts'
+import type { StoredApplication } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import type { OpenReactor } from '../wire.ts'
 
