@@ -45,6 +45,7 @@ const EVALUATION = {
   argument_invalid: 'An argument is not one that the filter takes',
   array_required: 'The filter takes an array',
   boolean_required: 'The filter takes "true" or "false"',
+  date_required: 'The filter takes a date, or seconds since 1970',
   encoding_invalid: 'The value is not encoded as the filter expects',
   number_required: 'The filter takes a number',
   number_out_of_range: 'The result is not a number that can be told exactly',

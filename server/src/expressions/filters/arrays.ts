@@ -30,6 +30,9 @@ const array: Parameter<Json[]> = {
   },
 }
 
+/** The name of a member and what it has to be, or only be there. */
+const condition = [text, optional<Json>(any, null)] as const
+
 /** The weight of comparing items with one another. */
 const SORT = 24
 
@@ -86,12 +89,17 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
   ),
   compact: arrayFilter([name], (items, [name]) => items.filter((it) => keyOf(it, name) !== null)),
   map: arrayFilter([text], (items, [name]) => items.map((it) => keyOf(it, name))),
-  where: arrayFilter([text, optional<Json>(any, null)], (items, [name, wanted]) =>
-    items.filter((it) => {
-      const value = keyOf(it, name)
-      return wanted === null ? value !== null && value !== false : value === wanted
-    }),
-  ),
+  where: arrayFilter(condition, (items, [name, wanted]) => items.filter(meets(name, wanted))),
+  reject: arrayFilter(condition, (items, [name, wanted]) => {
+    const met = meets(name, wanted)
+    return items.filter((it) => !met(it))
+  }),
+  find: arrayFilter(condition, (items, [name, wanted]) => items.find(meets(name, wanted)) ?? null),
+  find_index: arrayFilter(condition, (items, [name, wanted]) => {
+    const at = items.findIndex(meets(name, wanted))
+    return at < 0 ? null : at
+  }),
+  has: arrayFilter(condition, (items, [name, wanted]) => items.some(meets(name, wanted))),
   sum: arrayFilter([name], (items, [name]) =>
     exact(items.reduce<number>((sum, it) => sum + numberOf(keyOf(it, name)), 0)),
   ),
@@ -120,6 +128,14 @@ function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
 function keyOf(item: Json, name: string | null): Json {
   if (name === null) return item
   return isJsonObject(item) && Object.hasOwn(item, name) ? item[name]! : null
+}
+
+/** Whether an item's member is `wanted`; if nothing is, whether it has one that is not false. */
+function meets(name: string, wanted: Json): (item: Json) => boolean {
+  return (item) => {
+    const value = keyOf(item, name)
+    return wanted === null ? value !== null && value !== false : value === wanted
+  }
 }
 
 /** Sorts numbers before texts before the rest, null last; equal items keep their order. */

@@ -1,6 +1,7 @@
 import { aliasFilters } from './aliases.ts'
 import { arrayFilters } from './arrays.ts'
 import { cardFilters } from './cards.ts'
+import { dateFilters } from './dates.ts'
 import { encodingFilters } from './encodings.ts'
 import type { Filter } from './filter.ts'
 import { maskFilters } from './masks.ts'
@@ -23,5 +24,6 @@ export const FILTERS: ReadonlyMap<string, Filter> = new Map(
     textFilters,
     numberFilters,
     arrayFilters,
+    dateFilters,
   ].flatMap((filters) => Object.entries(filters)),
 )

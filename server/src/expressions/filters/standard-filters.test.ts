@@ -6,7 +6,7 @@ import { Liquid } from 'liquidjs'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { evaluate, parseTemplate } from '../template.ts'
 
-const liquid = new Liquid({ ownPropertyOnly: true })
+const liquid = new Liquid({ ownPropertyOnly: true, preserveTimezones: true, timezoneOffset: 0 })
 
 /** Letters of several scripts, signs and white space, of one code unit each: liquidjs cuts between units. */
 const text = fc.string({
@@ -33,6 +33,24 @@ const words = fc.array(fc.constantFrom('a', 'b', 'ab', 'z', 'ä'))
 const scalars = fc.array(fc.oneof(whole, fc.constantFrom('a', 'b', ''), fc.boolean()))
 const records = fc.array(fc.record({ name: fc.constantFrom('a', 'b', 'c'), size: whole }))
 const plain = fc.string({ unit: fc.constantFrom('a', 'ä', '字', ' ', '&', '+', '%', '/', '\n') })
+
+const moment = fc
+  .tuple(
+    fc.date({ min: new Date('1000-01-01'), max: new Date('9999-12-31'), noInvalidDate: true }),
+    fc.constantFrom('Z', '+00:00', '+02:00', '-0330', '+14:00'),
+  )
+  .map(([date, zone]) => date.toISOString().replace('Z', zone))
+// Of what both have.
+const format = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom('', '', '-', '_', '0', '^', '#'),
+      fc.constantFrom(...'YCymBbdejAauwUWHkIlMSLpPsz%'),
+      fc.constantFrom('', ' ', '/', 'T', ': '),
+    ),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((parts) => parts.map(([flag, name, after]) => `%${flag}${name}${after}`).join(''))
 
 /** Each filter with what it is applied to and what it is given. */
 const CASES: readonly [
@@ -85,6 +103,11 @@ const CASES: readonly [
   ['concat', scalars, scalars],
   ['map', records, fc.constant('name')],
   ['where', records, fc.constant('name'), fc.constantFrom('a', 'b')],
+  ['reject', records, fc.constant('name'), fc.constantFrom('a', 'b')],
+  ['find', records, fc.constant('name'), fc.constantFrom('a', 'b')],
+  ['find_index', records, fc.constant('name'), fc.constantFrom('a', 'b')],
+  ['has', records, fc.constant('name'), fc.constantFrom('a', 'b')],
+  ['has', records, fc.constantFrom('name', 'none')],
   ['sum', numbers],
   ['sum', records, fc.constant('size')],
   ['abs', number],
@@ -101,6 +124,8 @@ const CASES: readonly [
   ['at_most', number, number],
   ['default', fc.oneof(text, scalars, fc.constant(null), fc.constant(false)), text],
   ['plus', whole.map(String), whole.map(String)],
+  ['date', moment, format],
+  ['date', fc.integer({ min: -2_000_000_000, max: 4_000_000_000 }), format],
 ]
 
 describe('standard filters say what liquidjs says', () => {
@@ -127,6 +152,6 @@ function ours(source: string, data: Json): Json {
 
 /** Liquid knows of minus nought; JSON does not. */
 function theirs(source: string, data: Json): Json {
-  const value = liquid.evalValueSync(source, { data }) as Json
+  const value = (liquid.evalValueSync(source, { data }) ?? null) as Json
   return value === 0 ? 0 : value
 }
