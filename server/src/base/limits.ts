@@ -188,8 +188,9 @@ export const ALIAS_ATTEMPTS_MAX = 10
 /** Tokens of one tokenize request, unless configured otherwise. Ours: bulk is first-class. */
 export const TOKENIZE_TOKENS_MAX = 10_000
 
-/** Milliseconds one payload may hold the event loop before others get a turn. Ours. */
+/** Milliseconds one payload may hold the event loop before others get a turn; a short one. Ours. */
 export const SLICE_MS_MAX = 0.25
+export const SHORT_SLICE_MS_MAX = 4
 
 /** A fingerprint expression. Source: wire contract, tokens. */
 export const FINGERPRINT_EXPRESSION_CHARS_MAX = 400
@@ -239,8 +240,12 @@ export const EXPRESSION_WORK_CHARS_MAX = 16 * MiB
 export const TOKEN_WORK_CHARS_MAX = 16 * KiB
 export const MASKS_SHOWN_CHARS_MAX = 16 * MiB
 
-/** Texts, numbers and other leaves, objects and arrays of one mask. Ours. */
+/** Texts, numbers and other leaves, objects and arrays of one mask; and characters of its names and texts. Ours. */
 export const MASK_NODES_MAX = 1_000
+export const MASK_CHARS_MAX = 16 * KiB
+
+/** The member `encryption` of a token, as JSON. Ours. */
+export const ENCRYPTION_CHARS_MAX = 16 * KiB
 
 /** Source text of the parsed templates that are kept. Ours. */
 export const TEMPLATE_CACHE_CHARS_MAX = 1 * MiB
@@ -251,8 +256,12 @@ export const SEARCH_QUERY_CHARS_MAX = 200
 /** Different tokens that one detokenize request may name. Ours. */
 export const DETOKENIZE_TOKENS_MAX = 100
 
-/** Expressions in one detokenize request. Ours. */
+/** Places of a payload that an error names, each with what is wrong there. Ours. */
+export const ERRORS_NAMED_MAX = 100
+
+/** Expressions in one detokenize request; and characters of their filters, each chain counted once. Ours. */
 export const DETOKENIZE_MENTIONS_MAX = 10_000
+export const DETOKENIZE_FILTERS_CHARS_MAX = 64 * KiB
 
 /** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB

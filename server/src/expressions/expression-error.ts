@@ -19,7 +19,8 @@ const SYNTAX = {
   argument_invalid: 'The argument is not one that the filter takes',
   encoder_missing: 'Bytes must be followed by to_base64 or to_base16',
   mask_too_deep: 'The mask is nested too deeply',
-  mask_too_large: 'The mask has too many members',
+  filters_too_long: 'The filters of all expressions are too long together',
+  mask_too_large: 'The mask has too many members, or too much text',
 } as const
 
 export type ExpressionReason = keyof typeof SYNTAX

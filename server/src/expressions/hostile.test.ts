@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Json } from '../base/json.ts'
-import { EXPRESSION_CHARS_MAX, EXPRESSION_RESULT_CHARS_MAX, MiB } from '../base/limits.ts'
+import {
+  EXPRESSION_CHARS_MAX,
+  EXPRESSION_RESULT_CHARS_MAX,
+  MASK_CHARS_MAX,
+  MASK_NODES_MAX,
+  MiB,
+} from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { applyFilters, parseFilters } from './filters.ts'
 import { FILTERS } from './filters/registry.ts'
@@ -184,6 +190,8 @@ describe('costly expressions end soon', () => {
     [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, half],
     ["{{ data | replace: '', 'xx' }}", megabytes],
     [repeated("{{ data | split: '' | sort | join: '' }}"), megabytes],
+    [repeated("{{ data | hmac: 'sha-512', data | to_base64 }}"), megabytes],
+    [repeated('{{ data | to_base16 }}'), megabytes],
     [repeated('{{ data | size }}'), members],
     [repeated('{{ data.size }}'), pairs],
     [repeated('{{ data | size }}'), pairs],
@@ -219,6 +227,48 @@ describe('costly expressions end soon', () => {
       const { user, system } = process.cpuUsage(before)
       // Measured below 100 ms; without bounds these take from seconds to longer than anybody waits.
       assert.ok(user + system < 1_000_000, `it took ${(user + system) / 1000} ms`)
+    })
+  }
+})
+
+describe('no filter is free', () => {
+  /** What each is given that does not do without. */
+  const given: Readonly<Record<string, string>> = {
+    json: "'$..*'",
+    hmac: "'sha-512', data",
+    concat: 'data',
+    date: "'%F'",
+    card_exp: "'MM'",
+    pad_left: "9, 'x'",
+    pad_right: "9, 'x'",
+    slice: '0, 3',
+    truncate: '3',
+    map: "'a'",
+    where: "'a'",
+    reject: "'a'",
+    find: "'a'",
+    find_index: "'a'",
+    has: "'a'",
+    reveal_last: '4',
+    divided_by: '3',
+  }
+  const others = new Set(['replace', 'replace_first', 'replace_last', 'default', 'split'])
+  const texts = new Set(['append', 'prepend', 'remove', 'remove_first', 'remove_last', ...others])
+  const numbers = new Set(['plus', 'minus', 'times', 'modulo', 'at_least', 'at_most'])
+  const megabytes: readonly Json[] = ['é'.repeat(4 * MiB), Array(200_000).fill({ a: ['x'] })]
+  for (const name of FILTERS.keys()) {
+    test(`${name}: a mask full of it ends soon`, () => {
+      const first = texts.has(name) ? "'x'" : numbers.has(name) ? '2' : given[name]
+      const bytes = name === 'hmac' ? ' | to_base64' : ''
+      const expression = `{{ data | ${name}${first === undefined ? '' : `: ${first}`}${bytes} }}`
+      const most = Math.min(MASK_NODES_MAX, Math.floor(MASK_CHARS_MAX / expression.length))
+      const mask = parseMask(Array<string>(most).fill(expression))
+      for (const data of megabytes) {
+        const before = process.cpuUsage()
+        evaluateMask(mask, over(data), 'close')
+        const { user, system } = process.cpuUsage(before)
+        assert.ok(user + system < 1_500_000, `it took ${(user + system) / 1000} ms`)
+      }
     })
   }
 })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX, MASK_NODES_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, MASK_CHARS_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { evaluateMask, parseMask } from './mask.ts'
 
 interface MaskVector {
@@ -117,6 +117,15 @@ test('parseMask() refuses a mask of more members than every reader should pay fo
   const most: Json = { inside: Array.from({ length: MASK_NODES_MAX - 1 }, () => 'x') }
   assert.deepEqual(evaluateMask(parseMask(most), over('data'), 'throw'), most)
   assert.throws(() => parseMask({ ...most, more: 1 }), { reason: 'mask_too_large' })
+})
+
+test('parseMask() refuses more names and texts than every reader should have to parse', () => {
+  const most = ['x'.repeat(MASK_CHARS_MAX - 3), { abc: 1 }]
+  assert.deepEqual(evaluateMask(parseMask(most), over('data'), 'throw'), most)
+  assert.throws(() => parseMask(['x', ...most]), { reason: 'mask_too_large' })
+  assert.throws(() => parseMask({ ['n'.repeat(MASK_CHARS_MAX)]: 'x' }), {
+    reason: 'mask_too_large',
+  })
 })
 
 function over(data: Json) {

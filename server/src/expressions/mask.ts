@@ -6,7 +6,7 @@
  * nothing more; lax readings of the same text would show all of it.
  */
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { JSON_DEPTH_MAX, MASK_NODES_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, MASK_CHARS_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { evaluateExpression, type Expression } from './expression.ts'
 import { Run, type Scope } from './run.ts'
@@ -64,16 +64,21 @@ function parseNode(node: Json, member: string, depth: number): Mask['render'] {
   }
 }
 
-/** Every reader pays for all of a mask, however short its data. */
+/** Every reader pays for all of a mask, however short its data: it is parsed and shown each time. */
 function refuseTooLarge(mask: Json): void {
   let nodes = 0
+  let chars = 0
   const waiting = [mask]
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-    if (typeof node !== 'object' || node === null) continue
-    const inside = Object.values(node)
-    nodes += inside.length
-    if (nodes > MASK_NODES_MAX) throw new ExpressionError('mask_too_large', 0)
-    waiting.push(...inside)
+    if (typeof node === 'string') chars += node.length
+    else if (typeof node === 'object' && node !== null) {
+      const inside = Object.values(node)
+      nodes += inside.length
+      if (nodes > MASK_NODES_MAX) throw new ExpressionError('mask_too_large', 0)
+      if (!Array.isArray(node)) for (const name of Object.keys(node)) chars += name.length
+      waiting.push(...inside)
+    }
+    if (chars > MASK_CHARS_MAX) throw new ExpressionError('mask_too_large', 0)
   }
 }
 

@@ -6,7 +6,11 @@
  */
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import { DETOKENIZE_MENTIONS_MAX } from '../base/limits.ts'
+import {
+  DETOKENIZE_FILTERS_CHARS_MAX,
+  DETOKENIZE_MENTIONS_MAX,
+  ERRORS_NAMED_MAX,
+} from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ExpressionError, FilterError } from '../expressions/expression-error.ts'
 import { NO_FILTERS, parseFilters, type FilterChain } from '../expressions/filters.ts'
@@ -78,6 +82,9 @@ export function findMentions(payload: Json): Mentions {
 /** Reads the texts of one request, and counts the expressions in all of them. */
 export class MentionReader {
   #count = 0
+  /** By their text: a long payload says the same few over and over. */
+  readonly #chains = new Map<string, FilterChain>()
+  #chars = 0
 
   /**
    * Returns what `text` consists of. Throws `expression_invalid`, which names its `path`, and
@@ -96,9 +103,29 @@ export class MentionReader {
 
   #mention(segment: Pick<Segment, 'text' | 'start'>): Mention {
     if (++this.#count > DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
-    return parseMention(segment)
+    const { text, start } = segment
+    const bar = text.indexOf('|')
+    const subject = (bar < 0 ? text : text.slice(0, bar)).trim()
+    if (subject === '') throw new ExpressionError('expression_empty', start)
+    const id = subject.replace(WHOLE, '')
+    const filters = bar < 0 ? NO_FILTERS : this.#chain(text.slice(bar + 1), start + bar + 1)
+    return { id, whole: id !== subject, filters }
+  }
+
+  /** Reading them takes longer than anything else about a payload, so there is an end to how much of it is done. */
+  #chain(source: string, start: number): FilterChain {
+    const known = this.#chains.get(source)
+    if (known !== undefined) return known
+    this.#chars += source.length
+    if (this.#chars > DETOKENIZE_FILTERS_CHARS_MAX)
+      throw new ExpressionError('filters_too_long', start)
+    const chain = parseFilters(source, start)
+    this.#chains.set(source, chain)
+    return chain
   }
 }
+
+const WHOLE = /^token\s*:\s*/
 
 /** Returns what `place` says when `valueOf` gives what is mentioned. Throws `expression_invalid`. */
 export function evaluatePlace(
@@ -132,12 +159,14 @@ export function idsOf(mentions: readonly Mention[]): string[] {
  * Throws `detokenize_tokens_unknown` when an id is not among those `known`, with the place of each.
  *
  * A uuid is no secret and is named, in the detail as well, where callers look for it; anything else in braces
- * may be what should have been a token.
+ * may be what should have been a token. Not more than ERRORS_NAMED_MAX places are named: whoever has more
+ * mistakes begins with those.
  */
 export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
   const errors: Record<string, string[]> = {}
   const named = new Set<string>()
   for (const place of places) {
+    if (Object.keys(errors).length === ERRORS_NAMED_MAX) break
     for (const { id } of mentionsOf(place)) {
       if (known.has(id)) continue
       if (isUuid(id)) named.add(id)
@@ -154,24 +183,13 @@ export function mentionsOf({ parts }: Place): Mention[] {
   return parts.filter((it) => typeof it !== 'string')
 }
 
-const WHOLE = /^token\s*:\s*/
-
-function parseMention({ text, start }: Pick<Segment, 'text' | 'start'>): Mention {
-  const bar = text.indexOf('|')
-  const subject = (bar < 0 ? text : text.slice(0, bar)).trim()
-  if (subject === '') throw new ExpressionError('expression_empty', start)
-  const id = subject.replace(WHOLE, '')
-  const filters = bar < 0 ? NO_FILTERS : parseFilters(text.slice(bar + 1), start + bar + 1)
-  return { id, whole: id !== subject, filters }
-}
-
 /** The way from the root to a value; rendered when something is wrong there. */
 type Path = { readonly up: Path; readonly key: string | number } | null
 
 function pathOf(path: Path): string {
   const steps: (string | number)[] = []
-  for (let at = path; at !== null; at = at.up) steps.unshift(at.key)
-  return memberPath(steps)
+  for (let at = path; at !== null; at = at.up) steps.push(at.key)
+  return memberPath(steps.reverse())
 }
 
 function orInvalid<Value>(path: Place['path'], work: () => Value): Value {

@@ -42,6 +42,11 @@ describe('shownData()', () => {
     assert.equal(shown('token', null, 'plain', 'mask'), undefined)
   })
 
+  test('shows nothing by a mask that cannot be read any more', () => {
+    assert.equal(shown('token', { mask: '{{ data | gone }}' }, 'secret', 'mask'), undefined)
+    assert.equal(shown('card', { mask: '{% x %}{{ data }}' }, card, 'mask'), undefined)
+  })
+
   test('shows X where the data, changed since, does not fit the mask', () => {
     const mask = ['{{ data | to_number }}', 'fixed', '{{ data.name }}']
     assert.deepEqual(shown('token', { mask }, 'secret', 'mask'), ['XXXXXX', 'fixed', null])

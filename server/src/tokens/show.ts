@@ -6,7 +6,8 @@
 import type { Transform } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { Sensitive } from '../base/sensitive.ts'
-import { evaluateMask, parseMask } from '../expressions/mask.ts'
+import { ExpressionError } from '../expressions/expression-error.ts'
+import { evaluateMask, parseMask, type Mask } from '../expressions/mask.ts'
 import type { Means } from '../expressions/template.ts'
 import type { StoredToken } from '../world/stored.ts'
 import { maskOf } from './wire.ts'
@@ -25,8 +26,20 @@ export function shownData(
 ): Json | undefined {
   if (transform === 'redact') return undefined
   if (transform === 'reveal') return data.reveal()
-  const mask = maskOf(token)
+  const mask = parsedMaskOf(token)
   if (mask === null) return undefined
   const variables = { data: data.reveal() }
-  return evaluateMask(parseMask(mask), { ...means, variables }, 'close')
+  return evaluateMask(mask, { ...means, variables }, 'close')
+}
+
+/** Null when there is none that can be read: what a mask may be has not always been what it is. */
+function parsedMaskOf(token: StoredToken): Mask | null {
+  const mask = maskOf(token)
+  if (mask === null) return null
+  try {
+    return parseMask(mask)
+  } catch (error) {
+    if (error instanceof ExpressionError) return null
+    throw error
+  }
 }

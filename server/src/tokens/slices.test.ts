@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { SLICE_MS_MAX } from '../base/limits.ts'
+import { SHORT_SLICE_MS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
 import { inSlices } from './slices.ts'
 
 /** A clock that moves by `stepMs` with each piece of work, and counts the turns it gave to others. */
@@ -72,6 +72,15 @@ describe('inSlices()', () => {
     const { clock, work, yields } = workingClock(SLICE_MS_MAX / 1000)
     await inSlices(clock, 800, work)
     assert.equal(yields(), 0)
+  })
+
+  test('gives others a turn when a few take long, and then as when there are many', async () => {
+    const { clock, work, yields } = workingClock(SHORT_SLICE_MS_MAX)
+    await inSlices(clock, 16, work)
+    assert.equal(yields(), 4)
+    const quick = workingClock(SHORT_SLICE_MS_MAX / 128)
+    await inSlices(quick.clock, 128, quick.work)
+    assert.equal(quick.yields(), 0)
   })
 
   test('stops where the work throws, and rejects with that', async () => {

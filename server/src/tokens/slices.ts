@@ -1,9 +1,10 @@
-import { SLICE_MS_MAX } from '../base/limits.ts'
+import { SHORT_SLICE_MS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
 import type { Clock } from '../world/clock.ts'
 
 /**
- * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every SLICE_MS_MAX.
- * Returns undefined when it is done already, which a few are.
+ * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every SLICE_MS_MAX, and
+ * when there are few but each takes long, every SHORT_SLICE_MS_MAX. Returns undefined when it is done already,
+ * which a few mostly are.
  *
  * A payload of thousands would otherwise hold the event loop, and everybody else, until it is done.
  */
@@ -13,8 +14,12 @@ export function inSlices(
   work: (index: number) => void | Promise<void>,
 ): Promise<void> | undefined {
   if (count > SHORT_MAX) return inTurns(clock, count, work)
+  const begun = count < LOOK_EVERY ? 0 : clock.elapsed()
   for (let index = 0; index < count; index++) {
-    const waiting = work(index)
+    let waiting = work(index)
+    if (waiting === undefined && isLook(index) && clock.elapsed() - begun > SHORT_SLICE_MS_MAX) {
+      waiting = clock.yield()
+    }
     if (waiting !== undefined) return waiting.then(() => inTurns(clock, count, work, index + 1))
   }
   return undefined
@@ -30,15 +35,18 @@ async function inTurns(
   for (let index = from; index < count; index++) {
     const waiting = work(index)
     if (waiting !== undefined) await waiting
-    if (index % LOOK_EVERY !== LOOK_EVERY - 1) continue
-    if (clock.elapsed() - turn < SLICE_MS_MAX) continue
+    if (!isLook(index) || clock.elapsed() - turn < SLICE_MS_MAX) continue
     await clock.yield()
     turn = clock.elapsed()
   }
 }
 
-/** So few are done in about a millisecond; to stop in between would cost more than it gives. */
+/** So few are mostly done in about a millisecond; to stop in between would cost more than it gives. */
 const SHORT_MAX = 128
 
 /** Looking at the clock costs as much as a little work. */
-const LOOK_EVERY = 8
+const LOOK_EVERY = 4
+
+function isLook(index: number): boolean {
+  return index % LOOK_EVERY === LOOK_EVERY - 1
+}

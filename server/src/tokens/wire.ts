@@ -9,6 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { renderInstant } from '../base/instant.ts'
 import {
   CONTAINERS_MAX,
+  ENCRYPTION_CHARS_MAX,
   EXPRESSION_CHARS_MAX,
   FINGERPRINT_EXPRESSION_CHARS_MAX,
   METADATA_ENTRIES_MAX,
@@ -102,7 +103,13 @@ export const tokenOptions = z.object({
     .optional(),
   deduplicate_token: z.boolean().optional(),
   expires_at: z.string().optional(),
-  encryption: anyObject.optional().describe('Kept and returned as sent.'),
+  encryption: anyObject
+    .refine(
+      (it) => JSON.stringify(it).length <= ENCRYPTION_CHARS_MAX,
+      `At most ${ENCRYPTION_CHARS_MAX} characters of JSON.`,
+    )
+    .optional()
+    .describe('Kept and returned as sent.'),
   privacy: privacy.optional().describe('Deprecated: name containers instead.'),
 })
 

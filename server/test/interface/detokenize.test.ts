@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { DETOKENIZE_MENTIONS_MAX, DETOKENIZE_TOKENS_MAX } from '../../src/base/limits.ts'
+import {
+  DETOKENIZE_FILTERS_CHARS_MAX,
+  DETOKENIZE_MENTIONS_MAX,
+  DETOKENIZE_TOKENS_MAX,
+  ERRORS_NAMED_MAX,
+} from '../../src/base/limits.ts'
 import type { Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, type TokenStage } from '../kit/token-stage.ts'
 
@@ -140,6 +145,28 @@ describe('POST /detokenize answers', () => {
     assert.equal((await detokenize(stage, payload(DETOKENIZE_MENTIONS_MAX))).status, 200)
     const more = await detokenize(stage, payload(DETOKENIZE_MENTIONS_MAX + 1))
     assert.deepEqual([more.status, more.json()['code']], [400, 'detokenize_tokens_max'])
+  })
+
+  test('400 for more filters than one payload may have, the same ones counted once', async () => {
+    const stage = await tokenStage()
+    const id = await made(stage, { data: 'x' })
+    const filters = (length: number): string => ` append: '${'y'.repeat(length - 12)}' `
+    const many = Array<string>(1_000).fill(`{{ ${id} |${filters(100)}}}`)
+    assert.equal(((await value(stage, many)) as Json[]).length, 1_000)
+    const rest = DETOKENIZE_FILTERS_CHARS_MAX - 100
+    const most = [...many, `{{ ${id} |${filters(rest)}}}`]
+    assert.equal((await detokenize(stage, most)).status, 200)
+    const more = await detokenize(stage, [...most, `{{ ${id} | last4 }}`])
+    assert.deepEqual([more.status, more.json()['code']], [400, 'expression_invalid'])
+    assert.deepEqual(Object.keys(more.json()['errors'] as JsonObject), ['[1001]'])
+  })
+
+  test('400 with no more places than one would mend at a time', async () => {
+    const stage = await tokenStage()
+    const payload = Array.from({ length: 9_000 }, () => `{{${ABSENT}}}`)
+    const reply = await detokenize(stage, payload)
+    assert.deepEqual([reply.status, reply.json()['code']], [400, 'detokenize_tokens_unknown'])
+    assert.equal(Object.keys(reply.json()['errors'] as JsonObject).length, ERRORS_NAMED_MAX)
   })
 
   test('400 with an error no longer than the payload, however long the names in it', async () => {

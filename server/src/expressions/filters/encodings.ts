@@ -30,11 +30,17 @@ const key: Parameter<string> = {
   },
 }
 
+/** What beginning a keyed hash costs, and each of its characters, which may be three bytes. */
+const HMAC = 512
+const HASHED = 2
+
 export const encodingFilters: Readonly<Record<string, Filter>> = {
   hmac: {
     ...filter([algorithm, key], (input, [algorithm, key], run) => {
       if (input === null) throw new FilterError('value_missing')
-      return createHmac(algorithm, key).update(textOf(input, run)).digest()
+      const text = textOf(input, run)
+      run.spend(HMAC + (text.length + key.length) * HASHED)
+      return createHmac(algorithm, key).update(text).digest()
     }),
     bytes: 'made',
   },
@@ -74,9 +80,10 @@ function encoder(encode: (bytes: Buffer) => string): Filter {
     bytes: 'taken',
     apply(input, _args, run) {
       if (input === null) throw new FilterError('value_missing')
-      return encode(
-        input instanceof Uint8Array ? Buffer.from(input) : Buffer.from(textOf(input, run)),
-      )
+      if (input instanceof Uint8Array) return encode(Buffer.from(input))
+      const text = textOf(input, run)
+      run.spend(text.length)
+      return encode(Buffer.from(text))
     },
   }
 }
