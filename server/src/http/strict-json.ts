@@ -3,18 +3,23 @@
  *
  * A vault must give back what it was given, so what JavaScript would bend is refused: bytes that are not
  * UTF-8, lone surrogates, numbers that are not finite or whose digits a double cannot hold. Nesting is
- * bounded before parsing, since the parser itself would follow any depth. `__proto__` is an ordinary key.
+ * bounded before parsing, since the parser itself would follow any depth; and so are members, each of which may have
+ * a name that nothing was called before, and takes a microsecond then. `__proto__` is an ordinary key.
  */
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 /** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
 export function parseStrictJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.')
-  if (nestsDeeperThan(bytes, JSON_DEPTH_MAX)) {
+  const { depth, members } = formOf(bytes, JSON_DEPTH_MAX)
+  if (depth > JSON_DEPTH_MAX) {
     throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`)
+  }
+  if (members > JSON_MEMBERS_MAX) {
+    throw invalid(`The objects of the body have more than ${JSON_MEMBERS_MAX} members together.`)
   }
   const text = bytes.toString('utf8')
   const value = parse(text)
@@ -36,21 +41,23 @@ function parse(text: string): Json {
   }
 }
 
-/** Whether arrays and objects nest deeper than `depthMax`; brackets inside strings do not count. */
-export function nestsDeeperThan(bytes: Uint8Array, depthMax: number): boolean {
-  let depth = 0
-  for (let at = 0; at < bytes.length; at++) {
+/** Returns how deep arrays and objects nest, no further than one past `depthMax`, and how many members they name. */
+function formOf(bytes: Uint8Array, depthMax: number): { depth: number; members: number } {
+  let [depth, deepest, members] = [0, 0, 0]
+  for (let at = 0; at < bytes.length && deepest <= depthMax; at++) {
     const byte = bytes[at]!
     if (byte === QUOTE) {
       for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
-    } else if (byte === 0x5b || byte === 0x7b) {
-      if (++depth > depthMax) return true
+    } else if (byte === COLON) members++
+    else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > deepest) deepest = depth
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
-  return false
+  return { depth: deepest, members }
 }
 
 const QUOTE = 0x22
+const COLON = 0x3a
 const BACKSLASH = 0x5c
 
 /**

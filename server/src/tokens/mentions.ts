@@ -189,7 +189,7 @@ type Path = { readonly up: Path; readonly key: string | number } | null
 function pathOf(path: Path): string {
   const steps: (string | number)[] = []
   for (let at = path; at !== null; at = at.up) steps.push(at.key)
-  return memberPath(steps.reverse())
+  return memberPath(steps.toReversed())
 }
 
 function orInvalid<Value>(path: Place['path'], work: () => Value): Value {

@@ -101,8 +101,8 @@ class PlacedLeaf implements Leaf {
 
   #memberPath(member: string): string {
     const steps: (string | number)[] = []
-    for (let at = this.#path; at !== null; at = at.up) steps.unshift(at.key)
-    return steps.length === 0 ? member : `${memberPath(steps)}.${member}`
+    for (let at = this.#path; at !== null; at = at.up) steps.push(at.key)
+    return steps.length === 0 ? member : `${memberPath(steps.toReversed())}.${member}`
   }
 }
 
