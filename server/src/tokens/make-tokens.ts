@@ -259,7 +259,8 @@ function idOfDraft(draft: Draft, serial: string, clashes: number, means: Means):
  * Makes the next attempt possible, or throws when there cannot be one.
  *
  * The store names one id that is taken, and there may be thousands: all of them count now, or a payload
- * of aliases that are taken would need an attempt for each.
+ * of aliases that are taken would need an attempt for each. Of several drafts with the same id one keeps it: the
+ * first, or the one whose caller chose it.
  */
 async function resolve(
   store: Pick<World['store'], 'tokens'>,
@@ -280,11 +281,13 @@ async function resolve(
   )
   const ids = chosen.map(({ id }) => id)
   const stored = await store.tokens.find(caller.tenantId, ids, caller.transactionId)
-  const taken = new Set([conflict.id, ...stored.map(({ id }) => id)])
-  const seen = new Set<string>()
-  for (const { id, draft } of chosen) {
-    const free = !taken.has(id) && !seen.has(id)
-    seen.add(id)
+  const taken = new Set(stored.map(({ id }) => id))
+  // It may be somebody's whom the caller does not see, unless it is the payload that has it twice.
+  if (ids.indexOf(conflict.id) === ids.lastIndexOf(conflict.id)) taken.add(conflict.id)
+  const byChoice = chosen.filter(({ draft }) => typeof draft.options.id === 'string')
+  for (const { id, draft } of new Set([...byChoice, ...chosen])) {
+    const free = !taken.has(id)
+    taken.add(id)
     if (free) continue
     if (typeof draft.options.id === 'string') {
       throw new ServiceError('token_id_taken', { [draft.pathOf('id')]: ['It is taken.'] })

@@ -125,6 +125,28 @@ describe('an id in a token request', () => {
     assert.equal(await stage.reveal(id), number)
   })
 
+  test('that is an alias twice in a payload is that of the first', async () => {
+    const stage = await tokenStage()
+    const alias = { type: 'token', id: '{{ data.k }}' }
+    const same = Array.from({ length: 12 }, (_, v) => ({ ...alias, data: { k: 'same', v } }))
+    const made = (await stage.tokenize([...same, { ...alias, data: { k: 'own' } }])) as JsonObject[]
+    assert.deepEqual([made[0]!['id'], made[12]!['id']], ['same', 'own'])
+    for (const { id } of made.slice(1, 12)) assert.match(String(id), /^[0-9a-f-]{36}$/)
+    assert.deepEqual(await stage.reveal('same'), { k: 'same', v: 0 })
+  })
+
+  test('that is an alias gives way to the same id chosen in the payload, wherever it stands', async () => {
+    for (const chosenFirst of [true, false]) {
+      const stage = await tokenStage()
+      const chosen = { type: 'token', id: 'chosen', data: 'by id' }
+      const alias = { type: 'token', id: '{{ data }}', data: 'chosen' }
+      const payload = chosenFirst ? [chosen, alias] : [alias, chosen]
+      const made = (await stage.tokenize(payload)) as JsonObject[]
+      assert.equal(made.filter(({ id }) => id === 'chosen').length, 1)
+      assert.equal(await stage.reveal('chosen'), 'by id')
+    }
+  })
+
   test('that is an alias which is taken every time gives way to a uuid', async () => {
     const stage = await tokenStage()
     await make(stage, { id: 'secret' })
