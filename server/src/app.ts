@@ -4,7 +4,7 @@
  * Knows which slices there are and nothing of the technologies beneath; those are chosen in cli/.
  */
 import { mayAnywhere } from './access/authorize.ts'
-import { commit, replay } from './access/commit.ts'
+import { bindReplay, commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
@@ -39,6 +39,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     doorkeeper: {
       identify: identities.identify.bind(identities),
       mayAnywhere,
+      bindReplay: (caller, body) => bindReplay(world, caller, body),
       replay: (caller) => replay(world, caller),
       remember: async (caller, answer) => {
         await commit(world, caller, [], answer)

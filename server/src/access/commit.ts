@@ -87,6 +87,23 @@ function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): 
   return { kind, transactionId: id }
 }
 
+/**
+ * Binds the idempotency key of a public application to the body that came with it.
+ *
+ * Such an application's key is in every browser, and idempotency keys can be guessed: by the key alone, one visitor would
+ * be answered what another one was, or have his own answer given to them. Whoever repeats a request repeats its body.
+ */
+export async function bindReplay(
+  world: Pick<World, 'keyring'>,
+  { tenantId, type, replay: scope }: Caller,
+  body: Uint8Array,
+): Promise<void> {
+  if (scope === null || type !== 'public') return
+  const keys = await world.keyring.open(tenantId)
+  const text = new Sensitive(Buffer.from(body).toString('latin1'))
+  scope.id = keys.fingerprint(`idempotency ${scope.id}`, text)
+}
+
 /** Returns the answer remembered for the caller's idempotency key, or null when there is none. */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

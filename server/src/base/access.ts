@@ -144,8 +144,11 @@ export interface Caller extends Principal {
 
 /** One idempotency key of one application, or of one session, on one operation. */
 export interface ReplayScope {
-  /** SHA-256 over application or session, method, endpoint, path parameters and key; opaque to stores. */
-  readonly id: string
+  /**
+   * SHA-256 over application or session, method, endpoint, path parameters and key; of a public application, bound
+   * to the body as well. Opaque to stores.
+   */
+  id: string
   /** Whether the answer has been committed, so that nobody commits it a second time. */
   remembered: boolean
   /** When the answer must be gone, in epoch milliseconds; undefined for when others are. */

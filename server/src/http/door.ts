@@ -21,6 +21,8 @@ export interface Doorkeeper {
   identify(apiKey: string | undefined, inside: string | null): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
   mayAnywhere(caller: Principal, permission: Permission): boolean
+  /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
+  bindReplay(caller: Caller, body: Uint8Array): Promise<void>
   /** The answer remembered for the caller's idempotency key, if there is one. */
   replay(caller: Caller): Promise<Answer | null>
   /** Remembers an answer that no commit has remembered yet. */

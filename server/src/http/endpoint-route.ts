@@ -47,7 +47,8 @@ export function addEndpoint(
       // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
       if (bodySpec === undefined) request.raw.resume()
       const bytes = bodySpec === undefined ? NO_BODY : wholeBody(request.raw)
-      const body = readBody(bytes instanceof Promise ? await bytes : bytes, endpoint)
+      const whole = bytes instanceof Promise ? await bytes : bytes
+      const body = readBody(whole, endpoint)
       const query = queryOf(request.url)
       const params = request.params as Record<string, string>
       if (permission === 'public') {
@@ -64,7 +65,7 @@ export function addEndpoint(
         const answer =
           caller.replay === null
             ? await endpoint.handle(asked)
-            : await once(caller, caller.replay, () => endpoint.handle(asked))
+            : await once(caller, caller.replay, whole, () => endpoint.handle(asked))
         const recording = recordRest(caller, doorkeeper)
         if (recording !== undefined) await recording
         sendAnswer(options, reply, answer)
@@ -88,8 +89,10 @@ export function addEndpoint(
   async function once(
     caller: Caller,
     scope: ReplayScope,
+    body: Buffer,
     work: () => Promise<Answer>,
   ): Promise<Answer> {
+    await doorkeeper.bindReplay(caller, body)
     if (inFlight.has(scope.id)) throw new ServiceError('idempotency_in_flight')
     inFlight.add(scope.id)
     try {

@@ -76,6 +76,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
         })
       },
       mayAnywhere: (caller, permission) => caller.permissions.includes(permission),
+      bindReplay: async () => {},
       replay: async () => null,
       remember: async () => {},
       record: async () => {},

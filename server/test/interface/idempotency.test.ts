@@ -90,6 +90,19 @@ describe('a request repeated with its BT-IDEMPOTENCY-KEY', () => {
     assert.notEqual(other.json()['id'], first.json()['id'])
   })
 
+  test('is done anew with another body by a public key, which is in many hands', async () => {
+    const stage = await tokenStage()
+    const key = await stage.vault.keyFor({ type: 'public', permissions: ['token:create'] })
+    const [mine, theirs] = [{ data: 'mine' }, { data: 'theirs' }]
+    const first = await call(stage, 'order-1', '/tokens', { key, body: mine })
+    const other = await call(stage, 'order-1', '/tokens', { key, body: theirs })
+    const again = await call(stage, 'order-1', '/tokens', { key, body: mine })
+    assert.deepEqual([first.status, other.status], [201, 201])
+    assert.notEqual(other.json()['id'], first.json()['id'])
+    assert.equal(again.text, first.text)
+    assert.equal(stage.stored().length, 2)
+  })
+
   test('is done anew on another path', async () => {
     const stage = await tokenStage()
     await call(stage, 'once')
