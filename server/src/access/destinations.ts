@@ -3,6 +3,7 @@
  *
  * Source: interface.md, Applications. What a list lets pass is decided at the door out, `world/egress.ts`.
  */
+import type { Insider, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'
 
 /** What an entry looks like, to be said in a sentence after "must be". */
@@ -33,6 +34,16 @@ export function commonDestinations(
   if (others === null) return some
   const common = some.flatMap((a) => others.flatMap((b) => narrower(a, b) ?? []))
   return [...new Set(common)]
+}
+
+/**
+ * Returns the principal as far as code of `insider` may act as it: to have something sent for it, the code may ask
+ * the service as well, and is held to its list there, too.
+ */
+export function narrowedTo(principal: Principal, insider: Insider | null): Principal {
+  if (insider === null || insider.destinations === null) return principal
+  const destinations = commonDestinations(principal.destinations, insider.destinations)
+  return { ...principal, destinations }
 }
 
 /** Returns the entry of all that both entries let pass; null when that is nothing. */

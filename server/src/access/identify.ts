@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Principal, Rights } from '../base/access.ts'
+import type { Insider, Principal, Rights } from '../base/access.ts'
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../world/change.ts'
@@ -9,7 +9,7 @@ import type { KeyHolder, SessionHolder, StoredApplication } from '../world/store
 import { withCommit } from '../world/with-commit.ts'
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
-import { commonDestinations } from './destinations.ts'
+import { commonDestinations, narrowedTo } from './destinations.ts'
 import { LentKeys, type Loan } from './lent-keys.ts'
 
 /**
@@ -30,14 +30,15 @@ export interface Identities {
   /**
    * Returns who holds `apiKey`; at once when it is known, else after one look-up.
    *
-   * `inside` is the tenant whose code, run by the service itself, is asking; null for whoever asks over the network.
+   * `insider` is whose code, run by the service itself, is asking, and where that may have something sent to: so may
+   * whoever it acts as, and no further. Null for whoever asks over the network.
    *
    * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for a key
    * that is lent where it is not the tenant's own code that shows it.
    */
   readonly identify: (
     apiKey: string | undefined,
-    inside?: string | null,
+    insider?: Insider | null,
   ) => Principal | Promise<Principal>
 
   /** The world's store, which forgets who holds what as soon as a commit touches applications. */
@@ -56,7 +57,18 @@ export function identifier(
 
   function identify(
     apiKey: string | undefined,
-    inside: string | null = null,
+    insider: Insider | null = null,
+  ): Principal | Promise<Principal> {
+    const found = holderOf(apiKey, insider)
+    if (insider === null) return found
+    return found instanceof Promise
+      ? found.then((it) => narrowedTo(it, insider))
+      : narrowedTo(found, insider)
+  }
+
+  function holderOf(
+    apiKey: string | undefined,
+    insider: Insider | null,
   ): Principal | Promise<Principal> {
     if (apiKey === undefined || apiKey === '') throw new ServiceError('key_missing')
     const name = hash('sha256', apiKey, 'base64')
@@ -66,7 +78,7 @@ export function identifier(
     if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
     const loan = lentKeys.find(name)
     if (loan !== undefined) {
-      if (inside !== loan.tenantId) throw new ServiceError('key_unknown')
+      if (insider?.tenantId !== loan.tenantId) throw new ServiceError('key_unknown')
       return lookUp(name, () => findBorrower(name, loan))
     }
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))

@@ -107,6 +107,13 @@ export interface Principal extends Rights {
   readonly lent?: true | undefined
 }
 
+/** Whose code, run by the service itself, asks something of it, and where that code may have something sent to. */
+export interface Insider {
+  readonly tenantId: string
+  /** As those of a principal. */
+  readonly destinations: readonly string[] | null
+}
+
 export interface TenantSettings {
   readonly fingerprintTokens: boolean
   readonly deduplicateTokens: boolean

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RememberingLog } from '../../test/kit/remembering-log.ts'
 import { stillEgress } from '../../test/kit/still-egress.ts'
+import type { Insider } from '../base/access.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { connectInside } from '../http/inside.ts'
 import { openRunner } from './open-runner.ts'
@@ -24,7 +25,7 @@ const JOB = {
   args: new Sensitive('{}'),
   configuration: new Sensitive('{}'),
   apiKey: null,
-  destinations: null,
+  destinations: ['destination.test'],
   timeoutMs: 20_000,
 }
 
@@ -32,12 +33,12 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
   const service = fastify()
   service.get('/tokens/a', () => ({}))
   await service.ready()
-  const whose: string[] = []
+  const whose: Insider[] = []
   const runner = await openRunner({
     ...QUIET,
-    connect: (tenantId) => {
-      whose.push(tenantId)
-      return connectInside(service, tenantId)
+    connect: (insider) => {
+      whose.push(insider)
+      return connectInside(service, insider)
     },
   })
   const outcome = await runner.run({
@@ -50,7 +51,7 @@ test('openRunner() lets reactors reach the service, and the outside by the one d
   })
   await runner.close()
   await service.close()
-  assert.deepEqual(whose, ['tenant-a'])
+  assert.deepEqual(whose, [{ tenantId: 'tenant-a', destinations: ['destination.test'] }])
   assert.equal(
     outcome.kind === 'returned' && outcome.result.reveal(),
     '[{},"Refused by the rule on unlisted"]',

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
+import type { Insider } from '../base/access.ts'
 import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../world/egress.ts'
 import type { Log } from '../world/log.ts'
@@ -17,7 +18,7 @@ export interface RunnerSettings {
   /** Certificates of authorities, as PEM, trusted besides the public ones. */
   readonly authorities: readonly string[]
   /** A connection to the service itself, for code of a tenant; null before it serves. */
-  readonly connect: (tenantId: string) => Duplex | null
+  readonly connect: (insider: Insider) => Duplex | null
 }
 
 /** Opens the jail, and says in the log why there is none where the walls do not stand. */
@@ -31,8 +32,8 @@ export async function openRunner(settings: RunnerSettings): Promise<JailRunner> 
     waysOut: {
       toHost: ({ tenantId, destinations }, host, port) =>
         egress.tunnel(tenantId, host, port, destinations),
-      toService: async ({ tenantId }) => {
-        const connection = connect(tenantId)
+      toService: async ({ tenantId, destinations }) => {
+        const connection = connect({ tenantId, destinations })
         if (connection === null) throw new Error('The service does not serve yet')
         return connection
       },

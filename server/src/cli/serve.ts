@@ -62,7 +62,7 @@ export const serve: Command = {
         reactors: { configurationRequired: config.reactorConfiguration === 'required' },
       })
       const port = await listen(app, config.host, config.port)
-      opened.serves({ port, connect: (tenantId) => connectInside(app, tenantId) })
+      opened.serves({ port, connect: (insider) => connectInside(app, insider) })
       const sweeper = new Sweeper(world)
       const rotations = new Rotations(world, opened.keyMaker)
       const orders = await takeOrders(config.dataDir, async (order, tell) => {

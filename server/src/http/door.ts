@@ -3,22 +3,28 @@
  * out and held to what the operation asks for, and what was decided on the way goes into the record.
  */
 import type { FastifyRequest } from 'fastify'
-import { permissionMissing, type Caller, type Permission, type Principal } from '../base/access.ts'
+import {
+  permissionMissing,
+  type Caller,
+  type Insider,
+  type Permission,
+  type Principal,
+} from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
-import { tenantInside } from './inside.ts'
+import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 
 /** What the door asks of those who know about access. */
 export interface Doorkeeper {
   /**
-   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `inside` is the tenant whose
-   * code, run by the service itself, is asking; null for whoever asks over the network.
+   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `insider` is whose code, run by
+   * the service itself, is asking; null for whoever asks over the network.
    */
-  identify(apiKey: string | undefined, inside: string | null): Principal | Promise<Principal>
+  identify(apiKey: string | undefined, insider: Insider | null): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
   mayAnywhere(caller: Principal, permission: Permission): boolean
   /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
@@ -110,7 +116,7 @@ export function identify(
   request: FastifyRequest,
   doorkeeper: Doorkeeper,
 ): Principal | Promise<Principal> {
-  return doorkeeper.identify(apiKeyOf(request), tenantInside(request.raw.socket))
+  return doorkeeper.identify(apiKeyOf(request), insiderAt(request.raw.socket))
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */

@@ -1,16 +1,17 @@
 import { duplexPair, type Duplex } from 'node:stream'
+import type { Insider } from '../base/access.ts'
 import type { Server } from './server.ts'
 
-/** Which tenant's code is at the other end, by connection. */
-const TENANTS = new WeakMap<object, string>()
+/** Whose code is at the other end, by connection. */
+const INSIDERS = new WeakMap<object, Insider>()
 
 /**
  * Returns a connection to `server` for code of a tenant that the service runs itself: no network lies between, so it
  * works wherever the server listens, and nobody else can be at its other end.
  */
-export function connectInside(server: Server, tenantId: string): Duplex {
+export function connectInside(server: Server, insider: Insider): Duplex {
   const [far, near] = duplexPair()
-  TENANTS.set(near, tenantId)
+  INSIDERS.set(near, insider)
   // Either end takes the other along, as those of a socket do.
   far.once('close', () => near.destroy())
   near.once('close', () => far.destroy())
@@ -18,7 +19,7 @@ export function connectInside(server: Server, tenantId: string): Duplex {
   return far
 }
 
-/** Returns the tenant whose code, run by the service, sent what came over `connection`; null for the network. */
-export function tenantInside(connection: object): string | null {
-  return TENANTS.get(connection) ?? null
+/** Returns whose code, run by the service, sent what came over `connection`; null for the network. */
+export function insiderAt(connection: object): Insider | null {
+  return INSIDERS.get(connection) ?? null
 }

@@ -19,6 +19,7 @@ import {
 } from './door.ts'
 import { endAfterAnswer } from './framing.ts'
 import { incomingBody } from './incoming-body.ts'
+import { insiderAt } from './inside.ts'
 import { logRequest } from './log-request.ts'
 import { WrittenReply } from './passage-reply.ts'
 import type { PassageEndpoint } from './passage.ts'
@@ -65,7 +66,8 @@ export function addPassage(
   })
 
   async function callerWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
-    const found = await withoutKey!(world, { target, headers: request.raw.rawHeaders })
+    const { rawHeaders: headers, socket } = request.raw
+    const found = await withoutKey!(world, { target, headers, insider: insiderAt(socket) })
     return found ?? (await identify(request, doorkeeper))
   }
 

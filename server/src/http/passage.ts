@@ -1,4 +1,4 @@
-import type { Caller, Principal } from '../base/access.ts'
+import type { Caller, Insider, Principal } from '../base/access.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
@@ -11,11 +11,11 @@ import type { Answer, Operation } from './endpoint.ts'
 export interface PassageEndpoint extends Operation {
   /**
    * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
-   * at the door: what it may is for `pass` to decide.
+   * at the door: what it may is for `pass` to decide. `insider` is whose code is asking, see Doorkeeper.
    */
   readonly withoutKey?: (
     world: World,
-    asked: Pick<Passage, 'target' | 'headers'>,
+    asked: Pick<Passage, 'target' | 'headers'> & { readonly insider: Insider | null },
   ) => Promise<Principal | null>
   /**
    * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun

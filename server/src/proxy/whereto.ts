@@ -1,4 +1,5 @@
-import type { Caller, Principal } from '../base/access.ts'
+import { narrowedTo } from '../access/destinations.ts'
+import type { Caller, Insider, Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
@@ -46,12 +47,19 @@ export async function whereto(
  */
 export async function callerWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
-  { target, headers }: { readonly target: string; readonly headers: readonly string[] },
+  { target, headers, insider }: Unkeyed,
 ): Promise<Principal | null> {
   const key = keyInHeader(headers) ?? takeKey(target).key
   if (key === undefined) return null
   const proxy = await findProxy(world, key)
-  return proxy === null || proxy.requireAuth ? null : anonymousOf(proxy)
+  return proxy === null || proxy.requireAuth ? null : narrowedTo(anonymousOf(proxy), insider)
+}
+
+/** A request without an API key. */
+interface Unkeyed {
+  readonly target: string
+  readonly headers: readonly string[]
+  readonly insider: Insider | null
 }
 
 function keyInHeader(headers: readonly string[]): string | undefined {

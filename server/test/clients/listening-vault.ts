@@ -46,7 +46,7 @@ export async function listenInMemory(): Promise<ListeningVault> {
   // Stand in for what carries bytes between code and the server that runs it: whatever connects comes from inside.
   const brokers = new Map<App, Awaited<ReturnType<typeof listenBefore>>>()
   for (const it of servers.apps) {
-    brokers.set(it, await listenBefore(() => connectInside(it, tenantId)))
+    brokers.set(it, await listenBefore(() => connectInside(it, { tenantId, destinations: null })))
   }
   vault.world.runner.behave = async (ran) => {
     const client = new BasisTheory()

@@ -7,7 +7,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
-import type { Plan, TenantSettings } from '../../src/base/access.ts'
+import type { Insider, Plan, TenantSettings } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { connectInside } from '../../src/http/inside.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
@@ -46,8 +46,8 @@ export interface CallOptions {
   /** Sent as it is, instead of `body`. */
   readonly rawBody?: string | Buffer
   readonly headers?: Record<string, string>
-  /** The tenant whose code, run by the service, is calling. */
-  readonly inside?: string
+  /** Whose code, run by the service, is calling; of a tenant alone, any of its code that may send anywhere. */
+  readonly inside?: string | Insider | undefined
 }
 
 interface Asked {
@@ -159,7 +159,8 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     }
   }
 
-  async function callInside(tenantId: string, asked: Asked): Promise<Reply> {
+  async function callInside(inside: string | Insider, asked: Asked): Promise<Reply> {
+    const insider = typeof inside === 'string' ? { tenantId: inside, destinations: null } : inside
     const { method, url, headers, payload = '' } = asked
     const app = servers.inside()
     await app.ready()
@@ -167,7 +168,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       method,
       path: url,
       headers: { ...headers, 'content-length': Buffer.byteLength(payload) },
-      createConnection: () => connectInside(app, tenantId),
+      createConnection: () => connectInside(app, insider),
     })
     sent.end(payload)
     const [reply] = (await once(sent, 'response')) as [IncomingMessage]
