@@ -5,6 +5,7 @@ import {
   ALIAS_ATTEMPTS_MAX,
   CONTAINER_CHARS_MAX,
   CONTAINERS_MAX,
+  ENCRYPTION_CHARS_MAX,
   EXPRESSION_CHARS_MAX,
   FINGERPRINT_EXPRESSION_CHARS_MAX,
   METADATA_ENTRIES_MAX,
@@ -479,6 +480,20 @@ describe('expires_at in a token request', () => {
   for (const [name, expiresAt] of refused) {
     test(`is refused: ${name}`, async () => await refuses({ expires_at: expiresAt }, 'expires_at'))
   }
+})
+
+describe('encryption in a token request', () => {
+  const sized = (chars: number): JsonObject => ({ cek: 'x'.repeat(chars - '{"cek":""}'.length) })
+
+  test('is returned as sent, as long as it may be', async () => {
+    const stage = await tokenStage()
+    const encryption = sized(ENCRYPTION_CHARS_MAX)
+    assert.deepEqual((await make(stage, { encryption }))['encryption'], encryption)
+  })
+
+  test('is refused when every answer would be long because of it', async () => {
+    await refuses({ encryption: sized(ENCRYPTION_CHARS_MAX + 1) }, 'encryption')
+  })
 })
 
 describe('the deprecated privacy in a token request', () => {
