@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 describe('parseStrictJson()', () => {
@@ -50,14 +50,15 @@ describe('parseStrictJson()', () => {
   })
 
   const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth))
-  const named = (members: number) => {
-    const some = Array.from({ length: members - 1 }, (_, at) => `"n${at}:":1`)
+  const named = (parts: number) => {
+    const some = Array.from({ length: parts - 4 }, (_, at) => `"n${at}:":1`)
     return Buffer.from(`[{"${':'.repeat(1000)}":{${some.join(',')}}}]`)
   }
   for (const [name, bytes] of [
     ['a level over the limit', nested(JSON_DEPTH_MAX + 1)],
     ['a million levels', nested(1_000_000)],
-    ['a member over the limit', named(JSON_MEMBERS_MAX + 1)],
+    ['a member over the limit', named(JSON_PARTS_MAX + 1)],
+    ['an object over the limit', Buffer.from(`[${'{},'.repeat(JSON_PARTS_MAX - 1)}{}]`)],
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['an overlong encoding', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
     ['an encoded surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
@@ -82,7 +83,7 @@ describe('parseStrictJson()', () => {
 
   for (const [name, text] of [
     ['the deepest level', nested(JSON_DEPTH_MAX).toString()],
-    ['as many members as there may be', named(JSON_MEMBERS_MAX).toString()],
+    ['as many members as there may be', named(JSON_PARTS_MAX).toString()],
     ['a million values without names', `[${'1,'.repeat(1_000_000)}1]`],
     ['brackets in strings, however many', JSON.stringify('[{'.repeat(1000))],
     ['an escaped quote before brackets', `"\\"${'['.repeat(1000)}"`],

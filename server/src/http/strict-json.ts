@@ -8,18 +8,18 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 /** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
 export function parseStrictJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.')
-  const { depth, members } = formOf(bytes, JSON_DEPTH_MAX)
+  const { depth, parts } = formOf(bytes, JSON_DEPTH_MAX)
   if (depth > JSON_DEPTH_MAX) {
     throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`)
   }
-  if (members > JSON_MEMBERS_MAX) {
-    throw invalid(`The objects of the body have more than ${JSON_MEMBERS_MAX} members together.`)
+  if (parts > JSON_PARTS_MAX) {
+    throw invalid(`The body has more than ${JSON_PARTS_MAX} members, objects and arrays together.`)
   }
   const text = bytes.toString('utf8')
   const value = parse(text)
@@ -41,19 +41,20 @@ function parse(text: string): Json {
   }
 }
 
-/** Returns how deep arrays and objects nest, no further than one past `depthMax`, and how many members they name. */
-function formOf(bytes: Uint8Array, depthMax: number): { depth: number; members: number } {
-  let [depth, deepest, members] = [0, 0, 0]
+/** Returns how deep arrays and objects nest, no further than one past `depthMax`; and how many there are, with their members. */
+function formOf(bytes: Uint8Array, depthMax: number): { depth: number; parts: number } {
+  let [depth, deepest, parts] = [0, 0, 0]
   for (let at = 0; at < bytes.length && deepest <= depthMax; at++) {
     const byte = bytes[at]!
     if (byte === QUOTE) {
       for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
-    } else if (byte === COLON) members++
+    } else if (byte === COLON) parts++
     else if (byte === 0x5b || byte === 0x7b) {
+      parts++
       if (++depth > deepest) deepest = depth
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
-  return { depth: deepest, members }
+  return { depth: deepest, parts }
 }
 
 const QUOTE = 0x22

@@ -165,13 +165,15 @@ export function idsOf(mentions: readonly Mention[]): string[] {
 export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
   const errors: Record<string, string[]> = {}
   const named = new Set<string>()
+  let count = 0
   for (const place of places) {
-    if (Object.keys(errors).length === ERRORS_NAMED_MAX) break
-    for (const { id } of mentionsOf(place)) {
-      if (known.has(id)) continue
+    const unknown = mentionsOf(place).filter(({ id }) => !known.has(id))
+    if (unknown.length === 0) continue
+    if (++count > ERRORS_NAMED_MAX) break
+    const messages = (errors[place.path()] ??= [])
+    for (const { id } of unknown) {
       if (isUuid(id)) named.add(id)
       const message = isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
-      const messages = (errors[place.path()] ??= [])
       if (!messages.includes(message)) messages.push(message)
     }
   }
