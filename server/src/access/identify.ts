@@ -192,6 +192,7 @@ function principalOfSession({
     permissions,
     rules: rules.toSorted((a, b) => a.priority - b.priority),
     within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
+    giverId: authorizer?.id,
     destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
   }
 }

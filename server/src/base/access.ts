@@ -103,6 +103,8 @@ export interface Principal extends Rights {
    * the one that authorised it may send to.
    */
   readonly destinations: readonly string[] | null
+  /** Of a session, the application that gave it its rights. */
+  readonly giverId?: string | undefined
   /** Whether the key is lent, to code that acts for the application: nothing that it does may make it last longer. */
   readonly lent?: true | undefined
 }

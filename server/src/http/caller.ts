@@ -23,6 +23,7 @@ export function callerOf(
     permissions: principal.permissions,
     rules: principal.rules,
     within: principal.within,
+    giverId: principal.giverId,
     destinations: principal.destinations,
     lent: principal.lent,
     traceId: request.traceId,

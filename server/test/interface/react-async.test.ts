@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { CVC_LIFETIME_MS, JOB_RESULT_MS } from '../../src/base/limits.ts'
 import { isUuid } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
+import { openResult } from '../../src/reactors/jobs/job-terms.ts'
 import { callbackStage, RECEIVER, type CallbackStage } from '../kit/callback-stage.ts'
 import { threw } from '../kit/still-runner.ts'
 
@@ -78,6 +79,44 @@ describe('POST /reactors/{id}/react-async', () => {
       assert.equal((await stage.vault.call('GET', it, { key: stage.key })).status, 404)
     }
     assert.equal((await stage.vault.call('GET', path, { key: stage.key })).status, 200)
+  })
+
+  test('is run for a session as far as whoever gave it its rights has them still', async () => {
+    const stage = await callbackStage()
+    const { vault, id, work } = stage
+    const browser = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
+    const permissions = ['reactor:invoke']
+    const changes: [change: JsonObject | null, status: number][] = [
+      [{ permissions }, 200],
+      [{ permissions: ['token:read'] }, 403],
+      [null, 401],
+    ]
+    for (const [change, status] of changes) {
+      const giver = (
+        await vault.call('POST', '/applications', {
+          key: vault.managementKey,
+          body: { name: 'giver', type: 'private', permissions },
+        })
+      ).json()
+      const opened = (await vault.call('POST', '/sessions', { key: browser })).json()
+      const body = { nonce: opened['nonce']!, permissions }
+      const given = { key: giver['key'] as string, body }
+      assert.equal((await vault.call('POST', '/sessions/authorize', given)).status, 200)
+      const path = await begin({ ...stage, key: opened['session_key'] as string })
+      const at = `/applications/${giver['id'] as string}`
+      const by = { key: vault.managementKey }
+      const changed =
+        change === null
+          ? await vault.call('DELETE', at, by)
+          : await vault.call('PUT', at, { ...by, body: { name: 'giver', ...change } })
+      assert.ok(changed.status < 300, changed.text)
+      await work()
+      const jobId = path.split('/').at(-1)!
+      const job = await vault.world.store.jobs.find(vault.tenantId, jobId)
+      const keys = await vault.world.keyring.open(vault.tenantId)
+      assert.equal(openResult(keys, job!).status, status)
+      assert.equal(job!.reactorId, id)
+    }
   })
 
   test('takes no callback, and is for the enterprise plan', async () => {

@@ -7,10 +7,10 @@ import type { World } from '../../world/world.ts'
 import type { Asker, JobTerms } from './job-terms.ts'
 
 /**
- * Returns the caller that a job is run for, as it is now: what was taken away from the application, or from the key that
- * invoked, is taken away from what has not been begun.
+ * Returns the caller that a job is run for, as it is now: what was taken away from the application, from the key that
+ * invoked, or from whoever gave a session its rights, is taken away from what has not been begun.
  *
- * Throws `key_unknown` when the tenant, the application or its key is gone.
+ * Throws `key_unknown` when the tenant, the application, its key or the giver is gone.
  */
 export async function callerOfJob(
   world: Pick<World, 'clock' | 'store'>,
@@ -18,13 +18,18 @@ export async function callerOfJob(
   { asker, traceId }: Pick<JobTerms, 'asker' | 'traceId'>,
 ): Promise<Caller> {
   const { applicationId, keyId, session } = asker
-  const [tenant, application, keys] = await Promise.all([
+  const giverId = session?.giverId
+  const [tenant, application, keys, giver] = await Promise.all([
     world.store.tenants.find(tenantId),
     findApplication(world, tenantId, applicationId),
     world.store.applications.keys(tenantId, applicationId),
+    giverId === undefined ? null : findApplication(world, tenantId, giverId),
   ])
   const hasKey = session !== null || keys.some((it) => it.id === keyId)
-  if (tenant === null || application === null || !hasKey) throw new ServiceError('key_unknown')
+  const isGiven = giverId === undefined || giver !== null
+  if (tenant === null || application === null || !hasKey || !isGiven) {
+    throw new ServiceError('key_unknown')
+  }
   const rights: Rights = session === null ? rightsOf(application) : { type: 'session', ...session }
   return {
     tenantId,
@@ -33,8 +38,12 @@ export async function callerOfJob(
     applicationId,
     keyId,
     ...rights,
-    within: session?.within ?? null,
-    destinations: commonDestinations(asker.destinations, application.destinations),
+    within: giver === null ? (session?.within ?? null) : rightsOf(giver),
+    giverId,
+    destinations: [application.destinations, giver?.destinations ?? null].reduce(
+      commonDestinations,
+      asker.destinations,
+    ),
     traceId,
     decisions: [],
     recorded: 0,

@@ -34,16 +34,17 @@ export interface RunTerms {
 }
 
 /**
- * Who invoked. Of an application, what it may do is looked up when it counts; of a session, which may be over by then,
- * it is what it had been given.
+ * Who invoked. What an application may do is looked up when it counts; of a session, which may be over by then, what
+ * it had been given counts, as far as whoever gave it has it still.
  */
 export interface Asker extends Pick<Principal, 'applicationId' | 'keyId' | 'destinations'> {
-  readonly session: Pick<Principal, 'permissions' | 'rules' | 'within'> | null
+  readonly session: Pick<Principal, 'permissions' | 'rules' | 'within' | 'giverId'> | null
 }
 
 export function askerOf(caller: Caller): Asker {
-  const { applicationId, keyId, destinations, type, permissions, rules, within } = caller
-  const session = type === 'session' ? { permissions, rules, within } : null
+  const { applicationId, keyId, destinations, type, permissions, rules } = caller
+  const { within, giverId } = caller
+  const session = type === 'session' ? { permissions, rules, within, giverId } : null
   return { applicationId, keyId, destinations, session }
 }
 
