@@ -10,7 +10,7 @@ import type { QueryParameters } from './endpoint.ts'
  *
  * Page 0 is the first page and size 0 the default size, as some clients send zeros for "not set". A
  * page past the end is empty and says the number that was asked for, so that whoever turns pages until
- * one is empty comes to an end. `start`, the cursor of other lists, means nothing here.
+ * one is empty comes to an end. `start`, the cursor of other lists, means nothing here but where a list says so.
  *
  * Source: interface.md, Lists.
  */
@@ -32,6 +32,17 @@ export const paginationSchema = z
     total_pages: z.int().min(0),
   })
   .meta({ id: 'Pagination', description: 'Where in a list a page is.' })
+
+const onward = {
+  after: z.string().optional().meta({ description: 'Where to go on; absent on the last page.' }),
+  next: z.string().optional().meta({ description: 'The same.' }),
+}
+
+/** Of a list that can be read either way: in numbered pages, or from where the page before ended. */
+export const eitherPaginationSchema = paginationSchema.extend(onward).meta({
+  id: 'PaginationOrCursor',
+  description: 'Where in a list a page is, and where one may go on.',
+})
 
 /** Returns the schema of a page of `item`. */
 export function pageSchema<Item extends z.ZodType>(item: Item) {
@@ -71,29 +82,33 @@ export const pageBody = z.object({
  * Two names for the same, since clients of different years look for one or the other.
  */
 export const cursorSchema = z
-  .object({
-    after: z.string().optional().meta({ description: 'Where to go on; absent on the last page.' }),
-    next: z.string().optional().meta({ description: 'The same.' }),
-    page_size: z.int().min(1),
-  })
+  .object({ ...onward, page_size: z.int().min(1) })
   .meta({ id: 'Cursor', description: 'Where in a list one may go on.' })
 
 export function renderCursorPage(
   items: readonly JsonObject[],
   { size, cursor }: { readonly size: number; readonly cursor: string | null },
 ): JsonObject {
-  const onward = cursor === null ? {} : { after: cursor, next: cursor }
-  return { pagination: { ...onward, page_size: size }, data: [...items] }
+  return { pagination: { ...renderOnward(cursor), page_size: size }, data: [...items] }
 }
 
-/** Renders what a store returned for `request`, item by item. */
+function renderOnward(cursor: string | null): JsonObject {
+  return cursor === null ? {} : { after: cursor, next: cursor }
+}
+
+/**
+ * Renders what a store returned for `request`, item by item. `cursor` is where to go on, of a list that can be
+ * read so as well.
+ */
 export function renderPage<Item>(
   page: Page<Item>,
   request: PageRequest,
   renderItem: (item: Item) => JsonObject,
+  cursor: string | null = null,
 ): JsonObject {
   return {
     pagination: {
+      ...renderOnward(cursor),
       total_items: page.total,
       page_number: request.page,
       page_size: request.size,

@@ -9,6 +9,7 @@ import {
   eventPageSchema,
   listEventsQuery,
   parseEventFilter,
+  parseStart,
   renderEntityType,
   renderEvent,
 } from './wire.ts'
@@ -21,9 +22,10 @@ export const getLogs = endpoint({
   query: listEventsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: eventPageSchema } },
   handle: async ({ world, caller, query }) => {
-    const [page, filter] = [parsePage(query), parseEventFilter(query)]
-    const found = await listEvents(world, caller, { filter, page })
-    return ok(renderPage(found, page, (it) => renderEvent(caller.tenantId, it)))
+    const [page, filter, start] = [parsePage(query), parseEventFilter(query), parseStart(query)]
+    const found = await listEvents(world, caller, { filter, page, start })
+    const cursor = found.more ? found.items.at(-1)!.id : null
+    return ok(renderPage(found, page, (it) => renderEvent(caller.tenantId, it), cursor))
   },
 })
 

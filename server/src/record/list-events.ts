@@ -29,8 +29,27 @@ export interface EventFilter {
   readonly to?: number
 }
 
+/** One event: the number of its entry, and of the thing in it from 1. */
+export interface EventPlace {
+  readonly entry: number
+  readonly thing: number
+}
+
+export interface EventRequest {
+  readonly filter: EventFilter
+  /** Counted from `start`. */
+  readonly page: PageRequest
+  /** Only what is older than this; null for everything. */
+  readonly start: EventPlace | null
+}
+
+export interface EventPage extends Page<RecordEvent> {
+  /** Whether there are events after the last one of the page. */
+  readonly more: boolean
+}
+
 /**
- * Returns one page of what happened in the tenant, newest first.
+ * Returns one page of what happened in the tenant, newest first; its total is of all that passes the filter.
  *
  * Without a filter a page is found by its number; with one every entry is looked at, a slice at a time.
  * Throws `permission_missing`.
@@ -38,16 +57,16 @@ export interface EventFilter {
 export async function listEvents(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
-  { filter: asked, page }: { readonly filter: EventFilter; readonly page: PageRequest },
-): Promise<Page<RecordEvent>> {
+  request: EventRequest,
+): Promise<EventPage> {
   authorize(caller, 'log:read')
   const { record } = world.store
   const state = await record.state(caller.tenantId)
-  if (state === null) return { total: 0, items: [] }
-  const filter = await bySerial(world.store, caller.tenantId, asked)
+  if (state === null) return { total: 0, items: [], more: false }
+  const filter = await bySerial(world.store, caller.tenantId, request.filter)
   return Object.values(filter).every((it) => it === undefined)
-    ? await pageOfAll(record, caller.tenantId, state, page)
-    : await pageOfSome(world, caller.tenantId, state, { filter, page })
+    ? await pageOfAll(record, caller.tenantId, state, request)
+    : await pageOfSome(world, caller.tenantId, state, { ...request, filter })
 }
 
 /** The id of a token may have been made of data, so the record knows tokens by their serials. */
@@ -65,17 +84,18 @@ async function pageOfAll(
   record: RecordReader,
   tenantId: string,
   { removed, last }: RecordState,
-  { page, size }: PageRequest,
-): Promise<Page<RecordEvent>> {
+  { page: { page, size }, start }: EventRequest,
+): Promise<EventPage> {
   const total = last.listed - removed.listed
-  const newest = last.listed - (page - 1) * size
+  const first = start === null ? last.listed : (await listedAt(record, tenantId, start)) - 1
+  const newest = first - (page - 1) * size
   const oldest = Math.max(newest - size, removed.listed)
   const items: RecordEvent[] = []
   let before = newest <= oldest ? 0 : (await numberOf(record, tenantId, removed, last, newest)) + 1
   while (before > 0) {
     const rows = await record.rowsBefore(tenantId, before, size)
     for (const row of rows) {
-      for (const [at, event] of eventsIn(row).entries()) {
+      for (const [at, event] of isCounted(row) ? eventsIn(row).entries() : []) {
         const listed = row.listed - at
         if (listed <= newest && listed > oldest) items.push(event)
       }
@@ -83,7 +103,19 @@ async function pageOfAll(
     }
     if (rows.length === 0) break
   }
-  return { total, items }
+  return { total, items, more: items.length > 0 && oldest > removed.listed }
+}
+
+/** Returns which of all events the one at `place` is, or would be; what is not there any more is before all. */
+async function listedAt(
+  record: RecordReader,
+  tenantId: string,
+  { entry, thing }: EventPlace,
+): Promise<number> {
+  const [row] = await record.rowsBefore(tenantId, entry + 1, 1)
+  if (row === undefined) return 0
+  if (row.number !== entry || !isCounted(row)) return row.listed + 1
+  return row.listed - Math.max(0, eventsIn(row).length - thing)
 }
 
 /** Returns the number of the entry that holds an event, which is one of those between. */
@@ -108,28 +140,35 @@ async function pageOfSome(
   { clock, store }: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   { last }: RecordState,
-  { filter, page: { page, size } }: { readonly filter: EventFilter; readonly page: PageRequest },
-): Promise<Page<RecordEvent>> {
+  { filter, page: { page, size }, start }: EventRequest,
+): Promise<EventPage> {
   const [from, to] = [(page - 1) * size, page * size]
   const items: RecordEvent[] = []
   let total = 0
-  for (let before = last.number + 1; ; await clock.yield()) {
-    const rows = await store.record.rowsBefore(tenantId, before, RECORD_ROWS_AT_ONCE)
-    if (rows.length === 0) return { total, items }
-    before = rows.at(-1)!.number
+  /** Of the total, what is not older than `start`. */
+  let before = 0
+  for (let next = last.number + 1; ; await clock.yield()) {
+    const rows = await store.record.rowsBefore(tenantId, next, RECORD_ROWS_AT_ONCE)
+    if (rows.length === 0) return { total, items, more: items.length > 0 && total - before > to }
+    next = rows.at(-1)!.number
     for (const row of rows) {
       const head = decodeHead(row.entry)
       if (!passes(head, filter)) continue
       const wanted = filter.entityId
       const things = Math.max(1, head.things)
-      if (wanted === undefined && (total + things <= from || total >= to)) {
+      const at = total - before
+      const isStart = row.number === start?.entry
+      const isBefore = start !== null && row.number > start.entry
+      if (wanted === undefined && !isStart && (isBefore || at + things <= from || at >= to)) {
         total += things
+        if (isBefore) before += things
         continue
       }
-      for (const event of eventsIn(row)) {
+      for (const [index, event] of eventsIn(row).entries()) {
         if (wanted !== undefined && event.entityId !== wanted) continue
-        if (total >= from && total < to) items.push(event)
-        total++
+        const place = total++ - before
+        if (isBefore || (isStart && things - index >= start.thing)) before++
+        else if (place >= from && place < to) items.push(event)
       }
     }
   }
@@ -140,6 +179,11 @@ function passes(head: RecordEntryHead, { entityType, from, to }: EventFilter): b
   if (to !== undefined && head.at >= to) return false
   if (entityType === undefined) return head.entityType !== READING_OF_RECORD
   return head.entityType === entityType
+}
+
+/** Whether an entry is in the list of everything: whoever read the record is only where that is asked for. */
+function isCounted({ entry }: StoredRecordRow): boolean {
+  return decodeHead(entry).entityType !== READING_OF_RECORD
 }
 
 /** Returns the events of an entry, the last thing first. */

@@ -4,9 +4,9 @@ import type { JsonObject } from '../base/json.ts'
 import { TOKEN_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { QueryParameters } from '../http/endpoint.ts'
-import { pageQuery, pageSchema } from '../http/pagination.ts'
+import { eitherPaginationSchema, pageQuery } from '../http/pagination.ts'
 import { titleOf, type ENTITY_TYPES } from './kinds.ts'
-import type { EventFilter, RecordEvent } from './list-events.ts'
+import type { EventFilter, EventPlace, RecordEvent } from './list-events.ts'
 
 /**
  * The record as it goes over the wire: events, each about one thing.
@@ -45,7 +45,10 @@ export const eventSchema = z
   })
   .meta({ id: 'Log', description: 'Something that was done, or refused.' })
 
-export const eventPageSchema = pageSchema(eventSchema)
+export const eventPageSchema = z.object({
+  pagination: eitherPaginationSchema,
+  data: z.array(eventSchema),
+})
 
 export const entityTypeSchema = z
   .object({ display_name: z.string(), value: z.string() })
@@ -58,6 +61,7 @@ export const listEventsQuery = pageQuery.extend({
   entity_id: z.string().max(TOKEN_ID_CHARS_MAX).optional(),
   start_date: instant.meta({ description: 'From then on.' }),
   end_date: instant.meta({ description: 'Before then.' }),
+  start: z.string().optional().meta({ description: 'Where the page before ended: its `after`.' }),
 })
 
 /** Throws `query_invalid`. A parameter that is empty counts as absent. */
@@ -72,6 +76,19 @@ export function parseEventFilter(query: QueryParameters): EventFilter {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
   }
+}
+
+/** Returns what a list is to go on after; null for its beginning. Throws `cursor_invalid`. */
+export function parseStart(query: QueryParameters): EventPlace | null {
+  const text = only(query, 'start')
+  if (text === undefined) return null
+  const [, entry, thing] = /^(\d{1,15})-(\d{1,4})$/.exec(text) ?? []
+  if (entry === undefined) {
+    throw new ServiceError('cursor_invalid', {
+      start: ['Take it from the answer before, unchanged.'],
+    })
+  }
+  return { entry: Number(entry), thing: Number(thing) }
 }
 
 export function renderEvent(tenantId: string, event: RecordEvent): JsonObject {

@@ -257,6 +257,64 @@ describe('GET /logs answers', () => {
     }
   })
 
+  test('200 without who read the record, but where that is asked for', async () => {
+    const stage = await tokenStage()
+    const { vault, key } = stage
+    for (let n = 0; n < 3; n++) {
+      await vault.call('POST', '/tokenize', { key, body: ['x'] })
+      await logs(vault)
+    }
+    const all = await logs(vault, '?size=100')
+    assert.equal(all.data.length, all.pagination['total_items'])
+    assert.ok(all.data.every((it) => it['entity_type'] !== 'log'))
+    assert.deepEqual((await logs(vault, '?size=2')).data, all.data.slice(0, 2))
+    const readings = (await logs(vault, '?entity_type=log')).data
+    assert.ok(readings.length > 3)
+    const behind = await logs(vault, `?start=${readings.at(-1)!['id'] as string}&size=1`)
+    assert.equal(behind.data[0]!['id'], all.data[2]!['id'])
+  })
+
+  test('200 from where the page before ended, to the end, and nothing new in between', async () => {
+    const stage = await tokenStage()
+    const { vault, key } = stage
+    await vault.call('POST', '/tokenize', { key, body: ['a', 'b', 'c', 'd', 'e'] })
+    const made = (await logs(vault, '?size=1')).data[0]!['entity_id'] as string
+    for (const query of [
+      '',
+      '&start_date=2020-01-01',
+      '&entity_type=token',
+      `&entity_id=${made}`,
+    ]) {
+      for (const size of [1, 2, 3, 100]) {
+        const all = (await logs(vault, `?size=100${query}`)).data.map((it) => it['id'])
+        const read: Json[] = []
+        for (let start = ''; ;) {
+          const { data, pagination } = await logs(vault, `?size=${size}${query}${start}`)
+          read.push(...data.map((it) => it['id']!))
+          assert.equal(pagination['next'], pagination['after'])
+          if (pagination['after'] === undefined) break
+          assert.equal(pagination['after'], data.at(-1)!['id'])
+          start = `&start=${pagination['after'] as string}`
+          if (read.length < 3) await vault.call('POST', '/tokenize', { key, body: ['new'] })
+        }
+        assert.deepEqual(read, all, query)
+      }
+    }
+    const [, second, third] = (await logs(vault)).data.map((it) => it['id'] as string)
+    assert.equal((await logs(vault, `?start=${second!}`)).data[0]!['id'], third)
+    assert.deepEqual((await logs(vault, '?start=1-1')).data, [])
+    const beyond = await logs(vault, '?start=999999-1&page=2&size=1')
+    assert.equal(beyond.data[0]!['id'], second)
+  })
+
+  test('400 to a start that is none', async () => {
+    const vault = await stillVault()
+    for (const start of ['x', '1', '1-', '-1', '1-1-1', '99999999999999999-1']) {
+      const reply = await vault.call('GET', `/logs?start=${start}`, { key: vault.managementKey })
+      assert.deepEqual([reply.status, reply.json()['code']], [400, 'cursor_invalid'])
+    }
+  })
+
   test('200 without anything of another tenant', async () => {
     const vault = await stillVault()
     const theirs = await vault.addTenant('theirs')
