@@ -572,7 +572,7 @@ test('a creation can be answered again from memory, key included, and is made on
   assert.equal(again.code, 'idempotency_in_flight')
   assert.deepEqual(await replay(world, twin), answer)
   const page = { page: 1, size: 1 }
-  const filter = { types: ['private'] } as const
+  const filter = { types: ['private'], now: STILL_NOW } as const
   const { total } = await world.store.applications.list(caller.tenantId, filter, page)
   assert.equal(total, 1)
 })

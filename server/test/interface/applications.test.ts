@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { JsonObject } from '../../src/base/json.ts'
+import { stillVault, type StillVault } from '../kit/still-vault.ts'
+
+const READER = { type: 'private', permissions: ['token:read'] }
+
+describe('an application that has expired', () => {
+  test('is in no list from that instant on, asked for by its id or not, and is not counted', async () => {
+    const vault = await stillVault()
+    const id = await made(vault, { expires_at: '2026-03-01T12:00:01Z' })
+    const other = await made(vault)
+    vault.world.clock.pass(999)
+    assert.deepEqual(await listed(vault, 'type=private'), { total: 2, ids: new Set([id, other]) })
+    assert.deepEqual(await listed(vault, `id=${id}`), { total: 1, ids: new Set([id]) })
+    vault.world.clock.pass(1)
+    assert.deepEqual(await listed(vault, 'type=private'), { total: 1, ids: new Set([other]) })
+    assert.deepEqual(await listed(vault, `id=${id}`), { total: 0, ids: new Set() })
+  })
+})
+
+async function made(vault: StillVault, own: JsonObject = {}): Promise<string> {
+  const body = { ...READER, name: 'reader', ...own }
+  const reply = await vault.call('POST', '/applications', { key: vault.managementKey, body })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.json()['id'] as string
+}
+
+async function listed(
+  vault: StillVault,
+  query: string,
+): Promise<{ total: unknown; ids: Set<string> }> {
+  const reply = await vault.call('GET', `/applications?${query}`, { key: vault.managementKey })
+  const { pagination, data } = reply.json() as unknown as {
+    pagination: JsonObject
+    data: { id: string }[]
+  }
+  return { total: pagination['total_items'], ids: new Set(data.map((it) => it.id)) }
+}
