@@ -1,5 +1,5 @@
 import type { Caller } from '../base/access.ts'
-import { isUuid } from '../base/id.ts'
+import { uuidsIn } from '../base/id.ts'
 import type { ApplicationFilter, Page, PageRequest } from '../world/store.ts'
 import type { StoredApplication } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -16,7 +16,7 @@ export async function listApplications(
   { filter, page }: { readonly filter: ApplicationFilter; readonly page: PageRequest },
 ): Promise<Page<StoredApplication>> {
   authorize(caller, 'application:read')
-  const ids = filter.ids?.filter(isUuid)
+  const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const query = { ...filter, ...(ids === undefined ? {} : { ids }), now: world.clock.now() }
   return await world.store.applications.list(caller.tenantId, query, page)

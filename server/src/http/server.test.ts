@@ -214,6 +214,21 @@ describe('a request', () => {
     assert.ok(!JSON.stringify(world.logged).includes('4242'))
   })
 
+  test('names things by uuids in whatever case, and by ids that were chosen as they are', async () => {
+    const [url, headers] = ['/things/A%42c', { 'bt-idempotency-key': 'once' }]
+    for (const [own, id] of [
+      [{}, 'abc'],
+      [{ chosenIds: true }, 'ABc'],
+    ] as const) {
+      const { ask, asked } = stage({ method: 'POST', path: '/things/:id', ...own })
+      await ask({ url, headers })
+      await ask({ url: '/things/abc', headers })
+      assert.equal(asked[0]!.params['id'], id)
+      const [first, second] = asked.map((it) => it.caller.replay!.id)
+      assert.equal(first === second, id === 'abc', 'whether it is the same operation')
+    }
+  })
+
   test('to a public operation needs no key and belongs to nobody', async () => {
     const { ask, asked } = stage({ permission: 'public' })
     assert.equal((await ask({ headers: { 'bt-api-key': '' } })).status, 200)

@@ -19,6 +19,26 @@ describe('an application that has expired', () => {
   })
 })
 
+describe('the id of an application', () => {
+  test('is the same in upper case: in a path, with a key of it, and in a list', async () => {
+    const vault = await stillVault()
+    const id = await made(vault)
+    const key = vault.managementKey
+    const path = `/applications/${id.toUpperCase()}`
+    assert.equal((await vault.call('GET', path, { key })).json()['id'], id)
+    assert.deepEqual(await listed(vault, `id=${id.toUpperCase()}`), {
+      total: 1,
+      ids: new Set([id]),
+    })
+    const second = (await vault.call('POST', `${path}/keys`, { key })).json()
+    const keyPath = `${path}/keys/${(second['id'] as string).toUpperCase()}`
+    assert.equal((await vault.call('GET', keyPath, { key })).json()['id'], second['id'])
+    assert.equal((await vault.call('DELETE', keyPath, { key })).status, 204)
+    assert.equal((await vault.call('DELETE', path, { key })).status, 204)
+    assert.equal((await vault.call('GET', `/applications/${id}`, { key })).status, 404)
+  })
+})
+
 async function made(vault: StillVault, own: JsonObject = {}): Promise<string> {
   const body = { ...READER, name: 'reader', ...own }
   const reply = await vault.call('POST', '/applications', { key: vault.managementKey, body })
