@@ -1,6 +1,7 @@
 /**
  * A token asked for but not yet made: everything the caller said, checked and parsed.
  */
+import { parseExpiry } from '../base/expiry.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
@@ -8,7 +9,6 @@ import { ExpressionError } from '../expressions/expression-error.ts'
 import { parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
-import { parseExpiry } from './expiry.ts'
 import { tokenIdFault } from './token-id.ts'
 import { findTokenType, TOKEN_TYPES } from './types/registry.ts'
 import { DataInvalid, type TokenType } from './types/token-type.ts'

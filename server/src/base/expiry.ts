@@ -1,5 +1,5 @@
 /**
- * When a token expires, in the three forms callers write it.
+ * When something expires, in the three forms callers write it.
  *
  * ISO 8601 (`2030-08-26T19:23:57-07:00`), month first on a twelve-hour clock
  * (`8/26/2030 7:23:57 PM -07:00`), and a short date (`9/27/2030`, midnight). Without an offset it is UTC.
