@@ -158,7 +158,7 @@ describe('POST /applications', () => {
       'rules',
     ],
     ['a past expiry', { ...BACKEND, expires_at: '2026-03-01T12:00:00Z' }, 'expires_at'],
-    ['an expiry nowhere', { ...BACKEND, expires_at: '2027-01-01T00:00:00' }, 'expires_at'],
+    ['an expiry that is none', { ...BACKEND, expires_at: 'tomorrow' }, 'expires_at'],
     ['an expiry never', { ...BACKEND, expires_at: '2027-02-30T00:00:00Z' }, 'expires_at'],
     ['no object', [], 'error'],
   ]

@@ -31,6 +31,9 @@ export function parseExpiry(text: string): Expiry | null {
   return expiryOf(`${date}T${String(hours).padStart(2, '0')}:${minute}:${second}`, offset)
 }
 
+/** What parseExpiry() takes, for errors: the form to be had everywhere. */
+export const EXPIRY_FORM = 'an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00'
+
 type Groups = Readonly<Record<string, string | undefined>>
 
 const ISO =

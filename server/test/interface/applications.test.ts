@@ -3,6 +3,16 @@ import { describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 
+/** The forms that the end of a token has. */
+const EXPIRIES = [
+  ['2030-08-26T19:23:57-07:00', '2030-08-27T02:23:57.000+00:00'],
+  ['2030-08-26T19:23:57Z', '2030-08-26T19:23:57.000+00:00'],
+  ['2030-08-26T19:23:57', '2030-08-26T19:23:57.000+00:00'],
+  ['2030-08-26', '2030-08-26T00:00:00.000+00:00'],
+  ['8/26/2030 7:23:57 PM -07:00', '2030-08-27T02:23:57.000+00:00'],
+  ['9/27/2030', '2030-09-27T00:00:00.000+00:00'],
+] as const
+
 const READER = { type: 'private', permissions: ['token:read'] }
 
 describe('an application that has expired', () => {
@@ -37,6 +47,17 @@ describe('the id of an application', () => {
     assert.equal((await vault.call('DELETE', path, { key })).status, 204)
     assert.equal((await vault.call('GET', `/applications/${id}`, { key })).status, 404)
   })
+})
+
+describe('expires_at of an application', () => {
+  for (const [sent, shown] of EXPIRIES) {
+    test(`may be ${sent}, shown as ${shown}`, async () => {
+      const vault = await stillVault()
+      const body = { ...READER, name: 'reader', expires_at: sent }
+      const reply = await vault.call('POST', '/applications', { key: vault.managementKey, body })
+      assert.equal(reply.json()['expires_at'], shown, reply.text)
+    })
+  }
 })
 
 async function made(vault: StillVault, own: JsonObject = {}): Promise<string> {
