@@ -257,6 +257,25 @@ describe('an answer', () => {
     })
   }
 
+  test('to a key says that nothing is to keep it, a refusal included, unless it says so itself', async () => {
+    const storing = async (record: Partial<Endpoint>): Promise<unknown> =>
+      (await stage(record).ask()).headers['cache-control']
+    const own = { 'cache-control': 'max-age=60' }
+    const no = async (): Promise<never> => {
+      throw new ServiceError('token_not_found')
+    }
+    assert.equal(await storing({ handle: async () => ok({}) }), 'no-store')
+    assert.equal(await storing({ handle: no }), 'no-store')
+    assert.equal(await storing({ permission: 'token:read' }), 'no-store')
+    assert.equal(
+      await storing({ handle: async () => ({ status: 200, body: {}, headers: own }) }),
+      'max-age=60',
+    )
+    assert.equal(await storing({ handle: async () => noContent() }), undefined)
+    const open = { permission: 'public', handle: async () => ok({}) } as const
+    assert.equal(await storing(open), undefined)
+  })
+
   test('is logged as it leaves, with the time that was taken', async () => {
     const { ask, world } = stage({
       handle: async ({ world }) => {
