@@ -10,7 +10,7 @@ import {
   type Principal,
   type Transform,
 } from '../base/access.ts'
-import { ask, authorize, mayAnywhere } from './authorize.ts'
+import { ask, authorize, mayAnywhere, reachOf } from './authorize.ts'
 import { covers } from './container.ts'
 import { mayHold, PERMISSIONS } from './permissions.ts'
 
@@ -32,6 +32,22 @@ const MIXED = {
 }
 const PROXYIST = { permissions: ['proxy:invoke'] as const }
 const ADMIN = { type: 'management', permissions: ['application:read'] } as const
+
+describe('reachOf()', () => {
+  test('names each container once, however the rules of a session and of its giver are nested', () => {
+    const nested = (count: number) =>
+      Array.from({ length: count }, (_, n) =>
+        rule(n + 1, `/${'a/'.repeat(n + 1)}`, 'reveal', ['token:read']),
+      )
+    const within = { type: 'private', permissions: [], rules: nested(30) } as const
+    const caller = callerWith({ type: 'session', rules: nested(20), within })
+    const paths = reachOf(caller, 'token:read')
+    assert.deepEqual(
+      paths,
+      within.rules.map((it) => it.container),
+    )
+  })
+})
 
 describe('authorize() decides', () => {
   allow(

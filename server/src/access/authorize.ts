@@ -129,7 +129,11 @@ function pathOf(rule: Rule): string | null {
 }
 
 function intersectionOf(some: readonly string[], others: readonly string[]): readonly string[] {
-  return some.flatMap((a) => others.flatMap((b) => (covers(a, b) ? [b] : covers(b, a) ? [a] : [])))
+  const both = some.flatMap((a) =>
+    others.flatMap((b) => (covers(a, b) ? [b] : covers(b, a) ? [a] : [])),
+  )
+  // Nested on both sides they meet again and again: twenty and a hundred of them in two thousand places.
+  return [...new Set(both)]
 }
 
 /**

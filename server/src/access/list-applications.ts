@@ -1,23 +1,23 @@
 import type { Caller } from '../base/access.ts'
-import { isUuid } from '../base/id.ts'
+import { uuidsIn } from '../base/id.ts'
 import type { ApplicationFilter, Page, PageRequest } from '../world/store.ts'
 import type { StoredApplication } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { authorize } from './authorize.ts'
 
 /**
- * Returns one page of the tenant's applications, newest first.
+ * Returns one page of the tenant's applications, newest first, without those that have expired.
  *
  * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
  */
 export async function listApplications(
-  world: Pick<World, 'store'>,
+  world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   { filter, page }: { readonly filter: ApplicationFilter; readonly page: PageRequest },
 ): Promise<Page<StoredApplication>> {
   authorize(caller, 'application:read')
-  const ids = filter.ids?.filter(isUuid)
+  const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
-  const asked = ids === undefined ? filter : { ...filter, ids }
-  return await world.store.applications.list(caller.tenantId, asked, page)
+  const query = { ...filter, ...(ids === undefined ? {} : { ids }), now: world.clock.now() }
+  return await world.store.applications.list(caller.tenantId, query, page)
 }

@@ -5,6 +5,7 @@ import {
   type AccessRule,
   type ApplicationType,
 } from '../base/access.ts'
+import { EXPIRY_FORM, parseExpiry } from '../base/expiry.ts'
 import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import {
@@ -97,14 +98,18 @@ const destinationName = z
 
 const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
 
+/** In every form that the end of a token has: parseExpiry() reads it. */
+export const expiry = z
+  .string()
+  .refine((text) => parseExpiry(text) !== null, `Must be ${EXPIRY_FORM}.`)
+
 export const createApplicationBody = z
   .object({
     name: line.min(1),
     type: applicationType,
     ...grants,
     destinations: destinations.optional().meta({ description: 'Absent for any.' }),
-    expires_at: z.iso
-      .datetime({ offset: true })
+    expires_at: expiry
       .optional()
       .meta({ description: 'From then on the application and its keys are gone.' }),
     create_key: z.boolean().optional().meta({ description: 'False for none; default true.' }),
@@ -184,7 +189,7 @@ export function parseCreateApplication(body: Json | undefined, now: number): App
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
   const destinations = writtenDestinations(rest.destinations ?? null, type, errors)
-  const expiresAt = rest.expires_at === undefined ? null : Date.parse(rest.expires_at)
+  const expiresAt = rest.expires_at === undefined ? null : parseExpiry(rest.expires_at)!.at
   if (expiresAt !== null && !(expiresAt > now)) errors['expires_at'] = ['Must be in the future.']
   refuseIfAny(errors)
   return { name, type, ...grants, destinations, expiresAt, createKey: rest.create_key ?? true }

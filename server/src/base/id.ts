@@ -41,4 +41,9 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
+/** Returns those of `texts` that are uuids in whatever case, as ids are written, each once. */
+export function uuidsIn(texts: readonly string[]): string[] {
+  return [...new Set(texts.map((it) => it.toLowerCase()))].filter(isUuid)
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -34,6 +34,8 @@ export interface OpenWorld {
   readonly families: () => Family[]
   /** Tells the world of the service: the door out lets no request come back to it, and code finds the way in. */
   readonly serves: (own: OwnService) => void
+  /** Tells it of another port of the service's own, which no request through the door out is to reach either. */
+  readonly owns: (port: number) => void
   readonly close: () => Promise<void>
 }
 
@@ -111,6 +113,7 @@ export async function openWorld(
         own = service
         door.own(service.port)
       },
+      owns: (port) => door.own(port),
       close: async () => {
         await runner.close()
         await canonicalJson.close()

@@ -141,7 +141,7 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
 /** Serves what is measured, where the settings say. */
 async function measure(
   config: Config,
-  { world, families }: OpenWorld,
+  { world, families, owns }: OpenWorld,
   meters: Meters,
 ): Promise<MetricsServer> {
   const ofProcess = processFamilies(version())
@@ -152,6 +152,8 @@ async function measure(
     ...families(),
     ...(await ofStore()),
   ])
+  // It asks nobody who they are: whoever may send requests to this machine is not to read it.
+  owns(server.port)
   world.log.info('metrics', { port: server.port })
   return server
 }

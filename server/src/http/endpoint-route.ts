@@ -50,7 +50,9 @@ export function addEndpoint(
       const whole = bytes instanceof Promise ? await bytes : bytes
       const body = readBody(whole, endpoint)
       const query = queryOf(request.url)
-      const params = request.params as Record<string, string>
+      // Before anybody asks whether it is the same operation as one before.
+      const params = paramsOf(request, endpoint)
+      request.params = params
       if (permission === 'public') {
         const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
         return sendAnswer(options, reply, await endpoint.handle(asked))
@@ -118,6 +120,14 @@ function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
   if (bytes.length > 0) return parseStrictJson(bytes)
   if (spec === undefined || spec.optional === true) return undefined
   throw new ServiceError('body_missing')
+}
+
+/** Uuids are the same in upper case: RFC 9562, section 4. */
+function paramsOf({ params }: FastifyRequest, { chosenIds }: Endpoint): Record<string, string> {
+  const sent = Object.entries(params as Record<string, string>)
+  return Object.fromEntries(
+    sent.map(([name, it]) => [name, chosenIds === true ? it : it.toLowerCase()]),
+  )
 }
 
 const NO_BODY = Buffer.alloc(0)

@@ -35,6 +35,8 @@ export interface Endpoint extends Operation {
   readonly replayed?: false
   /** May be part of a transaction: elsewhere the header that names one means nothing. */
   readonly transactional?: true
+  /** What its path names may have been chosen by a caller, letter by letter; else it is uuids, whatever their case. */
+  readonly chosenIds?: true
   /** What the body must be; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType
@@ -57,7 +59,7 @@ export interface AnswerSpec {
 export interface EndpointRequest {
   readonly world: World
   readonly caller: Caller
-  /** Path parameters, decoded. */
+  /** Path parameters, decoded; in lower case, unless the endpoint has chosen ids. */
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryParameters
   /** Undefined when there was none. */

@@ -1,18 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
 import { LINGER_MS } from '../base/limits.ts'
 import { http } from '../base/node-http.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Clock } from '../world/clock.ts'
+import type { World } from '../world/world.ts'
 import { renderError } from './render-error.ts'
 
 /**
  * Answers bytes that are not a well-formed request, and closes the connection.
  *
- * After a framing error nobody can say where the next request would begin, so there is none.
+ * After a framing error nobody can say where the next request would begin, so there is none. The trace id is a new one:
+ * what was sent along cannot be told from what is wrong.
  */
 export function refuseBadFraming(
-  clock: Clock,
+  { clock, random }: Pick<World, 'clock' | 'random'>,
   error: Error & { code?: string },
   socket: Socket,
 ): void {
@@ -27,9 +30,11 @@ export function refuseBadFraming(
   }
   const { status, body } = renderError(new ServiceError(refusalOf(error.code), NOT_WELL_FORMED))
   const text = JSON.stringify(body)
+  const traceId = idOf(clock.now(), random.bytes(ID_RANDOM_BYTES))
   socket.end(
     `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
       'content-type: application/json; charset=utf-8\r\n' +
+      `bt-trace-id: ${traceId}\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\n` +
       `connection: close\r\n\r\n${text}`,
   )

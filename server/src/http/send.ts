@@ -23,6 +23,8 @@ export function sendAnswer(options: DoorOptions, reply: FastifyReply, answer: An
   if (text !== undefined && headers?.['content-type'] === undefined) {
     fields.push('content-type', JSON_TYPE)
   }
+  // What a tenant's code throws as a response may say so itself.
+  if (text !== undefined && headers?.['cache-control'] === undefined) keepNowhere(reply, fields)
   send(options, reply, status, fields, text)
 }
 
@@ -41,6 +43,7 @@ export function sendError(
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
   if (status >= 500 && !expected) request.fault = error ?? new Error('Something threw nothing')
   const fields = ['content-type', JSON_TYPE]
+  keepNowhere(reply, fields)
   if (status === 503 && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
@@ -50,6 +53,11 @@ export function sendError(
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
+}
+
+/** What is shown to a key is for nobody else: nothing on the way, and no browser, is to keep it. */
+function keepNowhere({ request }: FastifyReply, fields: string[]): void {
+  if (request.principal !== null) fields.push('cache-control', 'no-store')
 }
 
 /** `fields` alternates names and values. */

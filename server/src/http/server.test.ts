@@ -215,6 +215,21 @@ describe('a request', () => {
     assert.ok(!JSON.stringify(world.logged).includes('4242'))
   })
 
+  test('names things by uuids in whatever case, and by ids that were chosen as they are', async () => {
+    const [url, headers] = ['/things/A%42c', { 'bt-idempotency-key': 'once' }]
+    for (const [own, id] of [
+      [{}, 'abc'],
+      [{ chosenIds: true }, 'ABc'],
+    ] as const) {
+      const { ask, asked } = stage({ method: 'POST', path: '/things/:id', ...own })
+      await ask({ url, headers })
+      await ask({ url: '/things/abc', headers })
+      assert.equal(asked[0]!.params['id'], id)
+      const [first, second] = asked.map((it) => it.caller.replay!.id)
+      assert.equal(first === second, id === 'abc', 'whether it is the same operation')
+    }
+  })
+
   test('to a public operation needs no key and belongs to nobody', async () => {
     const { ask, asked } = stage({ permission: 'public' })
     assert.equal((await ask({ headers: { 'bt-api-key': '' } })).status, 200)
@@ -242,6 +257,25 @@ describe('an answer', () => {
       assert.equal(reply.headers['content-length'], length)
     })
   }
+
+  test('to a key says that nothing is to keep it, a refusal included, unless it says so itself', async () => {
+    const storing = async (record: Partial<Endpoint>): Promise<unknown> =>
+      (await stage(record).ask()).headers['cache-control']
+    const own = { 'cache-control': 'max-age=60' }
+    const no = async (): Promise<never> => {
+      throw new ServiceError('token_not_found')
+    }
+    assert.equal(await storing({ handle: async () => ok({}) }), 'no-store')
+    assert.equal(await storing({ handle: no }), 'no-store')
+    assert.equal(await storing({ permission: 'token:read' }), 'no-store')
+    assert.equal(
+      await storing({ handle: async () => ({ status: 200, body: {}, headers: own }) }),
+      'max-age=60',
+    )
+    assert.equal(await storing({ handle: async () => noContent() }), undefined)
+    const open = { permission: 'public', handle: async () => ok({}) } as const
+    assert.equal(await storing(open), undefined)
+  })
 
   test('is logged as it leaves, with the time that was taken', async () => {
     const { ask, world } = stage({

@@ -62,7 +62,7 @@ export function createServer(options: ServerOptions): Server {
     },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => refuseBadFraming(options.world.clock, error, socket),
+    clientErrorHandler: (error, socket) => refuseBadFraming(options.world, error, socket),
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'

@@ -67,19 +67,33 @@ function keyInHeader(headers: readonly string[]): string | undefined {
   return parseWishes(headers, 'enterprise').key
 }
 
-/** Takes the key of a proxy out of the query, where some callers can put it and nowhere else. */
-function takeKey(asked: string): { target: string; key: string | undefined } {
+/**
+ * Takes the key of a proxy out of the query, where some callers can put it and nowhere else.
+ *
+ * Also whoever has no key at all has his query looked through, of thousands of items: so only an item with the right
+ * name is parsed.
+ */
+export function takeKey(asked: string): { target: string; key: string | undefined } {
   const at = asked.indexOf('?')
-  if (at < 0) return { target: asked, key: undefined }
-  const items = asked.slice(at + 1).split('&')
-  const isKey = (item: string): boolean => new URLSearchParams(item).has('bt-proxy-key')
-  const [named, ...more] = items.filter(isKey)
-  if (named === undefined) return { target: asked, key: undefined }
+  const query = asked.slice(at + 1)
+  if (at < 0 || !KEY_ITEM.test(query)) return { target: asked, key: undefined }
+  const items = query.split('&')
+  const [named, ...more] = items.filter((it) => KEY_ITEM.test(it))
   if (more.length > 0)
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['Send it once.'] })
-  const rest = items.filter((it) => !isKey(it)).join('&')
+  const rest = items.filter((it) => it !== named).join('&')
   return {
     target: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
-    key: new URLSearchParams(named).get('bt-proxy-key')!,
+    key: new URLSearchParams(named).get(KEY_NAME)!,
   }
+}
+
+const KEY_NAME = 'bt-proxy-key'
+
+/** An item of that name, in a query or alone, as URLSearchParams reads it: percent-encoded, and behind a `?`. */
+const KEY_ITEM = new RegExp(`(?:^|&)\\??${[...KEY_NAME].map(spellings).join('')}(?:[=&]|$)`)
+
+function spellings(char: string): string {
+  const code = char.charCodeAt(0).toString(16)
+  return `(?:${char}|%${code.replaceAll(/[a-f]/g, (it) => `[${it}${it.toUpperCase()}]`)})`
 }

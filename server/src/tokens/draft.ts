@@ -1,6 +1,7 @@
 /**
  * A token asked for but not yet made: everything the caller said, checked and parsed.
  */
+import { EXPIRY_FORM, parseExpiry } from '../base/expiry.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
@@ -8,7 +9,6 @@ import { ExpressionError } from '../expressions/expression-error.ts'
 import { parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
-import { parseExpiry } from './expiry.ts'
 import { tokenIdFault } from './token-id.ts'
 import { findTokenType, TOKEN_TYPES } from './types/registry.ts'
 import { DataInvalid, type TokenType } from './types/token-type.ts'
@@ -136,10 +136,7 @@ function parseOptions(
 
   const expiry = sent.expires_at === undefined ? null : parseExpiry(sent.expires_at)
   if (sent.expires_at !== undefined && (expiry === null || expiry.at <= now)) {
-    const message =
-      expiry === null
-        ? 'Must be an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00.'
-        : 'Must lie in the future.'
+    const message = expiry === null ? `Must be ${EXPIRY_FORM}.` : 'Must lie in the future.'
     throw new ServiceError('token_invalid', { [pathOf('expires_at')]: [message] })
   }
   const container = privacyContainer(sent, type.name)

@@ -75,6 +75,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/:id',
       summary: 'Get a token',
       permission: 'token:read',
+      chosenIds: true,
       answers: { 200: { description: 'The token.', schema: tokenObject } },
       handle: ({ world, caller, params }) => getToken(world, caller, params['id']!, settings),
     }),
@@ -84,6 +85,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/:id',
       summary: 'Update a token',
       permission: 'token:update',
+      chosenIds: true,
       transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
@@ -98,6 +100,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       path: '/tokens/:id',
       summary: 'Delete a token',
       permission: 'token:delete',
+      chosenIds: true,
       transactional: true,
       answers: { 204: { description: 'It is gone.' } },
       handle: ({ world, caller, params, transactionId }) =>

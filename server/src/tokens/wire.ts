@@ -298,7 +298,8 @@ export function renderToken(token: StoredToken, shown: Shown): JsonObject {
   const type = findTokenType(token.type)
   const details = token.details
   const wire: JsonObject = { id: token.id, tenant_id: shown.tenantId, type: token.type }
-  if (shown.data !== undefined) wire['data'] = shown.data
+  // No token's data is null: what is null here is what a mask made of it.
+  if (shown.data !== undefined && shown.data !== null) wire['data'] = shown.data
   if (shown.mask !== undefined && shown.mask !== null) wire['mask'] = shown.mask
   if (token.metadata !== null) wire['metadata'] = { ...token.metadata }
   if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint

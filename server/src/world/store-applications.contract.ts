@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Change } from './change.ts'
-import type { Store } from './store.ts'
+import type { ApplicationFilter } from './store.ts'
 import {
   NOW,
   OTHER,
@@ -47,7 +47,10 @@ export function applicationContract(name: string, open: Open): void {
       await succeed(store, OTHER, everything(1))
       assert.equal(await store.applications.find(TENANT, uuid(1)), null)
       assert.deepEqual(await store.applications.keys(TENANT, uuid(1)), [])
-      assert.deepEqual(await store.applications.list(TENANT, {}, { page: 1, size: 9 }), NONE)
+      assert.deepEqual(
+        await store.applications.list(TENANT, { now: NOW }, { page: 1, size: 9 }),
+        NONE,
+      )
       for (const change of [
         { kind: 'update-application', application: application(1) },
         { kind: 'delete-application', id: uuid(1) },
@@ -132,14 +135,14 @@ export function applicationContract(name: string, open: Open): void {
       const order = [4, 1, 5, 2, 3]
       await succeed(store, TENANT, order.map(insertApplication))
       const page = async (page: number, size: number) => {
-        const { total, items } = await store.applications.list(TENANT, {}, { page, size })
+        const { total, items } = await store.applications.list(TENANT, { now: NOW }, { page, size })
         return [total, ...items.map((it) => it.name)]
       }
       assert.deepEqual(await page(1, 2), [5, 'application 5', 'application 4'])
       assert.deepEqual(await page(2, 2), [5, 'application 3', 'application 2'])
       assert.deepEqual(await page(3, 2), [5, 'application 1'])
       assert.deepEqual(await page(4, 2), [5])
-      const whole = await store.applications.list(TENANT, {}, { page: 1, size: 100 })
+      const whole = await store.applications.list(TENANT, { now: NOW }, { page: 1, size: 100 })
       assert.deepEqual(whole.items[0], application(5, { createdAt: NOW + 5 }))
     })
 
@@ -149,7 +152,7 @@ export function applicationContract(name: string, open: Open): void {
         return { kind: 'insert-application', application: application(n) }
       })
       await succeed(store, TENANT, changes)
-      const { items } = await store.applications.list(TENANT, {}, { page: 1, size: 9 })
+      const { items } = await store.applications.list(TENANT, { now: NOW }, { page: 1, size: 9 })
       assert.deepEqual(
         items.map((it) => it.id),
         [uuid(3), uuid(2), uuid(1)],
@@ -166,8 +169,12 @@ export function applicationContract(name: string, open: Open): void {
           return { kind: 'insert-application', application: application(n, { type }) }
         }),
       )
-      const listed = async (filter: Parameters<Store['applications']['list']>[1]) => {
-        const page = await store.applications.list(TENANT, filter, { page: 1, size: 9 })
+      const listed = async (filter: ApplicationFilter) => {
+        const page = await store.applications.list(
+          TENANT,
+          { ...filter, now: NOW },
+          { page: 1, size: 9 },
+        )
         assert.equal(page.total, page.items.length)
         return page.items.map((it) => it.id)
       }
@@ -177,6 +184,26 @@ export function applicationContract(name: string, open: Open): void {
       assert.deepEqual(await listed({ ids, types: ['management', 'private'] }), [uuid(2)])
       assert.deepEqual(await listed({ ids: [] }), [])
       assert.deepEqual(await listed({ types: [] }), [])
+    })
+
+    test('list() neither shows nor counts what is expired, from that instant on', async (t) => {
+      const store = await opened(t, open)
+      const ends = [null, NOW, NOW + 1, NOW + 2]
+      const changes = ends.map((expiresAt, n): Change => {
+        return { kind: 'insert-application', application: application(n, { expiresAt }) }
+      })
+      await succeed(store, TENANT, changes)
+      const listed = async (now: number, filter: ApplicationFilter = {}) => {
+        const asked = { ...filter, now }
+        const page = await store.applications.list(TENANT, asked, { page: 1, size: 9 })
+        assert.equal(page.total, page.items.length)
+        return page.items.map((it) => it.id)
+      }
+      assert.deepEqual(await listed(NOW - 1), [uuid(3), uuid(2), uuid(1), uuid(0)])
+      assert.deepEqual(await listed(NOW), [uuid(3), uuid(2), uuid(0)])
+      assert.deepEqual(await listed(NOW + 2), [uuid(0)])
+      assert.deepEqual(await listed(NOW + 1, { ids: [uuid(2), uuid(3)] }), [uuid(3)])
+      assert.deepEqual(await listed(NOW + 1, { types: ['private'] }), [uuid(3), uuid(0)])
     })
   })
 }

@@ -97,7 +97,7 @@ export interface ApplicationReader {
   /** Newest first, filtered by ids and types where given; `total` counts all that match. */
   list(
     tenantId: string,
-    filter: ApplicationFilter,
+    query: ApplicationQuery,
     page: PageRequest,
   ): Promise<Page<StoredApplication>>
   /** Oldest first, and of the same time by version. */
@@ -222,6 +222,11 @@ export interface Page<Item> {
 export interface ApplicationFilter {
   readonly ids?: readonly string[]
   readonly types?: readonly ApplicationType[]
+}
+
+export interface ApplicationQuery extends ApplicationFilter {
+  /** Applications that are expired at this instant are not there. */
+  readonly now: number
 }
 
 export interface DefinitionFilter {

@@ -1,5 +1,8 @@
 /** `GET /metrics` of the service as it is run. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
 
@@ -47,6 +50,36 @@ test('the metrics say what was done, on a port of their own, and nothing that be
 
   assert.equal((await fetch(`${url}/tokens`)).status, 404)
   assert.equal((await fetch(`${vault.url}/metrics`)).status, 404)
+})
+
+test('no request through the proxy reads the metrics, whatever block or name is allowed', async (t) => {
+  const vault = await startVault(temporaryFolder(t), {
+    SYMBOLON_METRICS_PORT: '0',
+    SYMBOLON_EGRESS_ALLOW: '127.0.0.0/8,localhost',
+  })
+  t.after(() => vault.stop())
+  const destination = createServer((_request, response) => response.end('reached'))
+  t.after(() => destination.close())
+  await once(destination.listen(0, '127.0.0.1'), 'listening')
+  const { port: other } = destination.address() as AddressInfo
+  const management = /^\s+api_key\s+(\S+)$/m.exec(vault.greeting)![1]!
+  const made = await fetch(`${vault.url}/applications`, {
+    method: 'POST',
+    headers: { 'BT-API-KEY': management, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'out', type: 'private', permissions: ['proxy:invoke'] }),
+  })
+  const { key } = (await made.json()) as { key: string }
+  const through = (host: string, port: number): Promise<Response> =>
+    fetch(`${vault.url}/proxy`, {
+      headers: { 'BT-API-KEY': key, 'BT-PROXY-URL': `http://${host}:${port}/metrics` },
+    })
+  assert.equal(await (await through('127.0.0.1', other)).text(), 'reached')
+  const metrics = Number(/"event":"metrics","port":(\d+)/.exec(vault.printed())![1]!)
+  for (const host of ['127.0.0.1', '127.0.0.2', 'localhost']) {
+    const reply = await through(host, metrics)
+    const text = await reply.text()
+    assert.ok(reply.status >= 400 && !text.includes('symbolon_'), `${reply.status} ${text}`)
+  }
 })
 
 test('without a port nothing is measured and nothing listens', async (t) => {

@@ -72,6 +72,14 @@ for (const { path, word, body, update, changed } of KINDS) {
       assert.deepEqual(await names('?id=none'), [])
     })
 
+    test('200 whatever the case of an id, in the path and in a query', async () => {
+      const { call, list, make } = await stage()
+      const id = (await make({ name: 'a' }))['id'] as string
+      assert.equal((await call('GET', `${path}/${id.toUpperCase()}`)).json()['id'], id)
+      const { data, pagination } = await list(`?id=${id.toUpperCase()}&id=${id}`)
+      assert.deepEqual([data.length, pagination.total_items], [1, 1])
+    })
+
     test('400 to a name given twice, a name that is too long, and a page there is not', async () => {
       const { call } = await stage()
       for (const [query, at] of [

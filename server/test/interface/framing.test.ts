@@ -13,7 +13,7 @@ import {
 } from '../../src/base/limits.ts'
 import { illFormed, many } from '../kit/raw-requests.ts'
 import { portOf } from '../kit/servers.ts'
-import { tokenStage, type TokenStage } from '../kit/token-stage.ts'
+import { tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
 /** What came back on a connection, until the server closed it or a whole answer had come. */
 interface Exchange {
@@ -33,6 +33,10 @@ before(async () => {
 })
 after(async () => await stage.vault.close())
 
+function traceIdIn(head: string): string {
+  return /^bt-trace-id: (.*?)\r?$/im.exec(head)?.[1] ?? 'none'
+}
+
 /** A request for a token that is not there, with more headers; ends as a request ends. */
 function getWith(headers: readonly string[], line = 'GET /tokens/none HTTP/1.1'): string {
   return [line, 'Host: localhost', `BT-API-KEY: ${stage.key}`, ...headers, '', ''].join('\r\n')
@@ -41,6 +45,14 @@ function getWith(headers: readonly string[], line = 'GET /tokens/none HTTP/1.1')
 function post(headers: readonly string[], body: string): string {
   return getWith(['Content-Type: application/json', ...headers], 'POST /tokenize HTTP/1.1') + body
 }
+
+test('each answer to what is no request has a trace id of its own', async () => {
+  const heads = [await send('nonsense\r\n\r\n'), await send('nonsense\r\n\r\n')]
+  const [one, other] = heads.map((it) => traceIdIn(it.head))
+  assert.match(one!, UUID_V4)
+  assert.match(other!, UUID_V4)
+  assert.notEqual(one, other)
+})
 
 test('a well-formed request is answered and the connection stays open', async () => {
   const { status, head, closed } = await send(getWith([]))
@@ -104,6 +116,7 @@ describe('refused with its status, as JSON, and nothing is done:', () => {
       const exchange = await send(bytes())
       assert.equal(exchange.status, status, exchange.head)
       assert.match(exchange.head, /content-type: application\/json; charset=utf-8/i)
+      assert.match(traceIdIn(exchange.head), UUID_V4)
       const body = JSON.parse(exchange.body) as Record<string, unknown>
       assert.equal(body['status'], status)
       assert.equal(typeof body['title'], 'string')
@@ -197,7 +210,11 @@ describe('a client that never goes is not waited for longer than LINGER_MS after
     })
     server.requestTimeout = server.headersTimeout = 500
     const { socket, served } = await dial()
+    t.after(() => socket.destroy())
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n')
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    assert.match(answer.toString(), /^HTTP\/1\.1 408 /)
+    assert.match(traceIdIn(answer.toString()), UUID_V4)
     await closesAfterLinger(socket, served)
   })
 

@@ -159,6 +159,23 @@ describe('POST /sessions/authorize', () => {
     }
   })
 
+  test('may be told when the session ends as a token is: also without an offset, which is UTC', async () => {
+    for (const end of ['2026-03-01T12:00:05', '3/1/2026 12:00:05 PM']) {
+      const { vault, open, authorize } = await stage()
+      const { nonce, key } = await open()
+      const reply = await authorize(nonce, { permissions: ['token:read'], expires_at: end })
+      assert.equal(reply.status, 200, reply.text)
+      vault.world.clock.pass(4_999)
+      assert.equal((await vault.call('GET', '/permissions', { key })).status, 200)
+      vault.world.clock.pass(1)
+      assertRefused(await vault.call('GET', '/permissions', { key }), 401, 'key_unknown')
+    }
+    const { open, authorize } = await stage()
+    const { nonce } = await open()
+    const never = { permissions: ['token:read'], expires_at: 'soon' }
+    assertRefused(await authorize(nonce, never), 400, 'body_invalid')
+  })
+
   test('a nonce of nobody, of another tenant and of an expired session get the same 404', async () => {
     const { vault, open, authorize } = await stage()
     const other = await vault.addTenant('other')

@@ -122,6 +122,27 @@ describe('GET /tokens answers', () => {
     }
   })
 
+  test('200 to as many types, ids, containers and metadata as an address has room for', async () => {
+    const stage = await tokenStage()
+    const [a] = await made(stage, [{ data: 'a', id: 'mine', metadata: { k: 'v' } }])
+    const often = (text: (n: number) => string, count: number): string =>
+      Array.from({ length: count }, (_, n) => text(n)).join('&')
+    for (const path of ['/tokens', '/v2/tokens']) {
+      for (const query of [
+        often(() => 'type=token', 1_200),
+        often((n) => `type=${n % 2 === 0 ? 'token' : 'card'}`, 1_200),
+        `${often((n) => `id=${n}`, 1_500)}&id=mine`,
+        often(() => 'id=mine', 1_500),
+        often(() => 'metadata.k=v', 1_000),
+        often(() => 'container=/general/high/', 500),
+      ]) {
+        const reply = await stage.vault.call('GET', `${path}?${query}`, { key: stage.key })
+        assert.equal(reply.status, 200, query.slice(0, 20))
+        assert.deepEqual(idsOf(reply), [a], query.slice(0, 20))
+      }
+    }
+  })
+
   test('200 without expired tokens', async () => {
     const stage = await tokenStage()
     const [a, b] = await made(stage, [

@@ -257,6 +257,21 @@ describe('GET /tokens/{id} answers', () => {
     })
   })
 
+  test('no data where the mask comes to nothing, alone, in a list and in a payload', async () => {
+    const stage = await tokenStage()
+    const token = { data: { a: 1 }, mask: '{{ data.b }}' }
+    const id = await made(stage, token)
+    const payload = { nested: { type: 'token', ...token } }
+    const { nested } = (await stage.tokenize(payload)) as { nested: JsonObject }
+    const list = await stage.vault.call('GET', '/tokens', { key: stage.key })
+    const listed = list.json()['data'] as JsonObject[]
+    const shown = [(await get(stage, id)).json(), nested, ...listed]
+    assert.deepEqual(
+      shown.map((it) => 'data' in it),
+      [false, false, false, false],
+    )
+  })
+
   test('the security code for an hour, and from then on as if there had been none', async () => {
     const stage = await tokenStage()
     const id = await made(stage, { ...CARD, mask: { code: '{{ data.cvc }}' } })

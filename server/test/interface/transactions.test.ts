@@ -37,6 +37,19 @@ describe('transactions, facts', () => {
     }
   })
 
+  test('its end: named in any case of its letters', async () => {
+    const { begin, commit, rollback, make, seen } = await transactionStage()
+    for (const [end, status] of [
+      [commit, 200],
+      [rollback, 404],
+    ] as const) {
+      const transaction = await begin()
+      const id = await make(transaction, { data: 'x' })
+      assert.equal((await end(transaction.toUpperCase())).status, 200)
+      assert.equal(await seen(id), status)
+    }
+  })
+
   test('which calls enlist: create, update, delete and tokenize', async () => {
     for (const [method, path, body] of ENLISTING) {
       const { begin, commit, make, send, seen, reveal } = await transactionStage()

@@ -45,7 +45,9 @@ export async function compareStores(one: Side, other: Side): Promise<ComparedSto
     const page = { page: 1, size: AT_ONCE }
     await both(({ store }) => store.proxies.list(id, {}, page))
     await both(({ store }) => store.reactors.list(id, {}, page))
-    const applications = await both(({ store }) => store.applications.list(id, {}, page))
+    const applications = await both(({ store }) => {
+      return store.applications.list(id, { now: 0 }, page)
+    })
     for (const it of applications.items) await both((at) => at.store.applications.keys(id, it.id))
     await compareRecords(id)
     await compareTokens(id)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CONDITION_ATTRIBUTES, CONDITION_OPERATORS, type Rights } from '../../base/access.ts'
+import { parseExpiry } from '../../base/expiry.ts'
 import { renderInstant } from '../../base/instant.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
@@ -12,7 +13,7 @@ import {
 import { parseBody } from '../../http/parse.ts'
 import { PERMISSIONS } from '../permissions.ts'
 import { parseSessionGrants } from './session-grants.ts'
-import { permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
+import { expiry, permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
 
 /**
  * Sessions as they go over the wire.
@@ -43,8 +44,7 @@ export const authorizeSessionBody = z
     nonce: z.string().min(1).max(NONCE_CHARS_MAX),
     permissions: z.array(permissionName).max(PERMISSIONS.length).optional(),
     rules: z.array(sessionRuleBody).max(SESSION_RULES_MAX).optional(),
-    expires_at: z.iso
-      .datetime({ offset: true })
+    expires_at: expiry
       .optional()
       .meta({ description: 'When the session ends; an hour from now at the latest.' }),
   })
@@ -69,7 +69,7 @@ export interface SessionRequest {
 export function parseAuthorizeSession(body: Json | undefined, now: number): SessionRequest {
   const { nonce, expires_at, ...draft } = parseBody(authorizeSessionBody, body)
   const { rights, errors } = parseSessionGrants(draft)
-  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at)
+  const expiresAt = expires_at === undefined ? null : parseExpiry(expires_at)!.at
   if (expiresAt !== null && !(expiresAt > now && expiresAt <= now + SESSION_LIFETIME_MS_MAX)) {
     errors['expires_at'] = ['Must be in the future, and within an hour.']
   }

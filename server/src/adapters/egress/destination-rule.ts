@@ -27,7 +27,7 @@ export function addressKnownAs(text: string, ip: IpAddress): KnownAddress {
  * What may be reached, as the operator has it: public addresses by name over TLS, and beside them only what is
  * allowed in so many words.
  *
- * Our own port on this machine is reached by no block and no name, only by an entry that names the port: whoever
+ * Our own ports on this machine are reached by no block and no name, only by an entry that names the port: whoever
  * allows the machine itself means what runs beside the vault, not the vault.
  */
 export class DestinationRule {

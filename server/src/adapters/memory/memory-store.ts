@@ -67,9 +67,10 @@ export class MemoryStore implements Store {
   readonly applications: ApplicationReader = {
     find: async (tenantId, id) => copyOf(this.#applications.find(tenantId, id)),
 
-    list: async (tenantId, { ids, types }, request) => {
+    list: async (tenantId, { ids, types, now }, request) => {
       const matching = this.#applications
         .all(tenantId)
+        .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
         .filter((it) => ids?.includes(it.id) ?? true)
         .filter((it) => types?.includes(it.type) ?? true)
         .sort(newestFirst)

@@ -13,15 +13,16 @@ export function applicationReader(ask: Ask): ApplicationReader {
       return row === undefined ? null : applicationOf(row)
     },
 
-    list: async (tenantId, { ids, types }, { page, size }) => {
+    list: async (tenantId, { ids, types, now }, { page, size }) => {
       const where = `tenant = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))
-        AND ($3::text[] IS NULL OR type = ANY($3))`
+        AND ($3::text[] IS NULL OR type = ANY($3))
+        AND (expires_at IS NULL OR expires_at > $6)`
       const rows = await ask(
         `SELECT * FROM (SELECT count(*) AS total FROM applications WHERE ${where}) AS counted
          LEFT JOIN (SELECT * FROM applications WHERE ${where}
            ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5) AS items ON true
          ORDER BY created_at DESC, id DESC`,
-        [tenantId, ids?.filter(isUuid) ?? null, types ?? null, size, (page - 1) * size],
+        [tenantId, ids?.filter(isUuid) ?? null, types ?? null, size, (page - 1) * size, now],
       )
       return pageOf(rows, applicationOf)
     },

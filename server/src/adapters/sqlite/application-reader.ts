@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ApplicationFilter, ApplicationReader } from '../../world/store.ts'
+import type { ApplicationQuery, ApplicationReader } from '../../world/store.ts'
 import { packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
 
@@ -20,8 +20,8 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
       return row === undefined ? null : applicationOf(row)
     },
 
-    list: async (tenantId, filter, { page, size }) => {
-      const { where, values } = conditionOf(tenantId, filter)
+    list: async (tenantId, query, { page, size }) => {
+      const { where, values } = conditionOf(tenantId, query)
       const count = db.prepare(`SELECT count(*) AS total FROM applications WHERE ${where}`)
       const rows = db
         .prepare(
@@ -53,10 +53,10 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
 /** Only placeholders go into the text; an empty list matches nothing. */
 function conditionOf(
   tenantId: string,
-  { ids, types }: ApplicationFilter,
-): { where: string; values: (string | Uint8Array)[] } {
-  const conditions = ['tenant = ?']
-  const values = [packId(tenantId)]
+  { ids, types, now }: ApplicationQuery,
+): { where: string; values: (string | number | Uint8Array)[] } {
+  const conditions = ['tenant = ?', '(expires_at IS NULL OR expires_at > ?)']
+  const values: (string | number | Uint8Array)[] = [packId(tenantId), now]
   if (ids !== undefined) {
     conditions.push(`id IN (${placeholders(ids.length)})`)
     values.push(...ids.map(packId))

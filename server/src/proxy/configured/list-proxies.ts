@@ -1,6 +1,6 @@
 import { authorize } from '../../access/authorize.ts'
 import type { Caller } from '../../base/access.ts'
-import { isUuid } from '../../base/id.ts'
+import { uuidsIn } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { DefinitionFilter, Page, PageRequest } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
@@ -18,7 +18,7 @@ export async function listProxies(
   { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
   authorize(caller, 'proxy:read')
-  const ids = filter.ids?.filter(isUuid)
+  const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const asked = ids === undefined ? filter : { ...filter, ids }
   const found = await world.store.proxies.list(caller.tenantId, asked, page)

@@ -13,6 +13,8 @@ export function redactor(secrets: readonly Json[]): (text: string) => string {
   const pieces = new Set<string>()
   let chars = 0
   for (const value of leavesOf(secrets)) {
+    // Asked before the forms are made: of megabytes of quotes they are many times as long.
+    if (chars + value.length > REDACTION_CHARS_MAX) return () => WITHHELD
     for (const form of formsOf(value)) {
       chars += form.length
       if (chars > REDACTION_CHARS_MAX) return () => WITHHELD

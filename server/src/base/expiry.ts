@@ -1,5 +1,5 @@
 /**
- * When a token expires, in the three forms callers write it.
+ * When something expires, in the three forms callers write it.
  *
  * ISO 8601 (`2030-08-26T19:23:57-07:00`), month first on a twelve-hour clock
  * (`8/26/2030 7:23:57 PM -07:00`), and a short date (`9/27/2030`, midnight). Without an offset it is UTC.
@@ -30,6 +30,9 @@ export function parseExpiry(text: string): Expiry | null {
   const hours = (Number(hour) % 12) + (half!.toUpperCase() === 'PM' ? 12 : 0)
   return expiryOf(`${date}T${String(hours).padStart(2, '0')}:${minute}:${second}`, offset)
 }
+
+/** What parseExpiry() takes, for errors: the form to be had everywhere. */
+export const EXPIRY_FORM = 'an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00'
 
 type Groups = Readonly<Record<string, string | undefined>>
 
