@@ -123,11 +123,13 @@ function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
 }
 
 /** Uuids are the same in upper case: RFC 9562, section 4. */
-function paramsOf({ params }: FastifyRequest, { chosenIds }: Endpoint): Record<string, string> {
-  const sent = Object.entries(params as Record<string, string>)
-  return Object.fromEntries(
-    sent.map(([name, it]) => [name, chosenIds === true ? it : it.toLowerCase()]),
-  )
+function paramsOf(
+  { params }: FastifyRequest,
+  { path, chosenIds }: Endpoint,
+): Record<string, string> {
+  const sent = params as Record<string, string>
+  if (chosenIds === true || !path.includes(':')) return sent
+  return Object.fromEntries(Object.entries(sent).map(([name, it]) => [name, it.toLowerCase()]))
 }
 
 const NO_BODY = Buffer.alloc(0)
