@@ -33,6 +33,7 @@ describe('POST /proxies answers', () => {
       ['id', made['id']],
       ['tenant_id', tenantId],
       ['name', PROXY.name],
+      ['state', 'active'],
       ['key', made['key']],
       ['destination_url', PROXY.destination_url],
       ['request_transform', null],
@@ -265,7 +266,10 @@ describe('PATCH /proxies/{id} answers', () => {
       [{ require_auth: null }, { require_auth: true }],
       [{ require_auth: false }, { require_auth: false }],
       [{ request_transform: null }, {}],
-      [{ id: NOBODYS_ID, key: 'mine', tenant_id: NOBODYS_ID, created_by: 'me' }, {}],
+      [
+        { id: NOBODYS_ID, state: 'failed', key: 'mine', tenant_id: NOBODYS_ID, created_by: 'me' },
+        {},
+      ],
       [{ destination_url: 'https://new.example' }, { destination_url: 'https://new.example' }],
     ]
     let expected = made

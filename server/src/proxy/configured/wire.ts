@@ -86,6 +86,7 @@ export const proxySchema = z
     id: z.uuid(),
     tenant_id: z.uuid(),
     name: z.string(),
+    state: z.literal('active'),
     key: z.string().meta({ description: 'For the header BT-PROXY-KEY.' }),
     destination_url: z.string(),
     request_transform: z.null(),
@@ -140,6 +141,8 @@ export function renderProxy(tenantId: string, proxy: StoredProxy, terms: ProxyTe
     id: proxy.id,
     tenant_id: tenantId,
     name: proxy.name,
+    // It can be used from the moment it is made: there are tools that ask until they read it.
+    state: 'active',
     key: terms.key,
     destination_url: terms.destinationUrl,
     request_transform: null,
