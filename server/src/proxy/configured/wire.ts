@@ -6,7 +6,7 @@ import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { pageSchema } from '../../http/pagination.ts'
-import { configurationOf, definitionName } from '../../http/definitions.ts'
+import { actingApplication, configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 import type { ProxyTerms } from './terms.ts'
@@ -67,10 +67,7 @@ export const proxyBody = z
     name: definitionName,
     destination_url: destinationUrl,
     ...UNDONE,
-    application: z
-      .object({ id: z.string() })
-      .optional()
-      .meta({ description: 'A private or public application of the tenant.' }),
+    application: actingApplication,
     application_id: z.string().optional().meta({ description: 'The same, as answers have it.' }),
     configuration: configuration.optional(),
     require_auth: z.boolean().optional().meta({ description: 'Default true.' }),
