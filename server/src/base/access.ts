@@ -134,6 +134,8 @@ export interface Decision {
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */
   readonly replayed?: true
+  /** Whether it was only asked what would be sent because of it, and nothing was. */
+  readonly dryRun?: true
   /** Where something is sent because of it: a host name, and its port where that is not the scheme's own. */
   readonly destination?: string
 }

@@ -163,10 +163,12 @@ describe('without an API key', () => {
     assert.equal(new Set(texts).size, 1)
   })
 
-  test('nobody learns by a dry run where a proxy leads', async () => {
+  test('nobody learns by a dry run where a proxy leads, and none is recorded as invoked', async () => {
+    const recorded = vault.world.committed.length
     const reply = await ask('/proxy', { 'BT-PROXY-KEY': open, 'BT-PROXY-DRY-RUN': 'true' })
     assert.equal(reply.status, 401)
     assert.ok(!reply.text.includes('hidden'))
+    assert.deepEqual(vault.world.committed.slice(recorded), [])
   })
 
   test('a proxy opens no other operation, and an API key that is wrong stays wrong', async () => {
