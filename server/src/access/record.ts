@@ -201,7 +201,10 @@ function partsOfDecisions(
     const { serial } = decision
     const { entityType, operation } = whatIsAsked(decision)
     // Few differ, and what follows on each other mostly does not.
-    let found = parts.findLast((it) => it.entityType === entityType && isAlike(it.of, decision))
+    let found = parts.findLast(
+      (it) =>
+        it.entityType === entityType && it.operation === operation && isAlike(it.of, decision),
+    )
     if (found === undefined) {
       const { permission, allowed, transform = null, replayed = false } = decision
       const { dryRun = false, destination = null } = decision
@@ -272,16 +275,13 @@ function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): bo
 
 /**
  * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
- * no proxy but a token, to be used by one.
+ * no proxy but a token, to be used by one. Some decisions say themselves what they are about.
  */
-function whatIsAsked({
-  permission,
-  serial,
-  containers,
-}: Pick<Decision, 'permission' | 'serial' | 'containers'>): {
-  entityType: string
-  operation: string
+function whatIsAsked({ permission, serial, containers, about }: Decision): {
+  readonly entityType: string
+  readonly operation: string
 } {
+  if (about !== undefined) return about
   const words = permission.split(':')
   const operation = words.pop()!
   if (operation === 'invoke' && serial !== undefined && containers.length > 0) return USE_OF_TOKEN

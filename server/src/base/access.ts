@@ -130,6 +130,8 @@ export interface Decision {
   readonly by: readonly number[]
   /** Which thing it was about, where it was about one: a uuid of ours, whatever its id. */
   readonly serial?: string
+  /** What it was about, where that is not what the permission is named for. */
+  readonly about?: { readonly entityType: string; readonly operation: string }
   /** How much of that thing's data the caller is to be shown. */
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */

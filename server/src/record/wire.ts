@@ -138,6 +138,7 @@ const PAST: Readonly<Record<string, string>> = {
   commit: 'committed',
   rollback: 'rolled back',
   expire: 'expired',
+  rotate: 'rotated',
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
