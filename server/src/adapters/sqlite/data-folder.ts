@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -29,6 +29,12 @@ export function holdDataFolder(folder: string): DataFolder {
     throw new Error(`Cannot open ${folder}: another process is using it`, { cause })
   }
   return { databasePath, release: () => lock.close() }
+}
+
+/** Throws when there is no database in `folder`: for whoever is to make none. */
+export function requireDatabase(folder: string): void {
+  if (existsSync(join(folder, 'symbolon.db'))) return
+  throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
 }
 
 /**
