@@ -123,7 +123,7 @@ describe('nothing is sent because of', () => {
       'an unheard-of expectation',
       417,
       () => post(['Expect: the-unexpected', 'Content-Length: 0'], ''),
-      'plain',
+      'proxy_error',
     ],
   ]
   const forms = { key: () => stage.key, path: '/proxy', get, post }
