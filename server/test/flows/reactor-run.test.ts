@@ -71,7 +71,11 @@ describe('symbolon reactor run', () => {
       [[`${code!}x`], {}, /a\.jsx cannot be read \(ENOENT\)/],
       [[path.dirname(code!)], {}, /cannot be read \(EISDIR\)/],
       [[code!], { args: broken! }, /args\.json is no JSON/],
-      [[code!], { level: 'cell' }, /is 'cell', but must be one of jail, hardened, portable/],
+      [
+        [code!],
+        { level: 'cell' },
+        /^--level is 'cell', but must be one of jail, hardened, portable\.$/,
+      ],
     ]
     for (const [words, flags, message] of cases) {
       await assert.rejects(runHere(words, flags), { name: 'ConfigError', message })

@@ -145,7 +145,13 @@ describe('symbolon serve', () => {
       [
         ['--extra-ca-file', '/no/such/file'],
         {},
-        "SYMBOLON_EXTRA_CA_FILE is '/no/such/file', but must be a PEM file of certificates: it cannot be read (ENOENT).",
+        "--extra-ca-file is '/no/such/file', but must be a PEM file of certificates: it cannot be read (ENOENT).",
+      ],
+      [['--port', '-1'], {}, "--port is '-1', but must be a port from 0 to 65535."],
+      [
+        ['--data-dir', '--port', '0'],
+        {},
+        '--data-dir takes a value, and one that begins with a dash is written --data-dir=-value.',
       ],
     ]
     for (const [args, variables, said] of bad) {
@@ -156,6 +162,38 @@ describe('symbolon serve', () => {
       assert.equal(err, `symbolon serve: ${said}\n`)
     }
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
+  })
+
+  test('names the data folder that is a file, and the database that is none', async (t) => {
+    const folder = temporaryFolder(t)
+    const database = join(folder, 'symbolon.db')
+    writeFileSync(
+      database,
+      'no database, but long enough to be looked at as if it were one'.repeat(20),
+    )
+    const cases: [args: string[], said: string][] = [
+      [
+        ['serve', '--port', '0', '--data-dir', database],
+        `Cannot use ${database} as the data folder: it is a file`,
+      ],
+      [
+        ['serve', '--port', '0', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+      [
+        ['audit', 'verify', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+      [
+        ['keys', 'rotate', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+    ]
+    for (const [args, said] of cases) {
+      const { status, out, err } = await runSymbolon(args)
+      assert.deepEqual([status, out], [1, ''])
+      assert.ok(err.endsWith(`: ${said}\n`), err)
+    }
   })
 
   test('makes no tenant in the place of one that was deleted, says so, and init makes one', async (t) => {
