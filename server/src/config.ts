@@ -239,6 +239,23 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** A setting that is accepted and cannot be used all the same. Names the variable, or for() the flag that was given. */
+export class SettingError extends ConfigError {
+  readonly #flag: string
+  readonly #what: string
+
+  /** `what` completes the sentence that begins with the setting. */
+  constructor(variable: string, what: string) {
+    super(`${variable} ${what}`)
+    this.#flag = flagOf(variable)
+    this.#what = what
+  }
+
+  for(flags: Flags): string {
+    return flags[this.#flag] === undefined ? this.message : `--${this.#flag} ${this.#what}`
+  }
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>
 /** Flags without their dashes, such as `data-dir`. */
 export type Flags = Readonly<Record<string, string | undefined>>

@@ -14,7 +14,7 @@ import { reactorRun } from './cli/reactor-run.ts'
 import { restore } from './cli/restore.ts'
 import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
-import { ConfigError, flagOf, SETTINGS } from './config.ts'
+import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
 
 const COMMANDS: readonly Command[] = [
   serve,
@@ -55,10 +55,13 @@ async function main(words: string[]): Promise<number> {
     for (const line of helpOfCommand(command)) out(line)
     return 0
   }
+  let flags: Flags = {}
   try {
-    return await command.run({ ...parseWords(command, args), out, err })
+    const given = parseWords(command, args)
+    flags = given.flags
+    return await command.run({ ...given, out, err })
   } catch (error) {
-    err(`symbolon ${name}: ${messageOf(error)}`)
+    err(`symbolon ${name}: ${messageOf(error, flags)}`)
     return 1
   }
 }
@@ -92,15 +95,35 @@ function parse(
   allowPositionals: boolean,
 ) {
   try {
-    return parseArgs({ args, options, strict: true, allowPositionals })
+    return parseArgs({ args: withNumbers(args, options), options, strict: true, allowPositionals })
   } catch (error) {
     throw better(error, Object.keys(options))
   }
 }
 
+/** A number below zero is a value, and not a flag: so it is refused by whoever knows the range. */
+function withNumbers(args: string[], options: NonNullable<ParseArgsConfig['options']>): string[] {
+  const joined: string[] = []
+  for (const it of args) {
+    const flag = joined.at(-1)
+    const takesIt = flag?.startsWith('--') === true && options[flag.slice(2)]?.type === 'string'
+    if (takesIt && /^-\d/.test(it)) joined[joined.length - 1] = `${flag}=${it}`
+    else joined.push(it)
+  }
+  return joined
+}
+
 /** Returns what is said of words that cannot be read: of an unknown flag, also what may have been meant. */
 function better(error: unknown, flags: readonly string[]): unknown {
-  const unknown = /^Unknown option '(-+([^']+))'/.exec(error instanceof Error ? error.message : '')
+  const message = error instanceof Error ? error.message : ''
+  const ambiguous = /^Option '(--[^' ]+)' argument is ambiguous/.exec(message)
+  if (ambiguous !== null) {
+    const [, flag] = ambiguous
+    return new ConfigError(
+      `${flag} takes a value, and one that begins with a dash is written ${flag}=-value.`,
+    )
+  }
+  const unknown = /^Unknown option '(-+([^']+))'/.exec(message)
   if (unknown === null) return error
   const meant = flags.find((it) => it.startsWith(unknown[2]!))
   const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
@@ -108,7 +131,8 @@ function better(error: unknown, flags: readonly string[]): unknown {
 }
 
 /** An operator is told what is wrong, not where in our code it was noticed. */
-function messageOf(error: unknown): string {
+function messageOf(error: unknown, flags: Flags): string {
+  if (error instanceof SettingError) return error.for(flags)
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
 }

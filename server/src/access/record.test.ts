@@ -40,6 +40,19 @@ describe('recordOf()', () => {
     ])
   })
 
+  test('keeps what was only asked about apart from what was sent', () => {
+    const caller = callerWith({ permissions: ['token:use'] })
+    for (const dryRun of [{}, { dryRun: true }] as const) {
+      authorize(caller, 'token:use', token(1), 'a.example')
+      caller.decisions.push({ ...caller.decisions.pop()!, ...dryRun })
+    }
+    const entries = recordOf(caller, STILL_NOW, caller.decisions, [])
+    assert.deepEqual(
+      entries.map((it) => it.dryRun),
+      [false, true],
+    )
+  })
+
   test('names the destination of what was refused', () => {
     const caller = callerWith({ permissions: ['token:read'] })
     assert.equal(ask(caller, 'token:use', token(1), 'a.example'), null)

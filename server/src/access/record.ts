@@ -47,6 +47,7 @@ export function recordOf(
         permission,
         shown: null,
         replayed: false,
+        dryRun: false,
         destination: null,
         ids,
       })
@@ -58,8 +59,8 @@ export function recordOf(
 
 function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): void {
   const { applicationId, keyId, traceId } = actor
-  const { entityType, operation, allowed, changed, permission, shown, replayed, destination } = part
-  const { ids } = part
+  const { entityType, operation, allowed, changed, permission, shown } = part
+  const { replayed, dryRun, destination, ids } = part
   for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
     // Written out, as above: every request passes here, and to copy an object by its names takes as long as the rest.
     entries.push({
@@ -74,6 +75,7 @@ function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): v
       permission,
       shown,
       replayed,
+      dryRun,
       destination,
       entityIds:
         ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX),
@@ -199,10 +201,13 @@ function partsOfDecisions(
     const { serial } = decision
     const { entityType, operation } = whatIsAsked(decision)
     // Few differ, and what follows on each other mostly does not.
-    let found = parts.findLast((it) => it.entityType === entityType && isAlike(it.of, decision))
+    let found = parts.findLast(
+      (it) =>
+        it.entityType === entityType && it.operation === operation && isAlike(it.of, decision),
+    )
     if (found === undefined) {
       const { permission, allowed, transform = null, replayed = false } = decision
-      const { destination = null } = decision
+      const { dryRun = false, destination = null } = decision
       found = {
         entityType,
         operation,
@@ -211,6 +216,7 @@ function partsOfDecisions(
         permission,
         shown: transform,
         replayed,
+        dryRun,
         destination,
         ids: [],
         of: decision,
@@ -237,6 +243,7 @@ function isAlike(a: Decision, b: Decision): boolean {
     a.allowed === b.allowed &&
     a.transform === b.transform &&
     a.replayed === b.replayed &&
+    a.dryRun === b.dryRun &&
     a.destination === b.destination &&
     (a.serial === undefined) === (b.serial === undefined)
   )
@@ -268,16 +275,13 @@ function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): bo
 
 /**
  * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
- * no proxy but a token, to be used by one.
+ * no proxy but a token, to be used by one. Some decisions say themselves what they are about.
  */
-function whatIsAsked({
-  permission,
-  serial,
-  containers,
-}: Pick<Decision, 'permission' | 'serial' | 'containers'>): {
-  entityType: string
-  operation: string
+function whatIsAsked({ permission, serial, containers, about }: Decision): {
+  readonly entityType: string
+  readonly operation: string
 } {
+  if (about !== undefined) return about
   const words = permission.split(':')
   const operation = words.pop()!
   if (operation === 'invoke' && serial !== undefined && containers.length > 0) return USE_OF_TOKEN

@@ -130,10 +130,14 @@ export interface Decision {
   readonly by: readonly number[]
   /** Which thing it was about, where it was about one: a uuid of ours, whatever its id. */
   readonly serial?: string
+  /** What it was about, where that is not what the permission is named for. */
+  readonly about?: { readonly entityType: string; readonly operation: string }
   /** How much of that thing's data the caller is to be shown. */
   readonly transform?: Transform
   /** Whether an earlier answer is given again because of it. */
   readonly replayed?: true
+  /** Whether it was only asked what would be sent because of it, and nothing was. */
+  readonly dryRun?: true
   /** Where something is sent because of it: a host name, and its port where that is not the scheme's own. */
   readonly destination?: string
 }

@@ -89,6 +89,7 @@ export const REFUSALS = {
   },
   body_too_large: { status: 413, detail: 'The body is larger than 5 MiB.' },
   content_type_unsupported: { status: 415, detail: 'The content type is not supported here.' },
+  expectation_unmet: { status: 417, detail: 'What the request expects is not done here.' },
   application_keys_several: {
     status: 422,
     detail: 'The application has several keys: delete all but one, or add and delete keys instead.',

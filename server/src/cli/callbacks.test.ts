@@ -66,6 +66,15 @@ describe('symbolon callbacks', () => {
     assert.deepEqual((await run(callbacksList, {})).lines, [])
   })
 
+  test('say where no service answers', async (t) => {
+    const { run, vault } = await given(t)
+    await vault.app.close()
+    await assert.rejects(
+      run(callbacksList, {}),
+      /^Error: No service answers at http:\/\/127\.0\.0\.1:\d+: nothing listens there/,
+    )
+  })
+
   test('ask for a key that may, in a file, and for one of the two ways to say which', async (t) => {
     const { run, folder, key } = await given(t)
     const file = join(folder, 'other')

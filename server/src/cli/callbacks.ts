@@ -80,12 +80,22 @@ class Service {
     path: string,
   ): Promise<{ readonly status: number; readonly body: Answered }> {
     const headers = { 'bt-api-key': this.#apiKey }
-    const reply = await fetch(this.#url + path, { method, headers })
+    const reply = await fetch(this.#url + path, { method, headers }).catch((error: Error) => {
+      throw new Error(`No service answers at ${this.#url}: ${reasonOf(error)}`)
+    })
     const text = await reply.text()
     const body = (text === '' ? {} : JSON.parse(text)) as Answered
     if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
     return { status: reply.status, body }
   }
+}
+
+/** As the system names it; `fetch` itself says that it failed. */
+function reasonOf({ cause, message }: Error): string {
+  const { code, message: why } = (cause ?? {}) as Partial<NodeJS.ErrnoException>
+  if (code === 'ECONNREFUSED')
+    return 'nothing listens there; say where it does with --host and --port'
+  return code ?? why ?? message
 }
 
 /** What the service answers, as far as it is of interest: a page, or what was wrong. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { checkRootKey } from '../access/root-key-check.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
+import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
@@ -21,6 +22,8 @@ export const keysRotate: Command = {
   flags: { root: 'boolean', tenant: 'string' },
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
+    // Of a folder that is spelt wrong, no vault is made; nor is a root key for it.
+    if (config.databaseUrl === null) requireDatabase(config.dataDir)
     const order = await orderOf(config, flags)
     const say = speaker(out)
     const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))

@@ -1,7 +1,6 @@
 /**
  * The real world, as configured: which technology stands behind each promise is decided here.
  */
-import { mkdirSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { CanonicalJsonThread } from '../adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
@@ -10,6 +9,7 @@ import type { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import type { Family } from '../adapters/metrics/exposition.ts'
 import type { Meters } from '../adapters/metrics/meters.ts'
 import { reactorFamilies, writingFamilies } from '../adapters/metrics/adapter-families.ts'
+import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
@@ -142,7 +142,7 @@ async function openStore(config: Config, onFault: WorldOptions['onFault']): Prom
     return { store, measured: () => writingFamilies(store.activity) }
   }
   // For the root key, unless that is elsewhere.
-  if (config.rootKeyFile === null) mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (config.rootKeyFile === null) makeDataFolder(folder)
   // Loaded where it is used, here and elsewhere: most vaults do without, and save 2.5 MB of the heap.
   const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   // What is waited for there, the database measures.

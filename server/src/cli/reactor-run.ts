@@ -4,7 +4,7 @@ import { JailRunner, type Took } from '../adapters/jail/jail-runner.ts'
 import type { Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import { ConfigError, readConfig } from '../config.ts'
+import { ConfigError, readConfig, SETTINGS } from '../config.ts'
 import type { ReactorJob, ReactorOutcome, ThrownError } from '../world/reactor-runner.ts'
 import type { Command, CommandInput } from './command.ts'
 import { followFiles } from './follow-files.ts'
@@ -23,6 +23,9 @@ export const reactorRun: Command = {
   takesWords: true,
   run: async ({ flags, words, out, err }) => {
     const { level, ...given } = flags
+    if (level !== undefined && SETTINGS.reactorLevel.parse(level) === undefined) {
+      throw new ConfigError(`--level is '${level}', but must be ${SETTINGS.reactorLevel.accepts}.`)
+    }
     const config = readConfig(level === undefined ? given : { ...given, 'reactor-level': level })
     const [code, more] = words
     if (code === undefined || more !== undefined) {
@@ -41,6 +44,8 @@ export const reactorRun: Command = {
       packages: config.reactorPackages,
       authorities,
       output: (_, text) => err(text.replace(/\n$/, '')),
+      // All that it is handed comes from files of whoever reads this.
+      redacts: false,
       measured: (_, it) => (took = it),
       waysOut: {
         toHost: (whose, host, port) => egress.tunnel(whose.tenantId, host, port, null),

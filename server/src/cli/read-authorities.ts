@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseCertificates } from '../adapters/egress/trust.ts'
-import { ConfigError } from '../config.ts'
+import { SettingError, SETTINGS } from '../config.ts'
 
 /** Returns the certificates in `file`, as PEM each; none without a file. Throws ConfigError for what has none. */
 export function readAuthorities(file: string | null): string[] {
@@ -12,8 +12,9 @@ export function readAuthorities(file: string | null): string[] {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     const reason = code === undefined ? (error as Error).message : `it cannot be read (${code})`
-    throw new ConfigError(
-      `SYMBOLON_EXTRA_CA_FILE is '${file}', but must be a PEM file of certificates: ${reason}.`,
+    throw new SettingError(
+      SETTINGS.extraCaFile.variable,
+      `is '${file}', but must be a PEM file of certificates: ${reason}.`,
     )
   }
 }

@@ -6,6 +6,7 @@ import { decryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity } from '../adapters/age/age-keys.ts'
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
+import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
@@ -66,7 +67,7 @@ async function readIdentity(path: string): Promise<AgeIdentity> {
 }
 
 async function refuseFilled(folder: string, rootKeyFile: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeDataFolder(folder)
   const own = resolve(dirname(rootKeyFile)) === resolve(folder) ? basename(rootKeyFile) : null
   const others = (await readdir(folder)).filter((it) => it !== own)
   if (others.length > 0) {

@@ -10,7 +10,7 @@ import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInside } from '../http/inside.ts'
-import { listen } from '../http/listen.ts'
+import { listen, tryListening, type Place } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
 import { sweepRecords } from '../record/sweep.ts'
 import type { Command, CommandInput } from './command.ts'
@@ -31,6 +31,7 @@ export const serve: Command = {
   flags: {},
   run: async ({ flags, out }) => {
     const config = readConfig(flags)
+    await tryListening(config, metricsPlacesOf(config))
     const stop = stopSignal()
     const meters = config.metricsPort === null ? undefined : new Meters()
     const opened = await openWorld(config, {
@@ -136,6 +137,10 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
       clearTimeout(timer)
     },
   }
+}
+
+function metricsPlacesOf({ metricsHost: host, metricsPort: port }: Config): Place[] {
+  return port === null ? [] : [{ host, port }]
 }
 
 /** Serves what is measured, where the settings say. */

@@ -22,6 +22,12 @@ export const definitionName = z
   .max(NAME_CHARS_MAX)
   .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
 
+/** Whom it acts for, by id: nobody where there is none, since clients send all their members, and those that are empty. */
+export const actingApplication = z
+  .object({ id: z.string().nullish() })
+  .optional()
+  .meta({ description: 'A private or public application of the tenant; with no id, none.' })
+
 export const definitionsQuery = pageQuery.extend({
   id: z.array(z.string()).optional().meta({ description: 'Only these; may be repeated.' }),
   name: z

@@ -14,6 +14,7 @@ import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
+import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
@@ -83,6 +84,7 @@ export function arrive(
   try {
     if (endsAfterAnswer(raw)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
     checkHeaders(raw.rawHeaders, raw.httpVersion)
+    refuseUnmet(raw)
   } catch (error) {
     endAfterAnswer(raw)
     done(error as Error)

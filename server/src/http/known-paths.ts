@@ -28,7 +28,8 @@ export function findPath(
   paths: readonly KnownPath[],
   { url }: FastifyRequest,
 ): KnownPath | undefined {
-  const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0]!
+  // The router, too, takes a `#` for the end of the path.
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0]!
   return paths.find((it) => it.pattern.test(path))
 }
 

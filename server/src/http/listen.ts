@@ -5,7 +5,7 @@
  * file names only one, resolving the name would leave the others out.
  */
 import { once } from 'node:events'
-import { createServer, type Server as SocketServer } from 'node:net'
+import { createServer, type AddressInfo, type Server as SocketServer } from 'node:net'
 import type { Server } from './server.ts'
 
 /** Resolves with the port once connections are accepted. 0 asks for one that is free. */
@@ -20,14 +20,64 @@ export async function listen(server: Server, host: string, port: number): Promis
     second.close()
   })
   const bound = portOf(await server.listen({ host: '127.0.0.1', port }))
-  try {
-    await listenOn(second, '::1', bound)
-  } catch (error) {
-    // Without IPv6 there is no second family. An address that somebody else has is another matter: it
-    // would be they who are sent our clients' keys.
-    if (!NO_SUCH_FAMILY.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-  }
+  await listenOnSecond(second, bound)
   return bound
+}
+
+/** Where something is to listen. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Listens where listen() will, and at `others`, all at once, and lets go of it: for a start to ask before it makes
+ * anything, since one that ends without listening must leave nothing behind, such as a key that was shown once.
+ *
+ * Whoever connects meanwhile is turned away, as before. Throws what stands in the way.
+ */
+export async function tryListening({ host, port }: Place, others: readonly Place[]): Promise<void> {
+  const held: SocketServer[] = []
+  const next = (): SocketServer => {
+    const server = createServer((socket) => socket.destroy())
+    held.push(server)
+    return server
+  }
+  try {
+    if (host === 'localhost') await listenOnSecond(next(), await tryOne(next(), '127.0.0.1', port))
+    else await tryOne(next(), host, port)
+    for (const it of others) await tryOne(next(), it.host, it.port)
+  } finally {
+    await Promise.all(held.map(letGo))
+  }
+}
+
+async function tryOne(server: SocketServer, host: string, port: number): Promise<number> {
+  try {
+    await listenOn(server, host, port)
+  } catch (cause) {
+    throw new Error(`Cannot listen on ${host}, port ${port}`, { cause })
+  }
+  return (server.address() as AddressInfo).port
+}
+
+async function letGo(server: SocketServer): Promise<void> {
+  if (!server.listening) return
+  server.close()
+  await once(server, 'close')
+}
+
+/**
+ * Without IPv6 there is no second family. An address that somebody else has is another matter: it would be they
+ * who are sent our clients' keys.
+ */
+async function listenOnSecond(server: SocketServer, port: number): Promise<void> {
+  try {
+    await listenOn(server, '::1', port)
+  } catch (error) {
+    if (NO_SUCH_FAMILY.has((error as NodeJS.ErrnoException).code ?? '')) return
+    throw new Error(`Cannot listen on ::1, port ${port}`, { cause: error })
+  }
 }
 
 const NO_SUCH_FAMILY = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])

@@ -21,6 +21,7 @@ import { passagePreflightHeaders, preflightHeaders } from './cors.ts'
 import { label, type DoorOptions } from './door.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
+import { letExpectationsIn } from './expectations.ts'
 import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addPassage } from './passage-route.ts'
@@ -74,6 +75,7 @@ export function createServer(options: ServerOptions): Server {
   })
   // Two more than are let through, so that the count itself gives the excess away.
   server.server.maxHeadersCount = HEADERS_MAX + 2
+  letExpectationsIn(server.server)
 
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')

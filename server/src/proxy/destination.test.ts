@@ -40,6 +40,7 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com', '/\u00e9', 'https://example.com/%E9'],
     ['https://EXAMPLE.com/..//x', '/a', 'https://example.com//x/a'],
     ['https://example.com', '/..a/b../...', 'https://example.com/..a/b../...'],
+    ['https://example.com', '/{`}"?{`}"\'', 'https://example.com/%7B%60%7D%22?{`}%22%27'],
   ]
   for (const [base, target, expected] of cases) {
     test(`${base}: ${target}`, () => assert.equal(joined(base, target), expected))

@@ -22,7 +22,7 @@ export interface Rehearsed {
  * which rules would let each token go and how much of it, and what lets anything go to the destination.
  *
  * Nothing is opened for it: neither data nor its length is in the answer, and no filter has seen it. The
- * use of each token is decided as it would be, and recorded as one that showed nothing. Throws
+ * use of each token is decided as it would be, and recorded as a dry run that showed nothing. Throws
  * `permission_missing`.
  */
 export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
@@ -46,11 +46,18 @@ export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   }
 }
 
+/** Has the record say of what was decided last that nothing is sent because of it. */
+export function markDryRun(
+  { decisions }: Pick<Caller, 'decisions'>,
+  more: Pick<Decision, 'transform'> = {},
+): void {
+  decisions.push({ ...decisions.pop()!, ...more, dryRun: true })
+}
+
 function useOf(caller: Caller, token: StoredToken, host: string): JsonObject {
   authorize(caller, 'proxy:invoke', token, host)
-  const at = caller.decisions.length - 1
-  const decision = caller.decisions[at]!
-  caller.decisions[at] = { ...decision, transform: 'redact' }
+  const decision = caller.decisions.at(-1)!
+  markDryRun(caller, { transform: 'redact' })
   return renderUse(token, decision)
 }
 

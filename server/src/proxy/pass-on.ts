@@ -10,7 +10,7 @@ import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
 import { detokenizeBody, findMentioned, grantUses } from './detokenize-body.ts'
-import { rehearse } from './dry-run.ts'
+import { markDryRun, rehearse } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { holdBody, type HeldBody } from './request-body.ts'
@@ -43,10 +43,11 @@ export async function passOn(
   const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
   const destination = url.host
   const anonymous = proxy !== null && isAnonymous(caller, proxy)
-  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId)
-  authorizeInvocation(caller, destination, proxy)
   // What would be sent says where it goes, and that is for those who may know.
   if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
+  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId)
+  authorizeInvocation(caller, destination, proxy)
+  if (wishes.dryRun) markDryRun(caller)
 
   const held = await holdBody(passage.body, passage.headers, !anonymous)
   const now = world.clock.now()

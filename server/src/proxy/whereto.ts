@@ -30,6 +30,10 @@ export async function whereto(
 ): Promise<Whereto> {
   const { target, key: inQuery } = takeKey(asked)
   const key = inHeader ?? inQuery
+  // Two readers could see two proxies in it.
+  if (key !== (inQuery ?? key)) {
+    throw new ServiceError('query_invalid', { 'bt-proxy-key': ['The header names another.'] })
+  }
   if (key === undefined) {
     const joined = joinDestination(parseBase(url), target)
     return { url: joined, shown: joined.href, proxy: null }

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { REACTOR_CODE_CHARS_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { configurationOf, definitionName } from '../http/definitions.ts'
+import { actingApplication, configurationOf, definitionName } from '../http/definitions.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredApplication, StoredReactor } from '../world/stored.ts'
@@ -44,10 +44,7 @@ export const reactorBody = z
     configuration: configuration.optional().meta({
       description: 'Required, unless the operator says otherwise.',
     }),
-    application: z
-      .object({ id: z.string() })
-      .optional()
-      .meta({ description: 'A private or public application of the tenant.' }),
+    application: actingApplication,
   })
   .meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' })
 

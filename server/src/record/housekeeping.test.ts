@@ -209,6 +209,7 @@ function entry({ clock }: StillWorld): RecordEntry {
     permission: 'token:read',
     shown: 'mask',
     replayed: false,
+    dryRun: false,
     destination: null,
     entityIds: ['thing'],
   }

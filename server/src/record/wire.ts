@@ -115,11 +115,12 @@ export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number])
 
 /** Says in a line what the members say: fixed words and perhaps a host, no data. */
 function messageOf(event: RecordEvent): string {
-  const { allowed, operation, permission, shown, replayed, destination } = event
+  const { allowed, operation, permission, shown, replayed, dryRun, destination } = event
   const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
   const toward = destination === null ? '' : ` toward ${destination}`
   if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}${toward}`
   if (replayed) return `${what} before: the answer was repeated`
+  if (dryRun) return `Dry run: ${operation} ${event.entityType}${toward}, nothing was sent`
   if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
   if (shown === null) return `${what}${toward}`
   return `${what}: ${SHOWN[shown]}${destination === null ? '' : ` to ${destination}`}`
@@ -137,6 +138,7 @@ const PAST: Readonly<Record<string, string>> = {
   commit: 'committed',
   rollback: 'rolled back',
   expire: 'expired',
+  rotate: 'rotated',
 }
 
 const CHANGING: ReadonlySet<string> = new Set(['create', 'update', 'delete'])

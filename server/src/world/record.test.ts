@@ -28,6 +28,7 @@ const entry: fc.Arbitrary<RecordEntry> = fc.record(
     permission: text,
     shown: fc.constantFrom(null, ...TRANSFORMS),
     replayed: fc.boolean(),
+    dryRun: fc.boolean(),
     destination: fc.oneof(fc.constant(null), text),
     entityIds: fc.array(id, { maxLength: 40 }),
   },
@@ -83,6 +84,10 @@ test('chainHash() is SHA-256 over the hash before, number, count of events and e
     encodeEntry({ ...ENTRY, destination: 'api.example' }).toString('hex'),
     written(`02 ${HEAD} 000b 6170692e6578616d706c65 ${IDS}`),
   )
+  assert.equal(
+    encodeEntry({ ...ENTRY, dryRun: true }).toString('hex'),
+    written(`01 ${HEAD} ${IDS}`).replace('019ca9450a0001', '019ca9450a0009'),
+  )
   const begin = RECORD_BEGIN.hash
   const first = chainHash(begin, { number: 1, listed: 2 }, some)
   assert.notDeepEqual(first, chainHash(begin, { number: 2, listed: 2 }, some))
@@ -106,6 +111,7 @@ const ENTRY: RecordEntry = {
   permission: 'token:read',
   shown: 'mask',
   replayed: false,
+  dryRun: false,
   destination: null,
   entityIds: ['01945d00-0000-4000-8000-00000000000d', 'x'],
 }

@@ -28,6 +28,8 @@ export interface RecordEntry {
   readonly shown: Transform | null
   /** Whether an earlier answer was given again. */
   readonly replayed: boolean
+  /** Whether it was only asked what would be sent, and nothing was. */
+  readonly dryRun: boolean
   /** The host that something was to be sent to, with its port where that is not the scheme's own. */
   readonly destination: string | null
   /** At most RECORD_ENTITIES_MAX; none where the operation was about no single thing. */
@@ -133,6 +135,7 @@ export function writeEntry(entry: RecordEntry): Buffer {
   bytes.writeUIntBE(entry.at, 1, 6)
   bytes[7] = (entry.allowed ? 0 : REFUSED) | (entry.replayed ? REPLAYED : 0)
   if (entry.changed) bytes[7] |= CHANGED
+  if (entry.dryRun) bytes[7] |= DRY_RUN
   bytes[8] = SHOWN.indexOf(entry.shown)
   let at = 9
   at = lastActor.write(bytes, at, entry.applicationId, entry.keyId, null)
@@ -204,6 +207,7 @@ function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
     allowed: (flags & REFUSED) === 0,
     replayed: (flags & REPLAYED) !== 0,
     changed: (flags & CHANGED) !== 0,
+    dryRun: (flags & DRY_RUN) !== 0,
     shown: SHOWN[bytes[8]!] ?? null,
     applicationId: reader.text(),
     keyId: reader.text(),
@@ -275,5 +279,6 @@ const FORM_WITH_DESTINATION = 2
 const REFUSED = 1
 const REPLAYED = 2
 const CHANGED = 4
+const DRY_RUN = 8
 const UUID = 0xffff
 const SHOWN: readonly (Transform | null)[] = [null, 'redact', 'mask', 'reveal']

@@ -281,6 +281,7 @@ export function entry(n: number, own: Partial<RecordEntry> = {}): RecordEntry {
     permission: 'token:create',
     shown: null,
     replayed: false,
+    dryRun: false,
     destination: null,
     entityIds: [uuid(n)],
     ...own,

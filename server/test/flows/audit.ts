@@ -324,6 +324,7 @@ function entryOf(at: number, number: number, roll: Dice): RecordEntry {
     permission: 'token:read',
     shown: 'mask',
     replayed: false,
+    dryRun: false,
     destination: roll() < 0.3 ? `host-${number}.example.com:8443` : null,
     entityIds: Array.from({ length: things }, (_, at) => `thing ${number} ${at}`),
   }

@@ -1,6 +1,6 @@
 /** `symbolon keys rotate` as an operator runs it, with a service and without. */
 import assert from 'node:assert/strict'
-import { renameSync } from 'node:fs'
+import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
@@ -71,4 +71,18 @@ test('what it cannot do it says in one sentence, and changes nothing', async (t)
   const both = await run('--root', '--tenant', '00000000-0000-4000-8000-000000000001')
   assert.match(both.err, /exclude each other/)
   for (const it of [missing, nobody, both]) assert.equal(it.status, 1)
+})
+
+test('where there is no vault none is made, nor a root key', async (t) => {
+  const parent = temporaryFolder(t)
+  const folder = join(parent, 'typo')
+  const next = join(parent, 'next.key')
+  for (const more of [[], ['--root', '--root-key-next-file', next]]) {
+    const rotate = ['keys', 'rotate', '--data-dir', folder, ...more]
+    const { status, out, err } = await runSymbolon(rotate)
+    assert.deepEqual([status, out], [1, ''])
+    const said = `Cannot open ${folder}: there is no symbolon.db in it`
+    assert.equal(err, `symbolon keys rotate: ${said}\n`)
+    assert.deepEqual(readdirSync(parent), [])
+  }
 })

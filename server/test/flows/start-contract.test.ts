@@ -2,8 +2,9 @@
  * What other programs rely on when they start this one: commands, variables, flags, output, signals.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
@@ -145,7 +146,13 @@ describe('symbolon serve', () => {
       [
         ['--extra-ca-file', '/no/such/file'],
         {},
-        "SYMBOLON_EXTRA_CA_FILE is '/no/such/file', but must be a PEM file of certificates: it cannot be read (ENOENT).",
+        "--extra-ca-file is '/no/such/file', but must be a PEM file of certificates: it cannot be read (ENOENT).",
+      ],
+      [['--port', '-1'], {}, "--port is '-1', but must be a port from 0 to 65535."],
+      [
+        ['--data-dir', '--port', '0'],
+        {},
+        '--data-dir takes a value, and one that begins with a dash is written --data-dir=-value.',
       ],
     ]
     for (const [args, variables, said] of bad) {
@@ -156,6 +163,61 @@ describe('symbolon serve', () => {
       assert.equal(err, `symbolon serve: ${said}\n`)
     }
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
+  })
+
+  test('makes nothing where it cannot listen, and says so', async (t) => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    const onSecond = createServer().listen(0, '::1')
+    t.after(() => [taken, onSecond].map((it) => it.close()))
+    await Promise.all([once(taken, 'listening'), once(onSecond, 'listening')])
+    const port = String((taken.address() as AddressInfo).port)
+    const folder = join(temporaryFolder(t), 'data')
+    const cases: Record<string, string>[] = [
+      { SYMBOLON_PORT: port },
+      { SYMBOLON_PORT: String((onSecond.address() as AddressInfo).port) },
+      { SYMBOLON_HOST: '127.0.0.1', SYMBOLON_PORT: port },
+      { SYMBOLON_HOST: '192.0.2.1' },
+      { SYMBOLON_METRICS_HOST: '127.0.0.1', SYMBOLON_METRICS_PORT: port },
+    ]
+    for (const variables of cases) {
+      const all = { SYMBOLON_DATA_DIR: folder, ...variables }
+      const { status, out, err } = await runSymbolon(['serve'], all)
+      assert.deepEqual([status, out], [1, ''])
+      assert.match(err, /^symbolon serve: Cannot listen on \S+, port \d+ \(.*\)\n$/)
+      assert.equal(existsSync(folder), false)
+    }
+  })
+
+  test('names the data folder that is a file, and the database that is none', async (t) => {
+    const folder = temporaryFolder(t)
+    const database = join(folder, 'symbolon.db')
+    writeFileSync(
+      database,
+      'no database, but long enough to be looked at as if it were one'.repeat(20),
+    )
+    const cases: [args: string[], said: string][] = [
+      [
+        ['serve', '--port', '0', '--data-dir', database],
+        `Cannot use ${database} as the data folder: it is a file`,
+      ],
+      [
+        ['serve', '--port', '0', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+      [
+        ['audit', 'verify', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+      [
+        ['keys', 'rotate', '--data-dir', folder],
+        `Cannot open ${database} (file is not a database)`,
+      ],
+    ]
+    for (const [args, said] of cases) {
+      const { status, out, err } = await runSymbolon(args)
+      assert.deepEqual([status, out], [1, ''])
+      assert.ok(err.endsWith(`: ${said}\n`), err)
+    }
   })
 
   test('makes no tenant in the place of one that was deleted, says so, and init makes one', async (t) => {

@@ -479,6 +479,20 @@ describe('A callback', () => {
     assert.throws(() => verified(secret, changed), /signature/i)
   })
 
+  test('is signed with a secret of which the record says who has seen it, and who made another', async () => {
+    const { manage } = await callbackStage()
+    await manage('GET', '/callbacks/secret')
+    await manage('POST', '/callbacks/secret/rotate')
+    const { data } = (await manage('GET', '/logs?entity_type=callback_secret')).json()
+    assert.deepEqual(
+      (data as JsonObject[]).map((it) => [it['operation'], it['result'], it['message']]),
+      [
+        ['rotate', 'allowed', 'Callback secret rotated'],
+        ['read', 'allowed', 'Callback secret read'],
+      ],
+    )
+  })
+
   test('is signed with the old secret, too, until a day after there is a new one', async (t) => {
     const { invoke, work, sent, manage, vault } = await callbackStage()
     const { clock } = vault.world

@@ -93,6 +93,21 @@ for (const { path, word, body, update, changed } of KINDS) {
     })
   })
 
+  test(`POST and PUT ${path} take an application of no id for none`, async () => {
+    const { call, make } = await stage()
+    const whom = { name: 'x', type: 'private', permissions: ['token:use'] }
+    const { id } = (await call('POST', '/applications', whom)).json()
+    for (const application of [{}, { id: null }, null]) {
+      const made = await make({ application: { id: id! } })
+      const at = `${path}/${made['id'] as string}`
+      const reply = await call('PUT', at, { ...body, application })
+      assert.equal(reply.status, 200, reply.text)
+      for (const it of [reply.json(), await make({ application })]) {
+        assert.deepEqual([it['application'], it['application_id']], [undefined, undefined])
+      }
+    }
+  })
+
   describe(`PATCH ${path}/{id} answers`, () => {
     test('415 to plain JSON', async () => {
       const { make, vault } = await stage()

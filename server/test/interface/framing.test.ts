@@ -89,6 +89,23 @@ for (const [status, line] of [
   })
 }
 
+test('a request that expects more than 100-continue is refused with 417, as others are', async () => {
+  const headers = ['Expect: the-unexpected', 'Content-Length: 3', 'BT-TRACE-ID: mine']
+  const before = stage.stored().length
+  const { status, head, body, closed } = await send(post(headers, '"x"'))
+  assert.deepEqual([status, closed], [417, true])
+  assert.match(head, /bt-trace-id: mine/)
+  assert.equal((JSON.parse(body) as Record<string, unknown>)['code'], 'expectation_unmet')
+  assert.equal(stage.stored().length, before)
+})
+
+test('a request that expects 100-continue is told to go on, and then answered', async () => {
+  const { text } = await talk(
+    post(['Expect: 100-continue', 'Content-Length: 3', 'Connection: close'], '"x"'),
+  )
+  assert.match(text, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
+})
+
 test('two requests on one connection are answered in order', async () => {
   const { text } = await talk(
     getWith(['BT-TRACE-ID: one']) + getWith(['BT-TRACE-ID: two', 'Connection: close']),

@@ -114,6 +114,7 @@ describe('GET /logs answers', () => {
       permission: 'proxy:invoke',
       shown: 'reveal',
       replayed: false,
+      dryRun: false,
       destination: 'api.example.com:8443',
       entityIds: [tenantId],
     }

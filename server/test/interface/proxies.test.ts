@@ -33,6 +33,7 @@ describe('POST /proxies answers', () => {
       ['id', made['id']],
       ['tenant_id', tenantId],
       ['name', PROXY.name],
+      ['state', 'active'],
       ['key', made['key']],
       ['destination_url', PROXY.destination_url],
       ['request_transform', null],
@@ -141,7 +142,7 @@ describe('POST /proxies answers', () => {
     ['not to detokenize', { disable_detokenization: true }, 'disable_detokenization'],
     ['a certificate', { client_certificate: NOBODYS_ID }, 'client_certificate'],
     ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
-    ['an application of no id', { application: {} }, 'application.id'],
+    ['an application by a number', { application: { id: 1 } }, 'application.id'],
     ['the same by its other name', { application_id: NOBODYS_ID }, 'application.id'],
     ['a configuration that is a list', { configuration: ['a'] }, 'configuration'],
     ['a number to configure', { configuration: { a: 1 } }, 'configuration.a'],
@@ -265,7 +266,10 @@ describe('PATCH /proxies/{id} answers', () => {
       [{ require_auth: null }, { require_auth: true }],
       [{ require_auth: false }, { require_auth: false }],
       [{ request_transform: null }, {}],
-      [{ id: NOBODYS_ID, key: 'mine', tenant_id: NOBODYS_ID, created_by: 'me' }, {}],
+      [
+        { id: NOBODYS_ID, state: 'failed', key: 'mine', tenant_id: NOBODYS_ID, created_by: 'me' },
+        {},
+      ],
       [{ destination_url: 'https://new.example' }, { destination_url: 'https://new.example' }],
     ]
     let expected = made
@@ -287,6 +291,8 @@ describe('PATCH /proxies/{id} answers', () => {
       [{ application: null }, undefined],
       [{ application_id: applicationId }, applicationId],
       [{ application_id: null }, undefined],
+      [{ application: { id: applicationId } }, applicationId],
+      [{ application: { id: null } }, undefined],
     ] as const) {
       assert.equal((await call('PATCH', path, patch)).status, 204)
       assert.equal((await call('GET', path)).json()['application_id'], expected)
@@ -299,7 +305,7 @@ describe('PATCH /proxies/{id} answers', () => {
     ['the name taken away', { name: null }, 'name'],
     ['the destination taken away', { destination_url: null }, 'destination_url'],
     ['a transform', { request_transform: { code: 'x' } }, 'request_transform'],
-    ['an application of no id', { application: { id: null } }, 'application.id'],
+    ['an application by a number', { application: { id: 1 } }, 'application.id'],
     ['a number to configure', { configuration: { a: 1 } }, 'configuration.a'],
   ]
   for (const [about, patch, path] of wrong) {

@@ -109,6 +109,20 @@ describe('a request that names a proxy by its key', () => {
     assert.equal(codeOf(reply), 'query_invalid')
   })
 
+  test('is query_invalid with one in the header and another in the query, and sent with the same twice', async () => {
+    const inQuery = `/proxy?bt-proxy-key=${open}`
+    for (const headers of [{ 'bt-api-key': key }, {}]) {
+      for (const other of [asking, '']) {
+        const reply = await ask(inQuery, { ...headers, 'BT-PROXY-KEY': other })
+        assert.equal(reply.status, 'bt-api-key' in headers ? 400 : 401)
+      }
+    }
+    assert.deepEqual(sentUrls(), [])
+    const two = await ask(inQuery, { 'bt-api-key': key, 'BT-PROXY-KEY': asking })
+    assert.equal(codeOf(two), 'query_invalid')
+    assert.equal((await ask(inQuery, { 'BT-PROXY-KEY': open })).status, 200)
+  })
+
   test('is told by a dry run no more of the destination than its host', async () => {
     const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': asking, 'BT-PROXY-DRY-RUN': 'true' }
     const reply = await ask('/proxy/a?b=c', headers)
@@ -163,10 +177,12 @@ describe('without an API key', () => {
     assert.equal(new Set(texts).size, 1)
   })
 
-  test('nobody learns by a dry run where a proxy leads', async () => {
+  test('nobody learns by a dry run where a proxy leads, and none is recorded as invoked', async () => {
+    const recorded = vault.world.committed.length
     const reply = await ask('/proxy', { 'BT-PROXY-KEY': open, 'BT-PROXY-DRY-RUN': 'true' })
     assert.equal(reply.status, 401)
     assert.ok(!reply.text.includes('hidden'))
+    assert.deepEqual(vault.world.committed.slice(recorded), [])
   })
 
   test('a proxy opens no other operation, and an API key that is wrong stays wrong', async () => {

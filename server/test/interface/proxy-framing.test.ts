@@ -84,6 +84,13 @@ describe('nothing is sent because of', () => {
       () => get([], `GET ${stage.destination.url}/proxy HTTP/1.1`),
       'proxy_error',
     ],
+    ['/proxy#x', 400, () => get([], 'GET /proxy#x HTTP/1.1'), 'proxy_error'],
+    [
+      '/proxy#x without a key',
+      401,
+      () => get([], 'GET /proxy#x HTTP/1.1').replace(/BT-API-KEY.*\r\n/, ''),
+      'proxy_error',
+    ],
     ['a path that cannot be decoded', 404, () => get([], 'GET /proxy/%zz HTTP/1.1'), 'proxy_error'],
     ['HEAD', 405, () => get([], 'HEAD /proxy HTTP/1.1'), 'plain'],
     ['TRACE', 405, () => get([], 'TRACE /proxy HTTP/1.1'), 'proxy_error'],
@@ -123,7 +130,7 @@ describe('nothing is sent because of', () => {
       'an unheard-of expectation',
       417,
       () => post(['Expect: the-unexpected', 'Content-Length: 0'], ''),
-      'plain',
+      'proxy_error',
     ],
   ]
   const forms = { key: () => stage.key, path: '/proxy', get, post }

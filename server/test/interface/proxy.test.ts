@@ -575,11 +575,34 @@ describe('a dry run', () => {
     })
   })
 
-  test('is recorded as a use that showed nothing', async () => {
+  test('is recorded as one of which nothing was sent, and nothing shown', async () => {
     const id = await token('secret')
     await ask('POST', '/proxy', { headers, body: `{{ ${id} }}` })
     assert.deepEqual(lastEntry(), ['token', 'use', true, 'example.com', [id]])
-    assert.equal(entries().at(-1)!.shown, 'redact')
+    assert.deepEqual(
+      entries()
+        .slice(-2)
+        .map((it) => [it.entityType, it.dryRun, it.shown]),
+      [
+        ['proxy', true, null],
+        ['token', true, 'redact'],
+      ],
+    )
+    const logs = await vault.call('GET', '/logs?size=2', { key: vault.managementKey })
+    const { data } = logs.json() as { data: JsonObject[] }
+    assert.deepEqual(
+      data.map((it) => [it['result'], it['message']]),
+      [
+        ['allowed', 'Dry run: use token toward example.com, nothing was sent'],
+        ['allowed', 'Dry run: invoke proxy toward example.com, nothing was sent'],
+      ],
+    )
+  })
+
+  test('is recorded as such also when its body is refused', async () => {
+    await ask('POST', '/proxy', { headers, body: `{{ ${NOBODY} }}` })
+    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+    assert.equal(entries().at(-1)!.dryRun, true)
   })
 
   test('is refused as the request would be', async () => {

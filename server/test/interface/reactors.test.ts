@@ -125,7 +125,7 @@ describe('POST /reactors answers', () => {
     ['a configuration that is a list', { configuration: ['a'] }, 'configuration'],
     ['a configuration that is a text', { configuration: 'a' }, 'configuration'],
     ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
-    ['an application of no id', { application: {} }, 'application.id'],
+    ['an application by a number', { application: { id: 1 } }, 'application.id'],
   ]
   for (const [about, own, path] of wrong) {
     test(`400 to ${about}`, async () => {
@@ -272,7 +272,7 @@ describe('PATCH /reactors/{id} answers', () => {
     ['the name taken away', { name: null }, 'name'],
     ['the code taken away', { code: null }, 'code'],
     ['the configuration taken away', { configuration: null }, 'configuration'],
-    ['an application of no id', { application: { id: null } }, 'application.id'],
+    ['an application by a number', { application: { id: 1 } }, 'application.id'],
     ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
   ]
   for (const [about, patch, path] of wrong) {

@@ -53,7 +53,7 @@ export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
 ): Promise<RunningVault> {
-  const all = { SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: folder, ...variables }
+  const all = { SYMBOLON_DATA_DIR: folder, ...variables }
   const child = start(['serve'], all)
   const end = finished(child)
   let printed = ''
@@ -87,7 +87,8 @@ function start(
 ): ChildProcess {
   return spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
-    env: { PATH: process.env['PATH'] ?? '', ...variables },
+    // No two of those that run at once want the same port.
+    env: { PATH: process.env['PATH'] ?? '', SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

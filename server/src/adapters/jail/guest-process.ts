@@ -24,9 +24,11 @@ export interface GuestSettings {
   readonly setUp: SetUp
   readonly waysOut: WaysOut
   readonly output: ReactorOutput | null
+  /** Whether the values that a reactor was handed are taken out of what it says. */
+  readonly redacts: boolean
 }
 
-/** Told what a reactor says on its console: a piece at a time, without the values that it was handed. */
+/** Told what a reactor says on its console, a piece at a time. */
 export type ReactorOutput = (job: ReactorJob, text: string) => void
 
 /**
@@ -50,13 +52,14 @@ export class GuestProcess {
   #begun: { resolve: () => void; reject: (error: Error) => void } | null
   readonly #broker: Broker
   readonly #output: ReactorOutput | null
+  readonly #redacts: boolean
   #current: CurrentRun | null = null
   #runs = 0
   #killedFor: 'timed-out' | 'out-of-memory' | null = null
   #gone = false
   #privateBytesMax = 0
 
-  constructor({ walls, setUp, waysOut, output }: GuestSettings) {
+  constructor({ walls, setUp, waysOut, output, redacts }: GuestSettings) {
     const flags = [...RUNTIME_FLAGS, ...(setUp.checks ? ['--no-addons'] : [])]
     const { child, guest } = walls.begin(flags)
     this.#child = child
@@ -70,6 +73,7 @@ export class GuestProcess {
     this.#channel = this.#child.stdio[CHANNEL] as Duplex
     this.#channel.on('data', (chunk: Buffer) => this.#read(chunk)).on('error', ignore)
     this.#output = output
+    this.#redacts = redacts
     this.#broker = new Broker(waysOut, (it) => this.#channel.write(it))
     this.#channel.write(textFrame(FRAME.setUp, JSON.stringify(setUp)))
     this.#listenToErrors(this.#child.stderr!)
@@ -101,7 +105,7 @@ export class GuestProcess {
       job,
       number,
       outputLeft: REACTOR_OUTPUT_BYTES_MAX,
-      redact: null,
+      redact: this.#redacts ? null : asSaid,
       settle: resolve,
     }
     const run: Run = { run: number, apiKey: job.apiKey?.reveal() ?? null }
@@ -291,6 +295,10 @@ function signalIfThere(id: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
+}
+
+function asSaid(line: string): string {
+  return line
 }
 
 function ignore(): void {}

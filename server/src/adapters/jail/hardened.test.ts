@@ -146,7 +146,13 @@ const SET_UP = {
 async function blank(): Promise<[GuestProcess, GuestFiles]> {
   const files = prepareGuestFiles()
   const walls = hardened({ main: files.main, readable: [files.folder], aliases: [] })
-  const guest = new GuestProcess({ walls, waysOut: NO_WAY, output: null, setUp: SET_UP })
+  const guest = new GuestProcess({
+    walls,
+    waysOut: NO_WAY,
+    output: null,
+    redacts: true,
+    setUp: SET_UP,
+  })
   await guest.ready
   return [guest, files]
 }

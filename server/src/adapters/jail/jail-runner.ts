@@ -37,6 +37,8 @@ export interface JailSettings {
   readonly waysOut: WaysOut
   /** Nobody hears what reactors say unless somebody asks: it may be what they were handed, in another form. */
   readonly output?: ReactorOutput | null
+  /** Unless it is false, the values that they were handed are taken out: not for whoever hands them over and listens. */
+  readonly redacts?: boolean
   /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
   readonly checks?: boolean
   /** Told of each run that has ended what it took. */
@@ -82,7 +84,8 @@ export class JailRunner implements ReactorRunner {
   }
 
   private constructor(settings: JailSettings, flaw: string | null) {
-    const { level, packages, authorities, waysOut, output = null, checks = true } = settings
+    const { level, packages, authorities, waysOut, output = null } = settings
+    const { redacts = true, checks = true } = settings
     this.flaw = flaw
     this.level = flaw === null ? level : null
     this.#files = prepareGuestFiles()
@@ -96,6 +99,7 @@ export class JailRunner implements ReactorRunner {
       walls: wallsOf(settings, inside),
       waysOut,
       output,
+      redacts,
       setUp: {
         builtIns: [...BUILT_INS],
         packages: homes,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   chmod,
   chown,
@@ -104,6 +105,16 @@ test('open() refuses what is not a regular file', async (t) => {
   await assert.rejects(open(await temporaryFolder(t)), /regular file/)
   await assert.rejects(open('/dev/zero'), /regular file/)
 })
+
+test(
+  'open() refuses a pipe at once, though nobody ever writes into it',
+  { timeout: 5_000 },
+  async (t) => {
+    const pipe = join(await temporaryFolder(t), 'root.key')
+    execFileSync('mkfifo', ['-m', '0600', pipe])
+    await assert.rejects(open(pipe), /regular file/)
+  },
+)
 
 test("open() refuses another user's file", { skip: process.geteuid?.() !== 0 }, async (t) => {
   const path = await writeKey(await temporaryFolder(t))

@@ -25,14 +25,15 @@ export async function hasRootKey(path: string): Promise<boolean> {
   }
 }
 
+/** A pipe is opened as well, to be looked at and refused: to wait for who writes into it would hold up the start for ever. */
+const HOW_TO_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
 /** Returns the 32 bytes, for the caller to wipe. Throws when the file is missing or not safe. */
 export async function readRootKey(path: string): Promise<Buffer> {
   await assertFolderSafe(path)
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(
-    (cause: unknown) => {
-      throw new Error(`Cannot open the root key file ${path}: ${reasonOf(cause)}`, { cause })
-    },
-  )
+  const file = await open(path, HOW_TO_OPEN).catch((cause: unknown) => {
+    throw new Error(`Cannot open the root key file ${path}: ${reasonOf(cause)}`, { cause })
+  })
   try {
     // Asked of the open file, not of the path: in between, the path may come to name another.
     assertFileSafe(path, await file.stat())

@@ -38,10 +38,24 @@ export function openConnection(
     expectPragma(db, 'foreign_keys', 1)
   } catch (error) {
     db.close()
-    throw error
+    throw NotADatabase.or(error, path)
   }
   return db
 }
+
+/** What lies where the database should be is another file. */
+export class NotADatabase extends Error {
+  /** Names the file if that is what `error` says of it; returns any other as it is. */
+  static or(error: unknown, path: string): unknown {
+    const code = error instanceof Error && 'errcode' in error ? error.errcode : null
+    return code === NOT_A_DATABASE
+      ? new NotADatabase(`Cannot open ${path}`, { cause: error })
+      : error
+  }
+}
+
+/** SQLITE_NOTADB. Source: sqlite.org/rescode.html. */
+const NOT_A_DATABASE = 26
 
 /** Throws unless the connection's setting is `expected`. */
 export function expectPragma(db: DatabaseSync, name: string, expected: string | number): void {

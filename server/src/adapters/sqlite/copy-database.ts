@@ -2,6 +2,7 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import type { RootKeyCheck } from '../../world/stored.ts'
+import { NotADatabase } from './connection.ts'
 
 export interface DatabaseCopy {
   /** Of the root key that the tenants' keys in it are wrapped by. */
@@ -23,6 +24,8 @@ export async function copyDatabase(folder: string, to: string): Promise<Database
   try {
     // In one go: between two, a write by anybody else would have it begin anew.
     await backup(source, to, { rate: PAGES_MAX })
+  } catch (error) {
+    throw NotADatabase.or(error, path)
   } finally {
     source.close()
   }

@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDataFolder } from './make-data-folder.ts'
 
 /** The folder that holds everything, held by this process alone. */
 export interface DataFolder {
@@ -16,7 +17,7 @@ export interface DataFolder {
  * companions (`-wal`, `-shm`) the same mode.
  */
 export function holdDataFolder(folder: string): DataFolder {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeDataFolder(folder)
   const databasePath = join(folder, 'symbolon.db')
   const lockPath = join(folder, 'symbolon.lock')
   createPrivate(databasePath)
@@ -29,6 +30,12 @@ export function holdDataFolder(folder: string): DataFolder {
     throw new Error(`Cannot open ${folder}: another process is using it`, { cause })
   }
   return { databasePath, release: () => lock.close() }
+}
+
+/** Throws when there is no database in `folder`: for whoever is to make none. */
+export function requireDatabase(folder: string): void {
+  if (existsSync(join(folder, 'symbolon.db'))) return
+  throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
 }
 
 /**

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { RecordReader, TenantReader } from '../../world/store.ts'
-import { openConnection } from './connection.ts'
+import { NotADatabase, openConnection } from './connection.ts'
+import { requireDatabase } from './data-folder.ts'
 import { recordReader } from './record-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 
@@ -22,9 +22,8 @@ const CACHE_KIB = 8 * 1024
  * program that kept no record yet.
  */
 export function openRecord(folder: string): OpenRecord {
-  const path = join(folder, 'symbolon.db')
-  if (!existsSync(path)) throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
-  const db = connect(path, folder)
+  requireDatabase(folder)
+  const db = connect(join(folder, 'symbolon.db'), folder)
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
     if (table === undefined) {
@@ -50,6 +49,7 @@ function connect(path: string, folder: string): DatabaseSync {
   try {
     return openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
   } catch (cause) {
+    if (cause instanceof NotADatabase) throw cause
     throw new Error(
       `Cannot read ${folder}: run this as the user of the service, or stop it first`,
       {

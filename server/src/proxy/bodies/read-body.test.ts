@@ -260,6 +260,13 @@ test('Latin-1 is read and written as Latin-1', () => {
   }
 })
 
+test('declarations in declarations take as long as they are, however deep', () => {
+  for (const opening of ['<![', '<!a [<!', '<!a [<!-- -->']) {
+    const body = `${opening.repeat(1_000_000 / opening.length)}{{ x }}`
+    assert.equal(render(body, 'text/xml', () => assert.fail('nothing is found')).toString(), body)
+  }
+})
+
 test('depth is bounded by nothing but length, and a place is named in few words', () => {
   const deep = '['.repeat(200_000) + '"{{ x }}"' + ']'.repeat(200_000)
   assert.equal(render(deep, 'application/json', () => 'y').length, 400_003)

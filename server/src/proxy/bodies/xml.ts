@@ -38,7 +38,7 @@ class XmlReader {
       else if (this.#accept('<!--')) this.#skipPast('-->')
       else if (this.#accept('<?')) this.#skipPast('?>')
       else if (this.#accept('<![CDATA[')) this.#readSection()
-      else if (this.#accept('<!')) this.#skipDeclaration()
+      else if (this.#accept('<!')) this.#skipDeclaration(() => this.#skipSubset())
       else this.#readMarkup()
     }
     return this.#holes
@@ -66,16 +66,19 @@ class XmlReader {
   /** A tag; or a sign that opens none, and is text. */
   #readMarkup(): void {
     this.#at++
+    if (this.#opens()) throw this.#insideTag()
     if (!isNameStart(this.#bytes[this.#at])) return
     for (; this.#at < this.#end; this.#at++) {
       const byte = this.#bytes[this.#at]
       if (byte === GREATER) return
       if (byte === QUOTE || byte === APOSTROPHE) this.#readValue(byte)
-      else if (this.#opens()) {
-        const path = (): string => memberPath(this.#surroundings.steps)
-        throw refusal(path, `An expression stands inside a tag (at ${this.#at})`)
-      }
+      else if (this.#opens()) throw this.#insideTag()
     }
+  }
+
+  #insideTag(): Error {
+    const path = (): string => memberPath(this.#surroundings.steps)
+    return refusal(path, `An expression stands inside a tag (at ${this.#at})`)
   }
 
   /** Stops at the quote that closes the value. */
@@ -86,15 +89,27 @@ class XmlReader {
     }
   }
 
-  /** To its end, or to what a document type has inside of it: declarations again. */
-  #skipDeclaration(): void {
+  /** To its end; `inside` skips what a document type has in brackets. */
+  #skipDeclaration(inside: () => void): void {
     for (; this.#at < this.#end; this.#at++) {
       const byte = this.#bytes[this.#at]
-      if (byte === GREATER || byte === BRACKET) return
-      if (byte === QUOTE || byte === APOSTROPHE) {
+      if (byte === GREATER) return
+      if (byte === BRACKET) inside()
+      else if (byte === QUOTE || byte === APOSTROPHE) {
         const closing = this.#bytes.indexOf(byte, this.#at + 1)
         this.#at = closing < 0 ? this.#end : closing
       }
+    }
+  }
+
+  /** Stops at the bracket that closes it. Declarations again, but none has brackets of its own. */
+  #skipSubset(): void {
+    this.#at++
+    while (this.#at < this.#end && this.#bytes[this.#at] !== CLOSING_BRACKET) {
+      if (this.#accept('<!--')) this.#skipPast('-->')
+      else if (this.#accept('<?')) this.#skipPast('?>')
+      else if (this.#accept('<!')) this.#skipDeclaration(() => {})
+      else this.#at++
     }
   }
 
@@ -120,6 +135,7 @@ const APOSTROPHE = 0x27
 const LESS = 0x3c
 const GREATER = 0x3e
 const BRACKET = 0x5b
+const CLOSING_BRACKET = 0x5d
 const BRACE = 0x7b
 
 /** Of a tag, opening or closing. */

@@ -6,7 +6,7 @@ import { DESTINATION_URL_CHARS_MAX } from '../../base/limits.ts'
 import { mergePatch } from '../../base/merge-patch.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { pageSchema } from '../../http/pagination.ts'
-import { configurationOf, definitionName } from '../../http/definitions.ts'
+import { actingApplication, configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 import type { ProxyTerms } from './terms.ts'
@@ -67,10 +67,7 @@ export const proxyBody = z
     name: definitionName,
     destination_url: destinationUrl,
     ...UNDONE,
-    application: z
-      .object({ id: z.string() })
-      .optional()
-      .meta({ description: 'A private or public application of the tenant.' }),
+    application: actingApplication,
     application_id: z.string().optional().meta({ description: 'The same, as answers have it.' }),
     configuration: configuration.optional(),
     require_auth: z.boolean().optional().meta({ description: 'Default true.' }),
@@ -86,6 +83,7 @@ export const proxySchema = z
     id: z.uuid(),
     tenant_id: z.uuid(),
     name: z.string(),
+    state: z.literal('active'),
     key: z.string().meta({ description: 'For the header BT-PROXY-KEY.' }),
     destination_url: z.string(),
     request_transform: z.null(),
@@ -140,6 +138,8 @@ export function renderProxy(tenantId: string, proxy: StoredProxy, terms: ProxyTe
     id: proxy.id,
     tenant_id: tenantId,
     name: proxy.name,
+    // It can be used from the moment it is made: there are tools that ask until they read it.
+    state: 'active',
     key: terms.key,
     destination_url: terms.destinationUrl,
     request_transform: null,

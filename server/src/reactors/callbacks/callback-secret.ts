@@ -16,6 +16,9 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
  */
 export async function readCallbackSecret(world: Reach, caller: Caller): Promise<JsonObject> {
   authorize(caller, 'reactor:update')
+  // No reactor is updated: that somebody has seen the secret is what has to be found later.
+  const about = { entityType: 'callback_secret', operation: 'read' }
+  caller.decisions.push({ ...caller.decisions.pop()!, about })
   return renderSecrets(await callbackSecrets(world, caller.tenantId))
 }
 

@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/**
+ * Makes `folder`, for its owner alone, and what it lies in, unless it is there. Throws what stands in the way.
+ *
+ * One by one: where a folder is there and takes no other, as `/proc`, Node's own way (`recursive`) asks for ever.
+ */
+export function makeDataFolder(folder: string): void {
+  try {
+    for (const it of missingOf(resolve(folder))) make(it)
+    if (statSync(folder).isDirectory()) return
+  } catch (cause) {
+    throw new Error(`Cannot make the data folder ${folder}: ${reasonOf(cause)}`, { cause })
+  }
+  throw new Error(`Cannot use ${folder} as the data folder: it is a file`)
+}
+
+/** Those that are to be made, the outermost first. */
+function missingOf(folder: string): string[] {
+  const missing: string[] = []
+  for (let at = folder; !existsSync(at); at = dirname(at)) missing.unshift(at)
+  return missing
+}
+
+function make(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process was quicker.
+    if (codeOf(error) !== 'EEXIST' || !existsSync(folder)) throw error
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = codeOf(error)
+  return REASONS[code] ?? `it fails with ${code}`
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'an unknown error'
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'something that is no folder has its name',
+  ENOTDIR: 'a file has the name of a folder that it is to lie in',
+  ENOENT: 'no folder can be made there',
+  EACCES: 'the user that this runs as may not',
+  EPERM: 'the user that this runs as may not',
+  EROFS: 'the file system there is read-only',
+}
