@@ -108,7 +108,7 @@ function bind(filter: Filter, given: readonly Argument[], position: number): Cal
     const { constant, read } = argument.operand
     if (constant === undefined)
       moving.push({ index, read: (run) => parameter.read(read(run), run) })
-    fixed.push(constant && readLiteral(parameter, constant.value, argument.position))
+    fixed.push(constant && readLiteral(parameter, constant, argument.position))
   }
   if (moving.length === 0) return () => fixed
   return (run) => {
@@ -118,9 +118,14 @@ function bind(filter: Filter, given: readonly Argument[], position: number): Cal
   }
 }
 
-function readLiteral(parameter: Parameter<unknown>, value: Json, position: number): unknown {
+function readLiteral(
+  { read, readDecimal }: Parameter<unknown>,
+  { value, decimal }: NonNullable<Operand['constant']>,
+  position: number,
+): unknown {
   try {
-    return parameter.read(value, null)
+    if (decimal === true && readDecimal !== undefined) return readDecimal(value as number)
+    return read(value, null)
   } catch (error) {
     if (error instanceof FilterError) throw new ExpressionError('argument_invalid', position)
     throw error

@@ -5,8 +5,8 @@ import { lengthOf } from './text.ts'
 
 /** What an expression starts with, and what a filter is given: a path into the data, or a literal. */
 export interface Operand {
-  /** Of a literal, its value. */
-  readonly constant?: { readonly value: Json }
+  /** Of a literal, its value, and whether it is a number that was written with a point. */
+  readonly constant?: { readonly value: Json; readonly decimal?: boolean }
   readonly read: (run: Run) => Json
 }
 
@@ -26,7 +26,7 @@ export function parseOperand(reader: Reader): Operand {
   const text = reader.quoted()
   if (text !== null) return constant(text)
   const number = reader.match(NUMBER)
-  if (number !== null) return constant(Number(number))
+  if (number !== null) return constant(Number(number), number.includes('.'))
   const name = reader.match(NAME)
   if (name === null) throw reader.error('subject_invalid')
   if (name === 'true' || name === 'false') return constant(name === 'true')
@@ -51,8 +51,8 @@ function parseSteps(reader: Reader): (string | number)[] {
   }
 }
 
-function constant(value: Json): Operand {
-  return { constant: { value }, read: () => value }
+function constant(value: Json, decimal = false): Operand {
+  return { constant: { value, decimal }, read: () => value }
 }
 
 function pathOf(variable: string, steps: readonly (string | number)[]): Operand {

@@ -28,6 +28,8 @@ export interface Parameter<T> {
   readonly optional: boolean
   /** Throws `argument_invalid`. `run` is null while a literal is read, when the template is parsed. */
   readonly read: (value: Json, run: Run | null) => T
+  /** Reads a literal that was written with a point, `100.0`, where that means something else than without. */
+  readonly readDecimal?: (value: number) => T
 }
 
 /** What parameters read, in their order. */

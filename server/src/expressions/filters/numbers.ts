@@ -5,6 +5,19 @@ import { filter, integer, optional, type Arguments, type Filter, type Parameter 
 
 const number: Parameter<number> = { optional: false, read: (value) => numberOf(value) }
 
+/** What a number is divided by. A text, too, says by its point that it is not meant as whole. */
+const divisor: Parameter<{ readonly by: number; readonly whole: boolean }> = {
+  optional: false,
+  read: (value) => {
+    const by = numberOf(value)
+    return {
+      by,
+      whole: Number.isInteger(by) && !(typeof value === 'string' && value.includes('.')),
+    }
+  },
+  readDecimal: (by) => ({ by, whole: false }),
+}
+
 export const numberFilters: Readonly<Record<string, Filter>> = {
   abs: numberFilter([], (it) => Math.abs(it)),
   ceil: numberFilter([], (it) => Math.ceil(it)),
@@ -13,10 +26,9 @@ export const numberFilters: Readonly<Record<string, Filter>> = {
   plus: numberFilter([number], (it, [other]) => it + other),
   minus: numberFilter([number], (it, [other]) => it - other),
   times: numberFilter([number], (it, [other]) => it * other),
-  // Whole by whole is whole, rounded down, as in Liquid.
-  divided_by: numberFilter([number], (it, [divisor]) => {
-    const quotient = it / divisor
-    return Number.isInteger(it) && Number.isInteger(divisor) ? Math.floor(quotient) : quotient
+  // Whole by whole is whole, rounded down, as in Liquid; 100.0 is not whole there.
+  divided_by: numberFilter([divisor], (it, [{ by, whole }]) => {
+    return whole && Number.isInteger(it) ? Math.floor(it / by) : it / by
   }),
   modulo: numberFilter([number], (it, [divisor]) => ((it % divisor) + divisor) % divisor),
   at_least: numberFilter([number], (it, [bound]) => Math.max(it, bound)),

@@ -119,6 +119,7 @@ const CASES: readonly [
   ['minus', number, number],
   ['times', whole, number],
   ['divided_by', decimal.filter((it) => !Number.isInteger(it)), divisor],
+  ['divided_by', whole, divisor.map((it) => `${it}.0`)],
   ['modulo', number, divisor],
   ['at_least', number, number],
   ['at_most', number, number],
