@@ -39,12 +39,14 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 /** Dotted paths to messages: `data.number`, `rules[0].container`; `error` for the body as a whole. */
 export function memberErrors(error: z.ZodError): Record<string, string[]> {
-  const errors: Record<string, string[]> = {}
+  const errors = new Map<string, string[]>()
   for (const issue of error.issues) {
     const path = memberPath(issue.path)
-    ;(errors[path] ??= []).push(issue.message)
+    const messages = errors.get(path) ?? []
+    errors.set(path, messages)
+    messages.push(issue.message)
   }
-  return errors
+  return Object.fromEntries(errors)
 }
 
 /**

@@ -66,8 +66,9 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
     error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
   if (status !== 400) return { status, body }
-  const errors: JsonObject = {}
-  for (const [path, messages] of Object.entries(error.errors ?? {})) errors[path] = [...messages]
+  const errors = Object.fromEntries(
+    Object.entries(error.errors ?? {}).map(([path, messages]) => [path, [...messages]]),
+  )
   return { status, body: { errors, ...body, title: VALIDATION_TITLE } }
 }
 

@@ -163,22 +163,25 @@ export function idsOf(mentions: readonly Mention[]): string[] {
  * mistakes begins with those.
  */
 export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
-  const errors: Record<string, string[]> = {}
+  // Not in an object: a place may have the name of something that every object has by birth.
+  const errors = new Map<string, Set<string>>()
   const named = new Set<string>()
   let count = 0
   for (const place of places) {
     const unknown = mentionsOf(place).filter(({ id }) => !known.has(id))
     if (unknown.length === 0) continue
     if (++count > ERRORS_NAMED_MAX) break
-    const messages = (errors[place.path()] ??= [])
+    const path = place.path()
+    const messages = errors.get(path) ?? new Set()
+    errors.set(path, messages)
     for (const { id } of unknown) {
       if (isUuid(id)) named.add(id)
-      const message = isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
-      if (!messages.includes(message)) messages.push(message)
+      messages.add(isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.')
     }
   }
-  if (Object.keys(errors).length === 0) return
-  throw new ServiceError('detokenize_tokens_unknown', errors, { named: [...named] })
+  if (errors.size === 0) return
+  const listed = Object.fromEntries([...errors].map(([path, messages]) => [path, [...messages]]))
+  throw new ServiceError('detokenize_tokens_unknown', listed, { named: [...named] })
 }
 
 export function mentionsOf({ parts }: Place): Mention[] {

@@ -3,8 +3,8 @@ import type { Clock } from '../world/clock.ts'
 
 /**
  * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every SLICE_MS_MAX, and
- * when there are few but each takes long, every SHORT_SLICE_MS_MAX. Returns undefined when it is done already,
- * which a few mostly are.
+ * when there are few but they take longer than SHORT_SLICE_MS_MAX, from then on as well. Returns undefined when it is
+ * done already, which a few mostly are.
  *
  * A payload of thousands would otherwise hold the event loop, and everybody else, until it is done.
  */

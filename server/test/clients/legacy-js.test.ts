@@ -143,6 +143,7 @@ for (const [name, open] of [
       const { application: _, ...shown } = request
       assert.deepEqual(rest, {
         ...shown,
+        state: 'active',
         applicationId,
         requestTransform: null,
         responseTransform: null,

@@ -161,6 +161,18 @@ describe('POST /detokenize answers', () => {
     assert.deepEqual(Object.keys(more.json()['errors'] as JsonObject), ['[1001]'])
   })
 
+  test('400 with the place of an unknown token, whatever the name of that is', async () => {
+    const stage = await tokenStage()
+    for (const name of ['constructor', 'toString', '__proto__']) {
+      const rawBody = `{"${name}":"{{ ${ABSENT} }}"}`
+      const headers = { 'content-type': 'application/json' }
+      const options = { key: stage.revealKey, rawBody, headers }
+      const reply = await stage.vault.call('POST', '/detokenize', options)
+      assert.deepEqual([reply.status, reply.json()['code']], [400, 'detokenize_tokens_unknown'])
+      assert.ok(reply.text.includes(`"${name}":[`), reply.text)
+    }
+  })
+
   test('400 with no more places than one would mend at a time', async () => {
     const stage = await tokenStage()
     const payload = Array.from({ length: 9_000 }, () => `{{${ABSENT}}}`)

@@ -74,8 +74,8 @@ export function findTrace(traces: readonly Trace[], bytes: Buffer): string | nul
 }
 
 /**
- * Returns the files below `folder` that hold a canary, each with the form in which it does. What a running database removes
- * meanwhile is gone.
+ * Returns the files below `folder` that hold a canary, each with the form in which it does. A file that a running database
+ * removes meanwhile is gone.
  */
 export function findTracesInFiles(traces: readonly Trace[], folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true })

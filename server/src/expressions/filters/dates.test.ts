@@ -26,6 +26,7 @@ describe('date shows', () => {
     ['thousandths', '2030-04-01T09:05:07.0456Z', '%L', '045'],
     ['seconds given as text', '-1', '%F %T', '1969-12-31 23:59:59'],
     ['years before 1000 in four digits', '0033-04-03', '%Y', '0033'],
+    ['a day of an early year', '0033-04-03T23:59:59Z', '%j %U %W', '093 14 13'],
     ['midnight and noon in twelve hours', '2030-04-01T00:00:00Z', '%I%p %l%P', '12AM 12am'],
     ['parts as they are asked to be filled up', '2030-04-01', '%-m|%_m|%05d|%3e', '4| 4|00001|  1'],
     ['names in another case', '2030-04-01', '%^B %#p', 'APRIL am'],
@@ -50,6 +51,8 @@ describe('date refuses', () => {
     ['milliseconds since 1970', 1_900_000_000_000],
     ['a number that is none of seconds', 1e300],
     ['something after the date', '2030-04-01x'],
+    ['an offset that is nowhere', '2030-04-01T09:05:00+99:99'],
+    ['a moment before the year 0', -99_999_999_999],
     ['an object', { year: 2030 }],
     ['a truth value', true],
   ]

@@ -34,7 +34,7 @@ export const dateFilters: Readonly<Record<string, Filter>> = {
 
 /** Of ISO 8601: a year and a month, and then as much as there is of day, time and offset. */
 const ISO =
-  /^(\d{4})-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?)?)?$/
+  /^(\d{4})-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?: ?(Z|UTC|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?)?)?$/
 
 /** Since 1970, also as text; more would be milliseconds. */
 const SECONDS = /^-?\d{1,11}(?:\.\d{1,9})?$/
@@ -43,7 +43,12 @@ const SECONDS = /^-?\d{1,11}(?:\.\d{1,9})?$/
 function momentOf(it: Json): Moment {
   const written = typeof it === 'number' ? String(it) : it
   if (typeof written !== 'string') throw new FilterError('date_required')
-  if (SECONDS.test(written)) return { shown: new Date(Number(written) * 1000), offset: 0 }
+  if (SECONDS.test(written)) {
+    const shown = new Date(Number(written) * 1000)
+    // No year of four digits is before that.
+    if (shown.getUTCFullYear() < 0) throw new FilterError('date_required')
+    return { shown, offset: 0 }
+  }
   const [
     ,
     year,
@@ -139,7 +144,9 @@ function cased(written: string, flags: string): string {
 }
 
 function dayOfYear(shown: Date): number {
-  return Math.floor((shown.getTime() - Date.UTC(shown.getUTCFullYear(), 0)) / DAY_MS)
+  // Not Date.UTC(), which takes the first hundred years for those of the last century.
+  const begin = new Date(shown).setUTCMonth(0, 1)
+  return Math.round((shown.getTime() - begin) / DAY_MS)
 }
 
 function zoneOf(offset: number, between: string): string {
