@@ -7,12 +7,18 @@ import type { World } from '../world/world.ts'
 import type { TransactionSettings } from './transaction-settings.ts'
 import { renderTransaction } from './wire.ts'
 
-/** Opens a transaction; whoever in the tenant knows its id may add to it and end it. */
+/**
+ * Opens a transaction; whoever in the tenant knows its id may add to it and end it.
+ *
+ * So it is never answered again to a public application, whose keys are in many hands: there is no body by which
+ * one visitor's request could be told from another's.
+ */
 export async function openTransaction(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
   { lifetimeMs }: TransactionSettings,
 ): Promise<Answer> {
+  if (caller.type === 'public' && caller.replay !== null) caller.replay.remembered = true
   const now = world.clock.now()
   const transaction: StoredTransaction = {
     id: idOf(now, world.random.bytes(10)),

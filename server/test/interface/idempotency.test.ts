@@ -103,6 +103,18 @@ describe('a request repeated with its BT-IDEMPOTENCY-KEY', () => {
     assert.equal(stage.stored().length, 2)
   })
 
+  test('opens a transaction of its own by a public key, since who knows its id may end it', async () => {
+    const stage = await tokenStage()
+    const key = await stage.vault.keyFor({ type: 'public', permissions: ['token:create'] })
+    const headers = { 'bt-idempotency-key': 'order-1' }
+    const open = (by: string): Promise<Reply> =>
+      stage.vault.call('POST', '/transactions', { key: by, headers })
+    const [first, other] = [await open(key), await open(key)]
+    assert.deepEqual([first.status, other.status], [201, 201])
+    assert.notEqual(other.json()['id'], first.json()['id'])
+    assert.equal((await open(stage.key)).text, (await open(stage.key)).text)
+  })
+
   test('is done anew on another path', async () => {
     const stage = await tokenStage()
     await call(stage, 'once')
