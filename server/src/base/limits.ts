@@ -320,6 +320,14 @@ export const EGRESS_IDLE_MARGIN_MS = 2_000
 /** Head of a destination's answer: all header fields together. Ours. */
 export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
 
+/** Chunks of all answers together that are read before everything else has its turn: some milliseconds. Ours. */
+export const EGRESS_CHUNKS_A_TURN = 1_000
+
+/** What is read of one answer at a time: what so many chunks like the last ones come to, within these. Ours. */
+export const EGRESS_PORTION_CHUNKS = 64
+export const EGRESS_PORTION_BYTES_MIN = 4 * KiB
+export const EGRESS_PORTION_BYTES_MAX = 64 * KiB
+
 /** How often calls are looked at for being late: a limit may be exceeded by that much. Ours. */
 export const EGRESS_TICK_MS = 250
 

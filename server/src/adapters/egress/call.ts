@@ -46,6 +46,11 @@ export abstract class Call implements OutboundCall, Timed {
     return this.#over
   }
 
+  /** Whether the receiver asked for a pause. */
+  protected get paused(): boolean {
+    return this.#paused
+  }
+
   resume(): void {
     if (!this.#paused || this.#over) return
     this.#paused = false

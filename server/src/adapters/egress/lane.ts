@@ -7,7 +7,9 @@ import {
 } from '../../base/limits.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 import { ContinueFilter } from './continue-filter.ts'
+import { PacedReading } from './paced-reading.ts'
 import { authorityOf } from './place.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 
 /**
  * One connection to a destination, or the making of it, and one request at a time on it.
@@ -19,16 +21,24 @@ import { authorityOf } from './place.ts'
 export class Lane {
   readonly #client: Client
   readonly #continues = new ContinueFilter()
+  readonly #reading: PacedReading
   #giveUp: (() => void) | null = null
   #dropped = false
 
   /** `onIdle` is called when the connection was closed; an idle lane is then good for nothing. */
-  constructor(target: Target, settings: DialSettings, memory: TlsMemory, onClosed: () => void) {
+  constructor(
+    target: Target,
+    settings: DialSettings,
+    memory: TlsMemory,
+    { turns, owner }: ReadingOf,
+    onClosed: () => void,
+  ) {
+    this.#reading = new PacedReading(turns, owner)
     this.#client = new Client(originOf(target), {
       connect: (_, callback) => {
         this.#giveUp = dial(target, settings, memory, (error, socket) => {
           this.#giveUp = null
-          if (error === null) callback(null, this.#continues.attach(socket))
+          if (error === null) callback(null, this.#continues.attach(this.#reading.attach(socket)))
           else callback(error, null)
         })
       },
@@ -56,12 +66,23 @@ export class Lane {
     this.#client.dispatch(options, handler)
   }
 
+  /** Takes note of a chunk of the answer, of so many bytes. */
+  countChunk(bytes: number): void {
+    this.#reading.count(bytes)
+  }
+
   /** Ends the connection, and the attempt to make one. */
   drop(): void {
     this.#dropped = true
     this.#giveUp?.()
     void this.#client.destroy()
   }
+}
+
+/** Who reads, and when. */
+export interface ReadingOf {
+  readonly turns: ReadingTurns
+  readonly owner: string
 }
 
 function originOf({ place }: Target): string {

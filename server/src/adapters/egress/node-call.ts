@@ -93,8 +93,16 @@ export class NodeCall extends Call implements Passenger, DialCall {
   #receive(answer: IncomingMessage): void {
     this.#answer = answer
     this.onHead(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
+    const { turns, owner } = this.#pool.reading
     answer.on('data', (chunk: Buffer) => {
+      turns.count(chunk.byteLength)
       if (!this.onData(chunk)) answer.pause()
+      else if (turns.isOver) {
+        answer.pause()
+        turns.wait(owner, () => {
+          if (!this.paused) answer.resume()
+        })
+      }
     })
     answer.on('error', (error) => this.onError(error))
     answer.on('end', () => {

@@ -3,7 +3,7 @@ import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts
 import { EgressFailure } from '../../world/egress.ts'
 import { DialAgent } from './dial-agent.ts'
 import type { DialSettings, Target, TlsMemory } from './dial.ts'
-import { Lane } from './lane.ts'
+import { Lane, type ReadingOf } from './lane.ts'
 import { authorityOf } from './place.ts'
 
 /** What waits for its turn on a connection. */
@@ -22,6 +22,7 @@ export interface Passenger {
 export class Pool {
   readonly #target: Target
   readonly #settings: DialSettings
+  readonly reading: ReadingOf
   readonly #memory: TlsMemory = { session: undefined }
   readonly #idle: Lane[] = []
   readonly #waiting = new Set<Passenger>()
@@ -29,9 +30,10 @@ export class Pool {
   #aboard = 0
   #closed = false
 
-  constructor(target: Target, settings: DialSettings) {
+  constructor(target: Target, settings: DialSettings, reading: ReadingOf) {
     this.#target = target
     this.#settings = settings
+    this.reading = reading
   }
 
   /** As the Host of a request has it. */
@@ -58,7 +60,7 @@ export class Pool {
   takeLane(): Lane {
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
-    const lane: Lane = new Lane(this.#target, this.#settings, this.#memory, () => {
+    const lane: Lane = new Lane(this.#target, this.#settings, this.#memory, this.reading, () => {
       const index = this.#idle.indexOf(lane)
       if (index !== -1) this.#idle.splice(index, 1)
     })

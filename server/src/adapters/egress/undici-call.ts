@@ -63,6 +63,7 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#left -= chunk.byteLength
+    this.#lane?.countChunk(chunk.byteLength)
     // At the last byte there is nothing to pause for; and paused there, undici would take the end of a connection
     // that the destination does not keep for the loss of the rest.
     if (!this.onData(chunk) && this.#left > 0) controller.pause()

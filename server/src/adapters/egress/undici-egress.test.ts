@@ -3,7 +3,13 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { after, describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
-import { EGRESS_CONNECTIONS_MAX, EGRESS_POOLS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import {
+  EGRESS_CHUNKS_A_TURN,
+  EGRESS_CONNECTIONS_MAX,
+  EGRESS_POOLS_MAX,
+  EGRESS_PORTION_BYTES_MIN,
+  EGRESS_WAITING_MAX,
+} from '../../base/limits.ts'
 import { egressContract } from '../../world/egress.contract.ts'
 import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
@@ -182,6 +188,37 @@ for (const carrier of ['undici', 'node'] as const) {
         assert.ok(pauses > 1)
       })
     }
+
+    test('reads only so many chunks in a turn, of all answers together, and loses none', async (t) => {
+      const digits = Array.from({ length: 20_000 }, (_, n) => n % 10)
+      const answer = `${digits.map((it) => `1\r\n${it}\r\n`).join('')}0\r\n\r\n`
+      const { egress, url } = await stage(t, {
+        answer: onRequest((socket) => {
+          socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${answer}`)
+        }),
+      })
+      let read = 0
+      let most = 0
+      const turning = new AbortController()
+      const counting = (async () => {
+        while (!turning.signal.aborted) {
+          read = 0
+          await turns(1)
+          most = Math.max(most, read)
+        }
+      })()
+      const route = await egress.vet('tenant-a', url, null)
+      const receivers = [1, 2, 3, 4].map(() => collector(() => ((read += 1), true)))
+      await Promise.all(
+        receivers.map((it) => egress.send(route, { ...GET, headers: own }, it).done),
+      )
+      turning.abort()
+      await counting
+      for (const it of receivers) assert.equal(it.body.toString(), digits.join(''))
+      // What was left of one turn, all of the next, and in each a portion that was begun.
+      const portion = EGRESS_PORTION_BYTES_MIN / '1\r\n0\r\n'.length
+      assert.ok(most <= 2 * (EGRESS_CHUNKS_A_TURN + portion), `${most} in one turn`)
+    })
 
     test('draws from a stream no faster than the destination takes it', async (t) => {
       let drawn = 0

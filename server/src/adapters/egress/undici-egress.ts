@@ -19,6 +19,7 @@ import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
 import { isListed, placeOf, type Place } from './place.ts'
 import type { Pool } from './pool.ts'
+import { ReadingTurns } from './reading-turns.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
@@ -40,6 +41,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
+  readonly #turns = new ReadingTurns()
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   /** That one. */
@@ -69,6 +71,7 @@ export class UndiciEgress implements Egress {
     const scheme = place.secure ? 'https' : 'http'
     return new VettedRoute(owner, url, this.#rule.judge(place, addresses), {
       target: { place, addresses: texts },
+      owner,
       key: `${owner} ${scheme} ${place.host} ${place.port} ${key}`,
     })
   }
@@ -124,8 +127,9 @@ export class UndiciEgress implements Egress {
     return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)
   }
 
-  #poolFor({ target, key }: Way): Pool {
-    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling)
+  #poolFor({ target, owner, key }: Way): Pool {
+    const reading = { turns: this.#turns, owner }
+    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling, reading)
     if (pool === this.#usedLast) return pool
     this.#usedLast = pool
     this.#pools.delete(key)
@@ -145,6 +149,7 @@ let carriers: typeof import('./pool.ts') | undefined
 /** How a route leads to where it was vetted to lead. */
 interface Way {
   readonly target: Target
+  readonly owner: string
   /** Of the pool. */
   readonly key: string
 }

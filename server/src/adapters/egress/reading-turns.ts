@@ -1,0 +1,57 @@
+import { EGRESS_CHUNKS_A_TURN, KiB } from '../../base/limits.ts'
+
+/**
+ * How much of all answers is read in one turn of the event loop, counted in chunks: a small one costs as much as one of
+ * some KiB, and what a connection has to say at once may be ten thousand of a byte.
+ *
+ * When a turn is over whoever wants to read waits for the next, one owner after the other: however many answers one of
+ * them has, another's waits for one of each at most.
+ */
+export class ReadingTurns {
+  #left = EGRESS_CHUNKS_A_TURN
+  #begun = false
+  /** What goes on reading, by owner; whoever had a turn last is last. */
+  readonly #waiting = new Map<string, (() => void)[]>()
+
+  get isOver(): boolean {
+    return this.#left <= 0
+  }
+
+  /** Takes note of a chunk that was read, of so many bytes. */
+  count(bytes: number): void {
+    this.#left -= 1 + bytes / BYTES_LIKE_A_CHUNK
+    this.#begin()
+  }
+
+  /** Calls `goOn` in a later turn. */
+  wait(owner: string, goOn: () => void): void {
+    const line = this.#waiting.get(owner)
+    if (line === undefined) this.#waiting.set(owner, [goOn])
+    else line.push(goOn)
+    this.#begin()
+  }
+
+  #begin(): void {
+    if (this.#begun) return
+    this.#begun = true
+    setImmediate(this.#next)
+  }
+
+  readonly #next = (): void => {
+    this.#begun = false
+    this.#left = EGRESS_CHUNKS_A_TURN
+    while (!this.isOver && this.#waiting.size > 0) this.#letOne()
+    if (this.#waiting.size > 0) this.#begin()
+  }
+
+  #letOne(): void {
+    const [owner, line] = this.#waiting.entries().next().value!
+    const goOn = line.shift()!
+    this.#waiting.delete(owner)
+    if (line.length > 0) this.#waiting.set(owner, line)
+    goOn()
+  }
+}
+
+/** So many bytes more cost what a chunk does. */
+const BYTES_LIKE_A_CHUNK = 4 * KiB
