@@ -8,6 +8,7 @@ import { bindReplay, commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
+import { ReadingTurns } from './base/reading-turns.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
@@ -34,6 +35,7 @@ export function createApp(outside: World, settings: AppSettings): App {
   })
   const server = createServer({
     world,
+    turns: new ReadingTurns(() => world.clock.yield()),
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings, lentKeys, () => jobs.onWork()),
     doorkeeper: {

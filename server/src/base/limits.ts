@@ -38,6 +38,12 @@ export const LINGER_MS = 5_000
 /** Into how many pieces what comes meanwhile may fall: each takes time. Ours. */
 export const LINGER_CHUNKS_MAX = 10_000
 
+/**
+ * Chunks that are read before everything else has its turn, some milliseconds: of all bodies that come in, and of all
+ * answers of destinations. Ours.
+ */
+export const READ_CHUNKS_A_TURN = 1_000
+
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
@@ -319,9 +325,6 @@ export const EGRESS_IDLE_MARGIN_MS = 2_000
 
 /** Head of a destination's answer: all header fields together. Ours. */
 export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
-
-/** Chunks of all answers together that are read before everything else has its turn: some milliseconds. Ours. */
-export const EGRESS_CHUNKS_A_TURN = 1_000
 
 /** What is read of one answer at a time: what so many chunks like the last ones come to, within these. Ours. */
 export const EGRESS_PORTION_CHUNKS = 64

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
+import { ReadingTurns } from '../base/reading-turns.ts'
 import { ServiceError } from '../base/service-error.ts'
 import {
   created,
@@ -57,6 +58,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
   const endpoint = operation(record)
   const server = createServer({
     world,
+    turns: new ReadingTurns(() => world.clock.yield()),
     corsOrigins: '*',
     endpoints: [
       {

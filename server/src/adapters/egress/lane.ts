@@ -5,11 +5,11 @@ import {
   EGRESS_IDLE_MS,
   EGRESS_IDLE_MS_MAX,
 } from '../../base/limits.ts'
+import type { ReadingTurns } from '../../base/reading-turns.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 import { ContinueFilter } from './continue-filter.ts'
 import { PacedReading } from './paced-reading.ts'
 import { authorityOf } from './place.ts'
-import type { ReadingTurns } from './reading-turns.ts'
 
 /**
  * One connection to a destination, or the making of it, and one request at a time on it.

@@ -4,7 +4,7 @@ import {
   EGRESS_PORTION_BYTES_MIN,
   EGRESS_PORTION_CHUNKS,
 } from '../../base/limits.ts'
-import type { ReadingTurns } from './reading-turns.ts'
+import type { ReadingTurns } from '../../base/reading-turns.ts'
 
 /**
  * Has undici read what a connection says in portions, while the turn lasts.

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { after, describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
 import {
-  EGRESS_CHUNKS_A_TURN,
+  READ_CHUNKS_A_TURN,
   EGRESS_CONNECTIONS_MAX,
   EGRESS_POOLS_MAX,
   EGRESS_PORTION_BYTES_MIN,
@@ -217,7 +217,7 @@ for (const carrier of ['undici', 'node'] as const) {
       for (const it of receivers) assert.equal(it.body.toString(), digits.join(''))
       // What was left of one turn, all of the next, and in each a portion that was begun.
       const portion = EGRESS_PORTION_BYTES_MIN / '1\r\n0\r\n'.length
-      assert.ok(most <= 2 * (EGRESS_CHUNKS_A_TURN + portion), `${most} in one turn`)
+      assert.ok(most <= 2 * (READ_CHUNKS_A_TURN + portion), `${most} in one turn`)
     })
 
     test('draws from a stream no faster than the destination takes it', async (t) => {

@@ -4,6 +4,7 @@ import type { SecureContext } from 'node:tls'
 import type { Destination } from '../../base/destination.ts'
 import type { IpAddress } from '../../base/ip-address.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
+import { ReadingTurns } from '../../base/reading-turns.ts'
 import {
   EgressFailure,
   EgressRefusal,
@@ -19,7 +20,6 @@ import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
 import { isListed, placeOf, type Place } from './place.ts'
 import type { Pool } from './pool.ts'
-import { ReadingTurns } from './reading-turns.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
@@ -41,7 +41,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
-  readonly #turns = new ReadingTurns()
+  readonly #turns = new ReadingTurns(nextTurn)
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   /** That one. */
@@ -170,6 +170,10 @@ class VettedRoute implements Route {
 
 function literalAnswer(host: string, literal: IpAddress): NameAnswer {
   return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function addressesOfThisMachine(): string[] {
