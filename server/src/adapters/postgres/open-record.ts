@@ -2,7 +2,7 @@ import type { RecordReader, TenantReader } from '../../world/store.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './database.ts'
 import { recordReader, tenantReader } from './readers.ts'
-import { refuseUnfinishedMove } from './requirements.ts'
+import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
 import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
@@ -32,6 +32,7 @@ export async function openPostgresRecord(url: string): Promise<OpenRecord> {
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
       throw new Error('Cannot read the record: there is none in the database')
+    await requireFidelity(ask)
     await refuseUnfinishedMove(ask)
     return { tenants: tenantReader(ask), record: recordReader(ask), close: () => client.end() }
   } catch (error) {
