@@ -94,6 +94,9 @@ export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 /** Rows that are looked through at a time for what was sealed under an older key. Ours: decision 0037. */
 export const ENVELOPE_ROWS_AT_ONCE = 128
 
+/** What is sealed in them, of which a single row may have more, where it travels: it is sent back renewed. Ours. */
+export const ENVELOPE_BYTES_AT_ONCE = 4 * MiB
+
 /**
  * How long nothing may have turned up that was sealed under an older key before that is taken no more, and destroyed:
  * longer than any request takes from sealing to committing. Ours: decision 0037.

@@ -1,3 +1,4 @@
+import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
@@ -18,9 +19,13 @@ export interface QueueOptions {
   readonly commitWaitMs: number
 }
 
-/** Rows that one batch takes along, more or less, and for how many a commit stands that takes several statements. */
+/**
+ * Rows that one batch takes along, more or less, for how many a commit stands that takes several statements, and how long
+ * one is: what is longer costs as many. A batch of nothing but the largest tokens would take longer than a statement may.
+ */
 const BATCH_ROWS_MAX = 1_000
 const GUARDED_ROWS = 10
+const ROW_BYTES = 4 * KiB
 
 /** Commits with more tokens than this go by themselves, on a connection that waits for nobody. */
 const COMMIT_TOKENS_MAX = 256
@@ -71,11 +76,12 @@ export class CommitQueue {
   submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
     const tokens = tokensIn(changes)
-    const rows = 1 + tokens + (isPlain(changes) ? 0 : GUARDED_ROWS)
+    const long = tokens > COMMIT_TOKENS_MAX
+    const rows =
+      1 + tokens + (isPlain(changes) ? 0 : GUARDED_ROWS) + Math.floor(bytesIn(changes) / ROW_BYTES)
     if (this.#closing !== null) reject(new Error('Cannot commit: the store is closed'))
     else if (this.#isFull(rows)) reject(new Error('Cannot commit: too many wait already'))
     else {
-      const long = tokens > COMMIT_TOKENS_MAX
       this.#waiting.push({ tenantId, changes, rows, long, resolve, reject })
       this.#waitingRows += rows
       if (this.#patience !== null && this.#gathered()) this.#leaveNow()
@@ -214,4 +220,17 @@ function tokensIn(changes: readonly Change[]): number {
   let tokens = 0
   for (const it of changes) if (it.kind === 'insert-tokens') tokens += it.tokens.length
   return tokens
+}
+
+/** Of what there is no telling how long it is but by looking. */
+function bytesIn(changes: readonly Change[]): number {
+  let bytes = 0
+  for (const it of changes) {
+    if (it.kind === 'insert-tokens') for (const { data } of it.tokens) bytes += data.length
+    else if (it.kind === 'update-token') bytes += it.token.data.length
+    else if (it.kind === 'remember-answer') bytes += it.answer.body.length
+    else if (it.kind === 'insert-job') bytes += it.job.terms.length
+    else if (it.kind === 'update-job') bytes += it.job.terms.length + (it.job.result?.length ?? 0)
+  }
+  return bytes
 }

@@ -27,11 +27,17 @@ describe('connectionSettings()', () => {
   })
 
   test('wants proof from every server but this machine, unless told not to', () => {
-    for (const host of ['db.example.com', '10.0.0.7', 'localhost.example.com', '[2001:db8::1]']) {
+    for (const host of [
+      'db.example.com',
+      '10.0.0.7',
+      'localhost.example.com',
+      '127.example.com',
+      '[2001:db8::1]',
+    ]) {
       const { ssl } = connectionSettings(`postgresql://${host}/vault`)
       assert.equal((ssl as { rejectUnauthorized: boolean }).rejectUnauthorized, true, host)
     }
-    for (const host of ['localhost', '127.0.0.1', '[::1]']) {
+    for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '[::1]']) {
       assert.equal(connectionSettings(`postgres://${host}/vault`).ssl, false, host)
     }
     assert.equal(connectionSettings('postgres://h/vault?host=/run/postgresql').ssl, false)
@@ -46,6 +52,8 @@ describe('connectionSettings()', () => {
       'postgres://a:hunter2@h/d?sslmode=prefer',
       'postgres://a:hunter2@h/d?sslmode=no-verify',
       'postgres://a:hunter2@h/d?ssl=true',
+      'postgres://a:hunter2%@h/d',
+      'postgres://a:hunter2@h/d%e4',
     ]) {
       assert.throws(
         () => connectionSettings(url),

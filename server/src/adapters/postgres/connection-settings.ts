@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import type { ClientConfig } from 'pg'
 
 /** Members of the address that mean something; any other is most likely a mistake. */
@@ -20,13 +20,13 @@ export function connectionSettings(url: string): ClientConfig {
     if (!KNOWN.has(it)) throw new Error(`The address of the database must not have '${it}'`)
   }
   const host = searchParams.get('host') ?? withoutBrackets(address.hostname)
-  const database = decodeURIComponent(address.pathname.slice(1))
+  const database = decoded(address.pathname.slice(1))
   if (database === '') throw new Error('The address of the database must name a database')
   return {
     host,
     ...(address.port === '' ? {} : { port: Number(address.port) }),
-    ...(address.username === '' ? {} : { user: decodeURIComponent(address.username) }),
-    ...(address.password === '' ? {} : { password: decodeURIComponent(address.password) }),
+    ...(address.username === '' ? {} : { user: decoded(address.username) }),
+    ...(address.password === '' ? {} : { password: decoded(address.password) }),
     database,
     application_name: searchParams.get('application_name') ?? 'symbolon',
     ssl: sslOf(host, searchParams),
@@ -39,6 +39,14 @@ function parse(url: string): URL {
     throw new Error('The address of the database must be postgres://user:password@host:port/name')
   }
   return address
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new Error("A % in the address of the database must be written '%25'")
+  }
 }
 
 function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
@@ -60,7 +68,8 @@ function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
 
 /** A socket, or a name or address of this machine alone. */
 function isHere(host: string): boolean {
-  return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.')
+  if (isIPv4(host)) return host.startsWith('127.')
+  return host.startsWith('/') || host === 'localhost' || host === '::1'
 }
 
 function withoutBrackets(host: string): string {

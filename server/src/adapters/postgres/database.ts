@@ -96,22 +96,28 @@ export async function atLeisure<Result>(
   settings: ClientConfig,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  const client = new pg.Client({
-    ...settings,
-    types: { getTypeParser: parserOf },
-    connectionTimeoutMillis: START_MS_MAX,
-  })
+  const client = await connectedTo({ ...settings, connectionTimeoutMillis: START_MS_MAX })
+  try {
+    return await work(new Session(client))
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * Returns a connection. That it is lost later is found out by using it.
+ *
+ * Rejects with a sentence for the operator when there is none to be had.
+ */
+export async function connectedTo(settings: ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client({ ...settings, types: { getTypeParser: parserOf } })
   client.on('error', () => {})
   await client.connect().catch((error: unknown) => {
     // A name with several addresses fails once for each, and says nothing itself.
     const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
     throw new Error('Cannot reach the database', { cause })
   })
-  try {
-    return await work(new Session(client))
-  } finally {
-    await client.end()
-  }
+  return client
 }
 
 /** A connection on which a transaction failed is good for the next one, if it can be rolled back. */

@@ -1,4 +1,5 @@
 /** Everything that a tenant has sealed, and how it is looked through and put in each other's place. */
+import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { RenewedEnvelope } from '../../world/change.ts'
 import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
 import type { Session, Value } from './session.ts'
@@ -44,18 +45,25 @@ export const SEALED: readonly Sealed[] = [
 
 /**
  * Returns the statement that looks at a stretch of one table: the envelopes that do not begin with $2, of $3 rows of the
- * tenant $1, where `follows` those after $4; of the others there is nothing but the row.
+ * tenant $1, where `follows` those after $4; of the others there is nothing but the row. It stops at the first row that is
+ * too much, and says as `stretch` how many rows there were.
  */
 export function lookFor(sealed: Sealed, follows: boolean): string {
   const { row, rowType, columns, id, type, containers, from } = sealed
-  const behind = Object.keys(columns).map(
+  const names = Object.keys(columns)
+  const behind = names.map(
     (it) =>
       `CASE WHEN substring(it.${it} FROM 1 FOR length($2::bytea)) <> $2 THEN it.${it} END AS ${it}`,
   )
-  return `SELECT it.${row}::text AS row, ${id} AS id, ${type} AS type, ${containers} AS containers,
-      ${behind.join(', ')}
-    FROM ${from} WHERE it.tenant = $1 ${follows ? `AND it.${row} > $4::${rowType}` : ''}
-    ORDER BY it.${row} LIMIT $3`
+  const sizes = names.map((it) => `coalesce(octet_length(${it}), 0)`)
+  return `SELECT *, place::text AS row FROM (
+      SELECT *, count(*) OVER () AS stretch, coalesce(sum(${sizes.join(' + ')}) OVER (
+        ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+      FROM (SELECT it.${row} AS place, ${id} AS id, ${type} AS type, ${containers} AS containers,
+          ${behind.join(', ')}
+        FROM ${from} WHERE it.tenant = $1 ${follows ? `AND it.${row} > $4::${rowType}` : ''}
+        ORDER BY it.${row} LIMIT $3) AS looked) AS counted
+    WHERE bytes_before < ${ENVELOPE_BYTES_AT_ONCE} ORDER BY place`
 }
 
 /** Puts envelopes in the place of those that are still what was read: a statement for each column. */

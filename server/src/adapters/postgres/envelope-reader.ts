@@ -23,7 +23,7 @@ export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
       }),
     )
     const last = rows.at(-1)
-    if (last !== undefined && rows.length === limit) {
+    if (last !== undefined && (last.stretch === limit || rows.length < Number(last.stretch))) {
       return { found, looked: rows.length, next: { shelf, row: unpackText(String(last.row)) } }
     }
     const following = SEALED[at + 1]

@@ -1,9 +1,8 @@
-import pg from 'pg'
 import type { RecordReader, TenantReader } from '../../world/store.ts'
 import { connectionSettings } from './connection-settings.ts'
-import { bounded } from './database.ts'
+import { bounded, connectedTo } from './database.ts'
 import { recordReader, tenantReader } from './readers.ts'
-import { refuseUnfinishedMove } from './requirements.ts'
+import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
 import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
@@ -21,19 +20,19 @@ export interface OpenRecord {
  * no record in it, or part of one that is on its way.
  */
 export async function openPostgresRecord(url: string): Promise<OpenRecord> {
-  const client = new pg.Client({
+  const client = await connectedTo({
     ...bounded(connectionSettings(url)),
     // To check is to compute between questions, for longer than those who hold locks may.
     idle_in_transaction_session_timeout: 0,
   })
   const ask: Ask = async (text, values = []) =>
     (await client.query<Row>(text, values as unknown[])).rows
-  await client.connect()
   try {
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
       throw new Error('Cannot read the record: there is none in the database')
+    await requireFidelity(ask)
     await refuseUnfinishedMove(ask)
     return { tenants: tenantReader(ask), record: recordReader(ask), close: () => client.end() }
   } catch (error) {

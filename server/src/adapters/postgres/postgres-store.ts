@@ -22,7 +22,7 @@ import { definitionReader, proxyReader } from './definition-readers.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
-import { refuseUnfinishedMove, requireDurability } from './requirements.ts'
+import { refuseUnfinishedMove, requireDurability, requireFidelity } from './requirements.ts'
 import { definitionOf } from './rows.ts'
 import { sweepSlice, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
@@ -62,8 +62,8 @@ export class PostgresStore implements Store {
   /**
    * Opens the store, migrated.
    *
-   * Rejects when the database cannot be reached, is newer than the program, would call durable what is not, or holds
-   * part of a vault that is being moved into it.
+   * Rejects when the database cannot be reached, is newer than the program, would call durable what is not or give back
+   * something else, or holds part of a vault that is being moved into it.
    */
   static async open({
     url,
@@ -73,6 +73,7 @@ export class PostgresStore implements Store {
     const settings = connectionSettings(url)
     await atLeisure(settings, async (session) => {
       await requireDurability(session)
+      await requireFidelity(session.ask)
       await migrate(session)
       if (unfinished !== true) await refuseUnfinishedMove(session.ask)
     })

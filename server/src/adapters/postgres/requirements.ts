@@ -12,6 +12,29 @@ export async function requireDurability(session: Session): Promise<void> {
   )
 }
 
+/** What is read has to be what was written. SQL_ASCII takes texts as the bytes that they are. */
+const FAITHFUL = [
+  {
+    setting: 'server_encoding',
+    allowed: ['UTF8', 'SQL_ASCII'],
+    otherwise: 'so it has no place for every text; make it anew with UTF8',
+  },
+  {
+    setting: 'bytea_output',
+    allowed: ['hex'],
+    otherwise: 'so what is sealed would be read as something else; set it to hex',
+  },
+]
+
+export async function requireFidelity(ask: Ask): Promise<void> {
+  for (const { setting, allowed, otherwise } of FAITHFUL) {
+    const [row] = await ask(`SHOW ${setting}`)
+    const value = String(row![setting])
+    if (allowed.includes(value)) continue
+    throw new Error(`Cannot use the database: its ${setting} is ${value}, ${otherwise}`)
+  }
+}
+
 /** Half a vault looks like a whole one: what has not arrived yet would be told to be absent. */
 export async function refuseUnfinishedMove(ask: Ask): Promise<void> {
   // Whoever only reads may find a database of an older program, which nothing was moved to.

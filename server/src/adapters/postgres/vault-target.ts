@@ -10,7 +10,7 @@ import { columnsOf, rowsFrom } from './bulk.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { atLeisure } from './database.ts'
 import { migrate } from './migrate.ts'
-import { requireDurability } from './requirements.ts'
+import { requireDurability, requireFidelity } from './requirements.ts'
 import { troubleOf, type Session } from './session.ts'
 import { columnsHere, derivedColumns, packRow, tableHere } from './vault-columns.ts'
 import { vaultReader } from './vault-reader.ts'
@@ -45,6 +45,7 @@ export async function withVaultTarget<Result>(
   const settings = { ...connectionSettings(url), keepAlive: true }
   return await atLeisure(settings, async (session) => {
     await requireDurability(session)
+    await requireFidelity(session.ask)
     await refuseStrangers(session)
     await migrate(session)
     return await work(new PostgresVaultTarget(session))
