@@ -9,6 +9,7 @@ import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
 import { ReadingTurns } from './base/reading-turns.ts'
+import { ConnectionPace } from './http/connection-pace.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
@@ -35,7 +36,7 @@ export function createApp(outside: World, settings: AppSettings): App {
   })
   const server = createServer({
     world,
-    turns: new ReadingTurns(() => world.clock.yield()),
+    pace: new ConnectionPace(world.clock, new ReadingTurns(world.clock)),
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings, lentKeys, () => jobs.onWork()),
     doorkeeper: {

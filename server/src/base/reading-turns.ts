@@ -5,18 +5,18 @@ import { KiB, READ_CHUNKS_A_TURN } from './limits.ts'
  * as much as one of some KiB, and what a connection has to say at once may be ten thousand of a byte.
  *
  * When a turn is over whoever wants to read waits for the next, one owner after the other: however many connections one of
- * them has, another's waits for one of each at most. What was read beyond a turn is taken off the next ones.
+ * them has, another's waits for one of each at most. Of what was read far beyond a turn, since it was there, as long a rest is
+ * taken as it took.
  */
 export class ReadingTurns {
-  readonly #nextTurn: () => Promise<void>
+  readonly #clock: TurnClock
   #left = READ_CHUNKS_A_TURN
   #begun = false
   /** What goes on reading, by owner; whoever had a turn last is last. */
   readonly #waiting = new Map<string, { goOn: () => void; chunks: number }[]>()
 
-  /** `nextTurn` resolves when the event loop has served what was waiting. */
-  constructor(nextTurn: () => Promise<void>) {
-    this.#nextTurn = nextTurn
+  constructor(clock: TurnClock) {
+    this.#clock = clock
   }
 
   get isOver(): boolean {
@@ -25,7 +25,12 @@ export class ReadingTurns {
 
   /** Takes note of a chunk that was read, of so many bytes. */
   count(bytes: number): void {
-    this.#left -= 1 + bytes / BYTES_LIKE_A_CHUNK
+    this.spend(1 + bytes / BYTES_LIKE_A_CHUNK)
+  }
+
+  /** Takes note of what cost as much as so many small chunks; fewer than none where too many had been foreseen. */
+  spend(chunks: number): void {
+    this.#left -= chunks
     this.#begin()
   }
 
@@ -41,12 +46,18 @@ export class ReadingTurns {
   #begin(): void {
     if (this.#begun) return
     this.#begun = true
-    void this.#nextTurn().then(this.#next)
+    void this.#clock.yield().then(this.#next)
   }
 
   readonly #next = (): void => {
+    const beyond = -this.#left
+    if (beyond > READ_CHUNKS_A_TURN) {
+      this.#left = 0
+      void this.#clock.after(beyond * CHUNK_MS).then(this.#next)
+      return
+    }
     this.#begun = false
-    this.#left = Math.min(READ_CHUNKS_A_TURN, this.#left + READ_CHUNKS_A_TURN)
+    this.#left = READ_CHUNKS_A_TURN
     while (!this.isOver && this.#waiting.size > 0) this.#letOne()
     if (this.#waiting.size > 0) this.#begin()
   }
@@ -60,6 +71,15 @@ export class ReadingTurns {
     goOn()
   }
 }
+
+/** What of a clock it takes to share out turns: see Clock. */
+export interface TurnClock {
+  yield(): Promise<void>
+  after(ms: number): Promise<void>
+}
+
+/** How long one takes, more or less. */
+const CHUNK_MS = 0.0025
 
 /** So many bytes more cost what a chunk does. */
 const BYTES_LIKE_A_CHUNK = 4 * KiB

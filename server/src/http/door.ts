@@ -11,13 +11,12 @@ import {
   type Principal,
 } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
-import type { ReadingTurns } from '../base/reading-turns.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
+import type { ConnectionPace } from './connection-pace.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
-import { gatherChunks } from './gather-chunks.ts'
 import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 
@@ -42,8 +41,7 @@ export interface Doorkeeper {
 
 export interface DoorOptions {
   readonly world: World
-  /** Of the bodies that come in. */
-  readonly turns: ReadingTurns
+  readonly pace: ConnectionPace
   readonly doorkeeper: Doorkeeper
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
@@ -67,9 +65,9 @@ declare module 'fastify' {
 }
 
 /** Gives the request its trace id, and notes when it came. */
-export function label(request: FastifyRequest, { world, turns }: DoorOptions): void {
+export function label(request: FastifyRequest, { world, pace }: DoorOptions): void {
   const { clock, random } = world
-  gatherChunks(request.raw, clock, turns)
+  pace.admit(request.raw)
   request.arrivedAt = clock.elapsed()
   request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
 }

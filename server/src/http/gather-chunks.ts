@@ -10,7 +10,11 @@ import type { Clock } from '../world/clock.ts'
  * Node makes an event of every chunk, and in 64 KiB, which it reads at once, there may be ten thousand: each on its own
  * way to a store or a destination, they hold up everybody else for a second. Call it before any of the body was read.
  */
-export function gatherChunks(message: IncomingMessage, clock: Clock, turns: ReadingTurns): void {
+export function gatherChunks(
+  message: IncomingMessage,
+  clock: Pick<Clock, 'yield'>,
+  turns: ReadingTurns,
+): void {
   if (message.headers['transfer-encoding'] === undefined) return
   const push = message.push.bind(message)
   const read = message._read.bind(message)

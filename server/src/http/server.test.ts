@@ -16,6 +16,7 @@ import {
   type EndpointRequest,
 } from './endpoint.ts'
 import type { Doorkeeper } from './door.ts'
+import { ConnectionPace } from './connection-pace.ts'
 import { createServer, type Server } from './server.ts'
 
 /** An operation of no consequence, with what a test wants of it. */
@@ -58,7 +59,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
   const endpoint = operation(record)
   const server = createServer({
     world,
-    turns: new ReadingTurns(() => world.clock.yield()),
+    pace: new ConnectionPace(world.clock, new ReadingTurns(world.clock)),
     corsOrigins: '*',
     endpoints: [
       {

@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls'
 import type { Destination } from '../../base/destination.ts'
 import type { IpAddress } from '../../base/ip-address.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
-import { ReadingTurns } from '../../base/reading-turns.ts'
+import { ReadingTurns, type TurnClock } from '../../base/reading-turns.ts'
 import {
   EgressFailure,
   EgressRefusal,
@@ -41,7 +41,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
-  readonly #turns = new ReadingTurns(nextTurn)
+  readonly #turns = new ReadingTurns(TURNS)
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   /** That one. */
@@ -172,8 +172,9 @@ function literalAnswer(host: string, literal: IpAddress): NameAnswer {
   return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
 }
 
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
+const TURNS: TurnClock = {
+  yield: () => new Promise((resolve) => void setImmediate(resolve)),
+  after: (ms) => new Promise((resolve) => void setTimeout(resolve, ms).unref()),
 }
 
 function addressesOfThisMachine(): string[] {

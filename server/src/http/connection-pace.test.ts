@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { http } from '../base/node-http.ts'
+import { ReadingTurns } from '../base/reading-turns.ts'
+import { SystemClock } from '../adapters/system/system-clock.ts'
+import { ConnectionPace } from './connection-pace.ts'
+
+const CLOCK = new SystemClock()
+const CONNECTIONS = 6
+const COUNT = 6_000
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+/** What Node reads at once. */
+const READ_MAX = (64 * 1024) / REQUEST.length
+
+test('connections that send many requests at once take turns, and each is answered', async (t) => {
+  const pace = new ConnectionPace(CLOCK, new ReadingTurns(CLOCK))
+  const reads = [0]
+  const server = http.createServer((message, response) => {
+    pace.admit(message)
+    reads[reads.length - 1]! += 1
+    // Which asks for more of the connection.
+    message.resume()
+    response.end('answer')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const ending = new AbortController()
+  const counting = (async () => {
+    for (; !ending.signal.aborted; await CLOCK.yield()) reads.push(0)
+  })()
+  t.after(async () => {
+    ending.abort()
+    await counting
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const answers = await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      const socket = connect(port, '127.0.0.1')
+      let answer = ''
+      socket.on('data', (it) => {
+        answer += it
+      })
+      socket.write(REQUEST.repeat(COUNT) + LAST)
+      await once(socket, 'close')
+      return answer.split('answer').length - 1
+    }),
+  )
+  assert.deepEqual(answers, Array(CONNECTIONS).fill(COUNT + 1))
+  // Each is read once before anybody knows what it says, and then whenever it has a turn.
+  const busy = reads.filter((it) => it > 0)
+  assert.ok(busy.length > CONNECTIONS * Math.floor(COUNT / READ_MAX), `${busy.length} turns`)
+})
+
+test('who sends one request after the other is never held', async (t) => {
+  const after = (): Promise<void> => assert.fail('A rest was taken')
+  const pace = new ConnectionPace(CLOCK, new ReadingTurns({ yield: () => CLOCK.yield(), after }))
+  const server = http.createServer((message, response) => {
+    pace.admit(message)
+    assert.equal(Object.hasOwn(message.socket, 'resume'), false)
+    response.end('answer')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  t.after(() => {
+    socket.destroy()
+    server.close()
+  })
+  for (let it = 0; it < 200; it += 1) {
+    socket.write(REQUEST)
+    await once(socket, 'data')
+  }
+})
