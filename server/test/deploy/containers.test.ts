@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { connectionSettings } from '../../src/adapters/postgres/connection-settings.ts'
 import { SETTINGS } from '../../src/config.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
@@ -53,4 +54,11 @@ test('secrets are not in the context of the build, nor in the files', () => {
   for (const it of ['.env', '**/*.key', '**/data']) assert.ok(ignored.includes(it), it)
   assert.doesNotMatch(DOCKERFILE, /PASSWORD|SECRET/)
   assert.match(COMPOSE, /\$\{POSTGRES_PASSWORD:\?/)
+})
+
+test('the servers ask of the database no certificate that it does not have', () => {
+  const [, written] = /SYMBOLON_DATABASE_URL: (.+)/.exec(COMPOSE)!
+  const { ssl } = connectionSettings(written!.replace(/\$\{POSTGRES_PASSWORD[^}]*\}/, 'secret'))
+  const hasCertificate = /ssl_cert_file|ssl=on/.test(COMPOSE)
+  assert.equal(ssl === false, !hasCertificate)
 })
