@@ -80,6 +80,12 @@ describe('symbolon callbacks', () => {
     const file = join(folder, 'other')
     writeFileSync(file, key)
     await assert.rejects(run(callbacksList, { 'api-key-file': file }), /lacks the permission/)
+    writeFileSync(file, 'first secret\nsecond secret\n')
+    await assert.rejects(
+      run(callbacksList, { 'api-key-file': file }),
+      ({ name, message }: Error) =>
+        name === 'ConfigError' && message.includes(file) && !message.includes('secret'),
+    )
     await assert.rejects(run(callbacksReplay, {}), /Say --id ID, or --all/)
     await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
     const flags = { port: '1' }

@@ -56,8 +56,7 @@ class Service {
     if (file === undefined) {
       throw new ConfigError(`Say --${KEY_FILE} FILE: a file with a management key in it.`)
     }
-    // Not an argument itself: those can be read by everybody on the machine.
-    this.#apiKey = readFileSync(file, 'utf8').trim()
+    this.#apiKey = readApiKey(file)
   }
 
   async *givenUp(): AsyncIterable<GivenUp> {
@@ -88,6 +87,16 @@ class Service {
     if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
     return { status: reply.status, body }
   }
+}
+
+/**
+ * In a file and not an argument: those can be read by everybody on the machine. What is in the file is never said,
+ * since whoever names the wrong one names another secret.
+ */
+function readApiKey(file: string): string {
+  const key = readFileSync(file, 'utf8').trim()
+  if (/^[!-~]+$/.test(key)) return key
+  throw new ConfigError(`--${KEY_FILE} is '${file}', but must be a file with one key and no more.`)
 }
 
 /** As the system names it; `fetch` itself says that it failed. */
