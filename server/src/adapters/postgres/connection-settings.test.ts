@@ -46,6 +46,9 @@ describe('connectionSettings()', () => {
       'postgres://a:hunter2@h/d?sslmode=prefer',
       'postgres://a:hunter2@h/d?sslmode=no-verify',
       'postgres://a:hunter2@h/d?ssl=true',
+      'postgres://a:hunter2%@h/d',
+      'postgres://a:hunter2@h/%zz',
+      'postgres://a:hunter2@h/d?sslrootcert=/no/such/file',
     ]) {
       assert.throws(
         () => connectionSettings(url),

@@ -20,13 +20,13 @@ export function connectionSettings(url: string): ClientConfig {
     if (!KNOWN.has(it)) throw new Error(`The address of the database must not have '${it}'`)
   }
   const host = searchParams.get('host') ?? withoutBrackets(address.hostname)
-  const database = decodeURIComponent(address.pathname.slice(1))
+  const database = decoded(address.pathname.slice(1))
   if (database === '') throw new Error('The address of the database must name a database')
   return {
     host,
     ...(address.port === '' ? {} : { port: Number(address.port) }),
-    ...(address.username === '' ? {} : { user: decodeURIComponent(address.username) }),
-    ...(address.password === '' ? {} : { password: decodeURIComponent(address.password) }),
+    ...(address.username === '' ? {} : { user: decoded(address.username) }),
+    ...(address.password === '' ? {} : { password: decoded(address.password) }),
     database,
     application_name: searchParams.get('application_name') ?? 'symbolon',
     ssl: sslOf(host, searchParams),
@@ -39,6 +39,14 @@ function parse(url: string): URL {
     throw new Error('The address of the database must be postgres://user:password@host:port/name')
   }
   return address
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Error('The address of the database has a % that must be written %25')
+  }
 }
 
 function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
@@ -54,7 +62,15 @@ function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     ...(isIP(host) === 0 ? { servername: host } : {}),
-    ...(file === null ? {} : { ca: readFileSync(file, 'utf8') }),
+    ...(file === null ? {} : { ca: readAuthority(file) }),
+  }
+}
+
+function readAuthority(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new Error(`The sslrootcert of the database, '${file}', cannot be read`, { cause })
   }
 }
 
