@@ -138,6 +138,13 @@ test('open() refuses a folder that does not exist', async (t) => {
   await assert.rejects(FileKeyProvider.open(path, { createIfMissing: true }), /does not exist/)
 })
 
+test('open() names the file that it cannot create', async () => {
+  await assert.rejects(
+    FileKeyProvider.open('/proc/root.key', { createIfMissing: true }),
+    /^Error: Cannot create the root key file \/proc\/root\.key: /,
+  )
+})
+
 test('unwrap() names the root key that is missing', async (t) => {
   const folder = await temporaryFolder(t)
   const [one, two] = [

@@ -55,7 +55,7 @@ export async function readRootKey(path: string): Promise<Buffer> {
 export async function createRootKey(path: string): Promise<boolean> {
   await assertFolderSafe(path)
   const beside = `${path}.${randomBytes(8).toString('hex')}.new`
-  await writeNewKey(beside)
+  await writeNewKey(path, beside)
   try {
     await link(beside, path)
   } catch (cause) {
@@ -68,8 +68,12 @@ export async function createRootKey(path: string): Promise<boolean> {
   return true
 }
 
-async function writeNewKey(path: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
+async function writeNewKey(path: string, beside: string): Promise<void> {
+  const file = await open(beside, 'wx', 0o600).catch((cause: unknown) => {
+    throw new Error(`Cannot create the root key file ${path}: nothing can be written beside it`, {
+      cause,
+    })
+  })
   // No Random here: a root key comes from the system and from nowhere else.
   const bytes = randomFillSync(Buffer.alloc(ROOT_KEY_BYTES))
   try {
