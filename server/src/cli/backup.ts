@@ -9,6 +9,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { writeBackupHead } from './backup-file.ts'
 import type { Command } from './command.ts'
+import { fileError } from './file-error.ts'
 import { version } from './version.ts'
 
 /**
@@ -49,8 +50,10 @@ export const backupCommand: Command = {
     try {
       const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
       const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
-      const bytes = await writeWhole(part, encryptAge(contentOf(head, copy), recipient))
-      await publish(part, to)
+      const refuse = fileError('to', to, 'written')
+      const content = encryptAge(contentOf(head, copy), recipient)
+      const bytes = await writeWhole(part, content).catch(refuse)
+      await publish(part, to).catch(refuse)
       out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
       out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
       return 0
@@ -71,7 +74,9 @@ export const backupKey: Command = {
     if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
     const { identity, secret } = AgeIdentity.make()
     const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
-    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true })
+    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true }).catch(
+      fileError('to', to, 'written'),
+    )
     out(String(identity.recipient))
     return 0
   },

@@ -86,6 +86,10 @@ describe('symbolon callbacks', () => {
       ({ name, message }: Error) =>
         name === 'ConfigError' && message.includes(file) && !message.includes('secret'),
     )
+    await assert.rejects(
+      run(callbacksList, { 'api-key-file': join(folder, 'none') }),
+      /--api-key-file is '.*none', which cannot be read \(ENOENT\)\.$/,
+    )
     await assert.rejects(run(callbacksReplay, {}), /Say --id ID, or --all/)
     await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
     const flags = { port: '1' }

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Command, CommandInput } from './command.ts'
+import { fileError } from './file-error.ts'
 
 const KEY_FILE = 'api-key-file'
 
@@ -94,9 +95,17 @@ class Service {
  * since whoever names the wrong one names another secret.
  */
 function readApiKey(file: string): string {
-  const key = readFileSync(file, 'utf8').trim()
+  const key = readKeyFile(file).trim()
   if (/^[!-~]+$/.test(key)) return key
   throw new ConfigError(`--${KEY_FILE} is '${file}', but must be a file with one key and no more.`)
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    return fileError(KEY_FILE, file, 'read')(error)
+  }
 }
 
 /** As the system names it; `fetch` itself says that it failed. */
