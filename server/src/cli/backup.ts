@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { encryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
 import { copyDatabase } from '../adapters/sqlite/copy-database.ts'
+import { readMoveMark, refuseMoved } from '../adapters/sqlite/move-mark.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
@@ -42,6 +43,8 @@ export const backupCommand: Command = {
     if (!existsSync(join(config.dataDir, 'symbolon.db'))) {
       throw new Error(`Cannot back up ${config.dataDir}: there is no symbolon.db in it`)
     }
+    // What goes on is elsewhere: a backup of this would look like one, every night.
+    if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
     const madeAt = new SystemClock().now()
     // Beside the database, for it may be large and is as private.
     const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
