@@ -1,9 +1,10 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { chmod, link, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { encryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
 import { copyDatabase } from '../adapters/sqlite/copy-database.ts'
+import { assertFolderUsable, requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { readMoveMark, refuseMoved } from '../adapters/sqlite/move-mark.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
@@ -40,9 +41,8 @@ export const backupCommand: Command = {
           'such as `symbolon backup key` prints.',
       )
     }
-    if (!existsSync(join(config.dataDir, 'symbolon.db'))) {
-      throw new Error(`Cannot back up ${config.dataDir}: there is no symbolon.db in it`)
-    }
+    requireDatabase(config.dataDir)
+    assertFolderUsable(config.dataDir)
     // What goes on is elsewhere: a backup of this would look like one, every night.
     if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
     const madeAt = new SystemClock().now()

@@ -18,7 +18,7 @@ export interface DataFolder {
  */
 export function holdDataFolder(folder: string): DataFolder {
   makeDataFolder(folder)
-  assertUsable(folder, `${folder} as the data folder`)
+  assertFolderUsable(folder)
   const databasePath = join(folder, 'symbolon.db')
   const lockPath = join(folder, 'symbolon.lock')
   createPrivate(databasePath)
@@ -37,7 +37,14 @@ export function holdDataFolder(folder: string): DataFolder {
 /** Throws when there is no database in `folder`: for whoever is to make none. */
 export function requireDatabase(folder: string): void {
   if (existsSync(join(folder, 'symbolon.db'))) return
+  // To somebody else what is in it is not there.
+  if (existsSync(folder)) assertFolderUsable(folder)
   throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
+}
+
+/** Throws unless the user that this runs as may make files in it. */
+export function assertFolderUsable(folder: string): void {
+  assertUsable(folder, `${folder} as the data folder`)
 }
 
 /** Throws unless it may be read and written: asked for by name, since SQLite does not say what was in its way. */
