@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -72,6 +74,18 @@ describe('symbolon callbacks', () => {
     await assert.rejects(
       run(callbacksList, {}),
       /^Error: No service answers at http:\/\/127\.0\.0\.1:\d+: nothing listens there/,
+    )
+  })
+
+  test('say where another service answers', async (t) => {
+    const { run } = await given(t)
+    const other = createServer((_, reply) => reply.end('<!DOCTYPE html>')).listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    await assert.rejects(
+      run(callbacksList, { port: String(port) }),
+      /^Error: What answers at http:\/\/127\.0\.0\.1:\d+ is another service/,
     )
   })
 

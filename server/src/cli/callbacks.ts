@@ -84,9 +84,19 @@ class Service {
       throw new Error(`No service answers at ${this.#url}: ${reasonOf(error)}`)
     })
     const text = await reply.text()
-    const body = (text === '' ? {} : JSON.parse(text)) as Answered
+    const body = this.#parse(text)
     if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
     return { status: reply.status, body }
+  }
+
+  #parse(text: string): Answered {
+    try {
+      return (text === '' ? {} : JSON.parse(text)) as Answered
+    } catch {
+      throw new Error(
+        `What answers at ${this.#url} is another service: say where Symbolon does with --host and --port`,
+      )
+    }
   }
 }
 
