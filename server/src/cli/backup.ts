@@ -1,14 +1,17 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { chmod, link, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { encryptAge } from '../adapters/age/age-file.ts'
 import { AgeIdentity, AgeRecipient } from '../adapters/age/age-keys.ts'
 import { copyDatabase } from '../adapters/sqlite/copy-database.ts'
+import { assertFolderUsable, requireDatabase } from '../adapters/sqlite/data-folder.ts'
+import { readMoveMark, refuseMoved } from '../adapters/sqlite/move-mark.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { writeBackupHead } from './backup-file.ts'
 import type { Command } from './command.ts'
+import { fileError } from './file-error.ts'
 import { version } from './version.ts'
 
 /**
@@ -38,9 +41,10 @@ export const backupCommand: Command = {
           'such as `symbolon backup key` prints.',
       )
     }
-    if (!existsSync(join(config.dataDir, 'symbolon.db'))) {
-      throw new Error(`Cannot back up ${config.dataDir}: there is no symbolon.db in it`)
-    }
+    requireDatabase(config.dataDir)
+    assertFolderUsable(config.dataDir)
+    // What goes on is elsewhere: a backup of this would look like one, every night.
+    if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
     const madeAt = new SystemClock().now()
     // Beside the database, for it may be large and is as private.
     const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
@@ -49,8 +53,10 @@ export const backupCommand: Command = {
     try {
       const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
       const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
-      const bytes = await writeWhole(part, encryptAge(contentOf(head, copy), recipient))
-      await publish(part, to)
+      const refuse = fileError('to', to, 'written')
+      const content = encryptAge(contentOf(head, copy), recipient)
+      const bytes = await writeWhole(part, content).catch(refuse)
+      await publish(part, to).catch(refuse)
       out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
       out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
       return 0
@@ -71,7 +77,9 @@ export const backupKey: Command = {
     if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
     const { identity, secret } = AgeIdentity.make()
     const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
-    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true })
+    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true }).catch(
+      fileError('to', to, 'written'),
+    )
     out(String(identity.recipient))
     return 0
   },

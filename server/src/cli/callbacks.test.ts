@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,11 +77,33 @@ describe('symbolon callbacks', () => {
     )
   })
 
+  test('say where another service answers', async (t) => {
+    const { run } = await given(t)
+    const other = createServer((_, reply) => reply.end('<!DOCTYPE html>')).listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    await assert.rejects(
+      run(callbacksList, { port: String(port) }),
+      /^Error: What answers at http:\/\/127\.0\.0\.1:\d+ is another service/,
+    )
+  })
+
   test('ask for a key that may, in a file, and for one of the two ways to say which', async (t) => {
     const { run, folder, key } = await given(t)
     const file = join(folder, 'other')
     writeFileSync(file, key)
     await assert.rejects(run(callbacksList, { 'api-key-file': file }), /lacks the permission/)
+    writeFileSync(file, 'first secret\nsecond secret\n')
+    await assert.rejects(
+      run(callbacksList, { 'api-key-file': file }),
+      ({ name, message }: Error) =>
+        name === 'ConfigError' && message.includes(file) && !message.includes('secret'),
+    )
+    await assert.rejects(
+      run(callbacksList, { 'api-key-file': join(folder, 'none') }),
+      /--api-key-file is '.*none', which cannot be read \(ENOENT\)\.$/,
+    )
     await assert.rejects(run(callbacksReplay, {}), /Say --id ID, or --all/)
     await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
     const flags = { port: '1' }

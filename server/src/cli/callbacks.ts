@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError, readConfig } from '../config.ts'
 import type { Command, CommandInput } from './command.ts'
+import { fileError } from './file-error.ts'
 
 const KEY_FILE = 'api-key-file'
 
@@ -56,8 +57,7 @@ class Service {
     if (file === undefined) {
       throw new ConfigError(`Say --${KEY_FILE} FILE: a file with a management key in it.`)
     }
-    // Not an argument itself: those can be read by everybody on the machine.
-    this.#apiKey = readFileSync(file, 'utf8').trim()
+    this.#apiKey = readApiKey(file)
   }
 
   async *givenUp(): AsyncIterable<GivenUp> {
@@ -84,9 +84,37 @@ class Service {
       throw new Error(`No service answers at ${this.#url}: ${reasonOf(error)}`)
     })
     const text = await reply.text()
-    const body = (text === '' ? {} : JSON.parse(text)) as Answered
+    const body = this.#parse(text)
     if (!reply.ok && body.code !== 'callback_not_found') throw new Error(body.detail)
     return { status: reply.status, body }
+  }
+
+  #parse(text: string): Answered {
+    try {
+      return (text === '' ? {} : JSON.parse(text)) as Answered
+    } catch {
+      throw new Error(
+        `What answers at ${this.#url} is another service: say where Symbolon does with --host and --port`,
+      )
+    }
+  }
+}
+
+/**
+ * In a file and not an argument: those can be read by everybody on the machine. What is in the file is never said,
+ * since whoever names the wrong one names another secret.
+ */
+function readApiKey(file: string): string {
+  const key = readKeyFile(file).trim()
+  if (/^[!-~]+$/.test(key)) return key
+  throw new ConfigError(`--${KEY_FILE} is '${file}', but must be a file with one key and no more.`)
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    return fileError(KEY_FILE, file, 'read')(error)
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { parseCertificates } from '../adapters/egress/trust.ts'
 import { SettingError, SETTINGS } from '../config.ts'
 
@@ -6,6 +6,8 @@ import { SettingError, SETTINGS } from '../config.ts'
 export function readAuthorities(file: string | null): string[] {
   if (file === null) return []
   try {
+    // Of a pipe or a device there may be no end: the start would wait for it, and hear no signal.
+    if (!statSync(file).isFile()) throw new Error('it is no regular file')
     const found = parseCertificates(readFileSync(file, 'utf8'))
     if (found.length === 0) throw new Error('there is none in it')
     return found

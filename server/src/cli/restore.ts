@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { checkRootKey } from '../access/root-key-check.ts'
@@ -16,6 +15,7 @@ import { disownRuns } from '../reactors/jobs/disown-runs.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import { readBackupHead, type BackupHead } from './backup-file.ts'
 import type { Command, CommandInput } from './command.ts'
+import { fileError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
 
 /**
@@ -59,7 +59,9 @@ function fileIn(flags: CommandInput['flags'], name: string): string {
 }
 
 async function readIdentity(path: string): Promise<AgeIdentity> {
-  const identity = AgeIdentity.parseFile(await readFile(path, 'utf8'))
+  const identity = AgeIdentity.parseFile(
+    await readFile(path, 'utf8').catch(fileError('identity', path, 'read')),
+  )
   if (identity !== null) return identity
   throw new ConfigError(
     `--identity is '${path}', but must be a file with one AGE-SECRET-KEY-1... .`,
@@ -86,7 +88,8 @@ interface Unpacking {
 
 /** Writes what is in the backup to a folder of its own, if the root key is the right one. */
 async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHead> {
-  const source = createReadStream(from, { highWaterMark: 1024 * 1024 })
+  const opened = await open(from).catch(fileError('from', from, 'read'))
+  const source = opened.createReadStream({ highWaterMark: 1024 * 1024 })
   let head: BackupHead | null = null
   let file: Awaited<ReturnType<typeof open>> | null = null
   try {

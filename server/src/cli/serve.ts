@@ -1,5 +1,6 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
+import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
 import { Meters } from '../adapters/metrics/meters.ts'
 import { serveMetrics, type MetricsServer } from '../adapters/metrics/metrics-server.ts'
@@ -66,7 +67,7 @@ export const serve: Command = {
       opened.serves({ port, connect: (insider) => connectInside(app, insider) })
       const sweeper = new Sweeper(world)
       const rotations = new Rotations(world, opened.keyMaker)
-      const orders = await takeOrders(config.dataDir, async (order, tell) => {
+      const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {
         const rotation = parseRotationOrder(order)
         if (rotation === null) throw new Error('The service does not know such an order')
         await rotateKeys(opened, rotations, rotation, tell)
@@ -101,6 +102,14 @@ export const serve: Command = {
       await opened.close()
     }
   },
+}
+
+/** With a database elsewhere, and the root key too, nothing else has made the folder. */
+async function takeOrdersIn(
+  ...[folder, listener]: Parameters<typeof takeOrders>
+): ReturnType<typeof takeOrders> {
+  makeDataFolder(folder)
+  return await takeOrders(folder, listener)
 }
 
 interface StopReason {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { connectionSettings } from '../../src/adapters/postgres/connection-settings.ts'
 import { SETTINGS } from '../../src/config.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
@@ -13,6 +14,7 @@ interface Package {
   readonly optionalDependencies?: Record<string, string>
 }
 
+const WORKSPACE = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as Package
 const SERVER = JSON.parse(readFileSync(new URL('server/package.json', ROOT), 'utf8')) as Package
 
 test('what is copied into the image is in the repository, or made by the build', () => {
@@ -53,4 +55,25 @@ test('secrets are not in the context of the build, nor in the files', () => {
   for (const it of ['.env', '**/*.key', '**/data']) assert.ok(ignored.includes(it), it)
   assert.doesNotMatch(DOCKERFILE, /PASSWORD|SECRET/)
   assert.match(COMPOSE, /\$\{POSTGRES_PASSWORD:\?/)
+})
+
+test('of the optional packages none gets into the image', () => {
+  const removed = /rm -rf (.+)/.exec(DOCKERFILE)![1]!.split(' ')
+  for (const it of Object.keys({
+    ...WORKSPACE.optionalDependencies,
+    ...SERVER.optionalDependencies,
+  })) {
+    const folders = [`node_modules/${it}`, `node_modules/${it.split('/')[0]}`]
+    assert.ok(
+      folders.some((folder) => removed.includes(folder)),
+      it,
+    )
+  }
+})
+
+test('the servers ask of the database no certificate that it does not have', () => {
+  const [, written] = /SYMBOLON_DATABASE_URL: (.+)/.exec(COMPOSE)!
+  const { ssl } = connectionSettings(written!.replace(/\$\{POSTGRES_PASSWORD[^}]*\}/, 'secret'))
+  const hasCertificate = /ssl_cert_file|ssl=on/.test(COMPOSE)
+  assert.equal(ssl === false, !hasCertificate)
 })

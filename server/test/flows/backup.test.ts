@@ -105,6 +105,33 @@ describe('symbolon restore', () => {
   })
 })
 
+describe('a file that a flag names', () => {
+  test('is named with its flag where it cannot be read', async (t) => {
+    const { folder, run } = await backedUp(t)
+    const none = join(folder, 'none')
+    for (const flag of ['from', 'identity']) {
+      const { status, err } = await run(`--${flag}`, none)
+      assert.equal(status, 1)
+      assert.equal(
+        err,
+        `symbolon restore: --${flag} is '${none}', which cannot be read (ENOENT).\n`,
+      )
+    }
+  })
+
+  test('is named with its flag where it cannot be written, or is there', async (t) => {
+    const { folder, file, data } = await backedUp(t)
+    const nowhere = join(folder, 'none', 'file')
+    const backup = ['backup', '--data-dir', data, '--recipient', file.recipient]
+    for (const command of [backup, ['backup', 'key']]) {
+      const absent = await runSymbolon([...command, '--to', nowhere])
+      assert.match(absent.err, / --to is '.*none\/file', which cannot be written \(ENOENT\)\.\n$/)
+      const there = await runSymbolon([...command, '--to', file.path])
+      assert.match(there.err, / --to is '.*', which is there: nothing is written over\.\n$/)
+    }
+  })
+})
+
 describe('symbolon backup', () => {
   test('puts nothing in the file that can be read without the key, and is for the owner alone', async (t) => {
     const { file, secret } = await backedUp(t)

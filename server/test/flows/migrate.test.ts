@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, test, type TestContext } from 'node:test'
+import { AgeIdentity } from '../../src/adapters/age/age-keys.ts'
 import { meddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
@@ -53,6 +54,16 @@ describe('a data folder that was moved', () => {
     rmSync(join(folder, 'symbolon.moved'))
     await works(folder)
     assertRefused(await move(), /holds part of another vault, or of a move that was given up/)
+  })
+
+  test('is backed up no more, for what goes on is elsewhere', async (t) => {
+    const { folder, move } = await stage(t)
+    await move()
+    const { identity } = AgeIdentity.make()
+    const to = join(folder, 'late.age')
+    const flags = ['--data-dir', folder, '--to', to, '--recipient', String(identity.recipient)]
+    assertRefused(await runSymbolon(['backup', ...flags]), /its data was moved to a PostgreSQL/)
+    assert.ok(!existsSync(to))
   })
 })
 

@@ -84,6 +84,26 @@ async function call(
   return { status: reply.status, body: text === '' ? {} : (JSON.parse(text) as JsonObject) }
 }
 
+test('a server whose root key is elsewhere has a data folder for orders, and changes the key it uses when told to', async (t) => {
+  const [database, keys] = [await freshDatabase(), temporaryFolder(t)]
+  const folder = join(keys, 'data')
+  const variables = {
+    SYMBOLON_DATABASE_URL: database,
+    SYMBOLON_ROOT_KEY_FILE: join(keys, 'root.key'),
+  }
+  const server = await startVault(folder, variables)
+  t.after(() => server.stop())
+  const rotated = await runSymbolon(['keys', 'rotate', '--root'], {
+    ...variables,
+    SYMBOLON_DATA_DIR: folder,
+    SYMBOLON_ROOT_KEY_NEXT_FILE: join(keys, 'next.key'),
+  })
+  assert.equal(rotated.status, 0, rotated.err)
+  await server.stop()
+  assert.match(server.printed(), /"event":"root_key_replaced"/)
+  assert.doesNotMatch(server.printed(), /"event":"no_orders"/)
+})
+
 test('what one server stores the other finds at once, and can change and delete', async () => {
   const { servers, key } = await pair()
   const [one, other] = servers

@@ -141,7 +141,12 @@ describe('symbolon serve', () => {
       [
         [],
         { SYMBOLON_EXTRA_CA_FILE: '/dev/null' },
-        "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: there is none in it.",
+        "SYMBOLON_EXTRA_CA_FILE is '/dev/null', but must be a PEM file of certificates: it is no regular file.",
+      ],
+      [
+        ['--extra-ca-file', 'package.json'],
+        {},
+        "--extra-ca-file is 'package.json', but must be a PEM file of certificates: there is none in it.",
       ],
       [
         ['--extra-ca-file', '/no/such/file'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmod,
   chown,
@@ -136,6 +136,26 @@ test('open() refuses a folder that everybody may write to, unless it is sticky',
 test('open() refuses a folder that does not exist', async (t) => {
   const path = join(await temporaryFolder(t), 'nowhere', 'root.key')
   await assert.rejects(FileKeyProvider.open(path, { createIfMissing: true }), /does not exist/)
+})
+
+test('open() names the file that it cannot create', async () => {
+  await assert.rejects(
+    FileKeyProvider.open('/proc/root.key', { createIfMissing: true }),
+    /^Error: Cannot create the root key file \/proc\/root\.key: /,
+  )
+})
+
+test('open() leaves nothing behind of a file that could not be written', async (t) => {
+  const path = join(await temporaryFolder(t), 'root.key')
+  const opens = `
+    const { FileKeyProvider } = await import(${JSON.stringify(new URL('./file-key-provider.ts', import.meta.url))})
+    await FileKeyProvider.open(${JSON.stringify(path)}, { createIfMissing: true })
+  `
+  // What may not write to any file meets no room, as on a full disk.
+  const args = ['-c', `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`]
+  const { stderr } = spawnSync('sh', [...args, process.execPath, opens], { encoding: 'utf8' })
+  assert.match(stderr, /Error: Cannot create the root key file .*root\.key: /)
+  assert.deepEqual(await readdir(join(path, '..')), [])
 })
 
 test('unwrap() names the root key that is missing', async (t) => {

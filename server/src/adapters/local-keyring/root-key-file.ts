@@ -7,7 +7,7 @@
  */
 import { randomBytes, randomFillSync } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { link, lstat, open, stat, unlink } from 'node:fs/promises'
+import { link, lstat, open, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 export const ROOT_KEY_BYTES = 32
@@ -55,14 +55,14 @@ export async function readRootKey(path: string): Promise<Buffer> {
 export async function createRootKey(path: string): Promise<boolean> {
   await assertFolderSafe(path)
   const beside = `${path}.${randomBytes(8).toString('hex')}.new`
-  await writeNewKey(beside)
   try {
+    await writeNewKey(beside)
     await link(beside, path)
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return false
-    throw new Error(`Cannot create the root key file ${path}`, { cause })
+    throw new Error(`Cannot create the root key file ${path}: it cannot be written`, { cause })
   } finally {
-    await unlink(beside)
+    await rm(beside, { force: true })
   }
   await syncFolder(path)
   return true

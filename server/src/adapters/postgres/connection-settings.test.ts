@@ -54,6 +54,8 @@ describe('connectionSettings()', () => {
       'postgres://a:hunter2@h/d?ssl=true',
       'postgres://a:hunter2%@h/d',
       'postgres://a:hunter2@h/d%e4',
+      'postgres://a:hunter2@h/%zz',
+      'postgres://a:hunter2@h/d?sslrootcert=/no/such/file',
     ]) {
       assert.throws(
         () => connectionSettings(url),

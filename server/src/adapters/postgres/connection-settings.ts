@@ -41,11 +41,11 @@ function parse(url: string): URL {
   return address
 }
 
-function decoded(part: string): string {
+function decoded(text: string): string {
   try {
-    return decodeURIComponent(part)
+    return decodeURIComponent(text)
   } catch {
-    throw new Error("A % in the address of the database must be written '%25'")
+    throw new Error('The address of the database has a % that must be written %25')
   }
 }
 
@@ -62,7 +62,15 @@ function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     ...(isIP(host) === 0 ? { servername: host } : {}),
-    ...(file === null ? {} : { ca: readFileSync(file, 'utf8') }),
+    ...(file === null ? {} : { ca: readAuthority(file) }),
+  }
+}
+
+function readAuthority(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new Error(`The sslrootcert of the database, '${file}', cannot be read`, { cause })
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { holdDataFolder } from './data-folder.ts'
@@ -14,6 +14,47 @@ const HOLDER = `
   console.log('held')
   process.stdin.on('end', () => held.release()).resume()
 `
+
+/** What is said to somebody who is not the owner: not even root is asked for permission. */
+function refusal(folder: string, begins: 'holdDataFolder' | 'requireDatabase'): string {
+  const begin = `
+    const { ${begins} } = await import(${JSON.stringify(new URL('./data-folder.ts', import.meta.url))})
+    if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534) }
+    ${begins}(process.argv[1])
+  `
+  const args = ['--input-type=module', '-e', begin, folder]
+  return spawnSync(process.execPath, args, { input: '', encoding: 'utf8' }).stderr
+}
+
+test('a folder that cannot be written to is refused by its name, and so is one with such a file', (t) => {
+  const parent = freshFolder(t)
+  chmodSync(parent, 0o755)
+  const [closed, open] = [join(parent, 'closed'), join(parent, 'open')]
+  mkdirSync(closed)
+  chmodSync(closed, 0o555)
+  assert.match(
+    refusal(closed, 'holdDataFolder'),
+    /Error: Cannot use .*closed as the data folder: the user that/,
+  )
+
+  mkdirSync(open)
+  chmodSync(open, 0o777)
+  writeFileSync(join(open, 'symbolon.db'), '', { mode: 0o400 })
+  assert.match(
+    refusal(open, 'holdDataFolder'),
+    /Error: Cannot use .*open\/symbolon\.db: the user that/,
+  )
+})
+
+test('of a folder that cannot be looked into, nobody says that there is no database in it', (t) => {
+  const parent = freshFolder(t)
+  chmodSync(parent, 0o755)
+  const closed = join(parent, 'closed')
+  mkdirSync(closed)
+  writeFileSync(join(closed, 'symbolon.db'), '')
+  chmodSync(closed, 0o000)
+  assert.match(refusal(closed, 'requireDatabase'), /Error: Cannot use .*closed as the data folder/)
+})
 
 test('a folder is refused while another process has it, and free once that is killed', async (t) => {
   const folder = freshFolder(t)

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDataFolder } from './make-data-folder.ts'
@@ -18,10 +18,12 @@ export interface DataFolder {
  */
 export function holdDataFolder(folder: string): DataFolder {
   makeDataFolder(folder)
+  assertFolderUsable(folder)
   const databasePath = join(folder, 'symbolon.db')
   const lockPath = join(folder, 'symbolon.lock')
   createPrivate(databasePath)
   createPrivate(lockPath)
+  for (const it of [databasePath, lockPath]) assertUsable(it, it)
   const lock = new DatabaseSync(lockPath)
   try {
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
@@ -35,7 +37,27 @@ export function holdDataFolder(folder: string): DataFolder {
 /** Throws when there is no database in `folder`: for whoever is to make none. */
 export function requireDatabase(folder: string): void {
   if (existsSync(join(folder, 'symbolon.db'))) return
+  // To somebody else what is in it is not there.
+  if (existsSync(folder)) assertFolderUsable(folder)
   throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
+}
+
+/** Throws unless the user that this runs as may make files in it. */
+export function assertFolderUsable(folder: string): void {
+  assertUsable(folder, `${folder} as the data folder`)
+}
+
+/** Throws unless it may be read and written: asked for by name, since SQLite does not say what was in its way. */
+function assertUsable(path: string, what: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (cause) {
+    const reason =
+      (cause as NodeJS.ErrnoException).code === 'EROFS'
+        ? 'the file system there is read-only'
+        : `the user that this runs as may not read it and write to it; it belongs to user ${statSync(path).uid}`
+    throw new Error(`Cannot use ${what}: ${reason}`, { cause })
+  }
 }
 
 /**

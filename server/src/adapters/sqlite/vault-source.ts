@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { TenantReader } from '../../world/store.ts'
 import { openConnection } from './connection.ts'
-import { holdDataFolder } from './data-folder.ts'
+import { holdDataFolder, requireDatabase } from './data-folder.ts'
 import { endClaims } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { tenantReader } from './tenant-reader.ts'
@@ -25,9 +23,7 @@ const CACHE_KIB = 16 * 1024
  * there is nothing in it.
  */
 export function openVaultSource(folder: string): SqliteVaultSource {
-  if (!existsSync(join(folder, 'symbolon.db'))) {
-    throw new Error(`Cannot move ${folder}: there is no symbolon.db in it`)
-  }
+  requireDatabase(folder)
   const held = holdDataFolder(folder)
   try {
     const db = openConnection(held.databasePath, { cacheKiB: CACHE_KIB })
