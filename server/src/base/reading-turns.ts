@@ -53,7 +53,7 @@ export class ReadingTurns {
     const beyond = -this.#left
     if (beyond > READ_CHUNKS_A_TURN) {
       this.#left = 0
-      void this.#clock.after(beyond * CHUNK_MS).then(this.#next)
+      void this.#clock.after(Math.min(beyond * CHUNK_MS, REST_MS_MAX)).then(this.#next)
       return
     }
     this.#begun = false
@@ -80,6 +80,9 @@ export interface TurnClock {
 
 /** How long one takes, more or less. */
 const CHUNK_MS = 0.0025
+
+/** However much was read: those who have little to say wait for the rest to be over, too. */
+const REST_MS_MAX = 250
 
 /** So many bytes more cost what a chunk does. */
 const BYTES_LIKE_A_CHUNK = 4 * KiB
