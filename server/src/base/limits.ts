@@ -8,6 +8,20 @@ export const MiB = 1024 * KiB
 /** Any JSON body. Source: interface.md, Limits (invoke); the same elsewhere is ours. */
 export const BODY_BYTES_MAX = 5 * MiB
 
+/**
+ * Memory that requests of one tenant may take for bodies, and as much again for answers that are not taken yet. What is
+ * short is not counted. Ours: decision 0057.
+ */
+export const SHARE_BYTES_MAX = 32 * MiB
+export const LONG_BYTES_MIN = 64 * KiB
+
+/** How long a request waits for others of its tenant to make room. Ours: decision 0057. */
+export const SHARE_WAIT_MS_MAX = 10_000
+
+/** Requests of one tenant at a time that read tokens; and those of them that may find much. Ours: decision 0057. */
+export const READS_AT_ONCE = 32
+export const READS_LONG_AT_ONCE = 4
+
 /** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
 

@@ -122,6 +122,11 @@ export const REFUSALS = {
     status: 503,
     detail: 'No reactor can be run now; the log of the service says why.',
   },
+  tenant_busy: {
+    status: 503,
+    detail: 'Other requests of the tenant take all the memory that it may.',
+    ofCaller: true,
+  },
   store_unavailable: {
     status: 503,
     detail: 'The outcome is not known: repeat the request, best with an idempotency key.',

@@ -14,6 +14,7 @@ import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import type { ConnectionPace } from './connection-pace.ts'
+import type { Memory, Room } from './room.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
@@ -42,6 +43,7 @@ export interface Doorkeeper {
 export interface DoorOptions {
   readonly world: World
   readonly pace: ConnectionPace
+  readonly memory: Memory
   readonly doorkeeper: Doorkeeper
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
@@ -56,6 +58,8 @@ declare module 'fastify' {
     arrivedAt: number
     principal: Principal | null
     caller: Caller | null
+    /** What it takes of its tenant's memory, if that is worth the counting. */
+    room: Room | null
     /** Why the answer is a no. */
     refusal: ServiceError | null
     /** What the operator has to see. */

@@ -17,6 +17,7 @@ import {
 } from './door.ts'
 import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
+import { roomOf, type Room } from './room.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { together } from './together.ts'
@@ -29,8 +30,8 @@ export function addEndpoint(
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
-  const { world, doorkeeper } = options
-  const { method, path, permission, body: bodySpec } = endpoint
+  const { world, memory, doorkeeper } = options
+  const { method, path, permission, shows, body: bodySpec } = endpoint
   const replayable = isReplayable(endpoint)
 
   server.route({
@@ -44,26 +45,32 @@ export function addEndpoint(
     },
     handler: async (request, reply) => {
       await together(world.clock)
-      // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
-      if (bodySpec === undefined) request.raw.resume()
-      const bytes = bodySpec === undefined ? NO_BODY : wholeBody(request.raw)
-      const whole = bytes instanceof Promise ? await bytes : bytes
-      const body = readBody(whole, endpoint)
-      const query = queryOf(request.url)
-      // Before anybody asks whether it is the same operation as one before.
-      const params = paramsOf(request, endpoint)
-      request.params = params
-      if (permission === 'public') {
-        const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
-        return sendAnswer(options, reply, await endpoint.handle(asked))
-      }
-      const named = request.headers['bt-transaction-id'] as string | undefined
-      const transactionId = endpoint.transactional === true ? named : undefined
-      const caller = callerOf(request, replayable ? path : null, transactionId)
-      request.caller = caller
-      const asked = { world, caller, params, query, body, transactionId }
       try {
+        // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
+        if (bodySpec === undefined) request.raw.resume()
+        const room = (): Room => roomOf(request, reply.raw, memory)
+        const bytes =
+          bodySpec === undefined
+            ? NO_BODY
+            : wholeBody(request.raw, (length) => room().takeBody(length))
+        const whole = bytes instanceof Promise ? await bytes : bytes
+        const body = readBody(whole, endpoint)
+        const query = queryOf(request.url)
+        // Before anybody asks whether it is the same operation as one before.
+        const params = paramsOf(request, endpoint)
+        request.params = params
+        if (permission === 'public') {
+          const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
+          return sendAnswer(options, reply, await endpoint.handle(asked))
+        }
+        const named = request.headers['bt-transaction-id'] as string | undefined
+        const transactionId = endpoint.transactional === true ? named : undefined
+        const caller = callerOf(request, replayable ? path : null, transactionId)
+        request.caller = caller
+        const asked = { world, caller, params, query, body, transactionId }
         refuseOutright(endpoint, caller, doorkeeper)
+        const turn = shows === undefined ? undefined : room().takeReads(shows)
+        if (turn !== undefined) await turn
         const answer =
           caller.replay === null
             ? await endpoint.handle(asked)
@@ -72,8 +79,10 @@ export function addEndpoint(
         if (recording !== undefined) await recording
         sendAnswer(options, reply, answer)
       } catch (error) {
-        await recordRefused(error, caller, doorkeeper)
+        if (request.caller !== null) await recordRefused(error, request.caller, doorkeeper)
         throw error
+      } finally {
+        request.room?.handled()
       }
     },
   })

@@ -35,6 +35,8 @@ export interface Endpoint extends Operation {
   readonly replayed?: false
   /** May be part of a transaction: elsewhere the header that names one means nothing. */
   readonly transactional?: true
+  /** How many tokens, of any length, it may answer with: few that may find much are run at a time for a tenant. */
+  readonly shows?: 'one' | 'many'
   /** What its path names may have been chosen by a caller, letter by letter; else it is uuids, whatever their case. */
   readonly chosenIds?: true
   /** What the body must be; without it a body is ignored. */

@@ -5,6 +5,7 @@ import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './passage.ts'
+import type { Room } from './room.ts'
 
 /**
  * The body of the request that `response` answers, chunk by chunk: the client is read no faster than its chunks are asked for.
@@ -13,9 +14,12 @@ import type { IncomingBody } from './passage.ts'
  * is pause for REQUEST_TIMEOUT_MS while it is asked for more. What nobody asks for in the end is thrown
  * away, so that the next request on the connection can be read.
  */
-export function incomingBody(response: ServerResponse): IncomingBody & { dispose(): void } {
+export function incomingBody(
+  response: ServerResponse,
+  room: () => Room,
+): IncomingBody & { dispose(): void } {
   const message = response.req
-  return message.complete ? bodyThatIsThere(message) : bodyToCome(response)
+  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, room)
 }
 
 /** Most come in the packet of their headers. */
@@ -24,14 +28,20 @@ function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): 
   return {
     length: whole.length,
     whole,
+    hold: async () => {},
+    letGo: () => {},
     chunks: { [Symbol.asyncIterator]: () => assert.fail('There is nothing more to come') },
     dispose: () => {},
   }
 }
 
-function bodyToCome(response: ServerResponse): IncomingBody & { dispose(): void } {
+function bodyToCome(
+  response: ServerResponse,
+  room: () => Room,
+): IncomingBody & { dispose(): void } {
   const message = response.req
-  const length = message.headers['content-length']
+  const stated = message.headers['content-length']
+  const length = stated === undefined ? null : Number(stated)
   // What tests inject comes over none.
   const socket = message.socket instanceof Socket ? message.socket : null
   const hurry = takeTime(response)
@@ -61,8 +71,10 @@ function bodyToCome(response: ServerResponse): IncomingBody & { dispose(): void 
   })
 
   return {
-    length: length === undefined ? null : Number(length),
+    length,
     whole: null,
+    hold: async () => await room().takeBody(length),
+    letGo: () => room().letGoOfBody(),
     chunks: { [Symbol.asyncIterator]: () => ({ next }) },
     dispose,
   }

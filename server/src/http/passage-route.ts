@@ -24,6 +24,7 @@ import { logRequest } from './log-request.ts'
 import { WrittenReply } from './passage-reply.ts'
 import type { PassageEndpoint } from './passage.ts'
 import { isBodiless } from './request-headers.ts'
+import { roomOf, type Room } from './room.ts'
 import { sendAnswer } from './send.ts'
 import { together } from './together.ts'
 
@@ -32,7 +33,7 @@ export function addPassage(
   options: DoorOptions,
   endpoint: PassageEndpoint,
 ): void {
-  const { world, doorkeeper } = options
+  const { world, memory, doorkeeper } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
@@ -78,8 +79,9 @@ export function addPassage(
     keyless: boolean,
   ): Promise<void> {
     await together(world.clock)
+    const room = (): Room => roomOf(request, reply.raw, memory)
     const written = new WrittenReply(request, reply, options)
-    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, room)
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
     const caller = callerOf(request, null, undefined)
     request.caller = caller
@@ -108,6 +110,7 @@ export function addPassage(
       if (!written.gone) throw error
     } finally {
       body?.dispose()
+      request.room?.handled()
     }
   }
 

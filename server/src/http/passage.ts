@@ -42,6 +42,12 @@ export interface IncomingBody {
   readonly length: number | null
   /** All of it, if it is there already; then there is nothing to be read. */
   readonly whole: Buffer | null
+  /**
+   * Resolves when there is room to keep it whole; rejects with `tenant_busy`. Whoever passes it on as it comes after all
+   * lets go of that.
+   */
+  readonly hold: () => Promise<void>
+  readonly letGo: () => void
   /** Can be read once. Rejects when the client breaks off, and with `request_timeout` when it pauses. */
   readonly chunks: AsyncIterable<Uint8Array>
 }

@@ -3,14 +3,16 @@
  * with its hooks that took 1 to 2 us of a request. It is told once an answer is on its way. Decision 0047.
  */
 import type { FastifyReply } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { corsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { Answer } from './endpoint.ts'
 import { endsAfterAnswer } from './framing.ts'
-import { lingerAfterAnswer } from './linger.ts'
+import { closeAfterAnswer, lingerAfterAnswer } from './linger.ts'
 import { logRequest } from './log-request.ts'
+import { isLong, roomOf } from './room.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -47,12 +49,20 @@ export function sendError(
   if (status === 503 && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
-  if (status === 413) lingerAfterAnswer(options.world.clock, request.raw)
+  const { clock } = options.world
+  if (status === 413) lingerAfterAnswer(clock, request.raw)
+  else if (isUnread(refusal, request.raw)) closeAfterAnswer(clock, request.raw)
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
+  request.room?.handled()
+}
+
+/** Whether it is refused because there was no room for its body. */
+function isUnread(refusal: unknown, message: IncomingMessage): boolean {
+  return refusal instanceof ServiceError && refusal.code === 'tenant_busy' && !message.complete
 }
 
 /** What is shown to a key is for nobody else: nothing on the way, and no browser, is to keep it. */
@@ -62,7 +72,7 @@ function keepNowhere({ request }: FastifyReply, fields: string[]): void {
 
 /** `fields` alternates names and values. */
 function send(
-  { world, corsOrigins }: DoorOptions,
+  { world, memory, corsOrigins }: DoorOptions,
   reply: FastifyReply,
   status: number,
   fields: string[],
@@ -77,6 +87,9 @@ function send(
   raw.writeHead(status, fields)
   // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
   reply.hijack()
+  if (isLong(text.length) && request.principal !== null) {
+    roomOf(request, raw, memory).addAnswer(text.length)
+  }
   raw.end(text)
   logRequest(world, request, reply)
 }

@@ -26,17 +26,19 @@ import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
+import { memoryOf } from './room.ts'
 import { sendAnswer, sendError } from './send.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
-export interface ServerOptions extends DoorOptions {
+export interface ServerOptions extends Omit<DoorOptions, 'memory'> {
   readonly endpoints: readonly (Endpoint | PassageEndpoint)[]
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
-export function createServer(options: ServerOptions): Server {
+export function createServer(settings: ServerOptions): Server {
+  const options = { ...settings, memory: memoryOf(settings.world.clock) }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
   const passages = new Set(endpoints.filter(isPassage).map((it) => it.path))
@@ -67,7 +69,8 @@ export function createServer(options: ServerOptions): Server {
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'
-      request.principal = request.caller = request.refusal = request.fault = null
+      request.principal = request.caller = request.room = null
+      request.refusal = request.fault = null
       label(request, options)
       const passage = findPath(paths, request)?.passage === true
       sendError(options, new ServiceError('route_not_found', undefined, { cause }), reply, passage)
@@ -82,6 +85,7 @@ export function createServer(options: ServerOptions): Server {
   server.decorateRequest('arrivedAt', 0)
   server.decorateRequest('principal', null)
   server.decorateRequest('caller', null)
+  server.decorateRequest('room', null)
   server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)

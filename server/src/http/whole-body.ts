@@ -2,25 +2,28 @@ import type { IncomingMessage } from 'node:http'
 import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { isLong } from './room.ts'
 
 /**
  * Returns the body of a request when all of it is there; empty when there is none.
  *
- * Mostly it came in the packet that the headers came in, and then it is taken as it lies. Throws, or rejects
- * with, `body_too_large` and `body_invalid`, the latter for one that breaks off.
+ * Mostly it came in the packet that the headers came in, and then it is taken as it lies. Of one that is long no more is
+ * read until there is room for it. Throws, or rejects with, `body_too_large`, `body_invalid` for one that breaks off, and
+ * what `takeRoom` does.
  */
-export function wholeBody(message: IncomingMessage): Buffer | Promise<Buffer> {
+export function wholeBody(message: IncomingMessage, takeRoom: TakeRoom): Buffer | Promise<Buffer> {
   if (Number(message.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw tooLarge()
-  if (!message.complete) return gather(message)
+  if (!message.complete) return gather(message, takeRoom)
   const bytes = (message.read() as Buffer | null) ?? EMPTY
   if (bytes.length > BODY_BYTES_MAX) throw tooLarge()
   return bytes
 }
 
 /** In a pile: kept each by itself, a chunk takes hundreds of bytes, and 5 MiB of chunks of one byte gigabytes. */
-function gather(message: IncomingMessage): Promise<Buffer> {
+function gather(message: IncomingMessage, takeRoom: TakeRoom): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const pile = new BytePile()
+  let counted = false
   message.on('data', take)
   message.on('end', () => resolve(pile.whole()))
   message.on('error', (cause) => reject(brokenOff(cause)))
@@ -30,13 +33,32 @@ function gather(message: IncomingMessage): Promise<Buffer> {
   function take(chunk: Buffer): void {
     if (pile.length + chunk.length <= BODY_BYTES_MAX) {
       pile.add(chunk)
+      if (!counted && isLong(pile.length)) wait()
       return
     }
     // What follows is thrown away, as the answer goes out.
     message.off('data', take)
     reject(tooLarge())
   }
+
+  function wait(): void {
+    counted = true
+    const length = message.headers['content-length']
+    const waiting = takeRoom(length === undefined ? null : Number(length))
+    if (waiting === undefined) return
+    message.pause()
+    waiting.then(
+      () => message.resume(),
+      (refusal: unknown) => {
+        message.off('data', take)
+        reject(refusal)
+      },
+    )
+  }
 }
+
+/** Resolves when there is room for a body of so many bytes, null for nobody knows; undefined when there is. */
+export type TakeRoom = (length: number | null) => Promise<void> | undefined
 
 function tooLarge(): ServiceError {
   return new ServiceError('body_too_large')

@@ -3,7 +3,7 @@
  * it, passed on as it comes where not.
  */
 import { BytePile } from '../base/byte-pile.ts'
-import { BODY_BYTES_MAX } from '../base/limits.ts'
+import { BODY_BYTES_MAX, LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { IncomingBody } from '../http/passage.ts'
 import type { OutboundStream } from '../world/egress.ts'
@@ -31,7 +31,7 @@ export interface PassingBody {
  * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
  *
  * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
- * Throws `body_too_large` if one was, and what the body rejects with.
+ * Throws `body_too_large` if one was, `tenant_busy`, and what the body rejects with.
  */
 export async function holdBody(
   body: IncomingBody | null,
@@ -52,13 +52,18 @@ export async function holdBody(
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
   if (opaque || !looked) return passing(body.length, [], source, null)
   const held = new BytePile()
+  let counted = false
   while (held.length <= BODY_BYTES_MAX) {
     const { done, value } = await source.next()
     if (done === true) return { kind: 'whole', bytes: held.whole(), contentType }
     held.add(value)
+    if (counted || held.length < LONG_BYTES_MIN) continue
+    counted = true
+    await body.hold()
   }
   const watch = new ExpressionWatch(contentType)
   if (watch.see(held.whole())) throw new ServiceError('body_too_large')
+  body.letGo()
   return passing(body.length, [held.whole()], source, watch)
 }
 

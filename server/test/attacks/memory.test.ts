@@ -1,0 +1,186 @@
+/** Callers that want more of the vault's memory than their tenant's share. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { afterEach, beforeEach, test } from 'node:test'
+import {
+  BODY_BYTES_MAX,
+  LINGER_MS,
+  LONG_BYTES_MIN,
+  MiB,
+  READS_AT_ONCE,
+  REQUEST_TIMEOUT_MS,
+  SHARE_BYTES_MAX,
+  SHARE_WAIT_MS_MAX,
+} from '../../src/base/limits.ts'
+import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+
+let stage: ProxyStage
+let key: string
+/** How often a token was looked for. */
+let reads = 0
+let found = async (): Promise<void> => {}
+
+beforeEach(async () => {
+  reads = 0
+  found = async () => {}
+  stage = await proxyStage({
+    oneServer: 'a process by itself',
+    change: (world) => {
+      const { store } = world
+      const tokens = Object.create(store.tokens) as typeof store.tokens
+      tokens.find = async (...asked) => {
+        reads += 1
+        await found()
+        return store.tokens.find(...asked)
+      }
+      return { ...world, store: Object.assign(Object.create(store), { tokens }) as typeof store }
+    },
+  })
+  key = await stage.vault.keyFor({ rules: [ALL] })
+})
+
+afterEach(() => stage.close())
+
+const ALL = {
+  description: 'all',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:create', 'token:read', 'token:use'],
+}
+
+/** Resolves when `done()` is true; looks whenever the event loop has been around. */
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Resolves when the event loop has been around so often that nothing is left to be done. */
+async function quiet(): Promise<void> {
+  for (let it = 0; it < 300; it++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function tokenOf(bytes: number): Promise<string> {
+  const body = { type: 'token', data: 'x'.repeat(bytes) }
+  const made = await stage.vault.call('POST', '/tokens', { key, body })
+  assert.equal(made.status, 201)
+  return made.json()['id'] as string
+}
+
+function get(id: string): string {
+  return `GET /tokens/${id} HTTP/1.1\r\nHost: vault.example\r\nBT-API-KEY: ${key}\r\n\r\n`
+}
+
+function post(path: string, bytes = BODY_BYTES_MAX): string {
+  return [
+    `POST ${path} HTTP/1.1`,
+    'Host: vault.example',
+    `BT-API-KEY: ${key}`,
+    `BT-PROXY-URL: ${stage.destination.url}`,
+    'Content-Type: application/json',
+    `Content-Length: ${bytes}\r\n\r\n`,
+  ].join('\r\n')
+}
+
+/** One of which so much has come that it is counted, and the rest does not. */
+function begun(path: string): string {
+  return post(path) + ' '.repeat(LONG_BYTES_MIN)
+}
+
+async function dialMany(count: number): Promise<Socket[]> {
+  return await Promise.all(Array.from({ length: count }, () => stage.dial()))
+}
+
+test('no more answers wait for those who take none than their tenant has room for', async () => {
+  const id = await tokenOf(4 * MiB)
+  const { call } = stage.vault
+  const deaf = await dialMany(20)
+  for (const it of deaf) {
+    it.pause().write(get(id))
+    await quiet()
+  }
+  const room = SHARE_BYTES_MAX / (4 * MiB)
+  assert.ok(reads >= room && reads <= room + 1, String(reads))
+  for (const it of deaf) it.destroy()
+  assert.equal((await call('GET', `/tokens/${id}`, { key })).status, 200, 'and it is given back')
+})
+
+test('of many who come at once few read before it is known how much they find', async () => {
+  const id = await tokenOf(LONG_BYTES_MIN)
+  let under = 0
+  let most = 0
+  found = async () => {
+    most = Math.max(most, ++under)
+    await quiet()
+    under -= 1
+  }
+  const asked = Array.from({ length: 100 }, () => stage.vault.call('GET', `/tokens/${id}`, { key }))
+  for (const it of await Promise.all(asked)) assert.equal(it.status, 200)
+  assert.equal(most, READS_AT_ONCE)
+})
+
+test('on one connection the next is begun when the answer before it is taken', async () => {
+  const id = await tokenOf(4 * MiB)
+  const { client, serving } = await stage.dialWithin()
+  client.pause().write(get(id).repeat(20))
+  await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+  await quiet()
+  assert.equal(reads, 1)
+  let bytes = 0
+  client.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+  await until(() => bytes > 80 * MiB)
+  assert.equal(reads, 20)
+  client.destroy()
+})
+
+test('whoever takes nothing of an answer has its connection closed', async () => {
+  const id = await tokenOf(4 * MiB)
+  const { client, serving } = await stage.dialWithin()
+  client.pause().write(get(id))
+  await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+  serving.emit('timeout')
+  await once(client.resume(), 'close')
+})
+
+for (const path of ['/tokenize', '/proxy']) {
+  test(`long bodies wait at ${path} for those before them, and short ones do not`, async () => {
+    const whole = JSON.stringify('x'.repeat(BODY_BYTES_MAX - 2))
+    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    for (const it of slow) it.write(begun(path))
+    await quiet()
+    const late = await stage.dial()
+    let answer = ''
+    late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
+    late.write(post(path) + whole)
+    await quiet()
+    assert.equal(answer, '')
+    assert.match(await stage.talk(`${post(path, 3)}"x"`), /^HTTP\/1\.1 200 /)
+    slow[0]!.destroy()
+    await until(() => answer !== '')
+    assert.match(answer, /^HTTP\/1\.1 200 /)
+    for (const it of [late, ...slow]) it.destroy()
+  })
+
+  test(`whoever waits at ${path} for too long is told so, and no other tenant waits`, async () => {
+    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    for (const it of slow) it.write(begun(path))
+    await quiet()
+    const late = stage.talk(post(path) + 'x'.repeat(MiB))
+    await quiet()
+    const { call, addTenant } = stage.vault
+    const manager = await addTenant('another')
+    const body = { name: 'x', type: 'private', rules: [ALL] }
+    const made = await call('POST', '/applications', { key: manager, body })
+    const other = made.json()['key'] as string
+    const long = { type: 'token', data: 'x'.repeat(4 * MiB) }
+    assert.equal((await call('POST', '/tokens', { key: other, body: long })).status, 201)
+    stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
+    const answer = await late
+    assert.match(answer, /^HTTP\/1\.1 503 .*tenant_busy/s)
+    assert.match(answer, /^retry-after: \d+\r$/im)
+    // What there was no room for is not read for the sake of its end.
+    await quiet()
+    stage.vault.world.clock.elapse(LINGER_MS)
+    for (const it of slow) it.destroy()
+  })
+}
