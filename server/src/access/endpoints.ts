@@ -51,6 +51,7 @@ export const getApplications = endpoint({
   path: '/applications',
   summary: 'List applications',
   permission: 'application:read',
+  shows: 'many',
   query: listApplicationsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: applicationPageSchema } },
   handle: async ({ world, caller, query }) => {

@@ -15,8 +15,14 @@ export const BODY_BYTES_MAX = 5 * MiB
 export const SHARE_BYTES_MAX = 32 * MiB
 export const LONG_BYTES_MIN = 64 * KiB
 
+/** Requests of one tenant that wait for others to make room for their bodies; more are refused. Ours: decision 0057. */
+export const LONG_BODIES_WAITING_MAX = 256
+
 /** How long a request waits for others of its tenant to make room. Ours: decision 0057. */
 export const SHARE_WAIT_MS_MAX = 10_000
+
+/** How long a client may take nothing of a long answer, more or less. Ours: decision 0057. */
+export const ANSWER_PAUSE_MS_MAX = 30_000
 
 /** Requests of one tenant at a time that read tokens; and those of them that may find much. Ours: decision 0057. */
 export const READS_AT_ONCE = 32

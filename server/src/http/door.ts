@@ -14,12 +14,12 @@ import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import type { ConnectionPace } from './connection-pace.ts'
-import type { Memory, Room } from './room.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
+import type { Memory, Room } from './room.ts'
 
 /** What the door asks of those who know about access. */
 export interface Doorkeeper {

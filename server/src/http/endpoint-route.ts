@@ -69,7 +69,10 @@ export function addEndpoint(
         request.caller = caller
         const asked = { world, caller, params, query, body, transactionId }
         refuseOutright(endpoint, caller, doorkeeper)
-        const turn = shows === undefined ? undefined : room().takeReads(shows)
+        // Whoever holds a public key has to send again what it wants to be answered again.
+        const replays = caller.replay !== null && caller.type !== 'public'
+        const found = shows ?? (replays ? 'one' : undefined)
+        const turn = found === undefined ? undefined : room().takeReads(found)
         if (turn !== undefined) await turn
         const answer =
           caller.replay === null

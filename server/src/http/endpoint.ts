@@ -35,7 +35,7 @@ export interface Endpoint extends Operation {
   readonly replayed?: false
   /** May be part of a transaction: elsewhere the header that names one means nothing. */
   readonly transactional?: true
-  /** How many tokens, of any length, it may answer with: few that may find much are run at a time for a tenant. */
+  /** What it may find that can be long: of those that may find much few are run at a time for a tenant. */
   readonly shows?: 'one' | 'many'
   /** What its path names may have been chosen by a caller, letter by letter; else it is uuids, whatever their case. */
   readonly chosenIds?: true

@@ -42,8 +42,6 @@ function bodyToCome(
   const message = response.req
   const stated = message.headers['content-length']
   const length = stated === undefined ? null : Number(stated)
-  // What tests inject comes over none.
-  const socket = message.socket instanceof Socket ? message.socket : null
   const hurry = takeTime(response)
   const waiting: Uint8Array[] = []
   let wanted: PromiseWithResolvers<IteratorResult<Uint8Array, undefined>> | null = null
@@ -51,6 +49,9 @@ function bodyToCome(
   let ended = false
   let disposed = false
 
+  response.on('socket', () => {
+    if (wanted !== null) haveTime(REQUEST_TIMEOUT_MS)
+  })
   message.pause()
   message.on('data', (chunk: Uint8Array) => {
     if (disposed) return
@@ -83,10 +84,17 @@ function bodyToCome(
     wanted = Promise.withResolvers()
     const { promise } = wanted
     if (!tell()) {
-      socket?.setTimeout(REQUEST_TIMEOUT_MS)
+      haveTime(REQUEST_TIMEOUT_MS)
       message.resume()
     }
     return promise
+  }
+
+  /** Until its answer has the connection, the time there is that of the answers before it. */
+  function haveTime(ms: number): void {
+    const { socket } = response
+    // What tests inject comes over none.
+    if (socket instanceof Socket) socket.setTimeout(ms)
   }
 
   /** Gives what there is to whoever waits for it. */
@@ -100,7 +108,7 @@ function bodyToCome(
     else return false
     wanted = null
     // Whoever is not asked cannot be late.
-    socket?.setTimeout(0)
+    haveTime(0)
     return true
   }
 

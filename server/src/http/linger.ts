@@ -4,21 +4,6 @@ import type { Clock } from '../world/clock.ts'
 import { closeSoon, endAfterAnswer } from './framing.ts'
 
 /**
- * Has the connection of `message` end with its answer, and takes nothing more of its body: what there is no room for is
- * not read to be thrown away. Call it before the answer is sent.
- */
-export function closeAfterAnswer(clock: Clock, message: IncomingMessage): void {
-  const { socket } = message
-  endAfterAnswer(message)
-  // What Node calls when it has been given the last answer, and has begun to throw the rest away.
-  socket.destroySoon = () => {
-    socket.end()
-    closeSoon(clock, socket)
-    message.pause()
-  }
-}
-
-/**
  * Has the connection of `message` end with its answer, and takes the rest of its body after that, to throw it away:
  * for LINGER_MS, and not in more than LINGER_CHUNKS_MAX pieces.
  *

@@ -7,16 +7,17 @@ import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Principal } from '../base/access.ts'
 import {
+  ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
-  LONG_BYTES_MIN,
+  LONG_BODIES_WAITING_MAX,
   READS_AT_ONCE,
   READS_LONG_AT_ONCE,
-  REQUEST_TIMEOUT_MS,
   SHARE_BYTES_MAX,
   SHARE_WAIT_MS_MAX,
 } from '../base/limits.ts'
 import type { Clock } from '../world/clock.ts'
-import { Shares } from './shares.ts'
+import { Shares, type Waiting } from './shares.ts'
+import { brokenOff } from './whole-body.ts'
 
 /** The shares of everybody. */
 export interface Memory {
@@ -29,15 +30,15 @@ export interface Memory {
 export function memoryOf(clock: Pick<Clock, 'after'>): Memory {
   const patience = (): Promise<void> => clock.after(SHARE_WAIT_MS_MAX)
   return {
-    bodies: new Shares(SHARE_BYTES_MAX, patience),
-    answers: new Shares(SHARE_BYTES_MAX, patience),
-    reads: new Shares(READS_AT_ONCE, patience),
+    bodies: new Shares(SHARE_BYTES_MAX, LONG_BODIES_WAITING_MAX, patience),
+    answers: new Shares(SHARE_BYTES_MAX, Infinity, patience),
+    reads: new Shares(READS_AT_ONCE, Infinity, patience),
   }
 }
 
 /**
  * What one request takes of its tenant's share. It waits for its body first, then for its turn to read, and then for
- * the answers of others, which wait for nothing but those who asked: so nobody waits in a circle.
+ * the answers of others, which wait for those who asked.
  */
 export class Room {
   readonly #memory: Memory
@@ -48,6 +49,7 @@ export class Room {
   #answer = 0
   #handled = false
   #closed: boolean
+  #waiting: Waiting | null = null
 
   constructor(memory: Memory, response: ServerResponse, principal: Principal) {
     this.#memory = memory
@@ -56,6 +58,7 @@ export class Room {
     this.#closed = response.closed
     response.once('close', () => {
       this.#closed = true
+      this.#waiting?.leave(brokenOff(undefined))
       this.#giveBack()
     })
   }
@@ -67,7 +70,7 @@ export class Room {
   takeBody(length: number | null): Promise<void> | undefined {
     const bytes = Math.min(length ?? BODY_BYTES_MAX, BODY_BYTES_MAX)
     const waiting = this.#memory.bodies.take(this.#owner, bytes)
-    if (waiting !== undefined) return waiting.then(() => this.#haveBody(bytes))
+    if (waiting !== undefined) return this.#wait(waiting).then(() => this.#haveBody(bytes))
     this.#haveBody(bytes)
     return undefined
   }
@@ -79,27 +82,27 @@ export class Room {
   }
 
   /**
-   * Waits for its turn to read one token, or many: on its connection, where several requests were sent without waiting for
+   * Waits for its turn to read one thing that may be long, or many: on its connection, where several requests were sent without waiting for
    * answers, among the few that read at a time, and until answers are taken, where too many are not. Returns undefined when
    * it is its turn. Rejects with `tenant_busy`.
    */
-  takeReads(tokens: 'one' | 'many'): Promise<void> | undefined {
-    if (this.#response.socket === null) return this.#takeReadsLater(tokens)
+  takeReads(found: 'one' | 'many'): Promise<void> | undefined {
+    if (this.#response.socket === null) return this.#takeReadsLater(found)
     const { answers, reads } = this.#memory
-    const long = tokens === 'many' || answers.isTaken(this.#owner)
+    const long = found === 'many' || answers.isTaken(this.#owner)
     const amount = long ? READS_AT_ONCE / READS_LONG_AT_ONCE : 1
     const waiting = reads.take(this.#owner, amount)
-    if (waiting !== undefined) return waiting.then(() => this.#haveReads(amount))
+    if (waiting !== undefined) return this.#wait(waiting).then(() => this.#haveReads(amount))
     return this.#haveReads(amount)
   }
 
-  /** Counts an answer of so many bytes, which is there already. Whoever takes nothing of it for so long is hung up on. */
+  /** Counts an answer of so many bytes, which is there already. Whoever takes nothing of it for long is hung up on. */
   addAnswer(bytes: number): void {
     this.#memory.answers.add(this.#owner, bytes)
     this.#answer += bytes
-    const { socket } = this.#response
-    // Code that the service runs itself comes over none.
-    if (socket instanceof Socket) socket.setTimeout(REQUEST_TIMEOUT_MS)
+    const response = this.#response
+    if (response.socket === null) response.once('socket', () => hurry(response))
+    else hurry(response)
   }
 
   /** Nothing more is done for it. */
@@ -110,16 +113,29 @@ export class Room {
     this.#giveBack()
   }
 
-  async #takeReadsLater(tokens: 'one' | 'many'): Promise<void> {
-    // Of a connection that is gone by then nobody hears any more, and nothing was taken for it.
-    await new Promise((resolve) => this.#response.once('socket', resolve))
-    await this.takeReads(tokens)
+  async #takeReadsLater(found: 'one' | 'many'): Promise<void> {
+    await new Promise((resolve) => this.#response.once('socket', resolve).once('close', resolve))
+    if (this.#closed) throw brokenOff(undefined)
+    await this.takeReads(found)
   }
 
   #haveReads(amount: number): Promise<void> | undefined {
     this.#reads = amount
     const { answers } = this.#memory
-    return answers.isOver(this.#owner) ? answers.take(this.#owner, 0) : undefined
+    if (!answers.isOver(this.#owner)) return undefined
+    const waiting = answers.take(this.#owner, 0)
+    return waiting === undefined ? undefined : this.#wait(waiting)
+  }
+
+  /** Until it is gone: nobody has a place in a line who is not there. */
+  async #wait(waiting: Waiting): Promise<void> {
+    this.#waiting = waiting
+    if (this.#closed) waiting.leave(brokenOff(undefined))
+    try {
+      await waiting.taken
+    } finally {
+      this.#waiting = null
+    }
   }
 
   #haveBody(bytes: number): void {
@@ -136,20 +152,33 @@ export class Room {
   }
 }
 
+/** Has the connection closed of whoever takes nothing of `response` for ANSWER_PAUSE_MS_MAX. */
+function hurry(response: ServerResponse): void {
+  const { socket } = response
+  // Code that the service runs itself comes over none.
+  if (!(socket instanceof Socket)) return
+  socket.setTimeout(QUIET_MS)
+  // Also where somebody else hears of it: the next request on the connection, whose body is coming in.
+  response.on('timeout', () => response.destroy())
+  // Unless Node has done so, which has times of its own between requests.
+  response.once('finish', () => {
+    if (socket.timeout === QUIET_MS) socket.setTimeout(0)
+  })
+}
+
+/** Node looks twice, since at first it sees that something was taken: by the network. */
+const QUIET_MS = ANSWER_PAUSE_MS_MAX / 2
+
 /** The room of a request, which it has from when it is asked for first. */
 export function roomOf(request: FastifyRequest, response: ServerResponse, memory: Memory): Room {
   return (request.room ??= new Room(memory, response, request.principal!))
 }
 
-/** Whether an answer, or what came of a body, is worth counting. */
-export function isLong(bytes: number): boolean {
-  return bytes >= LONG_BYTES_MIN
-}
-
 /**
- * Those who hold keys that many know, and code of a tenant that somebody waits for, are owners of their own: they
- * cannot take the room of those who wait for them.
+ * Who shares: keys of a kind, each session by itself, and code of the tenant, which somebody may wait for. So whoever has a
+ * key that many know cannot take the room of those who have another.
  */
-function ownerOf({ tenantId, type, lent }: Principal): string {
+function ownerOf({ tenantId, type, keyId, lent }: Principal): string {
+  if (type === 'session') return `${tenantId} ${keyId}`
   return lent === true ? `${tenantId} lent` : `${tenantId} ${type}`
 }

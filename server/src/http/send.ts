@@ -5,15 +5,16 @@
 import type { FastifyReply } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import type { Json } from '../base/json.ts'
+import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { corsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { Answer } from './endpoint.ts'
 import { endsAfterAnswer } from './framing.ts'
-import { closeAfterAnswer, lingerAfterAnswer } from './linger.ts'
+import { lingerAfterAnswer } from './linger.ts'
 import { logRequest } from './log-request.ts'
-import { isLong, roomOf } from './room.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
+import { roomOf } from './room.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -49,14 +50,15 @@ export function sendError(
   if (status === 503 && refusal instanceof ServiceError) {
     fields.push('retry-after', String(refusal.retryAfterS))
   }
-  const { clock } = options.world
-  if (status === 413) lingerAfterAnswer(clock, request.raw)
-  else if (isUnread(refusal, request.raw)) closeAfterAnswer(clock, request.raw)
+  if (status === 413 || isUnread(refusal, request.raw)) {
+    lingerAfterAnswer(options.world.clock, request.raw)
+  }
   // The rest of a body that was not read cannot be told from the next request.
   if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
+  // The way of the request ended before, if it had any room; this is for what the error itself took.
   request.room?.handled()
 }
 
@@ -83,12 +85,13 @@ function send(
   fields.push('bt-trace-id', request.traceId)
   if (origin !== undefined) fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
   // RFC 9110, section 8.6: a 204 has no length.
-  if (status !== 204) fields.push('content-length', String(Buffer.byteLength(text)))
+  const bytes = Buffer.byteLength(text)
+  if (status !== 204) fields.push('content-length', String(bytes))
   raw.writeHead(status, fields)
   // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
   reply.hijack()
-  if (isLong(text.length) && request.principal !== null) {
-    roomOf(request, raw, memory).addAnswer(text.length)
+  if (bytes >= LONG_BYTES_MIN && request.principal !== null) {
+    roomOf(request, raw, memory).addAnswer(bytes)
   }
   raw.end(text)
   logRequest(world, request, reply)

@@ -8,7 +8,7 @@ function taker(shares: Shares, begun: string[]) {
     const waiting = shares.take(owner, amount)
     if (waiting === undefined) begun.push(name)
     else
-      void waiting.then(
+      void waiting.taken.then(
         () => begun.push(name),
         () => begun.push(`${name} no more`),
       )
@@ -22,7 +22,7 @@ async function settled(): Promise<void> {
 
 describe('Shares', () => {
   test('owners wait for themselves alone, first come, first served', async () => {
-    const shares = new Shares(10, null)
+    const shares = new Shares(10, 10, null)
     const begun: string[] = []
     const take = taker(shares, begun)
     take('a', 6, 'a1')
@@ -37,7 +37,7 @@ describe('Shares', () => {
   })
 
   test('more than a share is had when nothing of it is taken', async () => {
-    const shares = new Shares(10, null)
+    const shares = new Shares(10, 10, null)
     const begun: string[] = []
     const take = taker(shares, begun)
     take('a', 1, 'a1')
@@ -52,7 +52,7 @@ describe('Shares', () => {
 
   test('whoever has waited for long enough takes nothing, and stands in nobody’s way', async () => {
     const tired: (() => void)[] = []
-    const shares = new Shares(10, () => new Promise((resolve) => void tired.push(resolve)))
+    const shares = new Shares(10, 10, () => new Promise((resolve) => void tired.push(resolve)))
     const begun: string[] = []
     const take = taker(shares, begun)
     take('a', 6, 'a1')
@@ -66,8 +66,23 @@ describe('Shares', () => {
     assert.equal(shares.take('a', 10), undefined)
   })
 
+  test('whoever leaves stands in nobody’s way either, and no more than so many wait', async () => {
+    const shares = new Shares(10, 2, null)
+    const begun: string[] = []
+    shares.take('a', 6)
+    const waiting = shares.take('a', 6)!
+    taker(shares, begun)('a', 4, 'a2')
+    await assert.rejects(shares.take('a', 4)!.taken, { code: 'tenant_busy' })
+    waiting.leave(new Error('gone'))
+    await assert.rejects(waiting.taken, /gone/)
+    assert.deepEqual(begun, ['a2'])
+    waiting.leave(new Error('gone again'))
+    shares.give('a', 10)
+    assert.equal(shares.isTaken('a'), false)
+  })
+
   test('what is there already counts, and those who come wait for it', async () => {
-    const shares = new Shares(10, null)
+    const shares = new Shares(10, 10, null)
     const begun: string[] = []
     shares.add('a', 11)
     assert.equal(shares.isOver('a'), true)

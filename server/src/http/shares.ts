@@ -11,26 +11,39 @@ interface Place {
   readonly begin: () => void
 }
 
+/** A place in the line. */
+export interface Waiting {
+  /** Resolves when it is taken. Rejects with `tenant_busy`, at once where too many wait, and with why it was left. */
+  readonly taken: Promise<void>
+  /** Gives the place up, if it has not come to anything yet. */
+  readonly leave: (reason: Error) => void
+}
+
 /**
  * Something that there is not much of, such as memory, in equal shares: whoever has taken all of its own waits until it
  * gives some back, and nobody else notices.
  */
 export class Shares {
   readonly #max: number
+  readonly #lineMax: number
   readonly #patience: (() => Promise<void>) | null
   readonly #shares = new Map<string, Share>()
 
-  /** Each share is `max`. `patience` resolves when somebody has waited for long enough; null is for as long as it takes. */
-  constructor(max: number, patience: (() => Promise<void>) | null) {
+  /**
+   * Each share is `max`, and `lineMax` wait for each. `patience` resolves when somebody has waited for long enough; null is
+   * for as long as it takes.
+   */
+  constructor(max: number, lineMax: number, patience: (() => Promise<void>) | null) {
     this.#max = max
+    this.#lineMax = lineMax
     this.#patience = patience
   }
 
   /**
    * Takes so much, first come, first served; more than a share when nothing of it is taken. Returns undefined when it
-   * is taken at once. Rejects with `tenant_busy`.
+   * is taken at once.
    */
-  take(owner: string, amount: number): Promise<void> | undefined {
+  take(owner: string, amount: number): Waiting | undefined {
     const share = this.#shareOf(owner)
     if (share.line.length > 0 || !this.#fits(share, amount)) return this.#wait(owner, share, amount)
     share.taken += amount
@@ -67,18 +80,21 @@ export class Shares {
     return taken === 0 || taken + amount <= this.#max
   }
 
-  #wait(owner: string, share: Share, amount: number): Promise<void> {
+  #wait(owner: string, share: Share, amount: number): Waiting {
+    if (share.line.length >= this.#lineMax)
+      return { taken: Promise.reject(busy()), leave: () => {} }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const place = { amount, begin: resolve }
     share.line.push(place)
-    void this.#patience?.().then(() => {
+    const leave = (reason: Error): void => {
       const at = share.line.indexOf(place)
       if (at < 0) return
       share.line.splice(at, 1)
-      reject(new ServiceError('tenant_busy'))
+      reject(reason)
       this.#pass(owner, share)
-    })
-    return promise
+    }
+    void this.#patience?.().then(() => leave(busy()))
+    return { taken: promise, leave }
   }
 
   #pass(owner: string, share: Share): void {
@@ -90,4 +106,8 @@ export class Shares {
     }
     if (share.taken === 0) this.#shares.delete(owner)
   }
+}
+
+function busy(): ServiceError {
+  return new ServiceError('tenant_busy')
 }

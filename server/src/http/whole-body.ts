@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BytePile } from '../base/byte-pile.ts'
-import { BODY_BYTES_MAX } from '../base/limits.ts'
+import { BODY_BYTES_MAX, LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { isLong } from './room.ts'
 
 /**
  * Returns the body of a request when all of it is there; empty when there is none.
@@ -22,7 +21,7 @@ export function wholeBody(message: IncomingMessage, takeRoom: TakeRoom): Buffer 
 /** In a pile: kept each by itself, a chunk takes hundreds of bytes, and 5 MiB of chunks of one byte gigabytes. */
 function gather(message: IncomingMessage, takeRoom: TakeRoom): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const pile = new BytePile()
+  let pile = new BytePile()
   let counted = false
   message.on('data', take)
   message.on('end', () => resolve(pile.whole()))
@@ -33,12 +32,10 @@ function gather(message: IncomingMessage, takeRoom: TakeRoom): Promise<Buffer> {
   function take(chunk: Buffer): void {
     if (pile.length + chunk.length <= BODY_BYTES_MAX) {
       pile.add(chunk)
-      if (!counted && isLong(pile.length)) wait()
+      if (!counted && pile.length >= LONG_BYTES_MIN) wait()
       return
     }
-    // What follows is thrown away, as the answer goes out.
-    message.off('data', take)
-    reject(tooLarge())
+    refuse(tooLarge())
   }
 
   function wait(): void {
@@ -47,13 +44,14 @@ function gather(message: IncomingMessage, takeRoom: TakeRoom): Promise<Buffer> {
     const waiting = takeRoom(length === undefined ? null : Number(length))
     if (waiting === undefined) return
     message.pause()
-    waiting.then(
-      () => message.resume(),
-      (refusal: unknown) => {
-        message.off('data', take)
-        reject(refusal)
-      },
-    )
+    waiting.then(() => message.resume(), refuse)
+  }
+
+  /** What follows is thrown away, as the answer goes out. */
+  function refuse(refusal: unknown): void {
+    message.off('data', take)
+    pile = new BytePile()
+    reject(refusal)
   }
 }
 
@@ -64,7 +62,8 @@ function tooLarge(): ServiceError {
   return new ServiceError('body_too_large')
 }
 
-function brokenOff(cause: unknown): ServiceError {
+/** What is said of a request whose client is gone before it was all there. */
+export function brokenOff(cause: unknown): ServiceError {
   const errors = { error: ['The request is not well-formed.'] }
   return new ServiceError('body_invalid', errors, { cause })
 }

@@ -43,6 +43,7 @@ export function reactorEndpoints(
       path: '/reactors',
       summary: 'List reactors',
       permission: 'reactor:read',
+      shows: 'many',
       query: definitionsQuery,
       answers: { 200: { description: 'One page, newest first.', schema: reactorPageSchema } },
       handle: async ({ world, caller, query }) => {
@@ -132,6 +133,7 @@ export function reactorEndpoints(
       path: '/reactors/:id/results/:requestId',
       summary: 'Fetch the result of a run',
       permission: 'reactor:invoke',
+      shows: 'one',
       answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
       handle: async ({ world, caller, params }) => {
         const asked = { reactorId: params['id']!, requestId: params['requestId']! }

@@ -19,6 +19,7 @@ export const getLogs = endpoint({
   path: '/logs',
   summary: 'List what happened',
   permission: 'log:read',
+  shows: 'many',
   query: listEventsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: eventPageSchema } },
   handle: async ({ world, caller, query }) => {

@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, test } from 'node:test'
 import {
+  ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
   LINGER_MS,
+  LONG_BODIES_WAITING_MAX,
   LONG_BYTES_MIN,
   MiB,
   READS_AT_ONCE,
-  REQUEST_TIMEOUT_MS,
   SHARE_BYTES_MAX,
   SHARE_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
@@ -123,7 +124,7 @@ test('on one connection the next is begun when the answer before it is taken', a
   const id = await tokenOf(4 * MiB)
   const { client, serving } = await stage.dialWithin()
   client.pause().write(get(id).repeat(20))
-  await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+  await until(() => serving.timeout === ANSWER_PAUSE_MS_MAX / 2)
   await quiet()
   assert.equal(reads, 1)
   let bytes = 0
@@ -137,9 +138,99 @@ test('whoever takes nothing of an answer has its connection closed', async () =>
   const id = await tokenOf(4 * MiB)
   const { client, serving } = await stage.dialWithin()
   client.pause().write(get(id))
-  await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
+  await until(() => serving.timeout === ANSWER_PAUSE_MS_MAX / 2)
   serving.emit('timeout')
   await once(client.resume(), 'close')
+})
+
+test('nor does it keep it by what it sends after', async () => {
+  const id = await tokenOf(4 * MiB)
+  const proxied = post('/proxy', 10)
+  for (const behind of [[proxied], [proxied, '{"a', '":'], [proxied, '{"a', '": "bc"}']]) {
+    const { client, serving } = await stage.dialWithin()
+    client.pause().write(get(id))
+    await until(() => serving.timeout === ANSWER_PAUSE_MS_MAX / 2)
+    for (const part of behind) {
+      client.write(part)
+      await quiet()
+    }
+    assert.equal(serving.timeout, ANSWER_PAUSE_MS_MAX / 2)
+    serving.emit('timeout')
+    const closed = new Promise((resolve) => client.on('error', () => {}).once('close', resolve))
+    client.resume()
+    await closed
+  }
+})
+
+test('nor one whose answer comes behind another', async () => {
+  const id = await tokenOf(10)
+  const { client, serving } = await stage.dialWithin()
+  const turn = Promise.withResolvers<void>()
+  found = () => turn.promise
+  const data = JSON.stringify({ type: 'token', data: 'x'.repeat(4 * MiB) })
+  client.pause().write(get(id) + post('/tokens', data.length) + data)
+  await quiet()
+  turn.resolve()
+  await until(() => serving.timeout === ANSWER_PAUSE_MS_MAX / 2)
+  client.destroy()
+})
+
+test('an answer that was taken leaves no time to whoever comes after it', async () => {
+  const id = await tokenOf(4 * MiB)
+  stage.destination.answer = () => {}
+  const { client, serving } = await stage.dialWithin()
+  let bytes = 0
+  client.on('data', (chunk: Buffer) => (bytes += chunk.length))
+  client.write(get(id) + post('/proxy', 2) + '{}')
+  await until(() => bytes > 4 * MiB)
+  await quiet()
+  assert.equal(serving.timeout, 0)
+  client.destroy()
+})
+
+for (const path of ['/detokenize', '/tokens/search']) {
+  test(`a body at ${path} leaves nothing taken when its connection is gone before its turn`, async () => {
+    const id = await tokenOf(10)
+    const turn = Promise.withResolvers<void>()
+    const body = JSON.stringify({ a: 'x'.repeat(4 * MiB) })
+    for (let it = 0; it < SHARE_BYTES_MAX / (4 * MiB); it++) {
+      found = () => turn.promise
+      const client = await stage.dial()
+      client.write(get(id) + post(path, body.length) + body)
+      await quiet()
+      client.resetAndDestroy()
+      await quiet()
+    }
+    turn.resolve()
+    found = async () => {}
+    await quiet()
+    const late = { type: 'token', data: 'x'.repeat(4 * MiB) }
+    const answer = await stage.talk(
+      post('/tokens', JSON.stringify(late).length) + JSON.stringify(late),
+      (it) => it.includes('\r\n\r\n'),
+    )
+    assert.match(answer, /^HTTP\/1\.1 201 /)
+  })
+}
+
+test('what is answered again waits as what is read does', async () => {
+  const data = { type: 'token', data: 'x'.repeat(4 * MiB) }
+  const headers = { 'BT-IDEMPOTENCY-KEY': 'again' }
+  const made = await stage.vault.call('POST', '/tokens', { key, body: data, headers })
+  assert.equal(made.status, 201)
+  const again = post('/tokens', 2).replace('\r\n\r\n', '\r\nBT-IDEMPOTENCY-KEY: again\r\n\r\n{}')
+  const served: Socket[] = []
+  const [app] = stage.vault.servers.apps
+  app!.server.on('connection', (it: Socket) => served.push(it))
+  const deaf = await dialMany(20)
+  for (const it of deaf) {
+    it.pause().write(again)
+    await quiet()
+  }
+  const waiting = served.filter((it) => it.writableLength > 0).length
+  const room = SHARE_BYTES_MAX / (4 * MiB)
+  assert.ok(waiting > 0 && waiting <= room + 1, String(waiting))
+  for (const it of deaf) it.destroy()
 })
 
 for (const path of ['/tokenize', '/proxy']) {
@@ -158,6 +249,28 @@ for (const path of ['/tokenize', '/proxy']) {
     slow[0]!.destroy()
     await until(() => answer !== '')
     assert.match(answer, /^HTTP\/1\.1 200 /)
+    for (const it of [late, ...slow]) it.destroy()
+  })
+
+  test(`whoever leaves while it waits at ${path} is forgotten`, async () => {
+    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    for (const it of slow) it.write(begun(path))
+    await quiet()
+    const gone = await dialMany(LONG_BODIES_WAITING_MAX)
+    for (const it of gone) it.write(begun(path))
+    await quiet()
+    assert.match(
+      await stage.talk(begun(path), (text) => text.includes('tenant_busy')),
+      /^HTTP\/1\.1 503 /,
+    )
+    for (const it of gone) it.resetAndDestroy()
+    await quiet()
+    const late = await stage.dial()
+    let answer = ''
+    late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
+    late.write(begun(path))
+    await quiet()
+    assert.equal(answer, '', 'there is a place again')
     for (const it of [late, ...slow]) it.destroy()
   })
 

@@ -23,6 +23,7 @@ export const getProxies = endpoint({
   path: '/proxies',
   summary: 'List proxies',
   permission: 'proxy:read',
+  shows: 'many',
   query: definitionsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
   handle: async ({ world, caller, query }) => {
