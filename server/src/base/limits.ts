@@ -272,6 +272,9 @@ export const EXPRESSION_WORK_CHARS_MAX = 16 * MiB
 export const TOKEN_WORK_CHARS_MAX = 16 * KiB
 export const MASKS_SHOWN_CHARS_MAX = 16 * MiB
 
+/** The same of what is made by a public key, which strangers have: a short body is not to become a long answer. Ours. */
+export const MASKS_SHOWN_PUBLIC_CHARS_MAX = 1 * MiB
+
 /** Texts, numbers and other leaves, objects and arrays of one mask; and characters of its names and texts. Ours. */
 export const MASK_NODES_MAX = 1_000
 export const MASK_CHARS_MAX = 16 * KiB

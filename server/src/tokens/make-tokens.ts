@@ -10,6 +10,7 @@ import {
   ALIAS_ATTEMPTS_MAX,
   EXPRESSION_WORK_CHARS_MAX,
   MASKS_SHOWN_CHARS_MAX,
+  MASKS_SHOWN_PUBLIC_CHARS_MAX,
   TOKEN_WORK_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -112,7 +113,10 @@ function makeOnce(
   rendering: Rendering,
 ): Outcome | Promise<Outcome> {
   const { caller, keys, drafts } = batch
-  const at: Moment = { now: world.clock.now(), means: meansFor(world.random, drafts.length) }
+  const at: Moment = {
+    now: world.clock.now(),
+    means: meansFor(world.random, caller, drafts.length),
+  }
   if (!drafts.some((draft) => deduplicates(draft, caller))) {
     return makeAll(world, batch, rendering, at, NO_TWINS)
   }
@@ -203,9 +207,10 @@ function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transf
 }
 
 /** Bounds what all the expressions of a request do together, by the number of its tokens. */
-export function meansFor(random: Random, tokens: number): Means {
+export function meansFor(random: Random, { type }: Caller, tokens: number): Means {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
-  return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
+  const shownMax = type === 'public' ? MASKS_SHOWN_PUBLIC_CHARS_MAX : MASKS_SHOWN_CHARS_MAX
+  return { random, allowance: new Allowance(workMax, shownMax) }
 }
 
 interface Making {

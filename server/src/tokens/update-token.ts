@@ -66,7 +66,7 @@ async function updateOnce(
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
   const { transform } = authorize(caller, 'token:update', { ...before, containers })
 
-  const means = meansFor(world.random, 1)
+  const means = meansFor(world.random, caller, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
   const made: Made = { draft, token, transform, twin: undefined, means, later: false }
   // Twins that are there already, from two transactions perhaps, can still be changed.

@@ -5,6 +5,7 @@ import {
   DECISIONS_LOGGED_MAX,
   MASK_NODES_MAX,
   MASKS_SHOWN_CHARS_MAX,
+  MASKS_SHOWN_PUBLIC_CHARS_MAX,
   METADATA_ENTRIES_MAX,
   MiB,
 } from '../../src/base/limits.ts'
@@ -23,16 +24,23 @@ const GROWING = `{{ data${" | replace: 'a', data".repeat(4)} }}`
 
 describe('a public key cannot', () => {
   test('have a payload answered with gigabytes through masks that grow', async () => {
-    const { post } = await publicVault()
+    const { vault, post } = await publicVault()
     const one: JsonObject = { type: 'token', data: 'a'.repeat(10), mask: GROWING }
     const small = await post([one])
     assert.equal(small.status, 200, 'one alone is fine')
     assert.ok(small.text.length > 100_000)
-    const count = Math.ceil(MASKS_SHOWN_CHARS_MAX / 100_000) + 1
-    const reply = await post(Array.from({ length: count }, () => one))
+    const count = Math.ceil(MASKS_SHOWN_PUBLIC_CHARS_MAX / 100_000) + 1
+    const many = Array.from({ length: count }, () => one)
+    const reply = await post(many)
     assert.equal(reply.status, 400)
     assert.equal(reply.json()['code'], 'expression_invalid')
     assert.ok(reply.text.length < 1_000)
+    const key = await vault.keyFor({ permissions: ['token:create'] })
+    const trusted = await vault.call('POST', '/tokenize', { key, body: many })
+    assert.equal(trusted.status, 200, 'others have more')
+    const most = Math.ceil(MASKS_SHOWN_CHARS_MAX / 100_000) + 1
+    const body = Array.from({ length: most }, () => one)
+    assert.equal((await vault.call('POST', '/tokenize', { key, body })).status, 400)
   })
 
   test('have a mask of a million members put together at every read', async () => {
