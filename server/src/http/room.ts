@@ -82,9 +82,9 @@ export class Room {
   }
 
   /**
-   * Waits for its turn to read one thing that may be long, or many: on its connection, where several requests were sent without waiting for
-   * answers, among the few that read at a time, and until answers are taken, where too many are not. Returns undefined when
-   * it is its turn. Rejects with `tenant_busy`.
+   * Waits for its turn to read one thing that may be long, or many: on its connection, where several requests were sent
+   * without waiting for answers, among the few that read at a time, and until answers are taken, where too many are not.
+   * Returns undefined when it is its turn. Rejects with `tenant_busy`.
    */
   takeReads(found: 'one' | 'many'): Promise<void> | undefined {
     if (this.#response.socket === null) return this.#takeReadsLater(found)
@@ -114,8 +114,11 @@ export class Room {
   }
 
   async #takeReadsLater(found: 'one' | 'many'): Promise<void> {
-    await new Promise((resolve) => this.#response.once('socket', resolve).once('close', resolve))
-    if (this.#closed) throw brokenOff(undefined)
+    const response = this.#response
+    if (!response.destroyed) {
+      await new Promise((resolve) => response.once('socket', resolve).once('close', resolve))
+    }
+    if (response.destroyed) throw brokenOff(undefined)
     await this.takeReads(found)
   }
 
