@@ -4,7 +4,7 @@
 import { z } from 'zod'
 import * as access from './access/endpoints.ts'
 import type { LentKeys } from './access/lent-keys.ts'
-import { endpoint, ok, type Endpoint } from './http/endpoint.ts'
+import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
 import type { PassageEndpoint } from './http/passage.ts'
@@ -124,9 +124,10 @@ export function routes(
     summary: 'This document',
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
-    handle: async () => ok(document),
+    handle: async () => ({ status: 200, text }),
   })
   const all = [...described, getOpenApi]
-  const document = openApiDocument(all, version)
+  // Rendered once: anybody may ask for it, as often as they like.
+  const text = JSON.stringify(openApiDocument(all, version))
   return all
 }
