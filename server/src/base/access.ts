@@ -153,6 +153,19 @@ export interface Caller extends Principal {
   recorded: number
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
+  /** Absent where nobody waits for an answer: of such work little is done at a time. */
+  readonly room?: () => RoomForLong
+}
+
+/** What a request takes of its tenant's memory when it finds out on its way that it reads or makes much. */
+export interface RoomForLong {
+  /**
+   * Resolves when it is its turn, which lasts until the request is handled; at once when it has been. Rejects with
+   * `tenant_busy`.
+   */
+  readonly takeLong: () => Promise<void>
+  /** Ends its turn. So many bytes of what came of it are kept until the request is handled. */
+  readonly endLong: (kept: number) => void
 }
 
 /** One idempotency key of one application, or of one session, on one operation. */

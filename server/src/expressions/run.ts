@@ -22,13 +22,19 @@ export type Means = Omit<Scope, 'variables'>
  * megabytes was answered with gigabytes.
  */
 export class Allowance {
+  readonly #workMax: number
   #work: number
   #shown: number
 
   /** Both in characters. */
   constructor(workMax: number, shownMax: number) {
-    this.#work = workMax
+    this.#work = this.#workMax = workMax
     this.#shown = shownMax
+  }
+
+  /** Characters of work that were done so far. */
+  get spent(): number {
+    return this.#workMax - this.#work
   }
 
   /** Throws `work_too_large` when nothing is left. */

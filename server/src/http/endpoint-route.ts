@@ -65,7 +65,7 @@ export function addEndpoint(
         }
         const named = request.headers['bt-transaction-id'] as string | undefined
         const transactionId = endpoint.transactional === true ? named : undefined
-        const caller = callerOf(request, replayable ? path : null, transactionId)
+        const caller = callerOf(request, replayable ? path : null, transactionId, room)
         request.caller = caller
         const asked = { world, caller, params, query, body, transactionId }
         refuseOutright(endpoint, caller, doorkeeper)

@@ -83,7 +83,7 @@ export function addPassage(
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, room)
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
-    const caller = callerOf(request, null, undefined)
+    const caller = callerOf(request, null, undefined, room)
     request.caller = caller
     try {
       if (!keyless) refuseOutright(endpoint, caller, doorkeeper)

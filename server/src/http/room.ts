@@ -10,6 +10,7 @@ import {
   ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
   LONG_BODIES_WAITING_MAX,
+  LONG_BYTES_MIN,
   READS_AT_ONCE,
   READS_LONG_AT_ONCE,
   SHARE_BYTES_MAX,
@@ -25,6 +26,10 @@ export interface Memory {
   readonly answers: Shares
   /** Of reads of which nobody knows yet how much they find. */
   readonly reads: Shares
+  /** Of those that turned out to read or make much. */
+  readonly long: Shares
+  /** What was made of tokens and is on its way to a destination. */
+  readonly made: Shares
 }
 
 export function memoryOf(clock: Pick<Clock, 'after'>): Memory {
@@ -33,6 +38,8 @@ export function memoryOf(clock: Pick<Clock, 'after'>): Memory {
     bodies: new Shares(SHARE_BYTES_MAX, LONG_BODIES_WAITING_MAX, patience),
     answers: new Shares(SHARE_BYTES_MAX, Infinity, patience),
     reads: new Shares(READS_AT_ONCE, Infinity, patience),
+    long: new Shares(READS_LONG_AT_ONCE, Infinity, patience),
+    made: new Shares(SHARE_BYTES_MAX, Infinity, patience),
   }
 }
 
@@ -47,6 +54,8 @@ export class Room {
   #body = 0
   #reads = 0
   #answer = 0
+  #long = false
+  #made = 0
   #handled = false
   #closed: boolean
   #waiting: Waiting | null = null
@@ -96,6 +105,32 @@ export class Room {
     return this.#haveReads(amount)
   }
 
+  /**
+   * Waits until it is one of the few that read or make much, if it found out on its way that it does, and until what
+   * others made is on its way. Rejects with `tenant_busy`.
+   */
+  async takeLong(): Promise<void> {
+    const { long, made } = this.#memory
+    while (!this.#long) {
+      const sent = made.isOver(this.#owner) ? made.take(this.#owner, 0) : undefined
+      if (sent !== undefined) await this.#wait(sent)
+      const turn = long.take(this.#owner, 1)
+      if (turn !== undefined) await this.#wait(turn)
+      this.#long = true
+      // Those who had a turn meanwhile may have made too much.
+      if (made.isOver(this.#owner)) this.#endLong()
+    }
+  }
+
+  /** Ends its turn to read or make much. So many bytes of what came of it are kept until it is handled. */
+  endLong(kept: number): void {
+    this.#endLong()
+    if (kept < LONG_BYTES_MIN) return
+    this.#memory.made.add(this.#owner, kept)
+    this.#made += kept
+    this.#giveBack()
+  }
+
   /** Counts an answer of so many bytes, which is there already. Whoever takes nothing of it for long is hung up on. */
   addAnswer(bytes: number): void {
     this.#memory.answers.add(this.#owner, bytes)
@@ -110,7 +145,13 @@ export class Room {
     this.#handled = true
     if (this.#reads > 0) this.#memory.reads.give(this.#owner, this.#reads)
     this.#reads = 0
+    this.#endLong()
     this.#giveBack()
+  }
+
+  #endLong(): void {
+    if (this.#long) this.#memory.long.give(this.#owner, 1)
+    this.#long = false
   }
 
   async #takeReadsLater(found: 'one' | 'many'): Promise<void> {
@@ -152,6 +193,8 @@ export class Room {
     this.letGoOfBody()
     if (this.#answer > 0) this.#memory.answers.give(this.#owner, this.#answer)
     this.#answer = 0
+    if (this.#made > 0) this.#memory.made.give(this.#owner, this.#made)
+    this.#made = 0
   }
 }
 

@@ -1,10 +1,11 @@
 import { authorize, type Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
+import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
+import { bytesMentioned, Reading } from '../tokens/reading.ts'
 import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -13,19 +14,21 @@ import type { ReadBody } from './bodies/read-body.ts'
 /**
  * Returns the tokens that `body` names: all read at once, each once.
  *
- * Throws `detokenize_tokens_max`, and `detokenize_tokens_unknown` for what is absent, expired, not committed
- * or another tenant's.
+ * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for what is absent, expired, not committed
+ * or another tenant's, and what Reading throws.
  */
 export async function findMentioned(
   world: Pick<World, 'store'>,
-  { tenantId }: Caller,
+  caller: Caller,
   { places, mentions }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
   const ids = idsOf(mentions)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
-  const found = await world.store.tokens.find(tenantId, ids)
+  const found = await new Reading(caller).read((bytesMax) =>
+    world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
+  )
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   if (live.length < ids.length) refuseUnknown(places, new Set(live.map((it) => it.id)))
   return live
@@ -44,7 +47,7 @@ export function grantUses(
  * Returns the body with what `grants`, one for each, let go of `tokens` in the places of its expressions: the
  * data where the caller's rules reveal it, the mask where they mask it, nothing where they redact it.
  *
- * Rejects with `answer_too_large` and `expression_invalid`.
+ * Rejects with `expression_invalid` and `tenant_busy`.
  */
 export async function detokenizeBody(
   world: Pick<World, 'clock' | 'random' | 'keyring'>,
@@ -62,6 +65,8 @@ export async function detokenizeBody(
 ): Promise<Buffer> {
   // The record of it, which was begun just before, is written meanwhile.
   await together(world.clock)
+  let long = bytesMentioned(body.mentions, tokens) > LONG_BYTES_MIN
+  if (long) await caller.room?.().takeLong()
   const means = readingMeans(world.random, tokens.length)
   const shown = await showGranted(world, caller, tokens, { means, ...more })
   const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
@@ -71,7 +76,15 @@ export async function detokenizeBody(
   })
   for (let turn = world.clock.elapsed(); ;) {
     const { done, value } = rendering.next()
-    if (done === true) return value
+    if (done === true) {
+      if (long || value.length > LONG_BYTES_MIN) caller.room?.().endLong(value.length)
+      return value
+    }
+    if (!long && means.allowance.spent > LONG_BYTES_MIN) {
+      // Filters make much of little.
+      long = true
+      await caller.room?.().takeLong()
+    }
     if (world.clock.elapsed() - turn < SLICE_MS_MAX) continue
     await world.clock.yield()
     turn = world.clock.elapsed()

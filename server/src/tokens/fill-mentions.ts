@@ -1,9 +1,11 @@
 import type { Caller, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
+import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
+import { bytesMentioned, Reading } from './reading.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
 
@@ -27,7 +29,7 @@ export interface Filled {
  * Returns the payload of `mentions`, each expression replaced by what the caller may see of the token.
  *
  * All tokens are read at once, each once. Throws `detokenize_tokens_max`, `detokenize_tokens_unknown`, which comes
- * before `permission_missing`, `answer_too_large` and `expression_invalid`.
+ * before `permission_missing`, `answer_too_large`, `tenant_busy` and `expression_invalid`.
  */
 export async function fillMentions(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -35,13 +37,17 @@ export async function fillMentions(
   { places, payload }: Mentions,
   { tokensMax, ...filling }: Filling,
 ): Promise<Filled> {
-  const ids = idsOf(places.flatMap(mentionsOf))
+  const mentions = places.flatMap(mentionsOf)
+  const ids = idsOf(mentions)
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
-  const found = await world.store.tokens.find(caller.tenantId, ids)
+  const found = await new Reading(caller).read((bytesMax) =>
+    world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
+  )
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
+  if (bytesMentioned(mentions, tokens) > LONG_BYTES_MIN) await caller.room?.().takeLong()
   const means = readingMeans(world.random, ids.length)
   const readable = await showTokens(world, caller, tokens, { ...filling, now, means })
   const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
@@ -55,6 +61,8 @@ export async function fillMentions(
     place.put(value)
     // Of a whole token only its data is secret.
     if (!mentionsOf(place).some((it) => it.whole)) shown.push(value)
+    // Filters make much of little.
+    return means.allowance.spent > LONG_BYTES_MIN ? caller.room?.().takeLong() : undefined
   })
   return { payload: payload(), tokens, shown }
 }

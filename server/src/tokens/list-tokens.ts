@@ -6,6 +6,7 @@ import type { Page, PageRequest } from '../world/store.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { TokenQuery } from '../world/token-query.ts'
 import type { World } from '../world/world.ts'
+import { answerable } from './reading.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import type { TokenFilter } from './token-filter.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -28,7 +29,7 @@ export async function listTokens(
   const query: TokenQuery = { where: filter.where, within: reachOf(caller, permission), now }
   const found =
     filter.ids === null
-      ? await world.store.tokens.list(caller.tenantId, query, page)
+      ? await answerable(world.store.tokens.list(caller.tenantId, query, page))
       : await inOrder(world, caller, { ids: filter.ids, query, page })
   const means = readingMeans(world.random, found.items.length)
   const options = { permission, now, means, privacyShown } as const
@@ -46,7 +47,8 @@ async function inOrder(
   }: { readonly ids: readonly string[]; readonly query: TokenQuery; readonly page: PageRequest },
 ): Promise<Page<StoredToken>> {
   const all = { page: 1, size: ids.length }
-  const { total, items } = await world.store.tokens.list(caller.tenantId, query, all)
+  const found = world.store.tokens.list(caller.tenantId, query, all)
+  const { total, items } = await answerable(found)
   const byId = new Map(items.map((it) => [it.id, it]))
   const ordered = ids.flatMap((id) => byId.get(id) ?? [])
   return { total, items: ordered.slice((page - 1) * size, page * size) }

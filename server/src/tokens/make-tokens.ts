@@ -54,7 +54,7 @@ export interface Rendering {
 /**
  * Makes a token of every draft, or of none: when it resolves, all of them are on disk.
  *
- * Throws `permission_missing`, `token_id_taken`, `expression_invalid`, and what commit() throws.
+ * Throws `permission_missing`, `token_id_taken`, `expression_invalid`, and what findTwins() and commit() throw.
  */
 export async function makeTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -285,8 +285,7 @@ async function resolve(
     id === serial ? [] : [{ id, draft: sources[at]! }],
   )
   const ids = chosen.map(({ id }) => id)
-  const stored = await store.tokens.find(caller.tenantId, ids, caller.transactionId)
-  const taken = new Set(stored.map(({ id }) => id))
+  const taken = new Set(await store.tokens.known(caller.tenantId, ids, caller.transactionId))
   // It may be somebody's whom the caller does not see, unless it is the payload that has it twice.
   if (ids.indexOf(conflict.id) === ids.lastIndexOf(conflict.id)) taken.add(conflict.id)
   const byChoice = chosen.filter(({ draft }) => typeof draft.options.id === 'string')

@@ -6,6 +6,7 @@ import type { TokenCondition } from '../world/token-query.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { World } from '../world/world.ts'
 import { cursorOf, parseCursor } from './cursor.ts'
+import { answerable } from './reading.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -38,7 +39,7 @@ export async function pageTokens(
   const after = start === null ? null : parseCursor(keys, name, start)
   const query = { where: condition, within: reachOf(caller, permission), now }
   const stretch = { after, size: size + 1 }
-  const found = await world.store.tokens.listAfter(caller.tenantId, query, stretch)
+  const found = await answerable(world.store.tokens.listAfter(caller.tenantId, query, stretch))
   const tokens = found.slice(0, size)
   const means = readingMeans(world.random, tokens.length)
   const options = { permission, now, means, privacyShown } as const

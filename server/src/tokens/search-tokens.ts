@@ -5,6 +5,7 @@ import { renderPage } from '../http/pagination.ts'
 import type { PageRequest } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { parseSearch } from './search-query.ts'
+import { answerable } from './reading.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -24,7 +25,9 @@ export async function searchTokens(
   const where = parseSearch(query, { indexOf: (value) => keys.index(value), exact: false })
   const now = world.clock.now()
   const within = reachOf(caller, permission)
-  const found = await world.store.tokens.list(caller.tenantId, { where, within, now }, page)
+  const found = await answerable(
+    world.store.tokens.list(caller.tenantId, { where, within, now }, page),
+  )
   const means = readingMeans(world.random, found.items.length)
   const options = { permission, now, means, privacyShown } as const
   const items = await showTokens(world, caller, found.items, options)

@@ -7,10 +7,8 @@ import type { Json, JsonObject } from '../base/json.ts'
 import {
   EXPRESSION_WORK_CHARS_MAX,
   MASKS_SHOWN_CHARS_MAX,
-  SHOWN_DATA_BYTES_MAX,
   TOKEN_WORK_CHARS_MAX,
 } from '../base/limits.ts'
-import { ServiceError } from '../base/service-error.ts'
 import { Allowance, type Means } from '../expressions/template.ts'
 import type { Random } from '../world/random.ts'
 import type { StoredToken } from '../world/stored.ts'
@@ -36,7 +34,7 @@ export interface Showing {
 /**
  * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is.
  *
- * Throws `permission_missing`, and what showGranted() throws.
+ * Throws `permission_missing`.
  */
 export async function showTokens(
   world: Pick<World, 'clock' | 'keyring'>,
@@ -48,19 +46,13 @@ export async function showTokens(
   return await showGranted(world, caller, tokens, { grants, ...showing })
 }
 
-/**
- * Returns `tokens` as far as `grants`, one for each, let the caller see them. Throws `answer_too_large` before
- * anything is opened.
- */
+/** Returns `tokens` as far as `grants`, one for each, let the caller see them. */
 export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
   caller: Caller,
   tokens: readonly StoredToken[],
   { grants, now, means, privacyShown }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
-  let bytes = 0
-  for (const it of tokens) bytes += it.data.length
-  if (bytes > SHOWN_DATA_BYTES_MAX) throw new ServiceError('answer_too_large')
   const keys = await world.keyring.open(caller.tenantId)
   const shown: ShownToken[] = []
   const showing = inSlices(world.clock, tokens.length, (index) => {
@@ -82,7 +74,10 @@ export async function showGranted(
 }
 
 /** Bounds what all the expressions of an answer of `tokens` tokens do together. */
-export function readingMeans(random: Random, tokens: number): Means {
+export function readingMeans(
+  random: Random,
+  tokens: number,
+): Means & { readonly allowance: Allowance } {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
 }

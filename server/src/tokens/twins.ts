@@ -13,6 +13,7 @@ import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { deduplicates, fingerprintOf } from './derive.ts'
 import type { Draft } from './draft.ts'
+import { Reading } from './reading.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import { inSlices } from './slices.ts'
@@ -28,7 +29,7 @@ export interface TwinView {
   readonly masked: Json | undefined
 }
 
-/** Returns the twin of every draft that has one and wants no other of its kind. */
+/** Returns the twin of every draft that has one and wants no other of its kind. Throws what Reading throws. */
 export async function findTwins(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
@@ -38,6 +39,7 @@ export async function findTwins(
 ): Promise<ReadonlyMap<number, Twin>> {
   const twins = new Map<number, Twin>()
   const known = new Map<string, Twin>()
+  const reading = new Reading(caller)
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
     const fingerprint = fingerprintOf(keys, caller, draft, means)
@@ -50,19 +52,28 @@ export async function findTwins(
       return
     }
     // A stored twin is looked for once: found again or not, it counts for the whole payload.
-    const twin = isStored(earlier)
-      ? earlier
-      : ((await world.store.tokens.findByFingerprint(
-          caller.tenantId,
-          type,
-          fingerprint,
-          now,
-          caller.transactionId,
-        )) ?? earlier)
+    const twin = isStored(earlier) ? earlier : ((await findTwin(type, fingerprint)) ?? earlier)
     known.set(kind, twin ?? index)
     if (twin !== undefined) twins.set(index, twin)
   })
   return twins
+
+  async function findTwin(type: string, fingerprint: string): Promise<StoredToken | undefined> {
+    const { tenantId, transactionId } = caller
+    const { tokens } = world.store
+    const [twin] = await reading.read(async (bytesMax) => {
+      const it = await tokens.findByFingerprint(
+        tenantId,
+        type,
+        fingerprint,
+        now,
+        transactionId,
+        bytesMax,
+      )
+      return it === null ? [] : [it]
+    })
+    return twin
+  }
 }
 
 function isStored(twin: Twin | undefined): twin is StoredToken {

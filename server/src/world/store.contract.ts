@@ -1,6 +1,7 @@
 import { answerContract } from './store-answers.contract.ts'
 import { applicationContract } from './store-applications.contract.ts'
 import { commitContract } from './store-commits.contract.ts'
+import { dataContract } from './store-data.contract.ts'
 import { definitionContract } from './store-definitions.contract.ts'
 import { envelopeContract } from './store-envelopes.contract.ts'
 import { jobContract } from './store-jobs.contract.ts'
@@ -24,6 +25,7 @@ export function storeContract(name: string, open: Open): void {
   tenantContract(name, open)
   applicationContract(name, open)
   tokenContract(name, open)
+  dataContract(name, open)
   longListContract(name, open)
   listContract(name, open)
   answerContract(name, open)

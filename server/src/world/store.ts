@@ -116,10 +116,24 @@ export interface SessionReader {
   findByNonce(tenantId: string, nonceHash: Uint8Array, now: number): Promise<StoredSession | null>
 }
 
-/** With `within`, the id of a transaction that is open, tokens are seen as its commit would leave them. */
+/**
+ * With `within`, the id of a transaction that is open, tokens are seen as its commit would leave them.
+ *
+ * No answer has more than SHOWN_DATA_BYTES_MAX of encrypted data, of all its tokens together; some take a lower limit,
+ * `bytesMax`. What would have more rejects with TooMuchData, and little more than that is read for it: whoever names a
+ * hundred tokens is not to fill memory.
+ */
 export interface TokenReader {
   /** The tokens that exist, each once, in any order, expired ones included. Unknown ids are left out. */
-  find(tenantId: string, ids: readonly string[], within?: string): Promise<StoredToken[]>
+  find(
+    tenantId: string,
+    ids: readonly string[],
+    within?: string,
+    bytesMax?: number,
+  ): Promise<StoredToken[]>
+
+  /** Those of `ids` that find() would find, however much data they have: none of it is read. */
+  known(tenantId: string, ids: readonly string[], within?: string): Promise<string[]>
 
   /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
   findByFingerprint(
@@ -128,6 +142,7 @@ export interface TokenReader {
     fingerprint: string,
     now: number,
     within?: string,
+    bytesMax?: number,
   ): Promise<StoredToken | null>
 
   /**

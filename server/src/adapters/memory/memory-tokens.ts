@@ -3,6 +3,7 @@ import type { Change, Conflict } from '../../world/change.ts'
 import type { TokenReader } from '../../world/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../world/stored.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
+import { DataCount } from '../../world/too-much-data.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, copyOf } from './shelves.ts'
 import { isIn } from './token-conditions.ts'
@@ -36,26 +37,30 @@ export class MemoryTokens {
   }
 
   readonly reader: TokenReader = {
-    find: async (tenantId, ids, within = '') =>
-      [...new Set(ids)].flatMap((id) => {
-        const token = this.#seen(tenantId, id, within)
-        // A token found by its serial alone is not known by that name.
-        return token?.id === id ? [copyOf(token)] : []
-      }),
+    find: async (tenantId, ids, within = '', bytesMax) => {
+      const found = this.#named(tenantId, ids, within)
+      return copyOf(new DataCount(bytesMax).gather(found))
+    },
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within = '') =>
-      copyOf(this.#oldestTwin(tenantId, { type, fingerprint }, now, within)),
+    known: async (tenantId, ids, within = '') =>
+      this.#named(tenantId, ids, within).map(({ id }) => id),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, within = '', bytesMax) => {
+      const twin = this.#oldestTwin(tenantId, { type, fingerprint }, now, within)
+      if (twin !== null) new DataCount(bytesMax).add(twin.data)
+      return copyOf(twin)
+    },
 
     list: async (tenantId, query, { page, size }) => {
       const matching = this.#matching(tenantId, query)
       const items = matching.slice((page - 1) * size, page * size)
-      return { total: matching.length, items: copyOf(items) }
+      return { total: matching.length, items: copyOf(new DataCount().gather(items)) }
     },
 
     listAfter: async (tenantId, query, { after, size }) => {
       const matching = this.#matching(tenantId, query)
       const rest = matching.filter((it) => after === null || it.serial < after)
-      return copyOf(rest.slice(0, size))
+      return copyOf(new DataCount().gather(rest.slice(0, size)))
     },
 
     usage: async (tenantId, { now, since }) => {
@@ -242,6 +247,15 @@ export class MemoryTokens {
     // Until the commit its end is still the old one, if that is earlier.
     const end = Math.min(token.expiresAt ?? Infinity, pending.token.expiresAt ?? Infinity)
     return { ...pending.token, expiresAt: Number.isFinite(end) ? end : null }
+  }
+
+  /** Each once. */
+  #named(tenantId: string, ids: readonly string[], within: string): StoredToken[] {
+    return [...new Set(ids)].flatMap((id) => {
+      const token = this.#seen(tenantId, id, within)
+      // A token found by its serial alone is not known by that name.
+      return token?.id === id ? [token] : []
+    })
   }
 
   #oldestTwin(

@@ -81,13 +81,18 @@ export function proxyOf(row: Row): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
+/** The id of a token. */
+export function idOf({ serial, name }: Row): string {
+  return name === null ? String(serial) : text(name)!
+}
+
 /** `uncommitted` is a column of those who look from within a transaction. */
 export function tokenOf(row: Row): StoredToken {
   const { serial, cvc, cvc_expires_at: expiresAt } = row
   const metadata = parse(row.metadata) as Record<string, string> | null
   const entries = metadata === null ? null : Object.entries(metadata)
   return {
-    id: row.name === null ? serial : text(row.name),
+    id: idOf(row),
     serial,
     type: text(row.type),
     containers: unpackContainers(String(row.containers)).map(unpackText),

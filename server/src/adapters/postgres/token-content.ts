@@ -38,6 +38,13 @@ export const TOKEN_COLUMNS = [
   'created_at',
 ]
 
+/** TOKEN_COLUMNS in a SELECT, of `table`; its data is null where that is not so, and is then left on the disk. */
+export function columnsIf(condition: string, table: string): string {
+  return TOKEN_COLUMNS.map((it) =>
+    it === 'data' ? `CASE WHEN ${condition} THEN ${table}.data END AS data` : `${table}.${it}`,
+  ).join(', ')
+}
+
 /** In the order of CONTENT. */
 export function contentOf(token: StoredToken): Scalar[] {
   const { cvc, metadata, details } = token

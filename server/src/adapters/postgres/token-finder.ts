@@ -1,34 +1,45 @@
 import { isUuid } from '../../base/id.ts'
+import { LONG_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { StoredToken } from '../../world/stored.ts'
+import { DataCount, TooMuchData } from '../../world/too-much-data.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
-import { tokenOf } from './rows.ts'
-import { kept, type Ask } from './session.ts'
+import { idOf, tokenOf } from './rows.ts'
+import { kept, type Ask, type Value } from './session.ts'
 import { packText } from './text.ts'
-import { TOKEN_COLUMNS } from './token-content.ts'
+import { columnsIf } from './token-content.ts'
 import { VISIBLE } from './visibility.ts'
 
 interface Asked {
   readonly tenantId: string
   readonly ids: readonly string[]
+  readonly bytesMax: number
   readonly resolve: (tokens: StoredToken[]) => void
   readonly reject: (reason: unknown) => void
 }
 
-const SERIALS = { tenant: 'uuid', serial: 'uuid' } as const
-const NAMES = { tenant: 'uuid', name: 'text' } as const
-
-const COLUMNS = TOKEN_COLUMNS.map((it) => `tokens.${it}`).join(', ')
+const SERIALS = { tenant: 'uuid', serial: 'uuid', most: 'integer' } as const
+const NAMES = { tenant: 'uuid', name: 'text', most: 'integer' } as const
 
 /** One row at a time, by its key: LIMIT keeps the plan from being a join, which might read all there are. */
-const FIND = kept(
-  'find-tokens',
-  `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
-    CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
+function select(columns: string): string {
+  return `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
+    CROSS JOIN LATERAL (SELECT ${columns} FROM tokens WHERE tokens.tenant = asked.tenant
       AND tokens.serial = asked.serial AND tokens.name IS NULL AND ${VISIBLE} LIMIT 1) AS found
     UNION ALL
-    SELECT found.* FROM ${rowsFrom(NAMES, 'asked', 3)}
-    CROSS JOIN LATERAL (SELECT ${COLUMNS} FROM tokens WHERE tokens.tenant = asked.tenant
-      AND tokens.name = asked.name AND ${VISIBLE} LIMIT 1) AS found`,
+    SELECT found.* FROM ${rowsFrom(NAMES, 'asked', 4)}
+    CROSS JOIN LATERAL (SELECT ${columns} FROM tokens WHERE tokens.tenant = asked.tenant
+      AND tokens.name = asked.name AND ${VISIBLE} LIMIT 1) AS found`
+}
+
+const FIND = kept(
+  'find-tokens',
+  select(columnsIf('octet_length(tokens.data) <= asked.most', 'tokens')),
+)
+const KNOWN = kept('known-tokens', select('tokens.serial, tokens.name'))
+const WEIGH = kept(
+  'weigh-tokens',
+  `SELECT coalesce(sum(bytes), 0)::bigint AS bytes
+   FROM (${select('octet_length(tokens.data) AS bytes')}) AS weighed`,
 )
 
 /** Ids that one statement asks for, more or less. */
@@ -49,12 +60,32 @@ export class TokenFinder {
   }
 
   /** Resolves as TokenReader.find() does outside of transactions. */
-  find(tenantId: string, ids: readonly string[]): Promise<StoredToken[]> {
-    if (ids.length === 0) return Promise.resolve([])
+  async find(
+    tenantId: string,
+    ids: readonly string[],
+    bytesMax = SHOWN_DATA_BYTES_MAX,
+  ): Promise<StoredToken[]> {
+    if (ids.length === 0) return []
+    // Each of several may have all that may be read of them together.
+    if (ids.length > 1 && bytesMax > LONG_BYTES_MIN) await this.#weigh(tenantId, ids, bytesMax)
     const { promise, resolve, reject } = Promise.withResolvers<StoredToken[]>()
-    this.#waiting.push({ tenantId, ids: [...new Set(ids)], resolve, reject })
+    this.#waiting.push({ tenantId, ids: [...new Set(ids)], bytesMax, resolve, reject })
     this.#leaveSoon()
-    return promise
+    return await promise
+  }
+
+  /** As TokenReader.known(), outside of transactions. */
+  async known(tenantId: string, ids: readonly string[]): Promise<string[]> {
+    if (ids.length === 0) return []
+    const rows = await this.#ask(KNOWN, parametersFor([{ tenantId, ids: [...new Set(ids)] }]))
+    return rows.map(idOf)
+  }
+
+  /** Throws TooMuchData. */
+  async #weigh(tenantId: string, ids: readonly string[], bytesMax: number): Promise<void> {
+    const asked = parametersFor([{ tenantId, ids: [...new Set(ids)] }])
+    const [row] = await this.#ask(WEIGH, asked)
+    if (Number(row!.bytes) > bytesMax) throw new TooMuchData()
   }
 
   #leaveSoon(): void {
@@ -77,9 +108,14 @@ export class TokenFinder {
     this.#underWay++
     try {
       const found = await this.#find(asked)
-      for (const { tenantId, ids, resolve } of asked) {
+      for (const { tenantId, ids, bytesMax, resolve, reject } of asked) {
         const own = found.get(tenantId)
-        resolve(ids.flatMap((id) => own?.get(id) ?? []))
+        const tokens = ids.flatMap((id) => own?.get(id) ?? [])
+        try {
+          resolve(new DataCount(bytesMax).gather(tokens))
+        } catch (error) {
+          reject(error)
+        }
       }
     } catch (error) {
       for (const it of asked) it.reject(error)
@@ -89,19 +125,29 @@ export class TokenFinder {
     }
   }
 
-  /** By tenant and id. */
+  /** By tenant and id, with their data if anybody asked for so much. */
   async #find(asked: readonly Asked[]): Promise<Map<string, Map<string, StoredToken>>> {
-    const pairs = asked.flatMap(({ tenantId, ids }) => ids.map((id) => [tenantId, id] as const))
-    const serials = pairs.filter(([, id]) => isUuid(id))
-    const names = pairs.map(([tenantId, id]) => [tenantId, packText(id)])
-    const rows = await this.#ask(FIND, [...columnsOf(SERIALS, serials), ...columnsOf(NAMES, names)])
+    const rows = await this.#ask(FIND, parametersFor(asked))
     const found = new Map<string, Map<string, StoredToken>>()
     for (const row of rows) {
       const tenant = String(row.tenant)
       const token = tokenOf(row)
       const own = found.get(tenant) ?? new Map<string, StoredToken>()
-      found.set(tenant, own.set(token.id, token))
+      if (row.data !== null || !own.has(token.id)) own.set(token.id, token)
+      found.set(tenant, own)
     }
     return found
   }
+}
+
+/** Of select(). */
+function parametersFor(
+  asked: readonly (Pick<Asked, 'tenantId' | 'ids'> & { readonly bytesMax?: number })[],
+): Value[] {
+  const each = asked.flatMap(({ tenantId, ids, bytesMax = 0 }) =>
+    ids.map((id) => [tenantId, id, bytesMax] as const),
+  )
+  const serials = each.filter(([, id]) => isUuid(id))
+  const names = each.map(([tenantId, id, most]) => [tenantId, packText(id), most])
+  return [...columnsOf(SERIALS, serials), ...columnsOf(NAMES, names)]
 }

@@ -1,19 +1,20 @@
 /** Reads tokens as a transaction sees them: with its own, and as it left the others. */
 import { isUuid } from '../../base/id.ts'
 import type { StoredToken } from '../../world/stored.ts'
-import { tokenOf, type Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import { idOf, tokenOf, type Row } from './rows.ts'
+import type { Ask, Value } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 const OVER = Object.keys(CONTENT).map((it) => `pending.${it} AS over_${it}`)
 
-const SEEN = `SELECT tokens.*, ${HIDDEN} AS uncommitted, pending.deleted AS over_deleted,
-    ${OVER.join(', ')}
-  FROM tokens LEFT JOIN pending ON pending.tenant = tokens.tenant
+const SEEN_FROM = `FROM tokens LEFT JOIN pending ON pending.tenant = tokens.tenant
     AND pending.serial = tokens.serial AND pending.holder = $2::uuid
   WHERE tokens.tenant = $1 AND (${VISIBLE} OR ${madeIn('$2::uuid')})`
+
+const SEEN = `SELECT tokens.*, ${HIDDEN} AS uncommitted, pending.deleted AS over_deleted,
+    ${OVER.join(', ')} ${SEEN_FROM}`
 
 export async function findWithin(
   ask: Ask,
@@ -21,13 +22,34 @@ export async function findWithin(
   ids: readonly string[],
   within: string,
 ): Promise<StoredToken[]> {
-  const known = isUuid(within) ? within : null
   const rows = await ask(
     `${SEEN} AND tokens.name IS NULL AND tokens.serial = ANY($3::uuid[])
      UNION ALL ${SEEN} AND tokens.name = ANY($4::text[])`,
-    [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)],
+    askedFor(tenantId, ids, within),
   )
   return rows.flatMap(overlaid)
+}
+
+/** The ids of those that findWithin() would find. */
+export async function knownWithin(
+  ask: Ask,
+  tenantId: string,
+  ids: readonly string[],
+  within: string,
+): Promise<string[]> {
+  const seen = `SELECT tokens.serial, tokens.name ${SEEN_FROM} AND pending.deleted IS NOT TRUE`
+  const rows = await ask(
+    `${seen} AND tokens.name IS NULL AND tokens.serial = ANY($3::uuid[])
+     UNION ALL ${seen} AND tokens.name = ANY($4::text[])`,
+    askedFor(tenantId, ids, within),
+  )
+  return rows.map(idOf)
+}
+
+/** Of statements that look for some of SEEN_FROM by their ids. */
+function askedFor(tenantId: string, ids: readonly string[], within: string): Value[] {
+  const known = isUuid(within) ? within : null
+  return [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)]
 }
 
 export async function findTwinWithin(

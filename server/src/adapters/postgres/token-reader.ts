@@ -1,4 +1,5 @@
 import { isUuid } from '../../base/id.ts'
+import { SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { TokenReader } from '../../world/store.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { pageOf } from './access-readers.ts'
@@ -7,30 +8,47 @@ import { tokenOf } from './rows.ts'
 import type { Ask } from './session.ts'
 import { packText, unpackText } from './text.ts'
 import { Parameters, sqlOf } from './token-conditions.ts'
-import { findTwinWithin, findWithin } from './token-reader-within.ts'
+import { columnsIf } from './token-content.ts'
+import { findTwinWithin, findWithin, knownWithin } from './token-reader-within.ts'
 import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
+import { DataCount } from '../../world/too-much-data.ts'
+
+/** What comes after so much that the question is not answered at all is left in the database. */
+const UP_TO_ALL = columnsIf(
+  `sum(octet_length(items.data)) OVER (ORDER BY items.serial DESC) <= ${SHOWN_DATA_BYTES_MAX}`,
+  'items',
+)
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function tokenReader(ask: Ask): TokenReader {
   const finder = new TokenFinder(ask)
   return {
-    find: async (tenantId, ids, within) =>
-      within === undefined
-        ? await finder.find(tenantId, ids)
-        : await findWithin(ask, tenantId, ids, within),
+    find: async (tenantId, ids, within, bytesMax) => {
+      if (within === undefined) return await finder.find(tenantId, ids, bytesMax)
+      const found = await findWithin(ask, tenantId, ids, within)
+      return new DataCount(bytesMax).gather(found)
+    },
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, within) => {
+    known: async (tenantId, ids, within) =>
+      within === undefined
+        ? await finder.known(tenantId, ids)
+        : await knownWithin(ask, tenantId, ids, within),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, within, bytesMax) => {
+      const count = new DataCount(bytesMax)
       if (within !== undefined) {
-        return await findTwinWithin(ask, tenantId, { type, fingerprint }, now, within)
+        const twin = await findTwinWithin(ask, tenantId, { type, fingerprint }, now, within)
+        return twin === null ? null : count.gather([twin])[0]!
       }
       const [row] = await ask(
-        `SELECT * FROM tokens WHERE tenant = $1 AND type = $2 AND fingerprint = $3
+        `SELECT ${columnsIf('octet_length(data) <= $5', 'tokens')}
+         FROM tokens WHERE tenant = $1 AND type = $2 AND fingerprint = $3
            AND ${livesAt('$4')} AND ${VISIBLE} ORDER BY serial LIMIT 1`,
-        [tenantId, packText(type), packText(fingerprint), now],
+        [tenantId, packText(type), packText(fingerprint), now, count.left],
       )
-      return row === undefined ? null : tokenOf(row)
+      return row === undefined ? null : count.gather([tokenOf(row)])[0]!
     },
 
     /** One statement, and so one state of the database. */
@@ -41,13 +59,15 @@ export function tokenReader(ask: Ask): TokenReader {
       const condition = sqlOf(query, parameters)
       const window = [size, (page - 1) * size].map((it) => parameters.add(it, 'bigint'))
       const rows = await ask(
-        `SELECT * FROM (SELECT ${total ?? `count(*) FROM tokens WHERE tenant = $1 AND ${condition}`}) AS counted (total)
+        `SELECT total, ${UP_TO_ALL} FROM
+           (SELECT ${total ?? `count(*) FROM tokens WHERE tenant = $1 AND ${condition}`}) AS counted (total)
          LEFT JOIN (SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
            ORDER BY serial DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
-         ORDER BY serial DESC`,
+         ORDER BY items.serial DESC`,
         parameters.values,
       )
-      return pageOf(rows, tokenOf, 'serial')
+      const { total: all, items } = pageOf(rows, tokenOf, 'serial')
+      return { total: all, items: new DataCount().gather(items) }
     },
 
     listAfter: async (tenantId, query, { after, size }): Promise<StoredToken[]> => {
@@ -56,12 +76,13 @@ export function tokenReader(ask: Ask): TokenReader {
       const condition = sqlOf(query, parameters)
       const from = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
       const rows = await ask(
-        `SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
+        `SELECT ${UP_TO_ALL} FROM (SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
            ${from === null ? '' : `AND serial < ${from}`}
-         ORDER BY serial DESC LIMIT ${parameters.add(size, 'bigint')}`,
+         ORDER BY serial DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
+         ORDER BY serial DESC`,
         parameters.values,
       )
-      return rows.map(tokenOf)
+      return new DataCount().gather(rows.map(tokenOf))
     },
 
     /** The sums that are kept of tokens, less those that are expired and not swept yet. */

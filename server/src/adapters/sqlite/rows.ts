@@ -109,9 +109,22 @@ export function tokenOf(row: Row): StoredToken {
   } as StoredToken
 }
 
-/** The columns of a token, in the order of `tokenOfColumns`. */
-export const TOKEN_COLUMNS = `serial, name, type, containers, data, cvc, cvc_expires_at, metadata, details,
-  fingerprint, deduplicate, indexes, expires_at, created_by, created_at, modified_by, modified_at, revision`
+/** In the order of `tokenOfColumns`. */
+const TOKEN_COLUMNS =
+  `serial name type containers data cvc cvc_expires_at metadata details fingerprint deduplicate
+  indexes expires_at created_by created_at modified_by modified_at revision`.split(/\s+/)
+
+/** The columns of a token; its data is null where it has more than so many bytes, and is then left on the disk. */
+export function columnsUpTo(bytesMax: string): string {
+  return TOKEN_COLUMNS.map((it) =>
+    it === 'data' ? dataUpTo(bytesMax, 'tokens') : `tokens.${it}`,
+  ).join(', ')
+}
+
+/** As columnsUpTo(), of a row that has data. */
+export function dataUpTo(bytesMax: string, table: string): string {
+  return `iif(length(${table}.data) <= ${bytesMax}, ${table}.data, NULL) AS data`
+}
 
 /** A token from a row by position: one by name is made a third slower, and looked up in slower still. */
 export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {

@@ -1,4 +1,4 @@
--- Version 10
+-- Version 11
 
 CREATE TABLE installation (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -69,37 +69,6 @@ CREATE TABLE units (
   last_serial BLOB NOT NULL
 , holder INTEGER, whole INTEGER) STRICT;
 
-CREATE TABLE tokens (
-  tenant ANY NOT NULL,
-  serial BLOB NOT NULL CHECK (length(serial) = 16),
-  -- Its id, where that is not the serial.
-  name ANY,
-  type TEXT NOT NULL,
-  -- One container as it is; none or several as JSON.
-  containers TEXT NOT NULL,
-  data BLOB NOT NULL,
-  cvc BLOB,
-  cvc_expires_at INTEGER,
-  metadata TEXT,
-  details TEXT,
-  fingerprint TEXT,
-  deduplicate INTEGER,
-  -- The hashes of token_indexes in the caller's order, each after its length in one byte.
-  indexes BLOB,
-  expires_at INTEGER,
-  created_by ANY NOT NULL,
-  created_at INTEGER NOT NULL,
-  modified_by ANY,
-  modified_at INTEGER,
-  -- Visible if null or finished.
-  unit INTEGER, revision INTEGER,
-  PRIMARY KEY (tenant, serial)
-) STRICT, WITHOUT ROWID;
-
-CREATE UNIQUE INDEX token_names ON tokens (tenant, name) WHERE name IS NOT NULL;
-
-CREATE INDEX token_uuid_names ON tokens (tenant, name) WHERE typeof(name) = 'blob';
-
 CREATE TABLE token_indexes (
   tenant ANY NOT NULL,
   hash BLOB NOT NULL,
@@ -126,27 +95,6 @@ CREATE TABLE token_blocks (
   PRIMARY KEY (tenant, first, unit)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER token_deleted AFTER DELETE ON tokens BEGIN
-  INSERT INTO token_blocks VALUES (
-    OLD.tenant,
-    ifnull(
-      (SELECT max(first) FROM token_blocks WHERE tenant = OLD.tenant AND first <= OLD.serial), x''
-    ),
-    ifnull((SELECT id FROM units WHERE id = OLD.unit), 0),
-    -1
-  ) ON CONFLICT DO UPDATE SET tokens = tokens - 1;
-END;
-
-CREATE INDEX tokens_expiring
-ON tokens (tenant, expires_at, serial, unit, type, created_at, modified_at)
-WHERE expires_at IS NOT NULL;
-
-CREATE INDEX token_fingerprints ON tokens (tenant, fingerprint) WHERE fingerprint IS NOT NULL;
-
-CREATE INDEX tokens_by_expiry ON tokens (expires_at) WHERE expires_at IS NOT NULL;
-
-CREATE INDEX tokens_by_cvc_expiry ON tokens (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;
-
 CREATE TABLE transactions (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant ANY NOT NULL,
@@ -166,35 +114,6 @@ CREATE INDEX transactions_by_expiry ON transactions (state, expires_at);
 CREATE INDEX transactions_unswept ON transactions (number) WHERE unswept = 1;
 
 CREATE INDEX units_by_holder ON units (holder) WHERE holder IS NOT NULL;
-
-CREATE INDEX tokens_of_transactions ON tokens (unit) WHERE unit < 0;
-
-CREATE TABLE pending (
-  tenant ANY NOT NULL,
-  serial BLOB NOT NULL,
-  -- The transaction's number.
-  holder INTEGER NOT NULL,
-  -- 1 when the token is to go; the rest is NULL then.
-  deleted INTEGER,
-  containers TEXT,
-  data BLOB,
-  cvc BLOB,
-  cvc_expires_at INTEGER,
-  metadata TEXT,
-  details TEXT,
-  fingerprint TEXT,
-  deduplicate INTEGER,
-  indexes BLOB,
-  expires_at INTEGER,
-  modified_by ANY,
-  modified_at INTEGER,
-  revision INTEGER,
-  PRIMARY KEY (tenant, serial)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX pending_by_holder ON pending (holder, fingerprint);
-
-CREATE INDEX pending_by_cvc_expiry ON pending (cvc_expires_at) WHERE cvc_expires_at IS NOT NULL;
 
 CREATE TRIGGER unit_closed AFTER DELETE ON units BEGIN
   INSERT INTO token_blocks
@@ -284,44 +203,6 @@ CREATE TABLE token_counts (
   PRIMARY KEY (tenant, unit, type, day)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER count_deleted_token AFTER DELETE ON tokens BEGIN
-  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
-  VALUES (
-    old.tenant,
-    ifnull((SELECT id FROM units WHERE id = old.unit), 0),
-    old.type,
-    max(old.created_at, ifnull(old.modified_at, 0)) / 86400000,
-    -1,
-    0
-  )
-  ON CONFLICT DO UPDATE SET count = count - 1;
-END;
-
-CREATE TRIGGER count_modified_token AFTER UPDATE OF type, unit, modified_at ON tokens BEGIN
-  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
-  VALUES (
-    old.tenant,
-    ifnull((SELECT id FROM units WHERE id = old.unit), 0),
-    old.type,
-    max(old.created_at, ifnull(old.modified_at, 0)) / 86400000,
-    -1,
-    0
-  )
-  ON CONFLICT DO UPDATE SET count = count - 1;
-  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
-  VALUES (
-    new.tenant,
-    ifnull((SELECT id FROM units WHERE id = new.unit), 0),
-    new.type,
-    max(new.created_at, ifnull(new.modified_at, 0)) / 86400000,
-    1,
-    new.created_at
-  )
-  ON CONFLICT DO UPDATE SET
-    count = count + 1,
-    last_created_at = max(last_created_at, excluded.last_created_at);
-END;
-
 CREATE TRIGGER count_closed_unit AFTER DELETE ON units BEGIN
   INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
   SELECT tenant, 0, type, day, count, last_created_at
@@ -388,3 +269,125 @@ CREATE TABLE callback_secrets (
   secrets BLOB NOT NULL,
   revision INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tokens (
+  tenant ANY NOT NULL,
+  serial BLOB NOT NULL CHECK (length(serial) = 16),
+  -- Its id, where that is not the serial.
+  name ANY,
+  type TEXT NOT NULL,
+  -- One container as it is; none or several as JSON.
+  containers TEXT NOT NULL,
+  -- Visible if null or finished.
+  unit INTEGER,
+  revision INTEGER,
+  created_by ANY NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by ANY,
+  modified_at INTEGER,
+  expires_at INTEGER,
+  cvc_expires_at INTEGER,
+  deduplicate INTEGER,
+  fingerprint TEXT,
+  metadata TEXT,
+  details TEXT,
+  -- The hashes of token_indexes in the caller's order, each after its length in one byte.
+  indexes BLOB,
+  cvc BLOB,
+  data BLOB NOT NULL,
+  PRIMARY KEY (tenant, serial)
+) STRICT;
+
+CREATE UNIQUE INDEX token_names ON tokens (tenant, name) WHERE name IS NOT NULL;
+
+CREATE INDEX token_uuid_names ON tokens (tenant, name) WHERE typeof(name) = 'blob';
+
+CREATE TRIGGER token_deleted AFTER DELETE ON tokens BEGIN
+  INSERT INTO token_blocks VALUES (
+    OLD.tenant,
+    ifnull(
+      (SELECT max(first) FROM token_blocks WHERE tenant = OLD.tenant AND first <= OLD.serial), x''
+    ),
+    ifnull((SELECT id FROM units WHERE id = OLD.unit), 0),
+    -1
+  ) ON CONFLICT DO UPDATE SET tokens = tokens - 1;
+END;
+
+CREATE INDEX tokens_expiring
+ON tokens (tenant, expires_at, serial, unit, type, created_at, modified_at)
+WHERE expires_at IS NOT NULL;
+
+CREATE INDEX token_fingerprints ON tokens (tenant, fingerprint, serial) WHERE fingerprint IS NOT NULL;
+
+CREATE INDEX tokens_by_expiry ON tokens (expires_at, tenant, serial) WHERE expires_at IS NOT NULL;
+
+CREATE INDEX tokens_by_cvc_expiry
+ON tokens (cvc_expires_at, tenant, serial) WHERE cvc_expires_at IS NOT NULL;
+
+CREATE INDEX tokens_of_transactions ON tokens (unit, tenant, serial) WHERE unit < 0;
+
+CREATE TRIGGER count_deleted_token AFTER DELETE ON tokens BEGIN
+  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
+  VALUES (
+    old.tenant,
+    ifnull((SELECT id FROM units WHERE id = old.unit), 0),
+    old.type,
+    max(old.created_at, ifnull(old.modified_at, 0)) / 86400000,
+    -1,
+    0
+  )
+  ON CONFLICT DO UPDATE SET count = count - 1;
+END;
+
+CREATE TRIGGER count_modified_token AFTER UPDATE OF type, unit, modified_at ON tokens BEGIN
+  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
+  VALUES (
+    old.tenant,
+    ifnull((SELECT id FROM units WHERE id = old.unit), 0),
+    old.type,
+    max(old.created_at, ifnull(old.modified_at, 0)) / 86400000,
+    -1,
+    0
+  )
+  ON CONFLICT DO UPDATE SET count = count - 1;
+  INSERT INTO token_counts (tenant, unit, type, day, count, last_created_at)
+  VALUES (
+    new.tenant,
+    ifnull((SELECT id FROM units WHERE id = new.unit), 0),
+    new.type,
+    max(new.created_at, ifnull(new.modified_at, 0)) / 86400000,
+    1,
+    new.created_at
+  )
+  ON CONFLICT DO UPDATE SET
+    count = count + 1,
+    last_created_at = max(last_created_at, excluded.last_created_at);
+END;
+
+CREATE TABLE pending (
+  tenant ANY NOT NULL,
+  serial BLOB NOT NULL,
+  -- The transaction's number.
+  holder INTEGER NOT NULL,
+  -- 1 when the token is to go; the rest is NULL then.
+  deleted INTEGER,
+  containers TEXT,
+  revision INTEGER,
+  modified_by ANY,
+  modified_at INTEGER,
+  expires_at INTEGER,
+  cvc_expires_at INTEGER,
+  deduplicate INTEGER,
+  fingerprint TEXT,
+  metadata TEXT,
+  details TEXT,
+  indexes BLOB,
+  cvc BLOB,
+  data BLOB,
+  PRIMARY KEY (tenant, serial)
+) STRICT;
+
+CREATE INDEX pending_by_holder ON pending (holder, fingerprint, tenant, serial);
+
+CREATE INDEX pending_by_cvc_expiry
+ON pending (cvc_expires_at, tenant, serial) WHERE cvc_expires_at IS NOT NULL;

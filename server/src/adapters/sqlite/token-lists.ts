@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, PageRequest, TokenReader } from '../../world/store.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
+import { DataCount } from '../../world/too-much-data.ts'
 import { packId } from './ids.ts'
 import { tokenOf, type Row } from './rows.ts'
 import { BEYOND } from './token-blocks.ts'
@@ -27,6 +28,7 @@ interface Walk {
   readonly sources: readonly Source[] | null
   /** What is below has not been looked at; null when all has. */
   below: Uint8Array | null
+  readonly count: DataCount
 }
 
 /** What is wanted of a slice: so many tokens, after passing over others that match. */
@@ -133,8 +135,8 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       below = first
     }
     const counted = Number(total.get(tenant)!.total) - gone.length
-    const rows = skip === 0 || counted > 0 ? live.all(tenant, below, now, size, skip) : []
-    return { total: counted, items: rows.map(tokenOf) }
+    const rows = skip === 0 || counted > 0 ? live.iterate(tenant, below, now, size, skip) : []
+    return { total: counted, items: new DataCount().gather(rows).map(tokenOf) }
   }
 
   function startWalk(tenantId: string, query: TokenQuery, below: Uint8Array): Walk {
@@ -144,6 +146,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       condition: sqlOf(query, hidden),
       sources: sourcesOf(query.where),
       below,
+      count: new DataCount(),
     }
   }
 
@@ -169,7 +172,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       matching = Number(prepare(`SELECT count(*) AS matching ${from}`).get(...values)!.matching)
     if (count && (matching <= skip || size === 0)) return { matching, rows: [] }
     const rows = prepare(`SELECT * ${from} ORDER BY serial DESC LIMIT ? OFFSET ?`)
-    return { matching, rows: rows.all(...values, size, skip) }
+    return { matching, rows: walk.count.gather(rows.iterate(...values, size, skip)) }
   }
 
   function nextCandidates(
@@ -190,7 +193,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       if (!count && rows.length === size) break
       if (meets.get(tenant, serial, ...condition.values) === undefined) continue
       if (matching++ < skip || rows.length === size) continue
-      rows.push(bySerial.get(tenant, serial)!)
+      rows.push(...walk.count.gather([bySerial.get(tenant, serial)!]))
     }
     return { matching, rows }
   }

@@ -1,20 +1,21 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { TokenReader } from '../../world/store.ts'
 import type { StoredToken } from '../../world/stored.ts'
+import { DataCount } from '../../world/too-much-data.ts'
 import { packId } from './ids.ts'
-import { TOKEN_COLUMNS, tokenOf, tokenOfColumns, type Row } from './rows.ts'
+import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
 import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
-  const columns = `SELECT ${TOKEN_COLUMNS} FROM tokens`
+  const columns = `SELECT ${columnsUpTo('?')} FROM tokens`
   const bySerial = prepareArrays(
     db,
     `${columns} WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
   )
   const byName = prepareArrays(db, `${columns} WHERE tenant = ? AND name = ? AND ${VISIBLE}`)
   const byFingerprint = db.prepare(
-    `SELECT * FROM ${BY_FINGERPRINT}
+    `SELECT ${columnsUpTo('?')} FROM ${BY_FINGERPRINT}
      WHERE tenant = ? AND type = ? AND fingerprint = ?
        AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
      ORDER BY serial LIMIT 1`,
@@ -23,13 +24,21 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const end = db.prepare('COMMIT')
   const within = tokenReaderWithin(db)
 
-  function find(tenant: string | Uint8Array, id: string): StoredToken | null {
+  /** Its data is null where it has more than `bytesMax` of it. */
+  function find(tenant: Key, id: string, bytesMax: number): StoredToken | null {
     const key = packId(id)
     const row =
       typeof key === 'string'
-        ? byName.get(tenant, key)
-        : (bySerial.get(tenant, key) ?? byName.get(tenant, key))
+        ? byName.get(bytesMax, tenant, key)
+        : (bySerial.get(bytesMax, tenant, key) ?? byName.get(bytesMax, tenant, key))
     return row === undefined ? null : tokenOfColumns(row)
+  }
+
+  /** How tokens are found in a transaction, or outside of all; as find() does. */
+  function lookWithin(tenant: Key, transactionId: string | undefined) {
+    const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
+    return (id: string, bytesMax: number): StoredToken | null =>
+      number === null ? find(tenant, id, bytesMax) : within.find(tenant, id, { number, bytesMax })
   }
 
   /** In one transaction, so that a commit between two look-ups is seen by both or by neither. */
@@ -43,39 +52,60 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   }
 
   return {
-    find: async (tenantId, ids, transactionId) => {
+    find: async (tenantId, ids, transactionId, bytesMax) => {
       const tenant = packId(tenantId)
+      const count = new DataCount(bytesMax)
       if (ids.length === 1 && transactionId === undefined) {
-        const token = find(tenant, ids[0]!)
-        return token === null ? [] : [token]
+        const token = find(tenant, ids[0]!, count.left)
+        return token === null ? [] : count.gather([token])
       }
       return atOnce(() => {
-        const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
-        const found: StoredToken[] = []
-        for (const id of new Set(ids)) {
-          const token = number === null ? find(tenant, id) : within.find(tenant, id, number)
-          if (token !== null) found.push(token)
-        }
-        return found
+        const look = lookWithin(tenant, transactionId)
+        return count.gather(each(ids, (id) => look(id, count.left)))
       })
     },
 
-    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId) => {
+    known: async (tenantId, ids, transactionId) =>
+      atOnce(() => {
+        const look = lookWithin(packId(tenantId), transactionId)
+        return [...new Set(ids)].filter((id) => look(id, NOTHING) !== null)
+      }),
+
+    findByFingerprint: async (tenantId, type, fingerprint, now, transactionId, bytesMax) => {
       const tenant = packId(tenantId)
-      if (transactionId !== undefined) {
-        return atOnce(() => {
-          const number = within.numberOf(tenant, transactionId)
-          if (number === null) return null
-          return within.findTwin(tenant, { type, fingerprint }, now, number)
-        })
+      const count = new DataCount(bytesMax)
+      if (transactionId === undefined) {
+        const row = byFingerprint.get(count.left, tenant, type, fingerprint, now)
+        return row === undefined ? null : count.gather([tokenOf(row)])[0]!
       }
-      const row = byFingerprint.get(tenant, type, fingerprint, now)
-      return row === undefined ? null : tokenOf(row)
+      return atOnce(() => {
+        const number = within.numberOf(tenant, transactionId)
+        if (number === null) return null
+        const twin = within.findTwin(tenant, { type, fingerprint }, now, {
+          number,
+          bytesMax: count.left,
+        })
+        return twin === null ? null : count.gather([twin])[0]!
+      })
     },
 
     ...tokenLists(db),
   }
 }
+
+/** Those that are found of `ids`, each once, as somebody asks for the next. */
+function* each(
+  ids: readonly string[],
+  look: (id: string) => StoredToken | null,
+): Generator<StoredToken, void> {
+  for (const id of new Set(ids)) {
+    const token = look(id)
+    if (token !== null) yield token
+  }
+}
+
+/** Less than the data of any token. */
+const NOTHING = 0
 
 /** A statement whose rows come as arrays. */
 function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
@@ -94,31 +124,40 @@ type Key = string | Uint8Array
 function tokenReaderWithin(db: DatabaseSync) {
   const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
   const shown = (holder: string): string => `(${VISIBLE} OR ${madeIn(holder)})`
-  const all = `SELECT *, NOT ${VISIBLE} AS uncommitted FROM`
+  const all = (bytesMax: string): string =>
+    `SELECT ${columnsUpTo(bytesMax)}, NOT ${VISIBLE} AS uncommitted FROM`
   const bySerial = db.prepare(
-    `${all} tokens WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
+    `${all('?4')} tokens WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
   )
-  const byName = db.prepare(`${all} tokens WHERE tenant = ?1 AND name = ?2 AND ${shown('?3')}`)
+  const byName = db.prepare(
+    `${all('?4')} tokens WHERE tenant = ?1 AND name = ?2 AND ${shown('?3')}`,
+  )
   const pending = db.prepare(
-    'SELECT * FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3',
+    `SELECT deleted, containers, ${dataUpTo('?4', 'pending')}, cvc, cvc_expires_at, metadata, details, fingerprint,
+       deduplicate, indexes, expires_at, modified_by, modified_at, revision
+     FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3`,
   )
   const twin = db.prepare(
-    `${all} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
+    `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
          AND pending.serial = tokens.serial AND holder = ?5)
      ORDER BY serial LIMIT 1`,
   )
   const pendingTwin = db.prepare(
-    `SELECT tokens.* FROM pending JOIN tokens USING (tenant, serial)
+    `SELECT ${columnsUpTo('?6')} FROM pending JOIN tokens USING (tenant, serial)
      WHERE holder = ?5 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
        AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}
      ORDER BY serial LIMIT 1`,
   )
 
   /** What the transaction made of `row`; null when it deleted it. */
-  function overlaid(tenant: Key, row: Row | undefined, holder: SQLOutputValue): StoredToken | null {
+  function overlaid(
+    tenant: Key,
+    row: Row | undefined,
+    { number, bytesMax }: Seen,
+  ): StoredToken | null {
     if (row === undefined) return null
-    const over = pending.get(tenant, row['serial']!, holder)
+    const over = pending.get(tenant, row['serial']!, number, bytesMax)
     if (over === undefined) return tokenOf(row)
     const { deleted, ...changed } = over
     if (deleted === 1) return null
@@ -131,26 +170,34 @@ function tokenReaderWithin(db: DatabaseSync) {
     numberOf: (tenant: Key, id: string): SQLOutputValue | null =>
       number.get(tenant, packId(id))?.['number'] ?? null,
 
-    find(tenant: Key, id: string, holder: SQLOutputValue): StoredToken | null {
+    find(tenant: Key, id: string, seen: Seen): StoredToken | null {
       const key = packId(id)
+      const asked = [tenant, key, seen.number, seen.bytesMax]
       const row =
         typeof key === 'string'
-          ? byName.get(tenant, key, holder)
-          : (bySerial.get(tenant, key, holder) ?? byName.get(tenant, key, holder))
-      return overlaid(tenant, row, holder)
+          ? byName.get(...asked)
+          : (bySerial.get(...asked) ?? byName.get(...asked))
+      return overlaid(tenant, row, seen)
     },
 
     findTwin(
       tenant: Key,
       { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
       now: number,
-      holder: SQLOutputValue,
+      seen: Seen,
     ): StoredToken | null {
+      const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
       const twins = [twin, pendingTwin].flatMap((it) => {
-        const token = overlaid(tenant, it.get(tenant, type, fingerprint, now, holder), holder)
+        const token = overlaid(tenant, it.get(...asked), seen)
         return token === null ? [] : [token]
       })
       return twins.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
     },
   }
+}
+
+/** Who looks: the transaction with this number, for no more than so much data of a token. */
+interface Seen {
+  readonly number: SQLOutputValue
+  readonly bytesMax: number
 }

@@ -64,6 +64,8 @@ export async function prepare(
     tokensMax: REACTOR_TOKENS_MAX,
     privacyShown,
   })
+  // What runs it has its own limits.
+  caller.room?.().endLong(0)
   return { opened, filled }
 }
 

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MiB, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
+import type { Store } from './store.ts'
+import type { StoredToken } from './stored.ts'
+import { ANY_TOKEN, type TokenCondition } from './token-query.ts'
+import { TooMuchData } from './too-much-data.ts'
+import {
+  NOW,
+  OTHER,
+  TENANT,
+  begin,
+  end,
+  enlist,
+  insert,
+  opened,
+  range,
+  remove,
+  succeed,
+  token,
+  update,
+  type Open,
+  uuid,
+} from './store-kit.contract.ts'
+
+/** How much of tokens' data a store reads for one question. */
+export function dataContract(name: string, open: Open): void {
+  describe(`Store contract: ${name}: data`, () => {
+    test('find() reads as much data as it may, and no byte more', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [begin(7), insert(sized(1, 100), sized(2, 200), sized(3, 300))])
+      for (const within of [undefined, uuid(7)]) {
+        for (const numbers of [[1], [3], [1, 2], [3, 1], [1, 2, 3], [3, 3, 2, 1]]) {
+          const ids = numbers.map(uuid)
+          const all = [...new Set(numbers)].reduce((sum, n) => sum + n * 100, 0)
+          const found = await store.tokens.find(TENANT, ids, within, all)
+          assert.equal(
+            found.reduce((sum, { data }) => sum + data.length, 0),
+            all,
+          )
+          const more = store.tokens.find(TENANT, ids, within, all - 1)
+          await assert.rejects(more, TooMuchData, `${ids} within ${all - 1}`)
+        }
+      }
+    })
+
+    test('who asks at the same time for more of the same token gets it', async (t) => {
+      const store = await opened(t, open)
+      await succeed(store, TENANT, [insert(sized(1, 100))])
+      const asked = [99, 100, 99, 1000].map((most) =>
+        store.tokens.find(TENANT, [uuid(1)], undefined, most),
+      )
+      const outcomes = await Promise.allSettled(asked)
+      assert.deepEqual(
+        outcomes.map((it) => it.status),
+        ['rejected', 'fulfilled', 'rejected', 'fulfilled'],
+      )
+      assert.deepEqual(await asked[1], [sized(1, 100)])
+      assert.deepEqual(await asked[3], [sized(1, 100)])
+    })
+
+    test('find() sees the data that a transaction gave a token, and counts that', async (t) => {
+      const store = await opened(t, open)
+      const [short, long] = [sized(1, 10), sized(2, 1000)]
+      await succeed(store, TENANT, [begin(7), insert(short, long)])
+      const changes = [update(short, { data: filled(1000) }), update(long, { data: filled(10) })]
+      for (const it of changes) await succeed(store, TENANT, [enlist(7), it])
+      const find = (n: number, within?: string): Promise<StoredToken[]> =>
+        store.tokens.find(TENANT, [uuid(n)], within, 100)
+      assert.deepEqual(await find(1), [short])
+      await assert.rejects(find(1, uuid(7)), TooMuchData)
+      await assert.rejects(find(2), TooMuchData)
+      assert.equal((await find(2, uuid(7)))[0]!.data.length, 10)
+    })
+
+    test('findByFingerprint() reads as much data as it may, and no byte more', async (t) => {
+      const store = await opened(t, open)
+      const twin = { ...sized(1, 100), fingerprint: 'f' }
+      await succeed(store, TENANT, [begin(7), insert(twin)])
+      for (const within of [undefined, uuid(7)]) {
+        const find = (most: number): Promise<StoredToken | null> =>
+          store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW, within, most)
+        assert.deepEqual(await find(100), twin)
+        await assert.rejects(find(99), TooMuchData)
+      }
+    })
+
+    test('known() names what find() would find, however much data it has', async (t) => {
+      const store = await opened(t, open)
+      const named = { ...sized(1, 10), id: 'an alias' }
+      const tokens = [named, sized(2, 10 * MiB), sized(3, 10 * MiB), sized(4, 10 * MiB)]
+      await succeed(store, TENANT, [begin(7), begin(8)])
+      for (const it of [...tokens, sized(5, 10 * MiB)]) await succeed(store, TENANT, [insert(it)])
+      await succeed(store, TENANT, [enlist(7), insert(sized(6, 10)), remove(sized(5, 10 * MiB))])
+      const ids = ['an alias', 'no such', ...range(1, 8).map(uuid), uuid(2)]
+      const known = async (tenant: string, within?: string): Promise<string[]> =>
+        (await store.tokens.known(tenant, ids, within)).toSorted()
+      assert.deepEqual(await known(TENANT), [...range(2, 6).map(uuid), 'an alias'])
+      assert.deepEqual(await known(TENANT, uuid(7)), [...[2, 3, 4, 6].map(uuid), 'an alias'])
+      assert.deepEqual(await known(TENANT, uuid(8)), await known(TENANT))
+      assert.deepEqual(await known(OTHER), [])
+      assert.deepEqual(await store.tokens.known(TENANT, []), [])
+      await assert.rejects(store.tokens.find(TENANT, ids), TooMuchData)
+      await succeed(store, TENANT, [end(7, 'rolled_back')])
+      assert.deepEqual(await known(TENANT), [...range(2, 6).map(uuid), 'an alias'])
+    })
+
+    test('no page has more data than is shown at once, and what has as much is a page', async (t) => {
+      const store = await opened(t, open)
+      const part = SHOWN_DATA_BYTES_MAX / 4
+      for (const n of range(1, 6)) await succeed(store, TENANT, [insert(sized(n, part))])
+      for (const where of [ANY_TOKEN, BY_METADATA, BY_TYPE]) {
+        const pages = pagesOf(store, where)
+        for (const read of pages) {
+          assert.deepEqual(
+            (await read(4)).map((it) => it.id),
+            [5, 4, 3, 2].map(uuid),
+          )
+          await assert.rejects(read(5), TooMuchData)
+        }
+      }
+    })
+  })
+}
+
+const BY_METADATA: TokenCondition = { kind: 'metadata', key: 'k', value: 'v', exact: true }
+const BY_TYPE: TokenCondition = { kind: 'type', type: 'card' }
+
+function pagesOf(
+  { tokens }: Store,
+  where: TokenCondition,
+): ((size: number) => Promise<readonly StoredToken[]>)[] {
+  const query = { where, within: null, now: NOW }
+  return [
+    async (size) => (await tokens.list(TENANT, query, { page: 1, size })).items,
+    (size) => tokens.listAfter(TENANT, query, { after: null, size }),
+  ]
+}
+
+function sized(n: number, length: number): StoredToken {
+  return token(n, { data: filled(length), metadata: { k: 'v' } })
+}
+
+function filled(length: number): Uint8Array {
+  return new Uint8Array(length).fill(length)
+}

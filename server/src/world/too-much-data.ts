@@ -1,0 +1,38 @@
+import { SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
+
+/** The tokens that were asked for have more data, together, than the question takes. */
+export class TooMuchData extends Error {
+  constructor() {
+    super('Cannot read tokens: they have more data, together, than is read at once')
+  }
+}
+
+/** Counts the data of tokens as they are read, so that reading stops where it becomes too much. */
+export class DataCount {
+  #left: number
+
+  constructor(bytesMax = SHOWN_DATA_BYTES_MAX) {
+    this.#left = bytesMax
+  }
+
+  /** Bytes that the next token may have. */
+  get left(): number {
+    return this.#left
+  }
+
+  /** Counts one more. Throws TooMuchData; also for null, which stands for data that was too long to be read. */
+  add(data: unknown): void {
+    if (!(data instanceof Uint8Array) || data.length > this.#left) throw new TooMuchData()
+    this.#left -= data.length
+  }
+
+  /** Returns `tokens`, each counted, and reads no further than it has to. */
+  gather<Token extends { readonly data?: unknown }>(tokens: Iterable<Token>): Token[] {
+    const gathered: Token[] = []
+    for (const it of tokens) {
+      this.add(it.data)
+      gathered.push(it)
+    }
+    return gathered
+  }
+}

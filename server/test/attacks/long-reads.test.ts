@@ -1,0 +1,216 @@
+/** Callers that have the vault read, or make, much of little that they send. */
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import type { Json } from '../../src/base/json.ts'
+import {
+  LONG_BYTES_MIN,
+  MiB,
+  READS_LONG_AT_ONCE,
+  SHARE_BYTES_MAX,
+  SHARE_WAIT_MS_MAX,
+} from '../../src/base/limits.ts'
+import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+import type { Reply } from '../kit/still-vault.ts'
+
+let stage: ProxyStage
+let key: string
+/** What a read that may find much waits for. */
+let found = async (): Promise<void> => {}
+
+beforeEach(async () => {
+  found = async () => {}
+  stage = await proxyStage({
+    oneServer: 'a process by itself',
+    change: (world) => {
+      const { store } = world
+      const tokens = Object.create(store.tokens) as typeof store.tokens
+      tokens.find = async (...asked) => {
+        if ((asked[3] ?? 0) > LONG_BYTES_MIN) await found()
+        return store.tokens.find(...asked)
+      }
+      tokens.findByFingerprint = async (...asked) => {
+        if ((asked[5] ?? 0) > LONG_BYTES_MIN) await found()
+        return store.tokens.findByFingerprint(...asked)
+      }
+      return { ...world, store: Object.assign(Object.create(store), { tokens }) as typeof store }
+    },
+  })
+  key = await stage.vault.keyFor({ rules: [ALL] })
+})
+
+afterEach(() => stage.close())
+
+const ALL = {
+  description: 'all',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:create', 'token:read', 'token:search', 'token:use'],
+}
+
+/** Resolves when the event loop has been around so often that nothing is left to be done. */
+async function quiet(): Promise<void> {
+  for (let it = 0; it < 300; it++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function call(path: string, body: Json): Promise<Reply> {
+  const headers = { 'BT-PROXY-URL': stage.destination.url }
+  return await stage.vault.call('POST', path, { key, body, headers })
+}
+
+/** A token with so much data, which begins with its id; its fingerprint is of that beginning. */
+function request(id: string, bytes: number): Record<string, Json> {
+  return {
+    type: 'token',
+    data: id.padEnd(Math.max(bytes, 6), 'x'),
+    fingerprint_expression: '{{ data | slice: 0, 6 }}',
+    deduplicate_token: true,
+  }
+}
+
+async function make(id: string, bytes: number): Promise<void> {
+  assert.equal((await call('/tokens', { id, ...request(id, bytes) })).status, 201)
+}
+
+/** How one asks for tokens by their ids, each once. */
+const WAYS: Record<string, (ids: readonly string[]) => Promise<Reply>> = {
+  'to be detokenized': (ids) => call('/detokenize', ids.map(expression)),
+  'to be sent': (ids) => call('/proxy', ids.map(expression)),
+  'as twins': (ids) =>
+    call(
+      '/tokenize',
+      ids.map((id) => request(id, 10)),
+    ),
+}
+
+function expression(id: string): string {
+  return `{{ ${id} }}`
+}
+
+for (const [how, ask] of Object.entries(WAYS)) {
+  describe(`long tokens that are asked for ${how}`, () => {
+    test('are read for a few at a time, and for nobody at once with those before it', async () => {
+      await make('long', LONG_BYTES_MIN)
+      let under = 0
+      let most = 0
+      found = async () => {
+        most = Math.max(most, ++under)
+        await quiet()
+        under -= 1
+      }
+      const asked = Array.from({ length: 20 }, () => ask(['long']))
+      for (const it of await Promise.all(asked)) assert.equal(it.status, 200)
+      assert.equal(most, READS_LONG_AT_ONCE)
+    })
+
+    test('are refused where they are too many, and nothing is kept of that', async () => {
+      const ids = Array.from({ length: 8 }, (_, n) => `long-${n}`)
+      for (const id of ids) await make(id, 4.5 * MiB)
+      const { status, text } = await ask(ids)
+      assert.equal(status, 400, text.slice(0, 200))
+      assert.match(text, /The answer would be too large/)
+      assert.equal((await ask(ids.slice(0, 2))).status, 200)
+    })
+
+    test('wait until somebody is done, no longer than others do, and short ones do not wait', async () => {
+      await make('long', LONG_BYTES_MIN)
+      await make('short', 10)
+      const turn = Promise.withResolvers<void>()
+      found = () => turn.promise
+      const held = Array.from({ length: READS_LONG_AT_ONCE }, () => ask(['long']))
+      await quiet()
+      assert.equal((await ask(['short'])).status, 200)
+      const late = ask(['long'])
+      await quiet()
+      stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
+      const { status, text } = await late
+      assert.equal(status, 503)
+      assert.match(text, /tenant_busy/)
+      turn.resolve()
+      for (const it of await Promise.all(held)) assert.equal(it.status, 200)
+      assert.equal((await ask(['long'])).status, 200)
+    })
+  })
+}
+
+describe('what makes much of little', () => {
+  const REPEAT = "{{ short | replace: 's', 'ssssssssssssssssssss' "
+  const LENGTHENED = `${REPEAT}${"| replace: 's', 'ssssssssssssssssssss' ".repeat(3)}}}`
+  const BODIES: Record<string, string[]> = {
+    'one token many times': Array(100).fill(expression('middle')),
+    'a filter that lengthens': [LENGTHENED, 'and', LENGTHENED],
+  }
+  for (const path of ['/detokenize', '/proxy']) {
+    for (const [what, body] of Object.entries(BODIES)) {
+      test(`waits for its turn: ${what} at ${path}`, async () => {
+        await make('long', LONG_BYTES_MIN)
+        await make('short', 10)
+        await make('middle', 1000)
+        const turn = Promise.withResolvers<void>()
+        found = () => turn.promise
+        const held = Array.from({ length: READS_LONG_AT_ONCE }, () =>
+          call('/detokenize', [expression('long')]),
+        )
+        await quiet()
+        let answered = false
+        const late = call(path, body).finally(() => (answered = true))
+        await quiet()
+        assert.equal(answered, false)
+        assert.equal((await call(path, [expression('short')])).status, 200)
+        turn.resolve()
+        assert.equal((await late).status, 200)
+        await Promise.all(held)
+      })
+    }
+  }
+})
+
+test('what was made for destinations that do not answer counts, and others wait for that', async () => {
+  await make('long', 4 * MiB)
+  await make('short', 10)
+  const waiting: Socket[] = []
+  const { destination } = stage
+  const { answer } = destination
+  destination.answer = (_received, socket) => void waiting.push(socket)
+  const asked = Array.from({ length: 20 }, () => call('/proxy', [expression('long')]))
+  const room = SHARE_BYTES_MAX / (4 * MiB)
+  while (waiting.length < room) await quiet()
+  await quiet()
+  assert.ok(waiting.length < room + READS_LONG_AT_ONCE, String(waiting.length))
+  let answered = false
+  const late = call('/detokenize', [expression('long')]).finally(() => (answered = true))
+  await quiet()
+  assert.equal(answered, false)
+  destination.answer = answer
+  assert.equal((await call('/proxy', [expression('short')])).status, 200)
+  const { received } = destination
+  for (const socket of waiting) answer(received[0]!, socket)
+  for (const it of await Promise.all([late, ...asked])) assert.equal(it.status, 200)
+})
+
+test('ids that are taken cost nothing of what they name', async () => {
+  const ids = Array.from({ length: 8 }, (_, n) => `long-${n}`)
+  for (const id of ids) await make(id, 4.5 * MiB)
+  const again = ids.map((id) => ({ type: 'token', id, data: 'x' }))
+  const { status, text } = await call('/tokenize', again)
+  assert.equal(status, 409)
+  assert.match(text, /token_id_taken/)
+})
+
+test('a page of more than is shown at once is refused, and a shorter one is not', async () => {
+  for (const n of Array(8).keys()) await make(`long-${n}`, 4.5 * MiB)
+  const { vault } = stage
+  const lists = ['/tokens?size=SIZE', '/v2/tokens?size=SIZE', '/tokens?type=token&size=SIZE']
+  for (const [size, status] of [
+    [8, 400],
+    [2, 200],
+  ]) {
+    for (const path of lists) {
+      const reply = await vault.call('GET', path.replace('SIZE', String(size)), { key })
+      assert.equal(reply.status, status, path)
+    }
+    const found = await call('/tokens/search', { query: 'type:token', size: size! })
+    assert.equal(found.status, status)
+  }
+})
