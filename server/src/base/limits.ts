@@ -9,8 +9,8 @@ export const MiB = 1024 * KiB
 export const BODY_BYTES_MAX = 5 * MiB
 
 /**
- * Memory that requests of one tenant may take for bodies, and as much again for answers that are not taken yet. What is
- * short is not counted. Ours: decision 0057.
+ * Memory that requests of one tenant may take for bodies, as much again for answers that are not taken yet, and for what
+ * is made of tokens for destinations. What is short is not counted. Ours: decisions 0057 and 0059.
  */
 export const SHARE_BYTES_MAX = 32 * MiB
 export const LONG_BYTES_MIN = 64 * KiB
@@ -24,7 +24,10 @@ export const SHARE_WAIT_MS_MAX = 10_000
 /** How long a client may take nothing of a long answer, more or less. Ours: decision 0057. */
 export const ANSWER_PAUSE_MS_MAX = 30_000
 
-/** Requests of one tenant at a time that read tokens; and those of them that may find much. Ours: decision 0057. */
+/**
+ * Requests of one tenant at a time that read tokens; and those of them that may find much, and as many more that turn out
+ * to. Ours: decisions 0057 and 0059.
+ */
 export const READS_AT_ONCE = 32
 export const READS_LONG_AT_ONCE = 4
 
@@ -298,7 +301,7 @@ export const ERRORS_NAMED_MAX = 100
 export const DETOKENIZE_MENTIONS_MAX = 10_000
 export const DETOKENIZE_FILTERS_CHARS_MAX = 64 * KiB
 
-/** Encrypted data that one answer shows together. Ours: a page of the largest tokens would fill memory. */
+/** Encrypted data that one request reads, or one page shows. Ours: a page of the largest tokens would fill memory. */
 export const SHOWN_DATA_BYTES_MAX = 32 * MiB
 
 /** The address in BT-PROXY-URL. Ours. */
