@@ -5,7 +5,7 @@ import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.t
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
-import { bytesMentioned, Reading } from '../tokens/reading.ts'
+import { bytesOf, Reading } from '../tokens/reading.ts'
 import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -65,8 +65,8 @@ export async function detokenizeBody(
 ): Promise<Buffer> {
   // The record of it, which was begun just before, is written meanwhile.
   await together(world.clock)
-  let long = bytesMentioned(body.mentions, tokens) > LONG_BYTES_MIN
-  if (long) await caller.room?.().takeLong()
+  // Then it had its turn when they were read.
+  let long = bytesOf(tokens) > LONG_BYTES_MIN
   const means = readingMeans(world.random, tokens.length)
   const shown = await showGranted(world, caller, tokens, { means, ...more })
   const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
@@ -81,7 +81,7 @@ export async function detokenizeBody(
       return value
     }
     if (!long && means.allowance.spent > LONG_BYTES_MIN) {
-      // Filters make much of little.
+      // Much is made of little by filters, and by naming it often.
       long = true
       await caller.room?.().takeLong()
     }

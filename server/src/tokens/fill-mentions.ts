@@ -5,7 +5,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
-import { bytesMentioned, Reading } from './reading.ts'
+import { Reading } from './reading.ts'
 import { readingMeans, showTokens } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
 
@@ -37,8 +37,7 @@ export async function fillMentions(
   { places, payload }: Mentions,
   { tokensMax, ...filling }: Filling,
 ): Promise<Filled> {
-  const mentions = places.flatMap(mentionsOf)
-  const ids = idsOf(mentions)
+  const ids = idsOf(places.flatMap(mentionsOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
   const found = await new Reading(caller).read((bytesMax) =>
@@ -47,7 +46,6 @@ export async function fillMentions(
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
-  if (bytesMentioned(mentions, tokens) > LONG_BYTES_MIN) await caller.room?.().takeLong()
   const means = readingMeans(world.random, ids.length)
   const readable = await showTokens(world, caller, tokens, { ...filling, now, means })
   const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
@@ -61,7 +59,7 @@ export async function fillMentions(
     place.put(value)
     // Of a whole token only its data is secret.
     if (!mentionsOf(place).some((it) => it.whole)) shown.push(value)
-    // Filters make much of little.
+    // Much is made of little by filters, and by naming it often.
     return means.allowance.spent > LONG_BYTES_MIN ? caller.room?.().takeLong() : undefined
   })
   return { payload: payload(), tokens, shown }

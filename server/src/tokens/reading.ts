@@ -36,7 +36,7 @@ export class Reading {
   }
 
   #count(found: readonly StoredToken[]): readonly StoredToken[] {
-    for (const { data } of found) this.#bytes += data.length
+    this.#bytes += bytesOf(found)
     return found
   }
 }
@@ -55,12 +55,9 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
   }
 }
 
-/** Bytes of the data of `tokens`, each as often as it is mentioned: what is made of it is about as long. */
-export function bytesMentioned(
-  mentions: readonly { readonly id: string }[],
-  tokens: readonly StoredToken[],
-): number {
-  if (tokens.length === 1) return mentions.length * tokens[0]!.data.length
-  const lengths = new Map(tokens.map(({ id, data }) => [id, data.length]))
-  return mentions.reduce((sum, { id }) => sum + (lengths.get(id) ?? 0), 0)
+/** Bytes of the data of `tokens`. */
+export function bytesOf(tokens: readonly StoredToken[]): number {
+  let bytes = 0
+  for (const { data } of tokens) bytes += data.length
+  return bytes
 }

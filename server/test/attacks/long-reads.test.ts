@@ -155,9 +155,10 @@ describe('what makes much of little', () => {
         await quiet()
         let answered = false
         const late = call(path, body).finally(() => (answered = true))
-        await quiet()
+        for (let it = 0; it < 5; it++) {
+          assert.equal((await call(path, [expression('short')])).status, 200)
+        }
         assert.equal(answered, false)
-        assert.equal((await call(path, [expression('short')])).status, 200)
         turn.resolve()
         assert.equal((await late).status, 200)
         await Promise.all(held)
