@@ -89,6 +89,10 @@ interface Unpacking {
 /** Writes what is in the backup to a folder of its own, if the root key is the right one. */
 async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHead> {
   const opened = await open(from).catch(fileError('from', from, 'read'))
+  if ((await opened.stat()).isDirectory()) {
+    await opened.close()
+    throw new ConfigError(`--from is '${from}', which is a folder: name the backup in it.`)
+  }
   const source = opened.createReadStream({ highWaterMark: 1024 * 1024 })
   let head: BackupHead | null = null
   let file: Awaited<ReturnType<typeof open>> | null = null

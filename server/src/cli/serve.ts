@@ -9,7 +9,7 @@ import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
-import { readConfig, unknownVariables, type Config } from '../config.ts'
+import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInside } from '../http/inside.ts'
 import { listen, tryListening, type Place } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
@@ -148,8 +148,14 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
   }
 }
 
-function metricsPlacesOf({ metricsHost: host, metricsPort: port }: Config): Place[] {
-  return port === null ? [] : [{ host, port }]
+function metricsPlacesOf({ host, port, metricsHost, metricsPort }: Config): Place[] {
+  // The system would only say that it is taken, and not by whom.
+  if (metricsPort !== 0 && metricsPort === port && metricsHost === host) {
+    throw new ConfigError(
+      `SYMBOLON_METRICS_PORT is ${port}, which is where the service itself listens: give it another port.`,
+    )
+  }
+  return metricsPort === null ? [] : [{ host: metricsHost, port: metricsPort }]
 }
 
 /** Serves what is measured, where the settings say. */

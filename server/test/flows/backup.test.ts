@@ -119,6 +119,14 @@ describe('a file that a flag names', () => {
     }
   })
 
+  test('is told from a folder', async (t) => {
+    const { folder, run } = await backedUp(t)
+    const { status, err } = await run('--from', folder)
+    assert.equal(status, 1)
+    const said = `--from is '${folder}', which is a folder: name the backup in it.`
+    assert.equal(err, `symbolon restore: ${said}\n`)
+  })
+
   test('is named with its flag where it cannot be written, or is there', async (t) => {
     const { folder, file, data } = await backedUp(t)
     const nowhere = join(folder, 'none', 'file')

@@ -155,6 +155,11 @@ describe('symbolon serve', () => {
       ],
       [['--port', '-1'], {}, "--port is '-1', but must be a port from 0 to 65535."],
       [
+        ['--port', '4433'],
+        { SYMBOLON_METRICS_PORT: '4433' },
+        'SYMBOLON_METRICS_PORT is 4433, which is where the service itself listens: give it another port.',
+      ],
+      [
         ['--data-dir', '--port', '0'],
         {},
         '--data-dir takes a value, and one that begins with a dash is written --data-dir=-value.',
