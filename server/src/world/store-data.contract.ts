@@ -39,7 +39,7 @@ export function dataContract(name: string, open: Open): void {
             all,
           )
           const more = store.tokens.find(TENANT, ids, within, all - 1)
-          await assert.rejects(more, TooMuchData, `${ids} within ${all - 1}`)
+          await assert.rejects(more, TooMuchData, `${ids.join()} within ${all - 1}`)
         }
       }
     })
