@@ -160,10 +160,10 @@ export interface Caller extends Principal {
 /** What a request takes of its tenant's memory when it finds out on its way that it reads or makes much. */
 export interface RoomForLong {
   /**
-   * Resolves when it is its turn, which lasts until the request is handled; at once when it has been. Rejects with
-   * `tenant_busy`.
+   * Resolves when it is its turn, which lasts until the request is handled; at once when it has been. One that `sends`
+   * what it makes also waits until what others made is on its way. Rejects with `tenant_busy`.
    */
-  readonly takeLong: () => Promise<void>
+  readonly takeLong: (sends: boolean) => Promise<void>
   /** Ends its turn. So many bytes of what came of it are kept until the request is handled. */
   readonly endLong: (kept: number) => void
 }

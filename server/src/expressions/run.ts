@@ -22,19 +22,18 @@ export type Means = Omit<Scope, 'variables'>
  * megabytes was answered with gigabytes.
  */
 export class Allowance {
-  readonly #workMax: number
   #work: number
   #shown: number
 
   /** Both in characters. */
   constructor(workMax: number, shownMax: number) {
-    this.#work = this.#workMax = workMax
+    this.#work = workMax
     this.#shown = shownMax
   }
 
-  /** Characters of work that were done so far. */
-  get spent(): number {
-    return this.#workMax - this.#work
+  /** Whether something was asked for that it was not enough for, whoever was told. */
+  get isSpent(): boolean {
+    return this.#work < 0 || this.#shown < 0
   }
 
   /** Throws `work_too_large` when nothing is left. */

@@ -106,19 +106,23 @@ export class Room {
   }
 
   /**
-   * Waits until it is one of the few that read or make much, if it found out on its way that it does, and until what
-   * others made is on its way. Rejects with `tenant_busy`.
+   * Waits until it is one of the few that read or make much, if it found out on its way that it does; one that `sends`
+   * what it makes, also until what others made is on its way. Once it is handled nothing is left to wait for. Rejects with
+   * `tenant_busy`.
    */
-  async takeLong(): Promise<void> {
+  async takeLong(sends: boolean): Promise<void> {
     const { long, made } = this.#memory
-    while (!this.#long) {
-      const sent = made.isOver(this.#owner) ? made.take(this.#owner, 0) : undefined
+    const isOver = (): boolean => sends && made.isOver(this.#owner)
+    while (!this.#long && !this.#handled) {
+      const sent = isOver() ? made.take(this.#owner, 0) : undefined
       if (sent !== undefined) await this.#wait(sent)
       const turn = long.take(this.#owner, 1)
       if (turn !== undefined) await this.#wait(turn)
-      this.#long = true
+      const late = this.#long || this.#handled
+      this.#long ||= !late
       // Those who had a turn meanwhile may have made too much.
-      if (made.isOver(this.#owner)) this.#endLong()
+      if (late) long.give(this.#owner, 1)
+      else if (isOver()) this.#endLong()
     }
   }
 

@@ -5,8 +5,9 @@ import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.t
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
-import { bytesOf, Reading } from '../tokens/reading.ts'
-import { readingMeans, showGranted } from '../tokens/shown-tokens.ts'
+import { bytesOf, makeOf, Reading } from '../tokens/reading.ts'
+import { showGranted } from '../tokens/shown-tokens.ts'
+import type { Clock } from '../world/clock.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import type { ReadBody } from './bodies/read-body.ts'
@@ -26,7 +27,7 @@ export async function findMentioned(
   const ids = idsOf(mentions)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
-  const found = await new Reading(caller).read((bytesMax) =>
+  const found = await new Reading(caller, true).read((bytesMax) =>
     world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
   )
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
@@ -65,28 +66,34 @@ export async function detokenizeBody(
 ): Promise<Buffer> {
   // The record of it, which was begun just before, is written meanwhile.
   await together(world.clock)
-  // Then it had its turn when they were read.
-  let long = bytesOf(tokens) > LONG_BYTES_MIN
-  const means = readingMeans(world.random, tokens.length)
-  const shown = await showGranted(world, caller, tokens, { means, ...more })
-  const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
-  const rendering = body.render(means, ({ id, whole }): Json => {
-    const { data, wire } = byId.get(id)!
-    return whole ? wire() : (data ?? null)
-  })
-  for (let turn = world.clock.elapsed(); ;) {
-    const { done, value } = rendering.next()
-    if (done === true) {
-      if (long || value.length > LONG_BYTES_MIN) caller.room?.().endLong(value.length)
-      return value
-    }
-    if (!long && means.allowance.spent > LONG_BYTES_MIN) {
-      // Much is made of little by filters, and by naming it often.
-      long = true
-      await caller.room?.().takeLong()
-    }
-    if (world.clock.elapsed() - turn < SLICE_MS_MAX) continue
-    await world.clock.yield()
-    turn = world.clock.elapsed()
+  let attempts = 0
+  let kept = 0
+  try {
+    const made = await makeOf(world, caller, { tokens, sends: true }, async (means) => {
+      attempts++
+      const shown = await showGranted(world, caller, tokens, { means, ...more })
+      const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
+      const rendering = body.render(means, ({ id, whole }): Json => {
+        const { data, wire } = byId.get(id)!
+        return whole ? wire() : (data ?? null)
+      })
+      return await inTurns(world.clock, rendering)
+    })
+    kept = made.length
+    return made
+  } finally {
+    const long = attempts !== 1 || bytesOf(tokens) > LONG_BYTES_MIN
+    if (long || kept > LONG_BYTES_MIN) caller.room?.().endLong(kept)
+  }
+}
+
+/** Returns what `work` comes to; others have their turn every SLICE_MS_MAX. */
+async function inTurns<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
+  for (let turn = clock.elapsed(); ;) {
+    const { done, value } = work.next()
+    if (done === true) return value
+    if (clock.elapsed() - turn < SLICE_MS_MAX) continue
+    await clock.yield()
+    turn = clock.elapsed()
   }
 }

@@ -1,12 +1,12 @@
+import { authorize } from '../access/authorize.ts'
 import type { Caller, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
-import { Reading } from './reading.ts'
-import { readingMeans, showTokens } from './shown-tokens.ts'
+import { makeOf, Reading } from './reading.ts'
+import { showGranted } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
 
 export interface Filling {
@@ -35,7 +35,7 @@ export async function fillMentions(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
   { places, payload }: Mentions,
-  { tokensMax, ...filling }: Filling,
+  { permission, tokensMax, privacyShown }: Filling,
 ): Promise<Filled> {
   const ids = idsOf(places.flatMap(mentionsOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
@@ -46,21 +46,22 @@ export async function fillMentions(
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
-  const means = readingMeans(world.random, ids.length)
-  const readable = await showTokens(world, caller, tokens, { ...filling, now, means })
-  const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
-  const shown: Json[] = readable.map(({ data }) => data ?? null)
-  await inSlices(world.clock, places.length, (at) => {
-    const place = places[at]!
-    const value = evaluatePlace(place, means, ({ id, whole }) => {
-      const { data, wire } = byId.get(id)!
-      return whole ? wire() : (data ?? null)
+  const grants = tokens.map((it) => authorize(caller, permission, it))
+  const shown = await makeOf(world, caller, { tokens, sends: false }, async (means) => {
+    const readable = await showGranted(world, caller, tokens, { grants, now, means, privacyShown })
+    const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
+    const values: Json[] = readable.map(({ data }) => data ?? null)
+    await inSlices(world.clock, places.length, (at) => {
+      const place = places[at]!
+      const value = evaluatePlace(place, means, ({ id, whole }) => {
+        const { data, wire } = byId.get(id)!
+        return whole ? wire() : (data ?? null)
+      })
+      place.put(value)
+      // Of a whole token only its data is secret.
+      if (!mentionsOf(place).some((it) => it.whole)) values.push(value)
     })
-    place.put(value)
-    // Of a whole token only its data is secret.
-    if (!mentionsOf(place).some((it) => it.whole)) shown.push(value)
-    // Much is made of little by filters, and by naming it often.
-    return means.allowance.spent > LONG_BYTES_MIN ? caller.room?.().takeLong() : undefined
+    return values
   })
   return { payload: payload(), tokens, shown }
 }

@@ -2,19 +2,23 @@ import type { Caller } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
+import { Reading } from './reading.ts'
 
 /**
  * Returns the token `id` as the caller's request sees it: within its transaction, if it is part of one.
  *
- * Throws `token_not_found` for one that is absent, expired or another tenant's.
+ * Throws `token_not_found` for one that is absent, expired or another tenant's, and `tenant_busy`.
  */
 export async function findLive(
   { store }: Pick<World, 'store'>,
-  { tenantId, transactionId }: Caller,
+  caller: Caller,
   id: string,
   now: number,
 ): Promise<StoredToken> {
-  const [token] = await store.tokens.find(tenantId, [id], transactionId)
+  const { tenantId, transactionId } = caller
+  const [token] = await new Reading(caller).read((bytesMax) =>
+    store.tokens.find(tenantId, [id], transactionId, bytesMax),
+  )
   if (token !== undefined && (token.expiresAt === null || token.expiresAt > now)) return token
   throw new ServiceError('token_not_found')
 }

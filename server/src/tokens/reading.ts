@@ -1,8 +1,11 @@
 import type { Caller } from '../base/access.ts'
 import { LONG_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { Allowance, type Means } from '../expressions/template.ts'
 import type { StoredToken } from '../world/stored.ts'
 import { TooMuchData } from '../world/too-much-data.ts'
+import type { World } from '../world/world.ts'
+import { readingMeans } from './shown-tokens.ts'
 
 /**
  * What one request reads of the data of tokens that it names: at once while that is short, and else when it is its turn
@@ -10,11 +13,14 @@ import { TooMuchData } from '../world/too-much-data.ts'
  */
 export class Reading {
   readonly #caller: Pick<Caller, 'room'>
+  readonly #sends: boolean
   #bytes = 0
   #long = false
 
-  constructor(caller: Pick<Caller, 'room'>) {
+  /** `sends` says whether what is read is on its way to a destination. */
+  constructor(caller: Pick<Caller, 'room'>, sends = false) {
     this.#caller = caller
+    this.#sends = sends
   }
 
   /**
@@ -29,7 +35,7 @@ export class Reading {
       } catch (error) {
         if (!(error instanceof TooMuchData)) throw error
       }
-      await this.#caller.room?.().takeLong()
+      await this.#caller.room?.().takeLong(this.#sends)
       this.#long = true
     }
     return this.#count(await answerable(find(SHOWN_DATA_BYTES_MAX - this.#bytes)))
@@ -53,6 +59,34 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
     }
     throw cause
   }
+}
+
+/**
+ * Returns what `make` makes of `tokens` by expressions: at once while that is little, and else when it is the request's turn.
+ * Much can be made of little, by filters and by naming it often; what was made until then is thrown away, and made again.
+ *
+ * Rejects with `tenant_busy`.
+ */
+export async function makeOf<Made>(
+  { random }: Pick<World, 'random'>,
+  caller: Pick<Caller, 'room'>,
+  { tokens, sends }: { readonly tokens: readonly StoredToken[]; readonly sends: boolean },
+  make: (means: Means) => Promise<Made>,
+): Promise<Made> {
+  if (bytesOf(tokens) <= LONG_BYTES_MIN) {
+    const allowance = new Allowance(LONG_BYTES_MIN, LONG_BYTES_MIN)
+    let made: Made | undefined
+    try {
+      made = await make({ random, allowance })
+    } catch (error) {
+      if (!allowance.isSpent) throw error
+    }
+    // A mask shows nothing where there is not enough, and says so to nobody.
+    if (made !== undefined && !allowance.isSpent) return made
+    made = undefined
+    await caller.room?.().takeLong(sends)
+  }
+  return await make(readingMeans(random, tokens.length))
 }
 
 /** Bytes of the data of `tokens`. */

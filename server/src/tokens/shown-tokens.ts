@@ -74,10 +74,7 @@ export async function showGranted(
 }
 
 /** Bounds what all the expressions of an answer of `tokens` tokens do together. */
-export function readingMeans(
-  random: Random,
-  tokens: number,
-): Means & { readonly allowance: Allowance } {
+export function readingMeans(random: Random, tokens: number): Means {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
 }

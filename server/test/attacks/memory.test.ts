@@ -31,7 +31,8 @@ beforeEach(async () => {
       const { store } = world
       const tokens = Object.create(store.tokens) as typeof store.tokens
       tokens.find = async (...asked) => {
-        reads += 1
+        // What is short is tried first, for no more than this.
+        if (asked[3] !== LONG_BYTES_MIN) reads += 1
         await found()
         return store.tokens.find(...asked)
       }

@@ -282,7 +282,15 @@ export class CommitQueue {
     const buffer = packer.finish()
     this.#flushedAt = performance.now()
     this.#post(buffer, [buffer])
-    this.#deadline = setTimeout(() => this.#tooLate(), this.#commitWaitMs)
+    this.#deadline = setTimeout(() => this.#lookOnceMore(), this.#commitWaitMs)
+  }
+
+  /** Where it was the event loop that was held up, the writer may have answered long ago, unheard. */
+  #lookOnceMore(): void {
+    const sent = this.#sent
+    setImmediate(() => {
+      if (sent !== null && this.#sent === sent) this.#tooLate()
+    })
   }
 
   /**

@@ -123,6 +123,15 @@ test('short commits overtake a long list', async (t) => {
   assert.deepEqual(order, [...Array<string>(10).fill('short'), 'long'])
 })
 
+test('a disk is not taken for one that does not answer where it was we who did not listen', async (t) => {
+  const store = await openStore(t, { folder: freshFolder(t), commitWaitMs: 100 })
+  const committed = store.commit(TENANT, [insertNumbered(0, 1)])
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  assert.equal(await committed, null)
+  assert.equal(await store.commit(TENANT, [insertNumbered(1, 2)]), null)
+})
+
 test('a disk that does not answer keeps nobody waiting, and is used again when it does', async (t) => {
   const probe = faultAt('committing', 1, 'stall')
   const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs: 100 })
