@@ -80,7 +80,10 @@ function roomIn(memory: Memory): { readonly room: Room; readonly response: Event
   return { room: new Room(memory, response as unknown as ServerResponse, principal), response }
 }
 
+/** Whether it is, as soon as nothing is left to be done that waits for nobody. */
 async function isSettled(promise: Promise<void>): Promise<boolean> {
-  const not = new Promise<boolean>((resolve) => setImmediate(resolve, false))
-  return await Promise.race([promise.then(() => true), not])
+  let settled = false
+  void promise.then(() => (settled = true))
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  return settled
 }
