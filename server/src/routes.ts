@@ -124,10 +124,11 @@ export function routes(
     summary: 'This document',
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
-    handle: async () => ({ status: 200, text }),
+    handle: async () => ({ status: 200, text: (text ??= render()) }),
   })
   const all = [...described, getOpenApi]
-  // Rendered once: anybody may ask for it, as often as they like.
-  const text = JSON.stringify(openApiDocument(all, version))
+  // Rendered once, for anybody may ask for it, as often as they like; and not before, for most vaults are never asked.
+  let text: string | undefined
+  const render = () => JSON.stringify(openApiDocument(all, version))
   return all
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
-import { prepareGuestFiles, removeLeftFolders } from './guest-files.ts'
+import { keptOrStripped, prepareGuestFiles, removeLeftFolders } from './guest-files.ts'
 
 test('prepareGuestFiles() makes a folder that anybody may read, and removes it', () => {
   const { folder, main, remove } = prepareGuestFiles()
@@ -32,4 +32,29 @@ test('removeLeftFolders() removes what is of nobody who runs, and nothing else',
   for (const it of [...kept, left]) mkdirSync(path.join(parent, it, 'inside'), { recursive: true })
   removeLeftFolders(parent)
   assert.deepEqual(readdirSync(parent).toSorted(), kept.toSorted())
+})
+
+describe('keptOrStripped()', () => {
+  test('keeps what it made, and makes it anew when the files have changed', (t) => {
+    const folder = temporaryFolder(t)
+    const [file, kept] = [path.join(folder, 'a.ts'), path.join(folder, 'kept.json')]
+    writeFileSync(file, 'export const one: number = 1')
+    assert.deepEqual(keptOrStripped([file], kept), ['export const one         = 1'])
+    const { digest } = JSON.parse(readFileSync(kept, 'utf8')) as { digest: string }
+    writeFileSync(kept, JSON.stringify({ digest, scripts: ['found'] }))
+    assert.deepEqual(keptOrStripped([file], kept), ['found'])
+    writeFileSync(file, 'export const two: number = 2')
+    assert.deepEqual(keptOrStripped([file], kept), ['export const two         = 2'])
+    assert.deepEqual(readdirSync(folder).toSorted(), ['a.ts', 'kept.json'])
+  })
+
+  test('does without what is kept where that is cut off, or cannot be kept', (t) => {
+    const folder = temporaryFolder(t)
+    const [file, kept] = [path.join(folder, 'a.ts'), path.join(folder, 'kept.json')]
+    writeFileSync(file, 'export const one: number = 1')
+    writeFileSync(kept, '{"digest":')
+    const made = ['export const one         = 1']
+    assert.deepEqual(keptOrStripped([file], kept), made)
+    assert.deepEqual(keptOrStripped([file], path.join(folder, 'nowhere', 'kept.json')), made)
+  })
 })

@@ -1,14 +1,18 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { getCompileCacheDir } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -92,15 +96,62 @@ function isRunning(id: number): boolean {
 /**
  * Returns what is in `files`, as JavaScript, in their order.
  *
- * By a process of its own, and once: the compiler that strips types stays in memory, and takes 25 MB of it.
+ * By a process of its own, and once: the compiler that strips types stays in memory, and takes 25 MB of it. What it
+ * made is kept where Node keeps what it compiled, if it does, so that the next start goes without.
  */
 function withoutTypes(files: readonly string[]): readonly string[] {
-  const args = ['--no-warnings', '--input-type=module', '--eval', STRIP, ...files]
-  const options = { encoding: 'utf8', env: {}, maxBuffer: 4 * MiB } as const
-  return (stripped ??= JSON.parse(execFileSync(process.execPath, args, options)) as string[])
+  const kept = getCompileCacheDir()
+  return (stripped ??=
+    kept === undefined ? strip(files) : keptOrStripped(files, path.join(kept, 'guest.json')))
 }
 
 let stripped: readonly string[] | undefined
+
+/** As `strip()`, unless that was done of the same files by the same Node and is in `kept`. */
+export function keptOrStripped(files: readonly string[], kept: string): readonly string[] {
+  const digest = digestOf(files)
+  const made = readKept(kept)
+  if (made?.digest === digest) return made.scripts
+  const scripts = strip(files)
+  keep(kept, { digest, scripts })
+  return scripts
+}
+
+interface Kept {
+  readonly digest: string
+  readonly scripts: readonly string[]
+}
+
+function readKept(file: string): Kept | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Kept
+  } catch {
+    // None, or half of one: it is made anew.
+    return undefined
+  }
+}
+
+function keep(file: string, kept: Kept): void {
+  const part = `${file}.${process.pid}`
+  try {
+    writeFileSync(part, JSON.stringify(kept), { mode: 0o600 })
+    renameSync(part, file)
+  } catch {
+    // A place that cannot be written costs the next start some time.
+  }
+}
+
+function digestOf(files: readonly string[]): string {
+  const hash = createHash('sha256').update(process.version)
+  for (const it of files) hash.update(createHash('sha256').update(readFileSync(it)).digest())
+  return hash.digest('hex')
+}
+
+function strip(files: readonly string[]): readonly string[] {
+  const args = ['--no-warnings', '--input-type=module', '--eval', STRIP, ...files]
+  const options = { encoding: 'utf8', env: {}, maxBuffer: 4 * MiB } as const
+  return JSON.parse(execFileSync(process.execPath, args, options)) as string[]
+}
 
 const STRIP = `
   import { readFileSync } from 'node:fs'
