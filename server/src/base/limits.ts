@@ -117,7 +117,7 @@ export const IDENTITY_CACHE_ENTRIES_MAX = 10_000
 /** Rows that are looked through at a time for what was sealed under an older key. Ours: decision 0037. */
 export const ENVELOPE_ROWS_AT_ONCE = 128
 
-/** What is sealed in them, of which a single row may have more, where it travels: it is sent back renewed. Ours. */
+/** What is sealed in them, of which a single row may have more. Ours. */
 export const ENVELOPE_BYTES_AT_ONCE = 4 * MiB
 
 /**
@@ -255,6 +255,16 @@ export const TRANSACTION_KEPT_MS = 24 * 60 * 60 * 1000
 
 /** Tokens that one transaction may update and delete; what it creates is not counted. Ours. */
 export const PENDING_MAX = 1_000
+
+/**
+ * What these tokens hold together, as they are and as they will be: it is moved in the step that commits the transaction,
+ * while everybody waits. A token that holds no more than the second is not weighed. Ours: decision 0060.
+ */
+export const PENDING_BYTES_MAX = 32 * MiB
+export const PENDING_LIGHT_BYTES_MAX = 4 * KiB
+
+/** What a step removes at most of what nobody can reach any more, though it is a single row. Ours: decision 0060. */
+export const SWEEP_BYTES_AT_ONCE = 8 * MiB
 
 /**
  * Entries of the record that wait for the commit of one transaction: one for each change of each request, a

@@ -75,7 +75,7 @@ export const REFUSALS = {
   token_busy: { status: 409, detail: 'Others kept changing the token at the same time.' },
   transaction_full: {
     status: 409,
-    detail: 'The transaction has done as much as one may.',
+    detail: 'The transaction holds as much as one may: commit it and go on in another.',
   },
   transaction_committed: { status: 409, detail: 'The transaction is committed.' },
   transaction_rolled_back: { status: 409, detail: 'The transaction is rolled back.' },

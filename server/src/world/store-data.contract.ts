@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MiB, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
-import type { Store } from './store.ts'
-import type { StoredToken } from './stored.ts'
+import {
+  ENVELOPE_BYTES_AT_ONCE,
+  MiB,
+  PENDING_BYTES_MAX,
+  PENDING_LIGHT_BYTES_MAX,
+  SHOWN_DATA_BYTES_MAX,
+} from '../base/limits.ts'
+import type { Conflict } from './change.ts'
+import type { Envelopes, Store } from './store.ts'
+import type { EnvelopeCursor, StoredToken } from './stored.ts'
 import { ANY_TOKEN, type TokenCondition } from './token-query.ts'
 import { TooMuchData } from './too-much-data.ts'
 import {
@@ -120,8 +127,57 @@ export function dataContract(name: string, open: Open): void {
         }
       }
     })
+
+    test('envelopes() ends a stretch with the row with which it is enough, and leaves none out', async (t) => {
+      const store = await opened(t, open)
+      const part = ENVELOPE_BYTES_AT_ONCE / 2
+      const tokens = [sized(1, 10), ...range(2, 5).map((n) => sized(n, part)), sized(5, 2 * part)]
+      for (const it of [...tokens, sized(6, 10)]) await succeed(store, TENANT, [insert(it)])
+      const stretches: string[][] = []
+      let after: EnvelopeCursor | null = null
+      do {
+        const stretch = { head: Uint8Array.of(0xff), after, limit: 64 }
+        const { found, next }: Envelopes = await store.tenants.envelopes(TENANT, stretch)
+        stretches.push(found.map((it) => it.row))
+        after = next
+      } while (after?.shelf === 'tokens')
+      assert.deepEqual(stretches, [[1, 2, 3].map(uuid), [4, 5].map(uuid), [6].map(uuid)])
+    })
+
+    test('a transaction waits to change so much data and no more, and small changes are not weighed', async (t) => {
+      const store = await opened(t, open)
+      const part = PENDING_BYTES_MAX / 8
+      const long = range(0, 8).map((n) => bare(n, part))
+      const short = range(10, 14).map((n) => bare(n, 10))
+      await succeed(store, TENANT, [begin(7), begin(8), insert(...short)])
+      for (const it of long) await succeed(store, TENANT, [insert(it)])
+      const change = (it: StoredToken, data: Uint8Array, by = 7): Promise<Conflict | null> =>
+        store.commit(TENANT, [enlist(by), update(it, { data })])
+      // What is there counts, and what will be.
+      for (const it of long.slice(0, 3)) assert.equal(await change(it, filled(part)), null)
+      assert.equal(await store.commit(TENANT, [enlist(7), remove(long[3]!)]), null)
+      const spare = part - 10
+      assert.deepEqual(await change(short[0]!, filled(spare + 1)), FULL)
+      assert.equal(await change(short[0]!, filled(spare)), null)
+      const full = [
+        () => change(short[1]!, filled(PENDING_LIGHT_BYTES_MAX)),
+        () => change(long[4]!, filled(1)),
+        () => store.commit(TENANT, [enlist(7), remove(long[4]!)]),
+      ]
+      for (const it of full) assert.deepEqual(await it(), FULL)
+      assert.equal(await change(short[1]!, filled(PENDING_LIGHT_BYTES_MAX - 10)), null)
+      assert.equal(await store.commit(TENANT, [enlist(7), remove(short[2]!)]), null)
+      // What it makes itself is not counted, and no other transaction is.
+      assert.equal(await store.commit(TENANT, [enlist(7), insert(sized(20, part))]), null)
+      assert.equal(await change(long[4]!, filled(part), 8), null)
+      await succeed(store, TENANT, [end(7, 'committed')])
+      const found = await store.tokens.find(TENANT, [short[1]!.id])
+      assert.equal(found[0]!.data.length, PENDING_LIGHT_BYTES_MAX - 10)
+    })
   })
 }
+
+const FULL: Conflict = { kind: 'transaction-full' }
 
 const BY_METADATA: TokenCondition = { kind: 'metadata', key: 'k', value: 'v', exact: true }
 const BY_TYPE: TokenCondition = { kind: 'type', type: 'card' }
@@ -139,6 +195,11 @@ function pagesOf(
 
 function sized(n: number, length: number): StoredToken {
   return token(n, { data: filled(length), metadata: { k: 'v' } })
+}
+
+/** With nothing but data. */
+function bare(n: number, length: number): StoredToken {
+  return token(n, { data: filled(length), metadata: null, details: null })
 }
 
 function filled(length: number): Uint8Array {

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { PENDING_MAX, TRANSACTION_KEPT_MS } from '../../src/base/limits.ts'
+import { PENDING_BYTES_MAX, PENDING_MAX, TRANSACTION_KEPT_MS } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { Reply } from '../kit/still-vault.ts'
 import { pathsOf, UUID_V4 } from '../kit/token-stage.ts'
@@ -499,6 +499,26 @@ describe('transactions, decisions', () => {
     const full = await send('DELETE', `/tokens/${ids[0]!}`, transaction)
     assert.deepEqual([full.status, full.json()['code']], [409, 'transaction_full'])
     await make(transaction, { data: 'x' })
+  })
+
+  test('limit: 32 MiB of tokens that were there, then 409, and nothing is lost', async () => {
+    const { begin, commit, send, make, seen, reveal } = await transactionStage()
+    const ids: string[] = []
+    const long = 'x'.repeat(PENDING_BYTES_MAX / 8)
+    for (let n = 0; n < 9; n++) ids.push(await make(null, { data: 'short' }))
+    const transaction = await begin()
+    const replies: Reply[] = []
+    for (const id of ids) {
+      replies.push(await send('PATCH', `/tokens/${id}`, transaction, { data: long }))
+    }
+    const statuses = replies.map((it) => it.status)
+    // What it is sealed with counts as well.
+    assert.deepEqual(statuses, [...Array.from({ length: 7 }, () => 200), 409, 409])
+    assert.equal(replies.at(-1)!.json()['code'], 'transaction_full')
+    assert.equal((await send('DELETE', `/tokens/${ids[7]!}`, transaction)).status, 204)
+    assert.equal((await commit(transaction)).status, 200)
+    assert.deepEqual([await reveal(ids[6]), await seen(ids[7]!)], [long, 404])
+    assert.equal(await reveal(ids[8]), 'short')
   })
 
   test('plan: a tenant on the standard plan has none: 403', async () => {

@@ -1,4 +1,9 @@
-import { PENDING_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
+import {
+  PENDING_BYTES_MAX,
+  PENDING_LIGHT_BYTES_MAX,
+  PENDING_MAX,
+  TRANSACTION_KEPT_MS,
+} from '../../base/limits.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import type { TokenReader } from '../../world/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../world/stored.ts'
@@ -220,8 +225,17 @@ export class MemoryTokens {
       return null
     }
     this.#pending.put(tenantId, serial, { serial, within, token })
+    return this.#isFull(tenantId, within, to) ? { kind: 'transaction-full' } : null
+  }
+
+  /** Whether the transaction `within` waits to change too much, now that it will make `added` of a token. */
+  #isFull(tenantId: string, within: string, added: Omit<Pending, 'within'>): boolean {
+    const held = ({ serial, token }: typeof added) =>
+      bytesIn(token) + bytesIn(this.#tokens.find(tenantId, serial))
     const all = this.#pending.all(tenantId).filter((it) => it.within === within)
-    return all.length > PENDING_MAX ? { kind: 'transaction-full' } : null
+    if (all.length > PENDING_MAX) return true
+    if (held(added) <= PENDING_LIGHT_BYTES_MAX) return false
+    return all.reduce((sum, it) => sum + held(it), 0) > PENDING_BYTES_MAX
   }
 
   #isLocked(tenantId: string, serial: string, within: string, now: number): boolean {
@@ -312,6 +326,13 @@ export class MemoryTokens {
     this.#tokens.delete(tenantId, serial)
     if (after !== null) this.#put(tenantId, { ...after, uncommitted: false })
   }
+}
+
+/** What it holds that may be long; what is gone holds nothing. */
+function bytesIn(token: StoredToken | null): number {
+  if (token === null) return 0
+  const texts = [token.metadata, token.details].flatMap((it) => (it === null ? [] : [it]))
+  return texts.reduce((sum, it) => sum + Buffer.byteLength(JSON.stringify(it)), token.data.length)
 }
 
 function envelopesOf(

@@ -1,5 +1,5 @@
 /** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
-import { PENDING_MAX } from '../../base/limits.ts'
+import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
 import type { Change } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { termsOf } from '../../world/token-terms.ts'
@@ -109,11 +109,31 @@ async function pend(
      ON CONFLICT (tenant, serial) DO UPDATE SET
        ${['deleted', ...COLUMNS].map((it) => `${it} = excluded.${it}`).join(', ')}
      RETURNING (SELECT count(*) FROM pending AS other
-       WHERE other.tenant = $1 AND other.holder = $5 AND other.serial <> $2) AS others`,
+       WHERE other.tenant = $1 AND other.holder = $5 AND other.serial <> $2) AS others,
+       ${bytesIn('pending')} + (SELECT ${bytesIn('tokens')} FROM tokens
+         WHERE tokens.tenant = $1 AND tokens.serial = $2) AS bytes`,
     [tenantId, token.serial, revision, now, within, deleted, ...content],
   )
   if (noted === undefined) return CHANGED
-  return Number(noted.others) >= PENDING_MAX ? { kind: 'transaction-full' } : null
+  const full = Number(noted.others) >= PENDING_MAX
+  const isLight = Number(noted.bytes) <= PENDING_LIGHT_BYTES_MAX
+  return full || (!isLight && (await holdsTooMuch())) ? { kind: 'transaction-full' } : null
+
+  async function holdsTooMuch(): Promise<boolean> {
+    const [held] = await session.ask(
+      `SELECT sum(${bytesIn('pending')} + ${bytesIn('tokens')}) AS bytes
+       FROM pending JOIN tokens USING (tenant, serial)
+       WHERE pending.tenant = $1 AND pending.holder = $2`,
+      [tenantId, within],
+    )
+    return Number(held!.bytes) > PENDING_BYTES_MAX
+  }
+}
+
+/** What a row holds that may be long. */
+function bytesIn(table: string): string {
+  const columns = ['data', 'metadata', 'details'].map((it) => `${table}.${it}`)
+  return columns.map((it) => `coalesce(octet_length(${it}), 0)`).join(' + ')
 }
 
 /** Locks of transactions that are over are void; any other is in the way of everybody else. */

@@ -1,4 +1,6 @@
 /** The statements that change and delete tokens, at once and in transactions. */
+import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
+import { bytesIn } from './long-rows.ts'
 import { deleteIndexes, hashesOf } from './packed-indexes.ts'
 import type { Param, Statement } from './statements.ts'
 import { BY_FINGERPRINT, DEAD, EXPIRE, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
@@ -133,9 +135,15 @@ export const CHANGE_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
+  /** After the token ?3 was added. */
   refuseFull: {
-    sql: `SELECT 1 WHERE (SELECT count(*) FROM pending WHERE holder = ${numberOf('?1', '?2')}) > ?3`,
-    params: ['id', 'id', 'integer'],
+    sql: `SELECT 1 WHERE
+      (SELECT count(*) FROM pending WHERE holder = ${numberOf('?1', '?2')}) > ${PENDING_MAX}
+      OR (
+        (${held('pending.tenant = ?1 AND pending.serial = ?3')}) > ${PENDING_LIGHT_BYTES_MAX}
+        AND (${held(`holder = ${numberOf('?1', '?2')}`)}) > ${PENDING_BYTES_MAX}
+      )`,
+    params: ['id', 'id', 'id'],
     refuses: 'if-found',
   },
 
@@ -183,6 +191,12 @@ export const CHANGE_TABLE = {
     refuses: 'never',
   },
 } as const satisfies Record<string, Statement>
+
+/** What is moved when what waits for tokens is made of them. */
+function held(which: string): string {
+  return `SELECT sum(${bytesIn('pending')} + ${bytesIn('tokens')})
+    FROM pending CROSS JOIN tokens USING (tenant, serial) WHERE ${which}`
+}
 
 /** Whether a token is of no transaction, or of none that `others` excepts. */
 function uncommittedIn(others: string): string {

@@ -1,4 +1,5 @@
 /** The statements that remove the rows of a deleted tenant, a little at a time. */
+import { bytesOf, few } from './long-rows.ts'
 import type { Statement } from './statements.ts'
 
 /** What a deleted tenant leaves behind: tables by what names a row of them. */
@@ -8,13 +9,13 @@ export const CLEARED = [
   { table: 'sessions', key: 'id' },
   { table: 'proxies', key: 'id' },
   { table: 'reactors', key: 'id' },
-  { table: 'jobs', key: 'id' },
+  { table: 'jobs', key: 'id', long: ['terms', 'result'] },
   { table: 'callback_secrets', key: 'tenant' },
   { table: 'token_indexes', key: 'hash, serial' },
-  { table: 'tokens', key: 'serial' },
-  { table: 'answers', key: 'id' },
+  { table: 'tokens', key: 'serial', long: ['data', 'metadata', 'details'] },
+  { table: 'answers', key: 'id', long: ['body'] },
   { table: 'token_counts', key: 'unit, type, day' },
-  { table: 'pending', key: 'serial' },
+  { table: 'pending', key: 'serial', long: ['data', 'metadata', 'details'] },
   // Others are closed by the commits that opened them, or at the next start.
   { table: 'units', key: 'id', only: 'whole = 1' },
   { table: 'token_blocks', key: 'first, unit' },
@@ -29,6 +30,8 @@ interface Cleared {
   readonly key: string
   /** Which rows, where it is not all. */
   readonly only?: string
+  /** Columns with much in them: fewer of such rows are removed at a time. */
+  readonly long?: readonly string[]
 }
 
 /** Rows of each table that one step of clearing removes. */
@@ -46,16 +49,22 @@ export type ClearingName = `clear:${(typeof CLEARED)[number]['table']}`
 
 /** Only of a tenant that is deleted, whatever the rest of the commit says. */
 export function clearing(): Record<ClearingName, Statement> {
-  const statements = CLEARED.map(({ table, key, only = 'true' }: Cleared): [string, Statement] => [
-    `clear:${table}`,
+  const statements = CLEARED.map((it: Cleared): [string, Statement] => [
+    `clear:${it.table}`,
     {
-      sql: `DELETE FROM ${table} WHERE tenant = ?1 AND (${key}) IN
-        (SELECT ${key} FROM ${table} WHERE tenant = ?1 AND ${only}
-          AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)
-          LIMIT ${CLEARED_AT_ONCE})`,
+      sql: `DELETE FROM ${it.table} WHERE tenant = ?1 AND (${it.key}) IN (${some(it)})`,
       params: ['id'],
       refuses: 'never',
     },
   ])
   return Object.fromEntries(statements) as Record<ClearingName, Statement>
+}
+
+/** The keys of a few rows. */
+function some({ table, key, only = 'true', long }: Cleared): string {
+  const rows = `FROM ${table} WHERE tenant = ?1 AND ${only}
+    AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)`
+  if (long === undefined) return `SELECT ${key} ${rows} LIMIT ${CLEARED_AT_ONCE}`
+  const sized = `SELECT ${key}, ${bytesOf(long)} AS bytes ${rows} ORDER BY ${key} LIMIT ${CLEARED_AT_ONCE}`
+  return `SELECT ${key} FROM (${few(sized, key)})`
 }

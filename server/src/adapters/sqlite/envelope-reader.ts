@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { TenantReader } from '../../world/store.ts'
 import type { StoredEnvelope } from '../../world/stored.ts'
 import { SEALED, lookFor } from './envelope-statements.ts'
@@ -14,7 +15,7 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
     const { shelf, columns, look } = looks[at]!
     const from = after === null || after.row === '' ? '' : packId(after.row)
-    const rows = look.all(packId(tenantId), from, limit, head)
+    const { rows, isCut } = withinBounds(look.iterate(packId(tenantId), from, limit, head))
     const found = rows.flatMap((row) =>
       Object.entries(columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
@@ -23,13 +24,28 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
       }),
     )
     const last = rows.at(-1)
-    if (last !== undefined && rows.length === limit) {
+    if (last !== undefined && (isCut || rows.length === limit)) {
       return { found, looked: rows.length, next: { shelf, row: unpackId(last['row']) } }
     }
     const following = SEALED[at + 1]
     const next = following === undefined ? null : { shelf: following.shelf, row: '' }
     return { found, looked: rows.length, next }
   }
+}
+
+/** Reads on while what is sealed in the rows is within bounds; the last may go over. */
+function withinBounds(source: Iterable<Row>): {
+  readonly rows: readonly Row[]
+  readonly isCut: boolean
+} {
+  const rows: Row[] = []
+  let bytes = 0
+  for (const row of source) {
+    rows.push(row)
+    bytes += Number(row['bytes'])
+    if (bytes >= ENVELOPE_BYTES_AT_ONCE) return { rows, isCut: true }
+  }
+  return { rows, isCut: false }
 }
 
 function placeIn({

@@ -1,5 +1,6 @@
 /** The statements that look through everything a tenant has sealed, and that put sealed values in each other's place. */
 import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
+import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 
 interface Sealed {
@@ -44,13 +45,16 @@ export const SEALED: readonly Sealed[] = [
 
 /**
  * Returns the statement that looks at a stretch of one table: the envelopes that do not begin with ?4, of
- * the ?3 rows after ?2 of the tenant ?1; of the others there is nothing but the row.
+ * the ?3 rows after ?2 of the tenant ?1; of the others there is nothing but the row. `bytes` says how
+ * much is sealed in each row, of which nothing has been read as long as the row has not.
  */
 export function lookFor({ row, columns, id, type, containers, from }: Sealed): string {
   const behind = Object.keys(columns).map(
     (it) => `CASE WHEN substr(it.${it}, 1, length(?4)) <> ?4 THEN it.${it} END AS ${it}`,
   )
-  return `SELECT it.${row} AS row, ${id} AS id, ${type} AS type, ${containers} AS containers, ${behind.join(', ')}
+  const bytes = bytesOf(Object.keys(columns).map((column) => `it.${column}`))
+  return `SELECT it.${row} AS row, ${id} AS id, ${type} AS type, ${containers} AS containers,
+      ${bytes} AS bytes, ${behind.join(', ')}
     FROM ${from} WHERE it.tenant = ?1 AND it.${row} > ?2 ORDER BY it.${row} LIMIT ?3`
 }
 

@@ -1,4 +1,5 @@
 /** The statements that remove for good what nobody can reach any more, a little at a time. */
+import { bytesIn, bytesOf, few } from './long-rows.ts'
 import { deleteIndexes } from './packed-indexes.ts'
 import type { Statement } from './statements.ts'
 import { EXPIRE, numberOf } from './visibility.ts'
@@ -6,8 +7,17 @@ import { EXPIRE, numberOf } from './visibility.ts'
 /** Rows of each kind that one slice removes at most: what everybody else waits for. */
 const ROWS_MAX = 64
 
-const EXPIRED = `SELECT tenant, serial, indexes FROM tokens WHERE expires_at <= ?1
-  ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`
+const EXPIRED = few(
+  `SELECT expires_at, tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
+    WHERE expires_at <= ?1 ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`,
+  'expires_at, tenant, serial',
+)
+
+const EXPIRED_ANSWERS = few(
+  `SELECT rowid AS number, expires_at, ${bytesOf(['body'])} AS bytes FROM answers
+    WHERE expires_at <= ?1 ORDER BY expires_at, rowid LIMIT ${ROWS_MAX}`,
+  'expires_at, number',
+)
 
 /** A unit of a transaction that came to nothing, the transaction's own first. */
 const DEAD_UNIT = `(SELECT units.id FROM transactions CROSS JOIN units ON holder = number
@@ -36,27 +46,26 @@ export const SWEEP_TABLE = {
     refuses: 'never',
   },
   sweepExpiredIndexes: {
-    sql: deleteIndexes(`SELECT * FROM (${EXPIRED}) WHERE indexes IS NOT NULL`),
+    sql: deleteIndexesOf(EXPIRED),
     params: ['integer'],
     refuses: 'never',
   },
   sweepExpired: {
-    sql: `DELETE FROM tokens WHERE (tenant, serial) IN (SELECT tenant, serial FROM (${EXPIRED}))`,
+    sql: deleteTokens(EXPIRED),
     params: ['integer'],
     refuses: 'never',
   },
   sweepAnswers: {
-    sql: `DELETE FROM answers WHERE rowid IN
-      (SELECT rowid FROM answers WHERE expires_at <= ?1 LIMIT ${ROWS_MAX})`,
+    sql: `DELETE FROM answers WHERE rowid IN (SELECT number FROM (${EXPIRED_ANSWERS}))`,
     params: ['integer'],
     refuses: 'never',
   },
   sweepCvcs: sweepCvcs('tokens'),
   sweepPendingCvcs: sweepCvcs('pending'),
 
-  sweepSinglesIndexes: { sql: deleteIndexes(singles(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepSinglesIndexes: { sql: deleteIndexesOf(singles(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepSingles: { sql: deleteTokens(singles(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepListIndexes: { sql: deleteIndexes(listed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepListIndexes: { sql: deleteIndexesOf(listed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepList: { sql: deleteTokens(listed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepPending: {
     sql: `DELETE FROM pending WHERE (tenant, serial) IN (${DEAD_PENDING})`,
@@ -93,7 +102,7 @@ export const SWEEP_TABLE = {
 
   /** The same, for one that was just rolled back: most are small, and gone with this. */
   sweepOwnIndexes: {
-    sql: deleteIndexes(singles(OWN_UNIT)),
+    sql: deleteIndexesOf(singles(OWN_UNIT)),
     params: ['id', 'id'],
     refuses: 'never',
   },
@@ -124,17 +133,26 @@ function sweepCvcs(table: string): Statement {
 
 /** Tokens of a transaction's own unit. */
 function singles(unit: string): string {
-  return `SELECT tenant, serial, indexes FROM tokens WHERE unit < 0 AND unit = ${unit}
-    ORDER BY unit, tenant, serial LIMIT ${ROWS_MAX}`
+  return few(
+    `SELECT tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
+      WHERE unit < 0 AND unit = ${unit} ORDER BY unit, tenant, serial LIMIT ${ROWS_MAX}`,
+    'tenant, serial',
+  )
 }
 
 /** Tokens of a long list. */
 function listed(unit: string): string {
-  return `SELECT tokens.tenant, tokens.serial, tokens.indexes
-    FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
+  return few(
+    `SELECT tokens.tenant, tokens.serial, tokens.indexes, ${bytesIn('tokens')} AS bytes FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
       AND tokens.serial BETWEEN first_serial AND last_serial AND tokens.unit = units.id
     WHERE units.id = ${unit} AND units.id > 0
-    ORDER BY tokens.tenant, tokens.serial LIMIT ${ROWS_MAX}`
+    ORDER BY tokens.tenant, tokens.serial LIMIT ${ROWS_MAX}`,
+    'tenant, serial',
+  )
+}
+
+function deleteIndexesOf(source: string): string {
+  return deleteIndexes(`SELECT tenant, serial, indexes FROM (${source}) WHERE indexes IS NOT NULL`)
 }
 
 function deleteTokens(source: string): string {

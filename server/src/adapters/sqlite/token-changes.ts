@@ -1,4 +1,3 @@
-import { PENDING_MAX } from '../../base/limits.ts'
 import type { Change } from '../../world/change.ts'
 import type { StoredToken, StoredTransaction } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
@@ -36,7 +35,7 @@ export function packUpdate(
   values.push(token.modifiedBy, token.modifiedAt, token.revision)
   if (within !== null && !token.uncommitted) {
     packer.step(STATEMENT.pendUpdate, values)
-    packer.step(STATEMENT.refuseFull, [tenantId, within, PENDING_MAX])
+    packer.step(STATEMENT.refuseFull, [tenantId, within, serial])
     return
   }
   packer.step(STATEMENT.forgetIndexes, [tenantId, serial])
@@ -57,7 +56,7 @@ export function packDeletion(
   const values = which(scope, token, token.revision, now)
   if (within !== null && !token.uncommitted) {
     packer.step(STATEMENT.pendRemoval, values)
-    packer.step(STATEMENT.refuseFull, [tenantId, within, PENDING_MAX])
+    packer.step(STATEMENT.refuseFull, [tenantId, within, token.serial])
     return
   }
   packer.step(STATEMENT.forgetIndexes, [tenantId, token.serial])

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test, type TestContext } from 'node:test'
+import { MiB } from '../../base/limits.ts'
+import {
+  NOW,
+  TENANT,
+  begin,
+  end,
+  enlist,
+  everything,
+  insert,
+  range,
+  stored,
+  succeed,
+  token,
+  uuid,
+} from '../../world/store-kit.contract.ts'
+import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
+import type { SqliteStore } from './sqlite-store.ts'
+
+/** Two of them are all that a step takes. */
+const LONG = new Uint8Array(5 * MiB)
+
+describe('of what is long, a few rows at a time', () => {
+  test('expire', async (t) => {
+    const { store, left } = await opened(t)
+    for (const n of range(0, 5)) {
+      await succeed(store, TENANT, [insert(token(n, { data: LONG, expiresAt: NOW }))])
+    }
+    await succeed(store, TENANT, [
+      insert(...range(10, 40).map((n) => token(n, { expiresAt: NOW }))),
+    ])
+    assert.deepEqual(await sweeps(store, () => left('tokens')), [33, 31, 0])
+  })
+
+  test('are forgotten of answers', async (t) => {
+    const { store, left } = await opened(t)
+    for (const n of range(0, 5)) {
+      const answer = { ...stored(n), body: LONG, expiresAt: NOW }
+      await succeed(store, TENANT, [{ kind: 'remember-answer', answer, now: NOW - 1 }])
+    }
+    assert.deepEqual(await sweeps(store, () => left('answers')), [3, 1, 0])
+  })
+
+  test('go with a transaction that is rolled back, and after it', async (t) => {
+    const { store, left } = await opened(t)
+    await succeed(store, TENANT, [begin(7)])
+    for (const n of range(0, 5)) {
+      await succeed(store, TENANT, [enlist(7), insert(token(n, { data: LONG }))])
+    }
+    // So many are a list of its own, whose rows are removed apart.
+    const list = range(1000, 1600).map((n) => (n < 1005 ? token(n, { data: LONG }) : token(n)))
+    await succeed(store, TENANT, [enlist(7), insert(...list)])
+    await succeed(store, TENANT, [end(7, 'rolled_back')])
+    assert.equal(left('tokens'), 603)
+    const steps = await sweeps(store, () => left('tokens'))
+    assert.deepEqual(steps.slice(0, 6), [601, 600, 598, 596, 532, 468])
+    assert.equal(steps.at(-1), 0)
+  })
+
+  test('are cleared of a tenant that is deleted', async (t) => {
+    const { store, left } = await opened(t)
+    await succeed(store, uuid(1), everything(1))
+    for (const n of range(2, 7)) await succeed(store, uuid(1), [insert(token(n, { data: LONG }))])
+    await succeed(store, uuid(1), [{ kind: 'delete-tenant', at: NOW }])
+    const counts: number[] = []
+    while (left('tokens') > 0) {
+      await succeed(store, uuid(1), [{ kind: 'clear-tenant', deletedBefore: NOW }])
+      counts.push(left('tokens'))
+    }
+    assert.deepEqual(counts, [3, 1, 0])
+  })
+})
+
+async function opened(
+  t: TestContext,
+): Promise<{ store: SqliteStore; left: (table: string) => number }> {
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder })
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
+  t.after(() => db.close())
+  const left = (table: string): number => {
+    const row = db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()!
+    return Number(row['rows'])
+  }
+  return { store, left }
+}
+
+/** Sweeps until there is nothing to, and returns what was left after each slice that took something. */
+async function sweeps(store: SqliteStore, left: () => number): Promise<number[]> {
+  const counts: number[] = []
+  for (let before = left(); await store.sweep(NOW); before = left()) {
+    if (left() !== before) counts.push(left())
+  }
+  return counts
+}
