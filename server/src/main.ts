@@ -2,33 +2,11 @@
  * The `symbolon` program: finds the command and runs it.
  */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { auditVerify } from './cli/audit-verify.ts'
-import { backupCommand, backupKey } from './cli/backup.ts'
-import { callbacksList, callbacksReplay } from './cli/callbacks.ts'
 import type { Command, CommandInput } from './cli/command.ts'
+import { COMMANDS } from './cli/commands.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
-import { init } from './cli/init.ts'
-import { keysRotate } from './cli/keys-rotate.ts'
-import { migrateCommand } from './cli/migrate.ts'
-import { reactorRun } from './cli/reactor-run.ts'
-import { restore } from './cli/restore.ts'
-import { serve } from './cli/serve.ts'
 import { version } from './cli/version.ts'
 import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
-
-const COMMANDS: readonly Command[] = [
-  serve,
-  init,
-  backupCommand,
-  backupKey,
-  restore,
-  migrateCommand,
-  keysRotate,
-  auditVerify,
-  callbacksList,
-  callbacksReplay,
-  reactorRun,
-]
 
 // Also when a client still holds a connection: whoever stops us was promised that we end.
 process.exit(await main(process.argv.slice(2)))
@@ -59,7 +37,8 @@ async function main(words: string[]): Promise<number> {
   try {
     const given = parseWords(command, args)
     flags = given.flags
-    return await command.run({ ...given, out, err })
+    const run = await command.load()
+    return await run({ ...given, out, err })
   } catch (error) {
     err(`symbolon ${name}: ${messageOf(error, flags)}`)
     return 1

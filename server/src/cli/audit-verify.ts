@@ -6,7 +6,7 @@ import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
 import { verifyRecord, type Verdict } from '../record/verify.ts'
-import type { Command } from './command.ts'
+import type { Run } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
@@ -15,42 +15,35 @@ import { openRootKeys } from './open-root-keys.ts'
  * Reads only, and may run beside the service. Ends with 0 when every record is intact, with 1 when one is
  * not or cannot be read.
  */
-export const auditVerify: Command = {
-  name: 'audit verify',
-  about: 'Check that nobody changed the record of who did what (--tenant ID, --json)',
-  flags: { json: 'boolean', tenant: 'string' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    const tenant = flags['tenant']
-    if (tenant !== undefined && !isUuid(tenant)) {
-      throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
-    }
-    const opened = await openAnyRecord(config)
-    try {
-      const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
-      const keyring = new LocalKeyring(provider, new SystemRandom(), (id) =>
-        opened.tenants.keys(id),
-      )
-      const world = { clock: new SystemClock(), keyring, store: opened }
-      const deleted = new Set((await opened.tenants.deleted()).map((it) => it.id))
-      let intact = true
-      for (const id of tenant === undefined ? await tenantIds(opened) : [tenant]) {
-        if (tenant !== undefined && (await opened.tenants.find(id)) === null) {
-          throw new Error(`There is no tenant ${id}`)
-        }
-        if (deleted.has(id) && (await opened.tenants.find(id)) === null) {
-          out(flags['json'] === undefined ? `tenant ${id}: deleted` : deletedJsonOf(id))
-          continue
-        }
-        const verdict = await verifyRecord(world, id)
-        intact &&= verdict.flaw === null
-        out(flags['json'] === undefined ? sentenceOf(verdict) : jsonOf(verdict))
+export const auditVerify: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  const tenant = flags['tenant']
+  if (tenant !== undefined && !isUuid(tenant)) {
+    throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
+  }
+  const opened = await openAnyRecord(config)
+  try {
+    const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
+    const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => opened.tenants.keys(id))
+    const world = { clock: new SystemClock(), keyring, store: opened }
+    const deleted = new Set((await opened.tenants.deleted()).map((it) => it.id))
+    let intact = true
+    for (const id of tenant === undefined ? await tenantIds(opened) : [tenant]) {
+      if (tenant !== undefined && (await opened.tenants.find(id)) === null) {
+        throw new Error(`There is no tenant ${id}`)
       }
-      return intact ? 0 : 1
-    } finally {
-      await opened.close()
+      if (deleted.has(id) && (await opened.tenants.find(id)) === null) {
+        out(flags['json'] === undefined ? `tenant ${id}: deleted` : deletedJsonOf(id))
+        continue
+      }
+      const verdict = await verifyRecord(world, id)
+      intact &&= verdict.flaw === null
+      out(flags['json'] === undefined ? sentenceOf(verdict) : jsonOf(verdict))
     }
-  },
+    return intact ? 0 : 1
+  } finally {
+    await opened.close()
+  }
 }
 
 /** As it was at one moment, wherever it is kept. */

@@ -10,7 +10,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { writeBackupHead } from './backup-file.ts'
-import type { Command } from './command.ts'
+import type { Run } from './command.ts'
 import { fileError } from './file-error.ts'
 import { version } from './version.ts'
 
@@ -20,69 +20,57 @@ import { version } from './version.ts'
  * Everything acknowledged before it began is in it. The root key is not. The file has its name only when it
  * is whole and on disk.
  */
-export const backupCommand: Command = {
-  name: 'backup',
-  about: 'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1...)',
-  flags: { to: 'string', recipient: 'string' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    // There may be a data folder from before, and a copy of that would be of no use.
-    if (config.databaseUrl !== null) {
-      throw new ConfigError(
-        'A PostgreSQL database is backed up by its own means: pg_dump, for one.',
-      )
-    }
-    const to = flags['to']
-    if (to === undefined) throw new ConfigError('--to is missing: the file to write.')
-    const recipient = AgeRecipient.parse(flags['recipient'] ?? '')
-    if (recipient === null) {
-      throw new ConfigError(
-        `--recipient is '${flags['recipient'] ?? ''}', but must be an age recipient, age1..., ` +
-          'such as `symbolon backup key` prints.',
-      )
-    }
-    requireDatabase(config.dataDir)
-    assertFolderUsable(config.dataDir)
-    // What goes on is elsewhere: a backup of this would look like one, every night.
-    if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
-    const madeAt = new SystemClock().now()
-    // Beside the database, for it may be large and is as private.
-    const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
-    const copy = join(aside, 'symbolon.db')
-    const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
-    try {
-      const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
-      const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
-      const refuse = fileError('to', to, 'written')
-      const content = encryptAge(contentOf(head, copy), recipient)
-      const bytes = await writeWhole(part, content).catch(refuse)
-      await publish(part, to).catch(refuse)
-      out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
-      out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
-      return 0
-    } finally {
-      await rm(aside, { recursive: true, force: true })
-      await rm(part, { force: true })
-    }
-  },
+export const backupCommand: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  // There may be a data folder from before, and a copy of that would be of no use.
+  if (config.databaseUrl !== null) {
+    throw new ConfigError('A PostgreSQL database is backed up by its own means: pg_dump, for one.')
+  }
+  const to = flags['to']
+  if (to === undefined) throw new ConfigError('--to is missing: the file to write.')
+  const recipient = AgeRecipient.parse(flags['recipient'] ?? '')
+  if (recipient === null) {
+    throw new ConfigError(
+      `--recipient is '${flags['recipient'] ?? ''}', but must be an age recipient, age1..., ` +
+        'such as `symbolon backup key` prints.',
+    )
+  }
+  requireDatabase(config.dataDir)
+  assertFolderUsable(config.dataDir)
+  // What goes on is elsewhere: a backup of this would look like one, every night.
+  if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
+  const madeAt = new SystemClock().now()
+  // Beside the database, for it may be large and is as private.
+  const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
+  const copy = join(aside, 'symbolon.db')
+  const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
+  try {
+    const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
+    const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
+    const refuse = fileError('to', to, 'written')
+    const content = encryptAge(contentOf(head, copy), recipient)
+    const bytes = await writeWhole(part, content).catch(refuse)
+    await publish(part, to).catch(refuse)
+    out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
+    out(`It takes the secret of that recipient to read it, and root key ${rootKey.id} to use it.`)
+    return 0
+  } finally {
+    await rm(aside, { recursive: true, force: true })
+    await rm(part, { force: true })
+  }
 }
 
 /** `symbolon backup key`: makes the key that backups are encrypted to, and prints its public half. */
-export const backupKey: Command = {
-  name: 'backup key',
-  about: 'Make a key to encrypt backups to: the secret goes to --to FILE, the recipient is printed',
-  flags: { to: 'string' },
-  run: async ({ flags, out }) => {
-    const to = flags['to']
-    if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
-    const { identity, secret } = AgeIdentity.make()
-    const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
-    await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true }).catch(
-      fileError('to', to, 'written'),
-    )
-    out(String(identity.recipient))
-    return 0
-  },
+export const backupKey: Run = async ({ flags, out }) => {
+  const to = flags['to']
+  if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
+  const { identity, secret } = AgeIdentity.make()
+  const text = `# public key: ${String(identity.recipient)}\n${secret}\n`
+  await writeFile(to, text, { flag: 'wx', mode: 0o600, flush: true }).catch(
+    fileError('to', to, 'written'),
+  )
+  out(String(identity.recipient))
+  return 0
 }
 
 async function* contentOf(head: Uint8Array, path: string): AsyncIterable<Uint8Array> {

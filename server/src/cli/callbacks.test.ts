@@ -9,7 +9,7 @@ import { describe, test, type TestContext } from 'node:test'
 import type { JsonObject } from '../base/json.ts'
 import { callbackStage } from '../../test/kit/callback-stage.ts'
 import { callbacksList, callbacksReplay } from './callbacks.ts'
-import type { Command } from './command.ts'
+import type { Run } from './command.ts'
 
 /** A vault that listens, with three callbacks that were given up, and a way to ask it. */
 async function given(t: TestContext) {
@@ -27,11 +27,11 @@ async function given(t: TestContext) {
   const file = join(folder, 'key')
   writeFileSync(file, `${managementKey}\n`)
   const port = String((app.server.address() as AddressInfo).port)
-  const run = async (command: Command, flags: Record<string, string>) => {
+  const run = async (command: Run, flags: Record<string, string>) => {
     const lines: string[] = []
     const all = { host: '127.0.0.1', port, 'api-key-file': file, ...flags }
     const out = (line: string): void => void lines.push(line)
-    return { status: await command.run({ flags: all, words: [], out, err: out }), lines }
+    return { status: await command({ flags: all, words: [], out, err: out }), lines }
   }
   return { ...stage, ids, run, folder }
 }
@@ -108,7 +108,7 @@ describe('symbolon callbacks', () => {
     await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
     const flags = { port: '1' }
     await assert.rejects(
-      callbacksList.run({ flags, words: [], out: () => {}, err: () => {} }),
+      callbacksList({ flags, words: [], out: () => {}, err: () => {} }),
       /Say --api-key/,
     )
   })

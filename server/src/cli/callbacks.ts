@@ -6,43 +6,33 @@
  */
 import { readFileSync } from 'node:fs'
 import { ConfigError, readConfig } from '../config.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { fileError } from './file-error.ts'
 
 const KEY_FILE = 'api-key-file'
 
-export const callbacksList: Command = {
-  name: 'callbacks list',
-  about: 'List callbacks that were given up (--api-key-file FILE, --json)',
-  flags: { [KEY_FILE]: 'string', json: 'boolean' },
-  run: async ({ flags, out }) => {
-    for await (const it of new Service(flags).givenUp()) {
-      out(flags['json'] === undefined ? sentenceOf(it) : JSON.stringify(it))
-    }
-    return 0
-  },
+export const callbacksList: Run = async ({ flags, out }) => {
+  for await (const it of new Service(flags).givenUp()) {
+    out(flags['json'] === undefined ? sentenceOf(it) : JSON.stringify(it))
+  }
+  return 0
 }
 
 /** Ends with 1 when one of them was not there any more. */
-export const callbacksReplay: Command = {
-  name: 'callbacks replay',
-  about: 'Deliver callbacks after all (--api-key-file FILE, and --id ID or --all)',
-  flags: { [KEY_FILE]: 'string', id: 'string', all: 'boolean' },
-  run: async ({ flags, out }) => {
-    const { id, all } = flags
-    if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
-    const service = new Service(flags)
-    const ids: string[] = id === undefined ? [] : [id]
-    // All of the list before the first is taken off it.
-    if (all !== undefined) for await (const it of service.givenUp()) ids.push(it.id)
-    let missing = 0
-    for (const it of ids) {
-      const there = await service.replay(it)
-      if (!there) missing++
-      out(there ? `${it}: is being delivered` : `${it}: is not there`)
-    }
-    return missing === 0 ? 0 : 1
-  },
+export const callbacksReplay: Run = async ({ flags, out }) => {
+  const { id, all } = flags
+  if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
+  const service = new Service(flags)
+  const ids: string[] = id === undefined ? [] : [id]
+  // All of the list before the first is taken off it.
+  if (all !== undefined) for await (const it of service.givenUp()) ids.push(it.id)
+  let missing = 0
+  for (const it of ids) {
+    const there = await service.replay(it)
+    if (!there) missing++
+    out(there ? `${it}: is being delivered` : `${it}: is not there`)
+  }
+  return missing === 0 ? 0 : 1
 }
 
 /** The service that runs with these settings, asked by the holder of a key. */

@@ -7,9 +7,11 @@ export interface Command {
   readonly flags: Readonly<Record<string, 'string' | 'boolean'>>
   /** Whether it takes words that are no flags, such as names of files. */
   readonly takesWords?: true
-  /** Resolves with the exit status once there is nothing left to do. */
-  readonly run: (input: CommandInput) => Promise<number>
+  readonly load: () => Promise<Run>
 }
+
+/** Does it, and resolves with the exit status once there is nothing left to do. */
+export type Run = (input: CommandInput) => Promise<number>
 
 export interface CommandInput {
   /** Every flag given, without dashes; a boolean one holds an empty string. */

@@ -2,42 +2,36 @@ import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp } from '../access/set-up.ts'
 import { PLANS } from '../base/access.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import type { Command } from './command.ts'
+import type { Run } from './command.ts'
 import { openWorld } from './open-world.ts'
 
 export const DEFAULT_TENANT_NAME = 'default'
 
 /** `symbolon init`: sets up a tenant and prints its first management key, without listening. */
-export const init: Command = {
-  name: 'init',
-  about:
-    'Create a tenant and print its management key (--name N, --plan enterprise|standard, --json)',
-  flags: { json: 'boolean', name: 'string', plan: 'string' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    const name = flags['name'] ?? DEFAULT_TENANT_NAME
-    const plan = PLANS.find((it) => it === (flags['plan'] ?? PLANS[0]))
-    if (plan === undefined) {
-      throw new ConfigError(`--plan is '${flags['plan']}', but must be one of ${PLANS.join(', ')}.`)
+export const init: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  const name = flags['name'] ?? DEFAULT_TENANT_NAME
+  const plan = PLANS.find((it) => it === (flags['plan'] ?? PLANS[0]))
+  if (plan === undefined) {
+    throw new ConfigError(`--plan is '${flags['plan']}', but must be one of ${PLANS.join(', ')}.`)
+  }
+  const { world, keyProvider, close } = await openWorld(
+    { ...config, logLevel: 'silent' },
+    { onFault: () => {} },
+  )
+  try {
+    await checkRootKey(world.store, keyProvider)
+    const made = await setUp(world, keyProvider, { name, plan })
+    const printed = {
+      tenant_id: made.tenantId,
+      application_id: made.applicationId,
+      api_key: made.apiKey,
     }
-    const { world, keyProvider, close } = await openWorld(
-      { ...config, logLevel: 'silent' },
-      { onFault: () => {} },
-    )
-    try {
-      await checkRootKey(world.store, keyProvider)
-      const made = await setUp(world, keyProvider, { name, plan })
-      const printed = {
-        tenant_id: made.tenantId,
-        application_id: made.applicationId,
-        api_key: made.apiKey,
-      }
-      if (flags['json'] === undefined) {
-        for (const [member, value] of Object.entries(printed)) out(`${member.padEnd(16)}${value}`)
-      } else out(JSON.stringify(printed))
-      return 0
-    } finally {
-      await close()
-    }
-  },
+    if (flags['json'] === undefined) {
+      for (const [member, value] of Object.entries(printed)) out(`${member.padEnd(16)}${value}`)
+    } else out(JSON.stringify(printed))
+    return 0
+  } finally {
+    await close()
+  }
 }

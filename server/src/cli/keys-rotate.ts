@@ -5,7 +5,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { rotateKeys, type RotationNews, type RotationOrder } from './rotate-keys.ts'
 import { Rotations } from './rotations.ts'
@@ -16,24 +16,19 @@ import { Rotations } from './rotations.ts'
  * A service that runs on the data folder does it, while it serves; if none runs, this process does. Interrupted, it
  * goes on where it was with the next start of the service, or the next call of this.
  */
-export const keysRotate: Command = {
-  name: 'keys rotate',
-  about: 'Replace data keys (--tenant ID for one), or with --root the root key, while it serves',
-  flags: { root: 'boolean', tenant: 'string' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    // Of a folder that is spelt wrong, no vault is made; nor is a root key for it.
-    if (config.databaseUrl === null) requireDatabase(config.dataDir)
-    const order = await orderOf(config, flags)
-    const say = speaker(out)
-    const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))
-    if (!served) await rotateHere(config, order, say)
-    if (order.rotate === 'root') {
-      out('Start the service with this as SYMBOLON_ROOT_KEY_FILE from now on, and keep the old one')
-      out('for as long as you keep backups that were made with it.')
-    }
-    return 0
-  },
+export const keysRotate: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  // Of a folder that is spelt wrong, no vault is made; nor is a root key for it.
+  if (config.databaseUrl === null) requireDatabase(config.dataDir)
+  const order = await orderOf(config, flags)
+  const say = speaker(out)
+  const served = await giveOrder(config.dataDir, order, (news) => say(news as RotationNews))
+  if (!served) await rotateHere(config, order, say)
+  if (order.rotate === 'root') {
+    out('Start the service with this as SYMBOLON_ROOT_KEY_FILE from now on, and keep the old one')
+    out('for as long as you keep backups that were made with it.')
+  }
+  return 0
 }
 
 async function orderOf(config: Config, flags: CommandInput['flags']): Promise<RotationOrder> {

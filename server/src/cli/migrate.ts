@@ -11,7 +11,7 @@ import { ConfigError, readConfig } from '../config.ts'
 import { openSamples } from '../keys/open-samples.ts'
 import { unfinishedRotations } from '../keys/rotate-data-key.ts'
 import type { MovePoint } from '../world/vault-tables.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { bringOver, compareVaults } from './move-vault.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
@@ -21,47 +21,42 @@ import { openRootKeys } from './open-root-keys.ts'
  * Nothing serves meanwhile. Killed at any moment, it goes on where it was when it is run again; in the end both are read
  * and compared, and only then can the database be served from, and the folder no more. Decision 0040.
  */
-export const migrateCommand: Command = {
-  name: 'migrate',
-  about: 'Move everything to PostgreSQL, or go on with it (--from sqlite --to postgres)',
-  flags: { from: 'string', to: 'string' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    requireDirection(flags)
-    const { dataDir: folder, databaseUrl: url } = config
-    if (url === null) {
-      throw new ConfigError('SYMBOLON_DATABASE_URL is unset, but must say where to move to.')
-    }
-    const source = openVaultSource(folder)
-    try {
-      const installed = await source.tenants.rootKeyCheck()
-      if (installed === null) throw new Error(`Cannot move ${folder}: nothing is set up in it`)
-      const rootKeys = await openRootKeys(config, installed)
-      await checkRootKey(source, rootKeys)
-      await refuseRotation(source)
-      const { withVaultTarget } = await import('../adapters/postgres/vault-target.ts')
-      return await withVaultTarget(url, async (target) => {
-        const move = await beginOrGoOn(folder, source, target)
-        if (move === null) {
-          out('The vault was moved to this database before; nothing was changed.')
-          return 0
-        }
-        await bringOver(source, target, move.at, ({ table, left }) => out(`${table}: ${left} left`))
-        await requireEqual(source, target, out)
-        await tryOut(url, rootKeys, out)
-        // In this order: at no moment could both be served.
-        writeMoveMark(folder, { id: move.id, finished: true })
-        await target.finish(move.id)
-        out(
-          'Everything is there, and equal. Start the service with SYMBOLON_DATABASE_URL from now on;',
-        )
-        out(`it will not start on ${folder} any more.`)
+export const migrateCommand: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  requireDirection(flags)
+  const { dataDir: folder, databaseUrl: url } = config
+  if (url === null) {
+    throw new ConfigError('SYMBOLON_DATABASE_URL is unset, but must say where to move to.')
+  }
+  const source = openVaultSource(folder)
+  try {
+    const installed = await source.tenants.rootKeyCheck()
+    if (installed === null) throw new Error(`Cannot move ${folder}: nothing is set up in it`)
+    const rootKeys = await openRootKeys(config, installed)
+    await checkRootKey(source, rootKeys)
+    await refuseRotation(source)
+    const { withVaultTarget } = await import('../adapters/postgres/vault-target.ts')
+    return await withVaultTarget(url, async (target) => {
+      const move = await beginOrGoOn(folder, source, target)
+      if (move === null) {
+        out('The vault was moved to this database before; nothing was changed.')
         return 0
-      })
-    } finally {
-      source.close()
-    }
-  },
+      }
+      await bringOver(source, target, move.at, ({ table, left }) => out(`${table}: ${left} left`))
+      await requireEqual(source, target, out)
+      await tryOut(url, rootKeys, out)
+      // In this order: at no moment could both be served.
+      writeMoveMark(folder, { id: move.id, finished: true })
+      await target.finish(move.id)
+      out(
+        'Everything is there, and equal. Start the service with SYMBOLON_DATABASE_URL from now on;',
+      )
+      out(`it will not start on ${folder} any more.`)
+      return 0
+    })
+  } finally {
+    source.close()
+  }
 }
 
 /** There is one way so far; saying so leaves room for others. */

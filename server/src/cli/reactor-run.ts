@@ -6,7 +6,7 @@ import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.
 import { Sensitive } from '../base/sensitive.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
 import type { ReactorJob, ReactorOutcome, ThrownError } from '../world/reactor-runner.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
 
@@ -16,67 +16,61 @@ import { readAuthorities } from './read-authorities.ts'
  *
  * Ends with 0 when the code returns, with 1 when it does not.
  */
-export const reactorRun: Command = {
-  name: 'reactor run',
-  about: 'Run the code of a reactor (FILE, --args FILE, --configuration FILE, --watch, --level L)',
-  flags: { args: 'string', configuration: 'string', watch: 'boolean', level: 'string' },
-  takesWords: true,
-  run: async ({ flags, words, out, err }) => {
-    const { level, ...given } = flags
-    if (level !== undefined && SETTINGS.reactorLevel.parse(level) === undefined) {
-      throw new ConfigError(`--level is '${level}', but must be ${SETTINGS.reactorLevel.accepts}.`)
-    }
-    const config = readConfig(level === undefined ? given : { ...given, 'reactor-level': level })
-    const [code, more] = words
-    if (code === undefined || more !== undefined) {
-      throw new ConfigError('It takes the name of one file with the code of a reactor.')
-    }
-    const files: Files = { code, args: flags['args'], configuration: flags['configuration'] }
-    const read = (): ReactorJob => readJob(files)
-    // What cannot be read is said before anything is begun.
-    const first = read()
+export const reactorRun: Run = async ({ flags, words, out, err }) => {
+  const { level, ...given } = flags
+  if (level !== undefined && SETTINGS.reactorLevel.parse(level) === undefined) {
+    throw new ConfigError(`--level is '${level}', but must be ${SETTINGS.reactorLevel.accepts}.`)
+  }
+  const config = readConfig(level === undefined ? given : { ...given, 'reactor-level': level })
+  const [code, more] = words
+  if (code === undefined || more !== undefined) {
+    throw new ConfigError('It takes the name of one file with the code of a reactor.')
+  }
+  const files: Files = { code, args: flags['args'], configuration: flags['configuration'] }
+  const read = (): ReactorJob => readJob(files)
+  // What cannot be read is said before anything is begun.
+  const first = read()
 
-    const authorities = readAuthorities(config.extraCaFile)
-    const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
-    let took: Took = { ms: 0, privateBytes: 0 }
-    const runner = await JailRunner.open({
-      level: config.reactorLevel,
-      packages: config.reactorPackages,
-      authorities,
-      output: (_, text) => err(text.replace(/\n$/, '')),
-      // All that it is handed comes from files of whoever reads this.
-      redacts: false,
-      measured: (_, it) => (took = it),
-      waysOut: {
-        toHost: (whose, host, port) => egress.tunnel(whose.tenantId, host, port, null),
-        toService: () => Promise.reject(new Error('There is no vault here')),
-      },
-    })
-    try {
-      if (runner.flaw !== null) throw new Error(`No reactors can be run here: ${runner.flaw}`)
-      const run = async (job: ReactorJob): Promise<number> => {
-        const outcome = await runner.run(job)
-        const end = tell(outcome, { out, err })
-        const { ms, privateBytes } = took
-        err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
-        return outcome.kind === 'returned' ? 0 : 1
-      }
-      const status = await run(first)
-      if (flags['watch'] === undefined) return status
-      const named = Object.values(files).filter((it) => it !== undefined)
-      await followFiles(named, async () => {
-        try {
-          await run(read())
-        } catch (error) {
-          err((error as Error).message)
-        }
-      })
-      return 0
-    } finally {
-      await runner.close()
-      await egress.close()
+  const authorities = readAuthorities(config.extraCaFile)
+  const egress = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
+  let took: Took = { ms: 0, privateBytes: 0 }
+  const runner = await JailRunner.open({
+    level: config.reactorLevel,
+    packages: config.reactorPackages,
+    authorities,
+    output: (_, text) => err(text.replace(/\n$/, '')),
+    // All that it is handed comes from files of whoever reads this.
+    redacts: false,
+    measured: (_, it) => (took = it),
+    waysOut: {
+      toHost: (whose, host, port) => egress.tunnel(whose.tenantId, host, port, null),
+      toService: () => Promise.reject(new Error('There is no vault here')),
+    },
+  })
+  try {
+    if (runner.flaw !== null) throw new Error(`No reactors can be run here: ${runner.flaw}`)
+    const run = async (job: ReactorJob): Promise<number> => {
+      const outcome = await runner.run(job)
+      const end = tell(outcome, { out, err })
+      const { ms, privateBytes } = took
+      err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
+      return outcome.kind === 'returned' ? 0 : 1
     }
-  },
+    const status = await run(first)
+    if (flags['watch'] === undefined) return status
+    const named = Object.values(files).filter((it) => it !== undefined)
+    await followFiles(named, async () => {
+      try {
+        await run(read())
+      } catch (error) {
+        err((error as Error).message)
+      }
+    })
+    return 0
+  } finally {
+    await runner.close()
+    await egress.close()
+  }
 }
 
 interface Files {

@@ -14,7 +14,7 @@ import { openSamples, type Opened } from '../keys/open-samples.ts'
 import { disownRuns } from '../reactors/jobs/disown-runs.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import { readBackupHead, type BackupHead } from './backup-file.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { fileError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
 
@@ -24,32 +24,27 @@ import { rootKeyFileOf } from './open-root-keys.ts'
  * Stops before anything is written where the key of the backup or the root key is another one, and says which
  * it takes. Refuses a folder with anything in it but the root key.
  */
-export const restore: Command = {
-  name: 'restore',
-  about: 'Make a data folder of a backup (--from FILE --identity FILE, --all to open everything)',
-  flags: { from: 'string', identity: 'string', all: 'boolean' },
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
-    const rootKeyFile = rootKeyFileOf(config)
-    const folder = config.dataDir
-    await refuseFilled(folder, rootKeyFile)
-    const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
+export const restore: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
+  const rootKeyFile = rootKeyFileOf(config)
+  const folder = config.dataDir
+  await refuseFilled(folder, rootKeyFile)
+  const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
 
-    const beside = join(folder, 'restoring')
-    try {
-      const head = await unpack({ from, identity, beside, keyProvider })
-      const depth = flags['all'] === undefined ? 'samples' : 'all'
-      const opened = await tryOut(beside, keyProvider, depth)
-      await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
-      await syncFolder(folder)
-      out(`restored to ${folder}: as of ${new Date(head.madeAt).toISOString()}`)
-      out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
-      return 0
-    } finally {
-      await rm(beside, { recursive: true, force: true })
-    }
-  },
+  const beside = join(folder, 'restoring')
+  try {
+    const head = await unpack({ from, identity, beside, keyProvider })
+    const depth = flags['all'] === undefined ? 'samples' : 'all'
+    const opened = await tryOut(beside, keyProvider, depth)
+    await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
+    await syncFolder(folder)
+    out(`restored to ${folder}: as of ${new Date(head.madeAt).toISOString()}`)
+    out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
+    return 0
+  } finally {
+    await rm(beside, { recursive: true, force: true })
+  }
 }
 
 function fileIn(flags: CommandInput['flags'], name: string): string {

@@ -14,7 +14,7 @@ import { connectInside } from '../http/inside.ts'
 import { listen, tryListening, type Place } from '../http/listen.ts'
 import { recordSealer } from '../record/seal.ts'
 import { sweepRecords } from '../record/sweep.ts'
-import type { Command, CommandInput } from './command.ts'
+import type { CommandInput, Run } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
@@ -25,83 +25,77 @@ import { version } from './version.ts'
 import { within } from './within.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
-export const serve: Command = {
-  name: 'serve',
-  about:
-    'Start the service; on the first start also create the data folder, the root key and a tenant',
-  flags: {},
-  run: async ({ flags, out }) => {
-    const config = readConfig(flags)
-    await tryListening(config, metricsPlacesOf(config))
-    const stop = stopSignal()
-    const meters = config.metricsPort === null ? undefined : new Meters()
-    const opened = await openWorld(config, {
-      onFault: stop.fault,
-      reactors: true,
-      ...(meters && { meters }),
-    })
-    const { world, keyProvider } = opened
-    try {
-      await checkRootKey(world.store, keyProvider)
-      const first = (await world.store.tenants.rootKeyCheck()) === null
-      if (first) {
-        const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
-        greet(out, config, opened, made)
-      } else if ((await world.store.tenants.count()) === 0) {
-        // Whoever deleted the last one did not ask for another, whose key would be in some log.
-        world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
-      }
-      const unknown = unknownVariables()
-      if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
-
-      const app = createApp(world, {
-        version: version(),
-        corsOrigins: config.corsOrigins,
-        callbackRetryBaseMs: config.callbackRetryBaseMs,
-        tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
-        transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
-        proxy: { timeoutMs: config.proxyTimeoutMs },
-        reactors: { configurationRequired: config.reactorConfiguration === 'required' },
-      })
-      const port = await listen(app, config.host, config.port)
-      opened.serves({ port, connect: (insider) => connectInside(app, insider) })
-      const sweeper = new Sweeper(world)
-      const rotations = new Rotations(world, opened.keyMaker)
-      const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {
-        const rotation = parseRotationOrder(order)
-        if (rotation === null) throw new Error('The service does not know such an order')
-        await rotateKeys(opened, rotations, rotation, tell)
-      }).catch((error: Error) => {
-        // Not every file system has sockets, and requests need none.
-        world.log.warn('no_orders', {}, error)
-        return null
-      })
-      const resumed = rotations.resume()
-      const metrics = meters && (await measure(config, opened, meters))
-      out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
-
-      const seal = recordSealer(world)
-      const housekeeping = [
-        every(RECORD_SEAL_MS, seal),
-        every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
-      ]
-
-      const jobs = driveJobs(app.jobs)
-
-      const reason = await stop.asked
-      world.log.info('stopping', { reason: reason.why })
-      for (const it of housekeeping) it.stop()
-      await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
-      await Promise.all([sweeper.stop(), rotations.stop(), resumed])
-      await orders?.close()
-      await metrics?.close()
-      // What was done last should not have to wait for the next start to be sealed.
-      if (reason.status === 0) await seal()
-      return reason.status
-    } finally {
-      await opened.close()
+export const serve: Run = async ({ flags, out }) => {
+  const config = readConfig(flags)
+  await tryListening(config, metricsPlacesOf(config))
+  const stop = stopSignal()
+  const meters = config.metricsPort === null ? undefined : new Meters()
+  const opened = await openWorld(config, {
+    onFault: stop.fault,
+    reactors: true,
+    ...(meters && { meters }),
+  })
+  const { world, keyProvider } = opened
+  try {
+    await checkRootKey(world.store, keyProvider)
+    const first = (await world.store.tenants.rootKeyCheck()) === null
+    if (first) {
+      const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
+      greet(out, config, opened, made)
+    } else if ((await world.store.tenants.count()) === 0) {
+      // Whoever deleted the last one did not ask for another, whose key would be in some log.
+      world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
     }
-  },
+    const unknown = unknownVariables()
+    if (unknown.length > 0) world.log.warn('unknown_variables', { variables: unknown })
+
+    const app = createApp(world, {
+      version: version(),
+      corsOrigins: config.corsOrigins,
+      callbackRetryBaseMs: config.callbackRetryBaseMs,
+      tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
+      transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },
+      proxy: { timeoutMs: config.proxyTimeoutMs },
+      reactors: { configurationRequired: config.reactorConfiguration === 'required' },
+    })
+    const port = await listen(app, config.host, config.port)
+    opened.serves({ port, connect: (insider) => connectInside(app, insider) })
+    const sweeper = new Sweeper(world)
+    const rotations = new Rotations(world, opened.keyMaker)
+    const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {
+      const rotation = parseRotationOrder(order)
+      if (rotation === null) throw new Error('The service does not know such an order')
+      await rotateKeys(opened, rotations, rotation, tell)
+    }).catch((error: Error) => {
+      // Not every file system has sockets, and requests need none.
+      world.log.warn('no_orders', {}, error)
+      return null
+    })
+    const resumed = rotations.resume()
+    const metrics = meters && (await measure(config, opened, meters))
+    out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
+
+    const seal = recordSealer(world)
+    const housekeeping = [
+      every(RECORD_SEAL_MS, seal),
+      every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
+    ]
+
+    const jobs = driveJobs(app.jobs)
+
+    const reason = await stop.asked
+    world.log.info('stopping', { reason: reason.why })
+    for (const it of housekeeping) it.stop()
+    await Promise.all([within(SHUTDOWN_MS_MAX, app.close()), jobs.stop()])
+    await Promise.all([sweeper.stop(), rotations.stop(), resumed])
+    await orders?.close()
+    await metrics?.close()
+    // What was done last should not have to wait for the next start to be sealed.
+    if (reason.status === 0) await seal()
+    return reason.status
+  } finally {
+    await opened.close()
+  }
 }
 
 /** With a database elsewhere, and the root key too, nothing else has made the folder. */

@@ -137,7 +137,7 @@ describe('symbolon reactor run', () => {
 /** The command in this very process, which is quicker. */
 async function runHere(words: readonly string[], flags: Flags = {}): Promise<Finished> {
   let [out, err] = ['', '']
-  const status = await reactorRun.run({
+  const status = await reactorRun({
     flags,
     words,
     out: (line) => (out += `${line}\n`),

@@ -15,8 +15,16 @@ test('the source imports only along the table', () => {
   assertNone(files.flatMap((it) => forbiddenImports(it, dependencies)))
 })
 
-test('the program loads what only PostgreSQL or sending needs when there is such need', () => {
+test('the program loads what a command needs when that is given', () => {
   const loaded = [...loadedWith('src/main.ts', sourceFiles())]
+  assert.ok(loaded.includes('src/cli/commands.ts'))
+  const later = (it: string): boolean =>
+    it.startsWith('src/adapters/') || it.startsWith('src/http/')
+  assert.deepEqual(loaded.filter(later), [])
+})
+
+test('the service loads what only PostgreSQL or sending needs when there is such need', () => {
+  const loaded = [...loadedWith('src/cli/serve.ts', sourceFiles())]
   assert.ok(loaded.includes('src/adapters/sqlite/sqlite-store.ts'))
   const later = (it: string): boolean =>
     it.startsWith('src/adapters/postgres/') || it === 'src/adapters/egress/pool.ts'

@@ -1,0 +1,76 @@
+/** What the `symbolon` program can be told to do. What does it is loaded when it is done, and the rest is not. */
+import type { Command } from './command.ts'
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'serve',
+    about:
+      'Start the service; on the first start also create the data folder, the root key and a tenant',
+    flags: {},
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  {
+    name: 'init',
+    about:
+      'Create a tenant and print its management key (--name N, --plan enterprise|standard, --json)',
+    flags: { json: 'boolean', name: 'string', plan: 'string' },
+    load: async () => (await import('./init.ts')).init,
+  },
+  {
+    name: 'backup',
+    about: 'Write an encrypted copy of the data, while it serves (--to FILE --recipient age1...)',
+    flags: { to: 'string', recipient: 'string' },
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  {
+    name: 'backup key',
+    about:
+      'Make a key to encrypt backups to: the secret goes to --to FILE, the recipient is printed',
+    flags: { to: 'string' },
+    load: async () => (await import('./backup.ts')).backupKey,
+  },
+  {
+    name: 'restore',
+    about: 'Make a data folder of a backup (--from FILE --identity FILE, --all to open everything)',
+    flags: { from: 'string', identity: 'string', all: 'boolean' },
+    load: async () => (await import('./restore.ts')).restore,
+  },
+  {
+    name: 'migrate',
+    about: 'Move everything to PostgreSQL, or go on with it (--from sqlite --to postgres)',
+    flags: { from: 'string', to: 'string' },
+    load: async () => (await import('./migrate.ts')).migrateCommand,
+  },
+  {
+    name: 'keys rotate',
+    about: 'Replace data keys (--tenant ID for one), or with --root the root key, while it serves',
+    flags: { root: 'boolean', tenant: 'string' },
+    load: async () => (await import('./keys-rotate.ts')).keysRotate,
+  },
+  {
+    name: 'audit verify',
+    about: 'Check that nobody changed the record of who did what (--tenant ID, --json)',
+    flags: { json: 'boolean', tenant: 'string' },
+    load: async () => (await import('./audit-verify.ts')).auditVerify,
+  },
+  {
+    name: 'callbacks list',
+    about: 'List callbacks that were given up (--api-key-file FILE, --json)',
+    flags: { 'api-key-file': 'string', json: 'boolean' },
+    load: async () => (await import('./callbacks.ts')).callbacksList,
+  },
+  {
+    name: 'callbacks replay',
+    about: 'Deliver callbacks after all (--api-key-file FILE, and --id ID or --all)',
+    flags: { 'api-key-file': 'string', id: 'string', all: 'boolean' },
+    load: async () => (await import('./callbacks.ts')).callbacksReplay,
+  },
+  {
+    name: 'reactor run',
+    about:
+      'Run the code of a reactor (FILE, --args FILE, --configuration FILE, --watch, --level L)',
+    flags: { args: 'string', configuration: 'string', watch: 'boolean', level: 'string' },
+    takesWords: true,
+    load: async () => (await import('./reactor-run.ts')).reactorRun,
+  },
+]
