@@ -124,11 +124,15 @@ export function routes(
     summary: 'This document',
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
-    handle: async () => ({ status: 200, text: (text ??= render()) }),
+    handle: async ({ world }) => {
+      text ??= openApiDocument(all, version, () => world.clock.yield()).then((it) =>
+        JSON.stringify(it),
+      )
+      return { status: 200, text: await text }
+    },
   })
   const all = [...described, getOpenApi]
   // Rendered once, for anybody may ask for it, as often as they like; and not before, for most vaults are never asked.
-  let text: string | undefined
-  const render = () => JSON.stringify(openApiDocument(all, version))
+  let text: Promise<string> | undefined
   return all
 }

@@ -261,9 +261,9 @@ export const PENDING_MAX = 1_000
  * while everybody waits. A token that holds no more than the second is not weighed. Ours: decision 0060.
  */
 export const PENDING_BYTES_MAX = 32 * MiB
-export const PENDING_LIGHT_BYTES_MAX = 4 * KiB
+export const PENDING_LIGHT_BYTES_MAX = 32 * KiB
 
-/** What a step removes at most of what nobody can reach any more, though it is a single row. Ours: decision 0060. */
+/** What a step removes of each kind of what nobody can reach any more, or a single row. Ours: decision 0060. */
 export const SWEEP_BYTES_AT_ONCE = 8 * MiB
 
 /**
@@ -446,6 +446,9 @@ export const JOB_POLL_MS = 500
 
 /** Jobs that are taken at a time. Ours. */
 export const JOBS_TAKEN = 32
+
+/** What these hold, the last aside. Ours: decision 0060. */
+export const JOBS_TAKEN_BYTES_MAX = 8 * MiB
 
 /** How long a result is kept for whoever comes for it. Ours. */
 export const JOB_RESULT_MS = 24 * 60 * 60 * 1000

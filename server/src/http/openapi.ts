@@ -11,13 +11,16 @@ import { isReplayable, type Endpoint, type Operation } from './endpoint.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
 import { problem, proxyProblem } from './render-error.ts'
 
-export function openApiDocument(
+/** `pause` is awaited between two operations: to make them all takes a tenth of a second. */
+export async function openApiDocument(
   endpoints: readonly (Endpoint | PassageEndpoint)[],
   version: string,
-): JsonObject {
+  pause: () => Promise<void>,
+): Promise<JsonObject> {
   const schemas: JsonObject = {}
   const paths: Record<string, JsonObject> = {}
   for (const endpoint of endpoints) {
+    await pause()
     for (const path of pathsOf(endpoint)) {
       const item = (paths[path.replaceAll(/:([a-z_]+)/gi, '{$1}')] ??= {})
       const operation = operationOf({ ...endpoint, path }, (schema) => shown(schema, schemas))

@@ -50,14 +50,14 @@ export type JobCounts = Record<Exclude<JobStage, 'keep'>, number>
 export interface JobReader {
   find(tenantId: string, id: string): Promise<StoredJob | null>
 
-  /** The longest due first. */
+  /** The longest due first; no more than up to the one with which what they hold is JOBS_TAKEN_BYTES_MAX. */
   due(tenantId: string, some: DueJobs): Promise<StoredJob[]>
 
   /** How many are to be run or delivered. */
   unfinished(tenantId: string): Promise<number>
 
-  /** Up to `limit` that were given up, oldest first, after the one with the id `after`. */
-  dead(tenantId: string, limit: number, after?: string): Promise<StoredJob[]>
+  /** Up to `limit` that were given up, oldest first, after the one with the id `after`; without what came of them. */
+  dead(tenantId: string, limit: number, after?: string): Promise<Omit<StoredJob, 'result'>[]>
 
   /** Null before the first. */
   callbackSecrets(tenantId: string): Promise<StoredCallbackSecrets | null>

@@ -147,7 +147,7 @@ export function dataContract(name: string, open: Open): void {
     test('a transaction waits to change so much data and no more, and small changes are not weighed', async (t) => {
       const store = await opened(t, open)
       const part = PENDING_BYTES_MAX / 8
-      const long = range(0, 8).map((n) => bare(n, part))
+      const long = range(0, 8).map((n) => bare(n, part, n === 0 ? NOW + 1 : null))
       const short = range(10, 14).map((n) => bare(n, 10))
       await succeed(store, TENANT, [begin(7), begin(8), insert(...short)])
       for (const it of long) await succeed(store, TENANT, [insert(it)])
@@ -167,6 +167,10 @@ export function dataContract(name: string, open: Open): void {
       for (const it of full) assert.deepEqual(await it(), FULL)
       assert.equal(await change(short[1]!, filled(PENDING_LIGHT_BYTES_MAX - 10)), null)
       assert.equal(await store.commit(TENANT, [enlist(7), remove(short[2]!)]), null)
+      // Nor is there room for more when what waits has lost its token.
+      await store.sweep(NOW + 1)
+      assert.deepEqual(await store.tokens.find(TENANT, [uuid(0)]), [])
+      assert.deepEqual(await change(long[5]!, filled(1)), FULL)
       // What it makes itself is not counted, and no other transaction is.
       assert.equal(await store.commit(TENANT, [enlist(7), insert(sized(20, part))]), null)
       assert.equal(await change(long[4]!, filled(part), 8), null)
@@ -198,8 +202,8 @@ function sized(n: number, length: number): StoredToken {
 }
 
 /** With nothing but data. */
-function bare(n: number, length: number): StoredToken {
-  return token(n, { data: filled(length), metadata: null, details: null })
+function bare(n: number, length: number, expiresAt: number | null = null): StoredToken {
+  return token(n, { data: filled(length), metadata: null, details: null, expiresAt })
 }
 
 function filled(length: number): Uint8Array {

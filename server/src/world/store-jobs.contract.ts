@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { JOBS_TAKEN_BYTES_MAX } from '../base/limits.ts'
 import {
   bytes,
   everything,
@@ -20,6 +21,10 @@ import type { Change, Conflict } from './change.ts'
 import type { Store } from './store.ts'
 
 const CHANGED: Conflict = { kind: 'job-changed' }
+
+function shown({ result: _result, ...it }: StoredJob): Omit<StoredJob, 'result'> {
+  return it
+}
 
 export function jobContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: jobs`, () => {
@@ -95,6 +100,28 @@ export function jobContract(name: string, open: Open): void {
       assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'deliver' }), [])
     })
 
+    test('due() ends with the one with which they hold enough', async (t) => {
+      const store = await opened(t, open)
+      const half = new Uint8Array(JOBS_TAKEN_BYTES_MAX / 2)
+      for (const n of range(1, 5)) {
+        const long = n < 3 ? { terms: half } : { result: half }
+        await succeed(store, TENANT, [insert(job(n, { dueAt: NOW + n, ...long }))])
+      }
+      const some = { stage: 'run', now: NOW + 9, limit: 9, without: [] } as const
+      const due = await store.jobs.due(TENANT, some)
+      // The first two are a little more with their results.
+      assert.deepEqual(
+        due.map((it) => it.id),
+        [uuid(1), uuid(2)],
+      )
+      await succeed(store, TENANT, due.map(remove))
+      const rest = await store.jobs.due(TENANT, some)
+      assert.deepEqual(
+        rest.map((it) => [it.id, it.result?.length]),
+        [3, 4].map((n) => [uuid(n), half.length]),
+      )
+    })
+
     test('unfinished() counts what is to be run or delivered', async (t) => {
       const store = await opened(t, open)
       assert.equal(await store.jobs.unfinished(TENANT), 0)
@@ -130,8 +157,8 @@ export function jobContract(name: string, open: Open): void {
       const store = await opened(t, open)
       const dead = [3, 1, 2].map((n) => job(n, { stage: 'dead' }))
       await succeed(store, TENANT, [insert(job(7)), ...dead.map(insert)])
-      assert.deepEqual(await store.jobs.dead(TENANT, 2), [dead[1], dead[2]])
-      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(2)), [dead[0]])
+      assert.deepEqual(await store.jobs.dead(TENANT, 2), [dead[1]!, dead[2]!].map(shown))
+      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(2)), [dead[0]!].map(shown))
       assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(3)), [])
     })
 

@@ -85,8 +85,8 @@ export interface TenantReader {
   keys(tenantId: string): Promise<WrappedTenantKey[]>
   /**
    * A stretch of everything the tenant has sealed, visible or not: those envelopes that do not begin with
-   * `head`, of some `limit` rows after `after`, or of the first; in an order of the store's own. It ends with the row with
-   * which what is sealed in them is ENVELOPE_BYTES_AT_ONCE.
+   * `head`, of some `limit` rows after `after`, or of the first; in an order of the store's own. It ends at the
+   * latest with the row with which what is found is ENVELOPE_BYTES_AT_ONCE.
    */
   envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
   /** The deleted tenants that `clear-tenant` is not done with. */

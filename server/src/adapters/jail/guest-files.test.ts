@@ -52,9 +52,19 @@ describe('keptOrStripped()', () => {
     const folder = temporaryFolder(t)
     const [file, kept] = [path.join(folder, 'a.ts'), path.join(folder, 'kept.json')]
     writeFileSync(file, 'export const one: number = 1')
-    writeFileSync(kept, '{"digest":')
     const made = ['export const one         = 1']
-    assert.deepEqual(keptOrStripped([file], kept), made)
+    keptOrStripped([file], kept)
+    const { digest } = JSON.parse(readFileSync(kept, 'utf8')) as { digest: string }
+    const broken = [
+      '{"digest":',
+      'null',
+      JSON.stringify({ digest }),
+      JSON.stringify({ digest, scripts: [] }),
+    ]
+    for (const it of broken) {
+      writeFileSync(kept, it)
+      assert.deepEqual(keptOrStripped([file], kept), made)
+    }
     assert.deepEqual(keptOrStripped([file], path.join(folder, 'nowhere', 'kept.json')), made)
   })
 })

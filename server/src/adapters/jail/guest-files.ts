@@ -8,7 +8,6 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -107,13 +106,17 @@ function withoutTypes(files: readonly string[]): readonly string[] {
 
 let stripped: readonly string[] | undefined
 
-/** As `strip()`, unless that was done of the same files by the same Node and is in `kept`. */
+/** As `strip()`, unless that was done of the same files by the same Node and is in the file `kept`. */
 export function keptOrStripped(files: readonly string[], kept: string): readonly string[] {
   const digest = digestOf(files)
   const made = readKept(kept)
-  if (made?.digest === digest) return made.scripts
+  if (made?.digest === digest && made.scripts.length === files.length) return made.scripts
   const scripts = strip(files)
-  keep(kept, { digest, scripts })
+  try {
+    writeFileSync(kept, JSON.stringify({ digest, scripts } satisfies Kept), { mode: 0o600 })
+  } catch {
+    // A place that cannot be written costs the next start some time.
+  }
   return scripts
 }
 
@@ -122,27 +125,19 @@ interface Kept {
   readonly scripts: readonly string[]
 }
 
+/** Whoever reads while another writes finds half of it, and makes it anew. */
 function readKept(file: string): Kept | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Kept
+    const { digest, scripts } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>
+    if (digest === undefined || !Array.isArray(scripts)) return undefined
+    return { digest, scripts: scripts.map(String) }
   } catch {
-    // None, or half of one: it is made anew.
     return undefined
   }
 }
 
-function keep(file: string, kept: Kept): void {
-  const part = `${file}.${process.pid}`
-  try {
-    writeFileSync(part, JSON.stringify(kept), { mode: 0o600 })
-    renameSync(part, file)
-  } catch {
-    // A place that cannot be written costs the next start some time.
-  }
-}
-
 function digestOf(files: readonly string[]): string {
-  const hash = createHash('sha256').update(process.version)
+  const hash = createHash('sha256').update(process.version).update(STRIP)
   for (const it of files) hash.update(createHash('sha256').update(readFileSync(it)).digest())
   return hash.digest('hex')
 }

@@ -1,4 +1,5 @@
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
+import { takeWithin } from '../../base/take-within.ts'
 import type { RenewedEnvelope } from '../../world/change.ts'
 import type { Envelopes, EnvelopeStretch } from '../../world/store.ts'
 import {
@@ -40,7 +41,9 @@ export function envelopesIn(
   const shelf = after?.shelf ?? ENVELOPE_SHELVES[0]
   const own = all.filter((it) => it.shelf === shelf && it.row > (after?.row ?? ''))
   const rows = [...new Set(own.map((it) => it.row))].toSorted(compare)
-  const looked = withinBounds(rows.slice(0, limit), own)
+  const bytesIn = (row: string): number =>
+    own.reduce((sum, it) => (it.row === row ? sum + it.envelope.length : sum), 0)
+  const { taken: looked } = takeWithin(rows.slice(0, limit), bytesIn, ENVELOPE_BYTES_AT_ONCE)
   const found = own
     .filter((it) => looked.includes(it.row))
     .filter((it) => Buffer.compare(it.envelope.subarray(0, head.length), head) !== 0)
@@ -49,16 +52,6 @@ export function envelopesIn(
   const end = following === undefined ? null : { shelf: following, row: '' }
   const next = rows.length > looked.length ? { shelf, row: looked.at(-1)! } : end
   return { found, looked: looked.length, next }
-}
-
-/** The first of `rows`, up to the one with which what is sealed in them is too much. */
-function withinBounds(rows: readonly string[], all: readonly MemoryEnvelope[]): readonly string[] {
-  let bytes = 0
-  const over = rows.findIndex((row) => {
-    for (const it of all) if (it.row === row) bytes += it.envelope.length
-    return bytes >= ENVELOPE_BYTES_AT_ONCE
-  })
-  return over === -1 ? rows : rows.slice(0, over + 1)
 }
 
 /** Puts what was renewed in its place, where that is still what was read. */

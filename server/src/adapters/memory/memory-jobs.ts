@@ -1,3 +1,5 @@
+import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
+import { takeWithin } from '../../base/take-within.ts'
 import type {
   JobChange,
   JobConflict,
@@ -8,6 +10,10 @@ import type {
 import type { Change } from '../../world/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, compare, copyOf } from './shelves.ts'
+
+function bytesIn({ terms, result }: StoredJob): number {
+  return terms.length + (result?.length ?? 0)
+}
 
 /** Whether a change is for MemoryJobs to make. */
 export function isJobChange(change: Change): change is JobChange {
@@ -42,7 +48,7 @@ export class MemoryJobs {
         .all(tenantId)
         .filter((it) => it.stage === stage && it.dueAt <= now && !without.includes(it.lane))
         .sort((a, b) => a.dueAt - b.dueAt || compare(a.id, b.id))
-      return copyOf(due.slice(0, limit))
+      return copyOf(takeWithin(due.slice(0, limit), bytesIn, JOBS_TAKEN_BYTES_MAX).taken)
     },
     unfinished: async (tenantId) =>
       this.#jobs.all(tenantId).filter(({ stage }) => stage === 'run' || stage === 'deliver').length,
@@ -51,7 +57,7 @@ export class MemoryJobs {
         .all(tenantId)
         .filter((it) => it.stage === 'dead' && it.id > after)
         .sort((a, b) => compare(a.id, b.id))
-      return copyOf(dead.slice(0, limit))
+      return copyOf(dead.slice(0, limit).map(({ result: _result, ...it }) => it))
     },
     callbackSecrets: async (tenantId) => copyOf(this.#secrets.find(tenantId, tenantId)),
     counts: async () => {

@@ -1,6 +1,7 @@
 import { isUuid } from '../../base/id.ts'
-import type { JobCounts, JobReader } from '../../world/jobs.ts'
-import { jobOf } from './rows.ts'
+import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
+import type { JobCounts, JobReader, StoredJob } from '../../world/jobs.ts'
+import { jobOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
 export function jobReader(ask: Ask): JobReader {
@@ -14,8 +15,12 @@ export function jobReader(ask: Ask): JobReader {
 
     due: async (tenantId, { stage, now, limit, without }) => {
       const rows = await ask(
-        `SELECT * FROM jobs WHERE tenant = $1 AND stage = $2 AND due_at <= $3
-           AND lane <> ALL($4::text[]) ORDER BY due_at, id LIMIT $5`,
+        `SELECT * FROM (
+           SELECT *, coalesce(sum(octet_length(terms) + coalesce(octet_length(result), 0)) OVER (
+             ORDER BY due_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+           FROM (SELECT * FROM jobs WHERE tenant = $1 AND stage = $2 AND due_at <= $3
+             AND lane <> ALL($4::text[]) ORDER BY due_at, id LIMIT $5) AS due) AS counted
+         WHERE bytes_before < ${JOBS_TAKEN_BYTES_MAX} ORDER BY due_at, id`,
         [tenantId, stage, now, without, limit],
       )
       return rows.map(jobOf)
@@ -31,11 +36,12 @@ export function jobReader(ask: Ask): JobReader {
 
     dead: async (tenantId, limit, after) => {
       const rows = await ask(
-        `SELECT * FROM jobs WHERE tenant = $1 AND stage = 'dead' AND ($2::uuid IS NULL OR id > $2)
+        `SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision
+         FROM jobs WHERE tenant = $1 AND stage = 'dead' AND ($2::uuid IS NULL OR id > $2)
          ORDER BY id LIMIT $3`,
         [tenantId, after ?? null, limit],
       )
-      return rows.map(jobOf)
+      return rows.map(withoutResult)
     },
 
     callbackSecrets: async (tenantId) => {
@@ -65,4 +71,9 @@ export function jobReader(ask: Ask): JobReader {
       return rows.map((row) => String(row.tenant))
     },
   }
+}
+
+function withoutResult(row: Row): Omit<StoredJob, 'result'> {
+  const { result: _result, ...job } = jobOf(row)
+  return job
 }

@@ -1,4 +1,5 @@
 /** Removes for good what nobody can reach any more, a little at a time, of a few tenants at a time. */
+import { SWEEP_BYTES_AT_ONCE } from '../../base/limits.ts'
 import { lockTenants } from './lock-tenants.ts'
 import type { Row } from './rows.ts'
 import type { Ask, Session, Value } from './session.ts'
@@ -58,8 +59,12 @@ export async function sweepSlice(
     )
   }
   await session.run(
-    `DELETE FROM answers WHERE (tenant, id) IN (SELECT tenant, id FROM answers
-       WHERE tenant = ANY($1::uuid[]) AND expires_at <= $2 LIMIT ${ROWS_MAX})`,
+    `DELETE FROM answers WHERE (tenant, id) IN (${few(
+      'tenant, id',
+      'octet_length(body)',
+      `answers
+       WHERE tenant = ANY($1::uuid[]) AND expires_at <= $2`,
+    )})`,
     [tenants, now],
   )
   for (const it of await deadTransactions()) await sweepDead(it)
@@ -84,7 +89,7 @@ export async function sweepSlice(
   async function sweepDead({ tenant, id }: Row): Promise<void> {
     const values = [String(tenant), String(id)]
     const removed = await deleteTokens('made_in = $2::uuid', [[String(tenant)], String(id)])
-    if (removed === ROWS_MAX) return
+    if (removed > 0) return
     await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', values)
     await session.run(
       'DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2::text',
@@ -100,8 +105,12 @@ export async function sweepSlice(
 
   async function deleteTokens(which: string, values: readonly Value[]): Promise<number> {
     const removed = await session.ask(
-      `DELETE FROM tokens WHERE (tenant, serial) IN (SELECT tenant, serial FROM tokens
-         WHERE tenant = ANY($1::uuid[]) AND ${which} LIMIT ${ROWS_MAX})
+      `DELETE FROM tokens WHERE (tenant, serial) IN (${few(
+        'tenant, serial',
+        LONG,
+        `tokens
+         WHERE tenant = ANY($1::uuid[]) AND ${which}`,
+      )})
        RETURNING tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden`,
       values,
     )
@@ -109,4 +118,16 @@ export async function sweepSlice(
     await deleteTerms(session, termsIn(removed))
     return removed.length
   }
+}
+
+/** What a token holds that may be long. */
+const LONG = `octet_length(data) + coalesce(octet_length(metadata), 0) + coalesce(octet_length(details), 0)`
+
+/** The keys of some rows that hold no more than is removed at once, or of one that does. */
+function few(key: string, bytes: string, source: string): string {
+  return `SELECT ${key} FROM (
+      SELECT ${key}, sum(bytes) OVER so_far AS bytes, row_number() OVER so_far AS place
+      FROM (SELECT ${key}, ${bytes} AS bytes FROM ${source} LIMIT ${ROWS_MAX}) AS candidates
+      WINDOW so_far AS (ORDER BY ${key} ROWS UNBOUNDED PRECEDING)) AS counted
+    WHERE place = 1 OR bytes <= ${SWEEP_BYTES_AT_ONCE}`
 }

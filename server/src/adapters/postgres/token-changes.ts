@@ -122,7 +122,7 @@ async function pend(
   async function holdsTooMuch(): Promise<boolean> {
     const [held] = await session.ask(
       `SELECT sum(${bytesIn('pending')} + ${bytesIn('tokens')}) AS bytes
-       FROM pending JOIN tokens USING (tenant, serial)
+       FROM pending LEFT JOIN tokens USING (tenant, serial)
        WHERE pending.tenant = $1 AND pending.holder = $2`,
       [tenantId, within],
     )

@@ -1,6 +1,6 @@
 /** The statements that change and delete tokens, at once and in transactions. */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
-import { bytesIn } from './long-rows.ts'
+import { bytesIn, fewPending } from './long-rows.ts'
 import { deleteIndexes, hashesOf } from './packed-indexes.ts'
 import type { Param, Statement } from './statements.ts'
 import { BY_FINGERPRINT, DEAD, EXPIRE, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
@@ -190,12 +190,19 @@ export const CHANGE_TABLE = {
     params: ['id', 'id'],
     refuses: 'never',
   },
+
+  /** Of a transaction that comes to nothing. The rest locks nobody out, and is swept. */
+  dropSomePending: {
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${fewPending(numberOf('?1', '?2'))})`,
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
 } as const satisfies Record<string, Statement>
 
-/** What is moved when what waits for tokens is made of them. */
-function held(which: string): string {
+/** What is moved when what waits for tokens is made of them; of one that has expired and is gone, what waits. */
+export function held(which: string): string {
   return `SELECT sum(${bytesIn('pending')} + ${bytesIn('tokens')})
-    FROM pending CROSS JOIN tokens USING (tenant, serial) WHERE ${which}`
+    FROM pending LEFT JOIN tokens USING (tenant, serial) WHERE ${which}`
 }
 
 /** Whether a token is of no transaction, or of none that `others` excepts. */

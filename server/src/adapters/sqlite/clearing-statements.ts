@@ -1,5 +1,5 @@
 /** The statements that remove the rows of a deleted tenant, a little at a time. */
-import { bytesOf, few } from './long-rows.ts'
+import { SWEEP_ROWS_MAX, bytesOf, few } from './long-rows.ts'
 import type { Statement } from './statements.ts'
 
 /** What a deleted tenant leaves behind: tables by what names a row of them. */
@@ -7,8 +7,8 @@ export const CLEARED = [
   { table: 'application_keys', key: 'application, id' },
   { table: 'applications', key: 'id' },
   { table: 'sessions', key: 'id' },
-  { table: 'proxies', key: 'id' },
-  { table: 'reactors', key: 'id' },
+  { table: 'proxies', key: 'id', long: ['terms'] },
+  { table: 'reactors', key: 'id', long: ['terms'] },
   { table: 'jobs', key: 'id', long: ['terms', 'result'] },
   { table: 'callback_secrets', key: 'tenant' },
   { table: 'token_indexes', key: 'hash, serial' },
@@ -33,9 +33,6 @@ interface Cleared {
   /** Columns with much in them: fewer of such rows are removed at a time. */
   readonly long?: readonly string[]
 }
-
-/** Rows of each table that one step of clearing removes. */
-const CLEARED_AT_ONCE = 64
 
 /** Returns the condition that nothing is left of the tenant `tenant`, an SQL expression. */
 export function isCleared(tenant: string): string {
@@ -64,7 +61,7 @@ export function clearing(): Record<ClearingName, Statement> {
 function some({ table, key, only = 'true', long }: Cleared): string {
   const rows = `FROM ${table} WHERE tenant = ?1 AND ${only}
     AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)`
-  if (long === undefined) return `SELECT ${key} ${rows} LIMIT ${CLEARED_AT_ONCE}`
-  const sized = `SELECT ${key}, ${bytesOf(long)} AS bytes ${rows} ORDER BY ${key} LIMIT ${CLEARED_AT_ONCE}`
+  if (long === undefined) return `SELECT ${key} ${rows} LIMIT ${SWEEP_ROWS_MAX}`
+  const sized = `SELECT ${key}, ${bytesOf(long)} AS bytes ${rows}`
   return `SELECT ${key} FROM (${few(sized, key)})`
 }

@@ -42,6 +42,8 @@ interface WaitingList extends Waiting {
 interface Batch {
   readonly packer: BatchPacker
   readonly commits: Waiting[]
+  /** What its commits move besides what they bring along, bytes. */
+  moved: number
 }
 
 /** What is measured of it; its reader adds nothing and changes nothing. */
@@ -87,7 +89,7 @@ export class CommitQueue {
   readonly #refused = new RefusedSeals()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
-  #batches: Batch[] = [{ packer: new BatchPacker(), commits: [] }]
+  #batches: Batch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]
   #lists: WaitingList[] = []
   #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
   readonly activity: QueueActivity = {
@@ -145,8 +147,12 @@ export class CommitQueue {
     })
   }
 
-  /** Resolves as Store.commit() does. */
-  submit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
+  /** Resolves as Store.commit() does; `moved` says how many bytes are written, about, that the changes do not bring along. */
+  submit(
+    tenantId: string,
+    changes: readonly Change[],
+    moved: () => number,
+  ): Promise<Conflict | null> {
     return this.#whenWriting((waiting) => {
       const refusal = this.#refused.refusal(tenantId, changes)
       if (refusal !== null) throw refusal
@@ -163,10 +169,14 @@ export class CommitQueue {
       const { uuidNames, transactions } = this.#seen()
       const context = { tenantId, unit: null, uuidNames, transactions, within }
       waiting.tokens = tokens.length > 0 ? tokens : updatedBy(changes)
-      this.#pack(waiting, (packer) => {
-        for (const change of changes) packChange(packer, tenantId, change, within)
-        for (const token of tokens) packToken(packer, context, token)
-      })
+      this.#pack(
+        waiting,
+        (packer) => {
+          for (const change of changes) packChange(packer, tenantId, change, within)
+          for (const token of tokens) packToken(packer, context, token)
+        },
+        moved(),
+      )
     })
   }
 
@@ -228,8 +238,9 @@ export class CommitQueue {
     return { uuidNames: this.#uuidNames, transactions: this.#transactions }
   }
 
-  #pack(waiting: Waiting, steps: (packer: BatchPacker) => void): void {
-    const { packer, commits } = this.#batches.at(-1)!
+  #pack(waiting: Waiting, steps: (packer: BatchPacker) => void, moved = 0): void {
+    const batch = this.#batches.at(-1)!
+    const { packer, commits } = batch
     packer.open()
     try {
       steps(packer)
@@ -238,11 +249,12 @@ export class CommitQueue {
       throw error
     }
     commits.push(waiting)
-    if (isFull(packer)) this.#batches.push(this.#emptyBatch())
+    batch.moved += moved
+    if (isFull(batch)) this.#batches.push(this.#emptyBatch())
   }
 
   #emptyBatch(): Batch {
-    return { packer: new BatchPacker(this.#buffers.pop()), commits: [] }
+    return { packer: new BatchPacker(this.#buffers.pop()), commits: [], moved: 0 }
   }
 
   #flushSoon(): void {
@@ -336,7 +348,7 @@ export class CommitQueue {
       }
       if (list !== null) this.#advance(list, refusals.get(commits.length) ?? null)
       // The writer need not wait while those who waited for it are told.
-      if (isFull(this.#batches[0]!.packer)) this.#flush()
+      if (isFull(this.#batches[0]!)) this.#flush()
       for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
     }
     this.#flushSoon()
@@ -365,8 +377,8 @@ export class CommitQueue {
   }
 }
 
-function isFull(packer: BatchPacker): boolean {
-  return packer.length >= BATCH_BYTES_MAX
+function isFull({ packer, moved }: Batch): boolean {
+  return packer.length + moved >= BATCH_BYTES_MAX
 }
 
 function settle({ tokens, resolve, reject }: Waiting, refusal: Refusal | null): void {

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
+import { takeWithin } from '../../base/take-within.ts'
 import type { TenantReader } from '../../world/store.ts'
 import type { StoredEnvelope } from '../../world/stored.ts'
 import { SEALED, lookFor } from './envelope-statements.ts'
@@ -15,7 +16,12 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
     const { shelf, columns, look } = looks[at]!
     const from = after === null || after.row === '' ? '' : packId(after.row)
-    const { rows, isCut } = withinBounds(look.iterate(packId(tenantId), from, limit, head))
+    const source = look.iterate(packId(tenantId), from, limit, head)
+    const { taken: rows, isCut } = takeWithin(
+      source,
+      (row) => Number(row['bytes']),
+      ENVELOPE_BYTES_AT_ONCE,
+    )
     const found = rows.flatMap((row) =>
       Object.entries(columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
@@ -31,21 +37,6 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
     const next = following === undefined ? null : { shelf: following.shelf, row: '' }
     return { found, looked: rows.length, next }
   }
-}
-
-/** Reads on while what is sealed in the rows is within bounds; the last may go over. */
-function withinBounds(source: Iterable<Row>): {
-  readonly rows: readonly Row[]
-  readonly isCut: boolean
-} {
-  const rows: Row[] = []
-  let bytes = 0
-  for (const row of source) {
-    rows.push(row)
-    bytes += Number(row['bytes'])
-    if (bytes >= ENVELOPE_BYTES_AT_ONCE) return { rows, isCut: true }
-  }
-  return { rows, isCut: false }
 }
 
 function placeIn({

@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
+import { takeWithin } from '../../base/take-within.ts'
 import type { JobCounts, JobReader, StoredJob } from '../../world/jobs.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
@@ -13,7 +15,7 @@ export function jobReader(db: DatabaseSync): JobReader {
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
   )
   const dead = db.prepare(
-    "SELECT * FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?",
+    "SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?",
   )
   const secrets = db.prepare('SELECT secrets, revision FROM callback_secrets WHERE tenant = ?')
   const tenants = db.prepare(
@@ -27,12 +29,16 @@ export function jobReader(db: DatabaseSync): JobReader {
       return row === undefined ? null : jobOf(row)
     },
     due: async (tenantId, { stage, now, limit, without }) =>
-      due.all(packId(tenantId), stage, now, JSON.stringify(without), limit).map(jobOf),
+      takeWithin(
+        due.iterate(packId(tenantId), stage, now, JSON.stringify(without), limit),
+        ({ terms, result }) => lengthOf(terms) + lengthOf(result),
+        JOBS_TAKEN_BYTES_MAX,
+      ).taken.map(jobOf),
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
     dead: async (tenantId, limit, after) =>
       dead
         .all(packId(tenantId), after === undefined ? new Uint8Array() : packId(after), limit)
-        .map(jobOf),
+        .map(withoutResult),
     callbackSecrets: async (tenantId) => {
       const row = secrets.get(packId(tenantId))
       if (row === undefined) return null
@@ -57,6 +63,15 @@ export const COUNT_JOBS = `SELECT stage, count(*) AS number FROM tenants CROSS J
  */
 export function endClaims(db: DatabaseSync): void {
   db.exec('UPDATE jobs SET due_at = 0 WHERE claimed = 1')
+}
+
+function withoutResult(row: Row): Omit<StoredJob, 'result'> {
+  const { result: _result, ...job } = jobOf(row)
+  return job
+}
+
+function lengthOf(value: unknown): number {
+  return value instanceof Uint8Array ? value.length : 0
 }
 
 function jobOf(row: Row): StoredJob {

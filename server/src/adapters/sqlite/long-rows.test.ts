@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test, type TestContext } from 'node:test'
-import { MiB } from '../../base/limits.ts'
+import { KiB, MiB } from '../../base/limits.ts'
 import {
   NOW,
   TENANT,
@@ -15,12 +15,13 @@ import {
   stored,
   succeed,
   token,
+  update,
   uuid,
 } from '../../world/store-kit.contract.ts'
 import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import type { SqliteStore } from './sqlite-store.ts'
 
-/** Two of them are all that a step takes. */
+/** A step takes one, and what is short besides. */
 const LONG = new Uint8Array(5 * MiB)
 
 describe('of what is long, a few rows at a time', () => {
@@ -32,7 +33,7 @@ describe('of what is long, a few rows at a time', () => {
     await succeed(store, TENANT, [
       insert(...range(10, 40).map((n) => token(n, { expiresAt: NOW }))),
     ])
-    assert.deepEqual(await sweeps(store, () => left('tokens')), [33, 31, 0])
+    assert.deepEqual(await sweeps(store, () => left('tokens')), [34, 33, 32, 31, 0])
   })
 
   test('are forgotten of answers', async (t) => {
@@ -41,7 +42,7 @@ describe('of what is long, a few rows at a time', () => {
       const answer = { ...stored(n), body: LONG, expiresAt: NOW }
       await succeed(store, TENANT, [{ kind: 'remember-answer', answer, now: NOW - 1 }])
     }
-    assert.deepEqual(await sweeps(store, () => left('answers')), [3, 1, 0])
+    assert.deepEqual(await sweeps(store, () => left('answers')), [4, 3, 2, 1, 0])
   })
 
   test('go with a transaction that is rolled back, and after it', async (t) => {
@@ -54,10 +55,50 @@ describe('of what is long, a few rows at a time', () => {
     const list = range(1000, 1600).map((n) => (n < 1005 ? token(n, { data: LONG }) : token(n)))
     await succeed(store, TENANT, [enlist(7), insert(...list)])
     await succeed(store, TENANT, [end(7, 'rolled_back')])
-    assert.equal(left('tokens'), 603)
+    assert.equal(left('tokens'), 604)
     const steps = await sweeps(store, () => left('tokens'))
-    assert.deepEqual(steps.slice(0, 6), [601, 600, 598, 596, 532, 468])
+    assert.deepEqual(steps.slice(0, 9), [603, 602, 601, 600, 599, 598, 597, 596, 532])
     assert.equal(steps.at(-1), 0)
+  })
+
+  test('wait no longer for a transaction that is rolled back, and lock nobody out', async (t) => {
+    const { store, left } = await opened(t)
+    const tokens = range(0, 3).map((n) => token(n))
+    await succeed(store, TENANT, [insert(...tokens), begin(7), begin(8)])
+    for (const it of tokens) await succeed(store, TENANT, [enlist(7), update(it, { data: LONG })])
+    await succeed(store, TENANT, [end(7, 'rolled_back')])
+    assert.equal(left('pending'), 2)
+    await succeed(store, TENANT, [update(tokens[1]!)])
+    await succeed(store, TENANT, [enlist(8), update(tokens[2]!)])
+    assert.equal(left('pending'), 1)
+    await sweeps(store, () => left('pending'))
+    await succeed(store, TENANT, [end(8, 'committed')])
+    for (const [n, revision] of [0, 1, 1].entries()) {
+      const [found] = await store.tokens.find(TENANT, [uuid(n)])
+      assert.equal(found!.revision, revision)
+    }
+    assert.equal(left('pending'), 0)
+  })
+
+  test('are moved by a commit of a transaction, and no two such commits are made together', async (t) => {
+    const { store } = await opened(t)
+    const { counts } = store.activity.crowd
+    const flushes = (): number => counts.reduce((sum, it) => sum + it)
+    for (const [data, together] of [
+      [new Uint8Array(MiB), 3],
+      [new Uint8Array(KiB), 1],
+    ] as const) {
+      const made = range(0, 3).map((n) => token(n + data.length))
+      await succeed(store, TENANT, [insert(...made)])
+      for (const [n, it] of made.entries()) {
+        await succeed(store, TENANT, [begin(n + data.length)])
+        await succeed(store, TENANT, [enlist(n + data.length), update(it, { data })])
+      }
+      const before = flushes()
+      const ends = made.map((_, n) => store.commit(TENANT, [end(n + data.length, 'committed')]))
+      assert.deepEqual(await Promise.all(ends), [null, null, null])
+      assert.equal(flushes() - before, together)
+    }
   })
 
   test('are cleared of a tenant that is deleted', async (t) => {
@@ -70,7 +111,7 @@ describe('of what is long, a few rows at a time', () => {
       await succeed(store, uuid(1), [{ kind: 'clear-tenant', deletedBefore: NOW }])
       counts.push(left('tokens'))
     }
-    assert.deepEqual(counts, [3, 1, 0])
+    assert.deepEqual(counts, [4, 3, 2, 1, 0])
   })
 })
 

@@ -1,6 +1,9 @@
 /** Parts of statements that see to it that what they move is bounded, though a row may hold megabytes. Decision 0060. */
 import { SWEEP_BYTES_AT_ONCE } from '../../base/limits.ts'
 
+/** Rows of each kind that one step removes at most, of what nobody can reach any more: what everybody else waits for. */
+export const SWEEP_ROWS_MAX = 64
+
 /** The bytes in `columns`, which SQLite knows without reading them. */
 export function bytesOf(columns: readonly string[]): string {
   return columns.map((it) => `ifnull(octet_length(${it}), 0)`).join(' + ')
@@ -12,12 +15,20 @@ export function bytesIn(table: string): string {
 }
 
 /**
- * Returns the first rows of `source` that hold no more than is removed at once; one, though it holds more. `source` has a
- * column `bytes` and says the order by which it has them: that of `order`.
+ * Returns the first rows of `source` that hold no more, together, than is removed at once; or the very first, which may
+ * hold more. `source` has a column `bytes`, and its rows in the order of its columns `order`, which are never alike.
  */
 export function few(source: string, order: string): string {
   return `SELECT * FROM (
-    SELECT *, sum(bytes) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
-    FROM (${source})
-  ) WHERE bytes_before < ${SWEEP_BYTES_AT_ONCE}`
+    SELECT *, sum(bytes) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) AS bytes_so_far,
+      row_number() OVER (ORDER BY ${order}) AS place
+    FROM (SELECT * FROM (${source}) ORDER BY ${order} LIMIT ${SWEEP_ROWS_MAX})
+  ) WHERE place = 1 OR bytes_so_far <= ${SWEEP_BYTES_AT_ONCE}`
+}
+
+/** A few keys of what the transaction with the number `holder` waits to make of tokens. */
+export function fewPending(holder: string): string {
+  const source = `SELECT fingerprint, tenant, serial, ${bytesIn('pending')} AS bytes
+    FROM pending WHERE holder = ${holder}`
+  return `SELECT tenant, serial FROM (${few(source, 'fingerprint, tenant, serial')})`
 }

@@ -29,6 +29,7 @@ import { recordReader } from './record-reader.ts'
 import { definitionOf } from './rows.ts'
 import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
+import { HeldBack } from './held-back.ts'
 import { SweepLook } from './sweep-look.ts'
 import { tokenReader } from './token-reader.ts'
 import { transactionReader } from './transaction-reader.ts'
@@ -80,6 +81,7 @@ export class SqliteStore implements Store {
   readonly #usage: UsageReader
   readonly #queue: CommitQueue
   readonly #sweepLook: SweepLook
+  readonly #held: HeldBack
   /** Whether something was removed that still lies in the write-ahead log. */
   #swept = false
   #closed: Promise<void> | null = null
@@ -131,6 +133,7 @@ export class SqliteStore implements Store {
     this.reactors = definitionReader(reader, 'reactors', definitionOf)
     this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
+    this.#held = new HeldBack(reader)
     this.record = recordReader(reader)
   }
 
@@ -141,7 +144,7 @@ export class SqliteStore implements Store {
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     this.#swept ||= changes.length > 0 && LEAVES_TRACES.has(changes[0]!.kind)
-    return this.#queue.submit(tenantId, changes)
+    return this.#queue.submit(tenantId, changes, () => this.#held.movedBy(tenantId, changes))
   }
 
   async sweep(now: number): Promise<boolean> {

@@ -1,21 +1,18 @@
 /** The statements that remove for good what nobody can reach any more, a little at a time. */
-import { bytesIn, bytesOf, few } from './long-rows.ts'
+import { SWEEP_ROWS_MAX, bytesIn, bytesOf, few, fewPending } from './long-rows.ts'
 import { deleteIndexes } from './packed-indexes.ts'
 import type { Statement } from './statements.ts'
 import { EXPIRE, numberOf } from './visibility.ts'
 
-/** Rows of each kind that one slice removes at most: what everybody else waits for. */
-const ROWS_MAX = 64
-
 const EXPIRED = few(
   `SELECT expires_at, tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
-    WHERE expires_at <= ?1 ORDER BY expires_at, tenant, serial LIMIT ${ROWS_MAX}`,
+    WHERE expires_at <= ?1`,
   'expires_at, tenant, serial',
 )
 
 const EXPIRED_ANSWERS = few(
   `SELECT rowid AS number, expires_at, ${bytesOf(['body'])} AS bytes FROM answers
-    WHERE expires_at <= ?1 ORDER BY expires_at, rowid LIMIT ${ROWS_MAX}`,
+    WHERE expires_at <= ?1`,
   'expires_at, number',
 )
 
@@ -24,15 +21,14 @@ const DEAD_UNIT = `(SELECT units.id FROM transactions CROSS JOIN units ON holder
   WHERE unswept = 1 AND whole = 1 ORDER BY number, units.id LIMIT 1)`
 
 const CLEARED = `SELECT number FROM transactions
-  WHERE unswept = 1 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number) LIMIT ${ROWS_MAX}`
+  WHERE unswept = 1 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number) LIMIT ${SWEEP_ROWS_MAX}`
 
-const DEAD_PENDING = `SELECT tenant, serial FROM pending
-  WHERE holder = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
+const DEAD_HOLDER = `(SELECT holder FROM units WHERE id = ${DEAD_UNIT})`
 
 const DEAD_PARKED = `SELECT record_parked.tenant, transaction_id, position
   FROM transactions JOIN record_parked
     ON record_parked.tenant = transactions.tenant AND transaction_id = transactions.id
-  WHERE number = (SELECT holder FROM units WHERE id = ${DEAD_UNIT}) LIMIT ${ROWS_MAX}`
+  WHERE number = ${DEAD_HOLDER} LIMIT ${SWEEP_ROWS_MAX}`
 
 const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
 
@@ -41,7 +37,7 @@ const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?
 export const SWEEP_TABLE = {
   sweepTransactions: {
     sql: `UPDATE transactions SET ${EXPIRE} WHERE number IN (
-      SELECT number FROM transactions WHERE state = 'open' AND expires_at <= ?1 LIMIT ${ROWS_MAX})`,
+      SELECT number FROM transactions WHERE state = 'open' AND expires_at <= ?1 LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
   },
@@ -63,12 +59,16 @@ export const SWEEP_TABLE = {
   sweepCvcs: sweepCvcs('tokens'),
   sweepPendingCvcs: sweepCvcs('pending'),
 
-  sweepSinglesIndexes: { sql: deleteIndexesOf(singles(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepSingles: { sql: deleteTokens(singles(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepListIndexes: { sql: deleteIndexesOf(listed(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepList: { sql: deleteTokens(listed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepSinglesIndexes: {
+    sql: deleteIndexesOf(fewSingles(DEAD_UNIT)),
+    params: [],
+    refuses: 'never',
+  },
+  sweepSingles: { sql: deleteTokens(fewSingles(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepListIndexes: { sql: deleteIndexesOf(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepList: { sql: deleteTokens(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepPending: {
-    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${DEAD_PENDING})`,
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${fewPending(DEAD_HOLDER)})`,
     params: [],
     refuses: 'never',
   },
@@ -81,7 +81,7 @@ export const SWEEP_TABLE = {
   sweepUnit: {
     sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
       AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})
-      AND NOT EXISTS (${DEAD_PENDING}) AND NOT EXISTS (${DEAD_PARKED})`,
+      AND NOT EXISTS (SELECT 1 FROM pending WHERE holder = ${DEAD_HOLDER}) AND NOT EXISTS (${DEAD_PARKED})`,
     params: [],
     refuses: 'never',
   },
@@ -95,18 +95,18 @@ export const SWEEP_TABLE = {
     sql: `DELETE FROM transactions WHERE number IN (
       SELECT number FROM transactions WHERE ${ENDED} AND expires_at <= ?1
         AND unswept IS NULL
-      LIMIT ${ROWS_MAX})`,
+      LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
   },
 
   /** The same, for one that was just rolled back: most are small, and gone with this. */
   sweepOwnIndexes: {
-    sql: deleteIndexesOf(singles(OWN_UNIT)),
+    sql: deleteIndexesOf(fewSingles(OWN_UNIT)),
     params: ['id', 'id'],
     refuses: 'never',
   },
-  sweepOwn: { sql: deleteTokens(singles(OWN_UNIT)), params: ['id', 'id'], refuses: 'never' },
+  sweepOwn: { sql: deleteTokens(fewSingles(OWN_UNIT)), params: ['id', 'id'], refuses: 'never' },
 } as const satisfies Record<string, Statement>
 
 /** Finds out whether a slice would find anything at the parameters now and forgotten. */
@@ -125,7 +125,7 @@ export const ANYTHING_TO_SWEEP = `SELECT
 function sweepCvcs(table: string): Statement {
   return {
     sql: `UPDATE ${table} SET cvc = NULL, cvc_expires_at = NULL WHERE (tenant, serial) IN (
-      SELECT tenant, serial FROM ${table} WHERE cvc_expires_at <= ?1 LIMIT ${ROWS_MAX})`,
+      SELECT tenant, serial FROM ${table} WHERE cvc_expires_at <= ?1 LIMIT ${SWEEP_ROWS_MAX})`,
     params: ['integer'],
     refuses: 'never',
   }
@@ -133,22 +133,24 @@ function sweepCvcs(table: string): Statement {
 
 /** Tokens of a transaction's own unit. */
 function singles(unit: string): string {
-  return few(
-    `SELECT tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
-      WHERE unit < 0 AND unit = ${unit} ORDER BY unit, tenant, serial LIMIT ${ROWS_MAX}`,
-    'tenant, serial',
-  )
+  return `SELECT unit, tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
+    WHERE unit < 0 AND unit = ${unit}`
 }
 
 /** Tokens of a long list. */
 function listed(unit: string): string {
-  return few(
-    `SELECT tokens.tenant, tokens.serial, tokens.indexes, ${bytesIn('tokens')} AS bytes FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
+  return `SELECT tokens.tenant, tokens.serial, tokens.indexes, ${bytesIn('tokens')} AS bytes
+    FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
       AND tokens.serial BETWEEN first_serial AND last_serial AND tokens.unit = units.id
-    WHERE units.id = ${unit} AND units.id > 0
-    ORDER BY tokens.tenant, tokens.serial LIMIT ${ROWS_MAX}`,
-    'tenant, serial',
-  )
+    WHERE units.id = ${unit} AND units.id > 0`
+}
+
+function fewSingles(unit: string): string {
+  return few(singles(unit), 'unit, tenant, serial')
+}
+
+function fewListed(unit: string): string {
+  return few(listed(unit), 'tenant, serial')
 }
 
 function deleteIndexesOf(source: string): string {

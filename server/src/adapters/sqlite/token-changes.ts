@@ -94,7 +94,7 @@ export function packEnd(
     packer.step(STATEMENT.dropPending, [tenantId, id])
     packer.step(STATEMENT.closeUnits, [tenantId, id])
   } else {
-    packer.step(STATEMENT.dropPending, [tenantId, id])
+    packer.step(STATEMENT.dropSomePending, [tenantId, id])
     packer.step(STATEMENT.sweepOwnIndexes, [tenantId, id])
     packer.step(STATEMENT.sweepOwn, [tenantId, id])
   }

@@ -45,7 +45,7 @@ export const callbackSecretSchema = z
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
-export function renderCallback(job: StoredJob, terms: JobTerms): JsonObject {
+export function renderCallback(job: Omit<StoredJob, 'result'>, terms: JobTerms): JsonObject {
   return {
     id: job.id,
     reactor_id: job.reactorId,

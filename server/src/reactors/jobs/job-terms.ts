@@ -53,7 +53,10 @@ export function sealJobTerms(keys: TenantKeys, id: string, terms: JobTerms): Uin
 }
 
 /** Throws if the job was tampered with. */
-export function openJobTerms(keys: TenantKeys, { id, terms }: StoredJob): JobTerms {
+export function openJobTerms(
+  keys: TenantKeys,
+  { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
+): JobTerms {
   return JSON.parse(keys.open(placeOf(id, 'terms'), terms).reveal()) as JobTerms
 }
 

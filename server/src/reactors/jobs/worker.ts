@@ -88,7 +88,7 @@ export class JobWorker {
         return leave === null ? [] : [{ job, leave }]
       })
       await Promise.all(taken.map(({ job, leave }) => this.#begin(tenantId, job, leave)))
-      if (taken.length === 0 || due.length < JOBS_TAKEN) return
+      if (taken.length === 0) return
     }
   }
 
