@@ -11,10 +11,6 @@ import type { Change } from '../../world/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { Shelf, compare, copyOf } from './shelves.ts'
 
-function bytesIn({ terms, result }: StoredJob): number {
-  return terms.length + (result?.length ?? 0)
-}
-
 /** Whether a change is for MemoryJobs to make. */
 export function isJobChange(change: Change): change is JobChange {
   return JOB_CHANGES.has(change.kind)
@@ -143,4 +139,8 @@ export class MemoryJobs {
   belongings(): Shelf<unknown>[] {
     return [this.#jobs, this.#secrets]
   }
+}
+
+function bytesIn({ terms, result }: StoredJob): number {
+  return terms.length + (result?.length ?? 0)
 }

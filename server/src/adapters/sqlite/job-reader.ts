@@ -7,16 +7,17 @@ import type { Row } from './rows.ts'
 
 export function jobReader(db: DatabaseSync): JobReader {
   const byId = db.prepare('SELECT * FROM jobs WHERE tenant = ? AND id = ?')
-  const due = db.prepare(`SELECT * FROM jobs WHERE rowid IN (
-      SELECT rowid FROM jobs INDEXED BY jobs_by_due WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
-        AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5)
-    ORDER BY due_at, id`)
+  // Row by row: whoever sorted them would read all that they hold.
+  const dueRows = db.prepare(`SELECT rowid FROM jobs INDEXED BY jobs_by_due
+    WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
+      AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5`)
+  const byRow = db.prepare('SELECT * FROM jobs WHERE rowid = ?')
   const unfinished = db.prepare(
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
   )
-  const dead = db.prepare(
-    "SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?",
-  )
+  const dead =
+    db.prepare(`SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision
+    FROM jobs WHERE tenant = ? AND stage = 'dead' AND id > ? ORDER BY id LIMIT ?`)
   const secrets = db.prepare('SELECT secrets, revision FROM callback_secrets WHERE tenant = ?')
   const tenants = db.prepare(
     'SELECT DISTINCT tenant FROM jobs JOIN tenants ON tenants.id = tenant WHERE due_at <= ?',
@@ -28,12 +29,11 @@ export function jobReader(db: DatabaseSync): JobReader {
       const row = byId.get(packId(tenantId), packId(id))
       return row === undefined ? null : jobOf(row)
     },
-    due: async (tenantId, { stage, now, limit, without }) =>
-      takeWithin(
-        due.iterate(packId(tenantId), stage, now, JSON.stringify(without), limit),
-        ({ terms, result }) => lengthOf(terms) + lengthOf(result),
-        JOBS_TAKEN_BYTES_MAX,
-      ).taken.map(jobOf),
+    due: async (tenantId, { stage, now, limit, without }) => {
+      const rows = dueRows.all(packId(tenantId), stage, now, JSON.stringify(without), limit)
+      const jobs = Iterator.from(rows).map(({ rowid }) => jobOf(byRow.get(rowid!)!))
+      return takeWithin(jobs, bytesIn, JOBS_TAKEN_BYTES_MAX).taken
+    },
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
     dead: async (tenantId, limit, after) =>
       dead
@@ -70,8 +70,8 @@ function withoutResult(row: Row): Omit<StoredJob, 'result'> {
   return job
 }
 
-function lengthOf(value: unknown): number {
-  return value instanceof Uint8Array ? value.length : 0
+function bytesIn({ terms, result }: StoredJob): number {
+  return terms.length + (result?.length ?? 0)
 }
 
 function jobOf(row: Row): StoredJob {
