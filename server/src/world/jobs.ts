@@ -30,6 +30,11 @@ export interface StoredJob {
   readonly revision: number
 }
 
+/** What it holds that may be long. */
+export function bytesOfJob({ terms, result }: Pick<StoredJob, 'terms' | 'result'>): number {
+  return terms.length + (result?.length ?? 0)
+}
+
 /** By what a tenant's callbacks are signed, sealed together. */
 export interface StoredCallbackSecrets {
   readonly secrets: Uint8Array

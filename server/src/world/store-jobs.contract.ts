@@ -103,23 +103,19 @@ export function jobContract(name: string, open: Open): void {
     test('due() ends with the one with which they hold enough', async (t) => {
       const store = await opened(t, open)
       const half = new Uint8Array(JOBS_TAKEN_BYTES_MAX / 2)
-      for (const n of range(1, 5)) {
-        const long = n < 3 ? { terms: half } : { result: half }
+      for (const n of range(1, 6)) {
+        const long = n < 3 ? { terms: half } : { terms: bytes(0), result: half }
         await succeed(store, TENANT, [insert(job(n, { dueAt: NOW + n, ...long }))])
       }
       const some = { stage: 'run', now: NOW + 9, limit: 9, without: [] } as const
-      const due = await store.jobs.due(TENANT, some)
-      // The first two are a little more with their results.
-      assert.deepEqual(
-        due.map((it) => it.id),
-        [uuid(1), uuid(2)],
-      )
-      await succeed(store, TENANT, due.map(remove))
-      const rest = await store.jobs.due(TENANT, some)
-      assert.deepEqual(
-        rest.map((it) => [it.id, it.result?.length]),
-        [3, 4].map((n) => [uuid(n), half.length]),
-      )
+      for (const numbers of [[1, 2], [3, 4], [5]]) {
+        const due = await store.jobs.due(TENANT, some)
+        assert.deepEqual(
+          due.map((it) => it.id),
+          numbers.map(uuid),
+        )
+        await succeed(store, TENANT, due.map(remove))
+      }
     })
 
     test('unfinished() counts what is to be run or delivered', async (t) => {

@@ -1,11 +1,12 @@
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import type {
-  JobChange,
-  JobConflict,
-  JobReader,
-  StoredCallbackSecrets,
-  StoredJob,
+import {
+  bytesOfJob,
+  type JobChange,
+  type JobConflict,
+  type JobReader,
+  type StoredCallbackSecrets,
+  type StoredJob,
 } from '../../world/jobs.ts'
 import type { Change } from '../../world/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
@@ -44,7 +45,7 @@ export class MemoryJobs {
         .all(tenantId)
         .filter((it) => it.stage === stage && it.dueAt <= now && !without.includes(it.lane))
         .sort((a, b) => a.dueAt - b.dueAt || compare(a.id, b.id))
-      return copyOf(takeWithin(due.slice(0, limit), bytesIn, JOBS_TAKEN_BYTES_MAX).taken)
+      return copyOf(takeWithin(due.slice(0, limit), bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken)
     },
     unfinished: async (tenantId) =>
       this.#jobs.all(tenantId).filter(({ stage }) => stage === 'run' || stage === 'deliver').length,
@@ -139,8 +140,4 @@ export class MemoryJobs {
   belongings(): Shelf<unknown>[] {
     return [this.#jobs, this.#secrets]
   }
-}
-
-function bytesIn({ terms, result }: StoredJob): number {
-  return terms.length + (result?.length ?? 0)
 }

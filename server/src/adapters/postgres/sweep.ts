@@ -42,6 +42,7 @@ export async function sweepSlice(
   { now, forgotten }: { readonly now: number; readonly forgotten: number },
 ): Promise<void> {
   const tally = new TokenTally()
+  let removedBytes = 0
   await session.run('BEGIN')
   await lockTenants(session, tenants)
   await session.run(
@@ -67,7 +68,10 @@ export async function sweepSlice(
     )})`,
     [tenants, now],
   )
-  for (const it of await deadTransactions()) await sweepDead(it)
+  for (const it of await deadTransactions()) {
+    await sweepDead(it)
+    if (removedBytes >= SWEEP_BYTES_AT_ONCE) break
+  }
   await session.run(
     `DELETE FROM transactions WHERE (tenant, id) IN (SELECT tenant, id FROM transactions
        WHERE tenant = ANY($1::uuid[]) AND ${ENDED} AND expires_at <= $2 AND NOT unswept
@@ -111,10 +115,13 @@ export async function sweepSlice(
         `tokens
          WHERE tenant = ANY($1::uuid[]) AND ${which}`,
       )})
-       RETURNING tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden`,
+       RETURNING tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden, ${LONG} AS bytes`,
       values,
     )
-    for (const it of removed) tally.add(String(it.tenant), countedIn(it), -1)
+    for (const it of removed) {
+      tally.add(String(it.tenant), countedIn(it), -1)
+      removedBytes += Number(it.bytes)
+    }
     await deleteTerms(session, termsIn(removed))
     return removed.length
   }

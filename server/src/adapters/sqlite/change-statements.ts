@@ -193,7 +193,8 @@ export const CHANGE_TABLE = {
 
   /** Of a transaction that comes to nothing. The rest locks nobody out, and is swept. */
   dropSomePending: {
-    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${fewPending(numberOf('?1', '?2'))})`,
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN
+      (SELECT tenant, serial FROM (${fewPending(numberOf('?1', '?2'))}))`,
     params: ['id', 'id'],
     refuses: 'never',
   },

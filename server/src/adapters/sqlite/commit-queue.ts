@@ -239,6 +239,9 @@ export class CommitQueue {
   }
 
   #pack(waiting: Waiting, steps: (packer: BatchPacker) => void, moved = 0): void {
+    const filling = this.#batches.at(-1)!
+    const isApart = moved >= BATCH_BYTES_MAX && filling.commits.length > 0
+    if (isApart) this.#batches.push(this.#emptyBatch())
     const batch = this.#batches.at(-1)!
     const { packer, commits } = batch
     packer.open()
@@ -246,6 +249,7 @@ export class CommitQueue {
       steps(packer)
     } catch (error) {
       packer.cancel()
+      if (isApart) this.#batches.pop()
       throw error
     }
     commits.push(waiting)

@@ -2,22 +2,26 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change } from '../../world/change.ts'
 import { held } from './change-statements.ts'
 import { packId } from './ids.ts'
+import { DROPPED } from './sweep-statements.ts'
 import { numberOf } from './visibility.ts'
 
-/** Knows what transactions hold back, so that no two commits of many bytes share a batch, and keep others waiting. */
+/** Knows what transactions hold back, so that no two ends of many bytes share a batch, and keep others waiting. */
 export class HeldBack {
-  readonly #look: StatementSync
+  readonly #looks: Readonly<Record<'committed' | 'rolled_back', StatementSync>>
 
   constructor(db: DatabaseSync) {
-    this.#look = db.prepare(`SELECT (${held(`holder = ${numberOf('?1', '?2')}`)}) AS bytes`)
+    this.#looks = {
+      committed: db.prepare(`SELECT (${held(`holder = ${numberOf('?1', '?2')}`)}) AS bytes`),
+      rolled_back: db.prepare(DROPPED),
+    }
   }
 
   /** About how many bytes a commit moves that it does not bring along. */
   movedBy(tenantId: string, changes: readonly Change[]): number {
     let moved = 0
     for (const it of changes) {
-      if (it.kind !== 'end-transaction' || it.as !== 'committed') continue
-      moved += Number(this.#look.get(packId(tenantId), packId(it.id))!['bytes'] ?? 0)
+      if (it.kind !== 'end-transaction' || it.as === 'expired') continue
+      moved += Number(this.#looks[it.as].get(packId(tenantId), packId(it.id))!['bytes'] ?? 0)
     }
     return moved
   }

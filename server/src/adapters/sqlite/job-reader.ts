@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import type { JobCounts, JobReader, StoredJob } from '../../world/jobs.ts'
+import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../world/jobs.ts'
+import { atOnceIn } from './at-once.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
@@ -11,6 +12,7 @@ export function jobReader(db: DatabaseSync): JobReader {
   const dueRows = db.prepare(`SELECT rowid FROM jobs INDEXED BY jobs_by_due
     WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
       AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5`)
+  const atOnce = atOnceIn(db)
   const byRow = db.prepare('SELECT * FROM jobs WHERE rowid = ?')
   const unfinished = db.prepare(
     "SELECT count(*) AS number FROM jobs WHERE tenant = ? AND stage IN ('run', 'deliver')",
@@ -29,11 +31,12 @@ export function jobReader(db: DatabaseSync): JobReader {
       const row = byId.get(packId(tenantId), packId(id))
       return row === undefined ? null : jobOf(row)
     },
-    due: async (tenantId, { stage, now, limit, without }) => {
-      const rows = dueRows.all(packId(tenantId), stage, now, JSON.stringify(without), limit)
-      const jobs = Iterator.from(rows).map(({ rowid }) => jobOf(byRow.get(rowid!)!))
-      return takeWithin(jobs, bytesIn, JOBS_TAKEN_BYTES_MAX).taken
-    },
+    due: async (tenantId, { stage, now, limit, without }) =>
+      atOnce(() => {
+        const rows = dueRows.all(packId(tenantId), stage, now, JSON.stringify(without), limit)
+        const jobs = Iterator.from(rows).map(({ rowid }) => jobOf(byRow.get(rowid!)!))
+        return takeWithin(jobs, bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken
+      }),
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
     dead: async (tenantId, limit, after) =>
       dead
@@ -68,10 +71,6 @@ export function endClaims(db: DatabaseSync): void {
 function withoutResult(row: Row): Omit<StoredJob, 'result'> {
   const { result: _result, ...job } = jobOf(row)
   return job
-}
-
-function bytesIn({ terms, result }: StoredJob): number {
-  return terms.length + (result?.length ?? 0)
 }
 
 function jobOf(row: Row): StoredJob {

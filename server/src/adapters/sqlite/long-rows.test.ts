@@ -80,13 +80,16 @@ describe('of what is long, a few rows at a time', () => {
     assert.equal(left('pending'), 0)
   })
 
-  test('are moved by a commit of a transaction, and no two such commits are made together', async (t) => {
+  test('are moved at the end of a transaction, and that is not done together with anything else', async (t) => {
     const { store } = await opened(t)
     const { counts } = store.activity.crowd
     const flushes = (): number => counts.reduce((sum, it) => sum + it)
-    for (const [data, together] of [
-      [new Uint8Array(MiB), 3],
-      [new Uint8Array(KiB), 1],
+    // Three of them, and a short commit that was there before; or all at once.
+    for (const [as, data, together] of [
+      ['committed', new Uint8Array(MiB), 4],
+      ['committed', new Uint8Array(KiB), 1],
+      ['rolled_back', new Uint8Array(2 * MiB), 4],
+      ['rolled_back', new Uint8Array(2 * KiB), 1],
     ] as const) {
       const made = range(0, 3).map((n) => token(n + data.length))
       await succeed(store, TENANT, [insert(...made)])
@@ -95,8 +98,9 @@ describe('of what is long, a few rows at a time', () => {
         await succeed(store, TENANT, [enlist(n + data.length), update(it, { data })])
       }
       const before = flushes()
-      const ends = made.map((_, n) => store.commit(TENANT, [end(n + data.length, 'committed')]))
-      assert.deepEqual(await Promise.all(ends), [null, null, null])
+      const short = store.commit(TENANT, [insert(token(9 + data.length))])
+      const ends = made.map((_, n) => store.commit(TENANT, [end(n + data.length, as)]))
+      assert.deepEqual(await Promise.all([short, ...ends]), [null, null, null, null])
       assert.equal(flushes() - before, together)
     }
   })

@@ -26,9 +26,9 @@ export function few(source: string, order: string): string {
   ) WHERE place = 1 OR bytes_so_far <= ${SWEEP_BYTES_AT_ONCE}`
 }
 
-/** A few keys of what the transaction with the number `holder` waits to make of tokens. */
+/** A few rows of what the transaction with the number `holder` waits to make of tokens. */
 export function fewPending(holder: string): string {
   const source = `SELECT fingerprint, tenant, serial, ${bytesIn('pending')} AS bytes
     FROM pending WHERE holder = ${holder}`
-  return `SELECT tenant, serial FROM (${few(source, 'fingerprint, tenant, serial')})`
+  return few(source, 'fingerprint, tenant, serial')
 }

@@ -68,7 +68,8 @@ export const SWEEP_TABLE = {
   sweepListIndexes: { sql: deleteIndexesOf(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepList: { sql: deleteTokens(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
   sweepPending: {
-    sql: `DELETE FROM pending WHERE (tenant, serial) IN (${fewPending(DEAD_HOLDER)})`,
+    sql: `DELETE FROM pending WHERE (tenant, serial) IN
+      (SELECT tenant, serial FROM (${fewPending(DEAD_HOLDER)}))`,
     params: [],
     refuses: 'never',
   },
@@ -108,6 +109,11 @@ export const SWEEP_TABLE = {
   },
   sweepOwn: { sql: deleteTokens(fewSingles(OWN_UNIT)), params: ['id', 'id'], refuses: 'never' },
 } as const satisfies Record<string, Statement>
+
+/** How many bytes are removed as the transaction ?2 of the tenant ?1 is rolled back. */
+export const DROPPED = `SELECT
+  ifnull((SELECT sum(bytes) FROM (${fewPending(numberOf('?1', '?2'))})), 0)
+  + ifnull((SELECT sum(bytes) FROM (${fewSingles(OWN_UNIT)})), 0) AS bytes`
 
 /** Finds out whether a slice would find anything at the parameters now and forgotten. */
 export const ANYTHING_TO_SWEEP = `SELECT

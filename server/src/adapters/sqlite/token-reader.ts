@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { TokenReader } from '../../world/store.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { DataCount } from '../../world/too-much-data.ts'
+import { atOnceIn } from './at-once.ts'
 import { packId } from './ids.ts'
 import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type Row } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
@@ -20,8 +21,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
        AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
      ORDER BY serial LIMIT 1`,
   )
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('COMMIT')
+  const atOnce = atOnceIn(db)
   const within = tokenReaderWithin(db)
 
   /** Its data is null where it has more than `bytesMax` of it. */
@@ -39,16 +39,6 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
     const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
     return (id: string, bytesMax: number): StoredToken | null =>
       number === null ? find(tenant, id, bytesMax) : within.find(tenant, id, { number, bytesMax })
-  }
-
-  /** In one transaction, so that a commit between two look-ups is seen by both or by neither. */
-  function atOnce<Found>(look: () => Found): Found {
-    begin.run()
-    try {
-      return look()
-    } finally {
-      end.run()
-    }
   }
 
   return {

@@ -21,8 +21,8 @@ describe('Room', () => {
     const room = new Room()
     const toOne = fill(() => room.enter('deliver', 'a', 'lane'))
     assert.equal(toOne.length, CALLBACKS_TO_ONE_AT_ONCE)
-    assert.deepEqual(room.fullLanes('a'), ['lane'])
-    assert.deepEqual(room.fullLanes('b'), [])
+    assert.deepEqual(room.fullLanes('deliver', 'a'), ['lane'])
+    assert.deepEqual(room.fullLanes('deliver', 'b'), [])
     const ofOne = fill((n) => room.enter('deliver', 'a', `lane ${n}`))
     assert.equal(toOne.length + ofOne.length, CALLBACKS_OF_ONE_AT_ONCE)
     const ofAll = fill((n) => room.enter('deliver', `tenant ${n}`, 'lane'))
@@ -38,11 +38,21 @@ describe('Room', () => {
     assert.equal(ofOne.length + ofAll.length, JOB_RUNS_AT_ONCE)
   })
 
+  test('keeps a lane full for callbacks whatever else of that lane comes and goes', () => {
+    const room = new Room()
+    const callbacks = fill(() => room.enter('deliver', 'a', 'lane'))
+    room.enter('dead', 'a', 'lane')!()
+    assert.deepEqual(room.fullLanes('deliver', 'a'), ['lane'])
+    assert.deepEqual(room.fullLanes('dead', 'a'), [])
+    callbacks[0]!()
+    assert.deepEqual(room.fullLanes('deliver', 'a'), [])
+  })
+
   test('has room again for each that has left', () => {
     const room = new Room()
     const [first, second] = fill(() => room.enter('deliver', 'a', 'lane'))
     first!()
-    assert.deepEqual(room.fullLanes('a'), [])
+    assert.deepEqual(room.fullLanes('deliver', 'a'), [])
     assert.notEqual(room.enter('deliver', 'a', 'lane'), null)
     assert.equal(room.enter('deliver', 'a', 'lane'), null)
     second!()

@@ -26,31 +26,32 @@ export class Room {
     const bounds = BOUNDS[stage]
     if (names.some((it, n) => this.#count(it) >= bounds[n]!)) return null
     for (const it of names) this.#counts.set(it, this.#count(it) + 1)
-    if (this.#count(names[2]) === bounds[2]) this.#lanes(tenantId).add(lane)
+    if (this.#count(names[2]) === bounds[2]) this.#lanes(names[1]).add(lane)
     return () => {
       for (const it of names) {
         const left = this.#count(it) - 1
         if (left === 0) this.#counts.delete(it)
         else this.#counts.set(it, left)
       }
-      const lanes = this.#lanes(tenantId)
+      const lanes = this.#lanes(names[1])
       lanes.delete(lane)
-      if (lanes.size === 0) this.#full.delete(tenantId)
+      if (lanes.size === 0) this.#full.delete(names[1])
     }
   }
 
-  /** The lanes of a tenant with no room left in them. */
-  fullLanes(tenantId: string): string[] {
-    return [...(this.#full.get(tenantId) ?? [])]
+  /** The lanes of a tenant with no room left in them for jobs of that stage. */
+  fullLanes(stage: JobStage, tenantId: string): string[] {
+    return [...(this.#full.get(`${stage} ${tenantId}`) ?? [])]
   }
 
   #count(name: string): number {
     return this.#counts.get(name) ?? 0
   }
 
-  #lanes(tenantId: string): Set<string> {
-    const lanes = this.#full.get(tenantId) ?? new Set()
-    this.#full.set(tenantId, lanes)
+  /** The full lanes of a stage and a tenant. */
+  #lanes(name: string): Set<string> {
+    const lanes = this.#full.get(name) ?? new Set()
+    this.#full.set(name, lanes)
     return lanes
   }
 }

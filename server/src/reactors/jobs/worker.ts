@@ -2,9 +2,10 @@ import {
   CALLBACK_CLAIM_MS,
   JOB_GRACE_MS,
   JOBS_TAKEN,
+  JOBS_TAKEN_BYTES_MAX,
   REACTOR_TIMEOUT_ASKED_MS_MAX,
 } from '../../base/limits.ts'
-import { JOB_STAGES, type JobStage, type StoredJob } from '../../world/jobs.ts'
+import { JOB_STAGES, bytesOfJob, type JobStage, type StoredJob } from '../../world/jobs.ts'
 import type { Store } from '../../world/store.ts'
 import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
@@ -80,7 +81,7 @@ export class JobWorker {
   async #take(tenantId: string, stage: JobStage): Promise<void> {
     const { clock, store } = this.#world
     while (!this.#stopped) {
-      const without = this.#room.fullLanes(tenantId)
+      const without = this.#room.fullLanes(stage, tenantId)
       const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
       const due = await store.jobs.due(tenantId, query)
       const taken = due.flatMap((job) => {
@@ -88,7 +89,7 @@ export class JobWorker {
         return leave === null ? [] : [{ job, leave }]
       })
       await Promise.all(taken.map(({ job, leave }) => this.#begin(tenantId, job, leave)))
-      if (taken.length === 0) return
+      if (taken.length === 0 || !isCut(due)) return
     }
   }
 
@@ -136,3 +137,9 @@ const CLAIM_MS = {
   run: REACTOR_TIMEOUT_ASKED_MS_MAX + JOB_GRACE_MS,
   deliver: CALLBACK_CLAIM_MS,
 } as const
+
+/** Whether there may be more that are due than were taken at a time. */
+function isCut(due: readonly StoredJob[]): boolean {
+  const bytes = due.reduce((sum, it) => sum + bytesOfJob(it), 0)
+  return due.length === JOBS_TAKEN || bytes >= JOBS_TAKEN_BYTES_MAX
+}
