@@ -25,7 +25,7 @@ import { measureSearching } from './search.ts'
 import { measureStorm } from './storm.ts'
 import { off } from './subjects.ts'
 import { measureCommits } from './transactions.ts'
-import { holds, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
+import { holds, median, renderGoals, renderMachine, renderTable, type Goal } from './table.ts'
 
 const { values } = parseArgs({
   options: {
@@ -94,11 +94,13 @@ async function cards(): Promise<void> {
 }
 
 async function arrays(): Promise<void> {
-  const raw = measureRawInsert(rounds)
+  const raws: number[] = []
   const measured = await measure(
     [{ name: 'array of 100', kind: 'durable', body: ARRAY_OF_100, connections: 16 }],
     rounds,
+    () => raws.push(measureRawInsert()),
   )
+  const raw = median(raws)
   printMeasured(measured, 'requests/s')
   print(`raw bulk insert: ${Math.round(raw)} rows/s`)
   const [array] = pick(measured, 'array of 100')

@@ -7,8 +7,9 @@ import { median } from './table.ts'
 /** The server has the first core, the load generator the second. */
 export const SERVER_CORE = 0
 
-/** Before the first round: the compiler is at work for some ten thousand requests. */
-const FIRST_WARMUP_MS = 6000
+/** Before the first round, at least: the compiler is at work for some ten thousand requests. */
+const FIRST_WARMUP_MS = 8000
+const FIRST_WARMUP_REQUESTS = 10_000
 const WARMUP_MS = 500
 const MEASURE_MS = 2000
 
@@ -46,10 +47,14 @@ export interface Measured {
   readonly p99Us: number
 }
 
-/** Measures all rows, one after the other in each round, so that a slow minute is everybody's. */
+/**
+ * Measures all rows, one after the other in each round, and does what else is compared `beside` them, so that a slow
+ * minute is everybody's.
+ */
 export async function measure(
   rows: readonly Row[],
   rounds: number,
+  beside: () => void = () => {},
 ): Promise<Map<string, Measured>> {
   const subjects = new Map<SubjectKind, Subject>()
   const results = new Map<string, LoadResult[]>()
@@ -57,17 +62,26 @@ export async function measure(
     for (const { kind } of rows) {
       if (!subjects.has(kind)) subjects.set(kind, await startSubject(kind, SERVER_CORE))
     }
-    for (const row of rows) await measureOnce(subjects.get(row.kind)!, row, FIRST_WARMUP_MS)
+    for (const row of rows) await warmUp(subjects.get(row.kind)!, row)
     for (let round = 0; round < rounds; round++) {
       for (const row of rows) {
         const result = await measureOnce(subjects.get(row.kind)!, row, WARMUP_MS)
         results.set(row.name, [...(results.get(row.name) ?? []), result])
       }
+      beside()
     }
   } finally {
     for (const subject of subjects.values()) await subject.stop()
   }
   return new Map([...results].map(([name, all]) => [name, medians(name, all)]))
+}
+
+async function warmUp(subject: Subject, row: Row): Promise<void> {
+  const begun = performance.now()
+  let requests = 0
+  while (performance.now() - begun < FIRST_WARMUP_MS || requests < FIRST_WARMUP_REQUESTS) {
+    requests += (await measureOnce(subject, row, 0)).requests
+  }
 }
 
 async function measureOnce(
@@ -107,12 +121,10 @@ function medians(name: string, all: readonly LoadResult[]): Measured {
   }
 }
 
-/** Rows a second that SQLite inserts with no service around it; the median of the rounds. */
-export function measureRawInsert(rounds: number): number {
+/** Rows a second that SQLite inserts with no service around it. */
+export function measureRawInsert(): number {
   const program = fileURLToPath(new URL('./raw-insert.ts', import.meta.url))
   const command = [process.execPath, program, String(MEASURE_MS)]
   const [file, ...args] = canPin() ? ['taskset', '-c', String(SERVER_CORE), ...command] : command
-  return median(
-    Array.from({ length: rounds }, () => Number(execFileSync(file!, args, { encoding: 'utf8' }))),
-  )
+  return Number(execFileSync(file!, args, { encoding: 'utf8' }))
 }
