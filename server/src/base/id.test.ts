@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { ID_RANDOM_BYTES, idOf, isUuid } from './id.ts'
+import { ID_RANDOM_BYTES, idOf, isUuid, sortRandom } from './id.ts'
 
 const time = fc.nat({ max: 2 ** 48 - 1 })
 const random = fc.uint8Array({ minLength: ID_RANDOM_BYTES, maxLength: ID_RANDOM_BYTES })
@@ -39,4 +39,49 @@ describe('idOf()', () => {
       }),
     )
   })
+})
+
+describe('sortRandom()', () => {
+  const many = fc.array(random, { maxLength: 200 })
+
+  test('brings ids into their order, as far as the first 26 bits of chance tell', () => {
+    fc.assert(
+      fc.property(time, many, (now, portions) => {
+        const leading = idsOf(now, sorted(portions)).map((it) => it.slice(0, 23))
+        assert.deepEqual(leading, leading.toSorted())
+      }),
+    )
+  })
+
+  test('leaves to chance what was left to it', () => {
+    fc.assert(
+      fc.property(many, (portions) => {
+        const [before, after] = [
+          idsOf(
+            0,
+            portions.flatMap((it) => [...it]),
+          ),
+          idsOf(0, sorted(portions)),
+        ]
+        const leading = (ids: string[]): string[] => ids.map((it) => it.slice(0, 23)).toSorted()
+        assert.deepEqual(leading(after), leading(before))
+        assert.deepEqual(
+          after.map((it) => it.slice(23)),
+          before.map((it) => it.slice(23)),
+        )
+      }),
+    )
+  })
+
+  function sorted(portions: readonly Uint8Array[]): Uint8Array {
+    const all = Uint8Array.from(portions.flatMap((it) => [...it]))
+    sortRandom(all)
+    return all
+  }
+
+  function idsOf(now: number, bytes: ArrayLike<number>): string[] {
+    return Array.from({ length: bytes.length / ID_RANDOM_BYTES }, (_, n) =>
+      idOf(now, Uint8Array.from(bytes), n * ID_RANDOM_BYTES),
+    )
+  }
 })

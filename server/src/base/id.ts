@@ -23,6 +23,28 @@ export function idOf(now: number, random: Uint8Array, at = 0): string {
 export const ID_RANDOM_BYTES = 10
 
 /**
+ * Puts what `random` holds for many ids of one instant in their order, as far as the first 26 bits tell. What comes in order
+ * is appended to an index; for the rest its place is looked for, and pages are split.
+ */
+export function sortRandom(random: Uint8Array): void {
+  const leading = new Uint32Array(random.length / ID_RANDOM_BYTES)
+  for (let n = 0, at = 0; n < leading.length; n++, at += ID_RANDOM_BYTES) {
+    leading[n] =
+      ((random[at]! & 0x0f) << 22) |
+      (random[at + 1]! << 14) |
+      ((random[at + 2]! & 0x3f) << 8) |
+      random[at + 3]!
+  }
+  leading.sort()
+  for (let n = 0, at = 0; n < leading.length; n++, at += ID_RANDOM_BYTES) {
+    random[at] = leading[n]! >>> 22
+    random[at + 1] = leading[n]! >>> 14
+    random[at + 2] = leading[n]! >>> 8
+    random[at + 3] = leading[n]!
+  }
+}
+
+/**
  * The id that was made last, as text: in bulk most begin with the same time. Put together as a string of
  * strings it would take ten times the memory, and be taken apart again by whoever stores it.
  */

@@ -4,7 +4,7 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import type { Caller, Transform } from '../base/access.ts'
-import { ID_RANDOM_BYTES, idOf } from '../base/id.ts'
+import { ID_RANDOM_BYTES, idOf, sortRandom } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import {
   ALIAS_ATTEMPTS_MAX,
@@ -142,6 +142,7 @@ function makeAll(
   const view = twinViewer(caller, keys, at)
   const viewLater = twinViewer(caller, keys, { now: Infinity, means })
   const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
+  sortRandom(serials)
   // By the index of their drafts, as the replies are: a twin may be among those before it.
   const made = Array<StoredToken>(drafts.length)
   const replies = Array<Json>(drafts.length)

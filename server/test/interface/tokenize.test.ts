@@ -230,6 +230,14 @@ describe('POST /tokenize answers', () => {
     assert.ok(ids.every((it) => UUID_V4.test(it)))
   })
 
+  test('ids in the order of the values, as far as 26 bits tell, so that stores can append them', async () => {
+    const { tokenize } = await tokenStage()
+    const ids = (await tokenize(Array.from({ length: 100 }, (_, n) => n))) as string[]
+    const leading = ids.map((it) => it.slice(0, 23))
+    assert.ok(new Set(leading).size > 90)
+    assert.deepEqual(leading, leading.toSorted())
+  })
+
   test('no raw data, even to a caller with a rule that reveals', async () => {
     const rules = [
       { priority: 1, container: '/', transform: 'reveal', permissions: ['token:create'] },

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Place } from '../../world/keyring.ts'
-import type { Random } from '../../world/random.ts'
 import { assertWellFormed } from './frame.ts'
-import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
+import { decrypt, encrypt } from './gcm.ts'
+import type { Nonces } from './nonces.ts'
 import { PlaceContexts } from './place-contexts.ts'
 
 /**
@@ -25,11 +25,10 @@ export class DataKey {
     this.#contexts = new PlaceContexts(tenantId, version)
   }
 
-  seal(random: Random, place: Place, plaintext: Sensitive<string>): Uint8Array {
+  seal(nonces: Nonces, place: Place, plaintext: Sensitive<string>): Uint8Array {
     const text = plaintext.reveal()
     assertWellFormed(text)
-    const nonce = random.bytes(NONCE_BYTES)
-    return encrypt(this.#key, this.head, nonce, this.#contexts.of(place), text)
+    return encrypt(this.#key, this.head, nonces.next(), this.#contexts.of(place), text)
   }
 
   /** Throws when the envelope was altered or belongs to another place. */

@@ -12,6 +12,7 @@ import {
 } from '../../world/keyring.ts'
 import type { Random } from '../../world/random.ts'
 import { LocalTenantKeys, type TenantKey } from './local-tenant-keys.ts'
+import { Nonces } from './nonces.ts'
 
 /** Every version of each of the tenant's keys, none if it has none: what the store keeps. */
 export type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
@@ -53,6 +54,7 @@ interface Known {
 export class LocalKeyring implements Keyring, KeyMaker {
   readonly #provider: KeyProvider
   readonly #random: Random
+  readonly #nonces: Nonces
   readonly #findKeys: FindKeys
   readonly #shared: SharedKeys | null
   readonly #cached = new LRUCache<string, Known>({ max: TENANT_KEYS_CACHED_MAX })
@@ -67,6 +69,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
   ) {
     this.#provider = provider
     this.#random = random
+    this.#nonces = new Nonces(random)
     this.#findKeys = findKeys
     this.#shared = shared
   }
@@ -150,7 +153,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
     const sealing = this.#sealingAmong(unwrapped)
     const same = before?.keys.version === sealing && before.unwrapped.length === wrapped.length
     if (same && unwrapped.every((it) => before.unwrapped.includes(it))) return { ...before, readAt }
-    const keys = new LocalTenantKeys(tenantId, unwrapped, this.#random, {
+    const keys = new LocalTenantKeys(tenantId, unwrapped, this.#nonces, {
       sealing,
       whoKnows: (asking) => {
         const current = this.#cached.peek(tenantId)?.keys

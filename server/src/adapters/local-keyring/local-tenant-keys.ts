@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
 import type { Place, RenewingKeys, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
-import type { Random } from '../../world/random.ts'
 import { base58Of } from './base58.ts'
 import { DataKey, keyVersionOf } from './data-key.ts'
 import { assertWellFormed, frame, NUMBER_BYTES } from './frame.ts'
+import type { Nonces } from './nonces.ts'
 
 /** An unwrapped tenant key; its bytes are out of reach of JavaScript. */
 export interface TenantKey {
@@ -31,7 +31,7 @@ export interface KeyUse {
  */
 export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   readonly version: number
-  readonly #random: Random
+  readonly #nonces: Nonces
   readonly #dataKeys: ReadonlyMap<number, DataKey>
   readonly #sealing: DataKey
   readonly #fingerprintKey: KeyObject
@@ -44,11 +44,11 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   constructor(
     tenantId: string,
     keys: readonly TenantKey[],
-    random: Random,
+    nonces: Nonces,
     { sealing, whoKnows }: KeyUse,
   ) {
     const dataKeys = keys.filter((it) => it.purpose === 'enc')
-    this.#random = random
+    this.#nonces = nonces
     this.#dataKeys = new Map(
       dataKeys.map((it) => [it.version, new DataKey(tenantId, it.version, it.key)]),
     )
@@ -69,7 +69,7 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   }
 
   seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
-    return this.#sealing.seal(this.#random, place, plaintext)
+    return this.#sealing.seal(this.#nonces, place, plaintext)
   }
 
   open(place: Place, envelope: Uint8Array): Sensitive<string> {

@@ -25,11 +25,9 @@ export class PlaceContexts {
 
   /** Returns bytes that are good until the next call. Throws for a text that has no UTF-8 form. */
   of(place: Place): Uint8Array {
-    const { id } = place
-    if (id.length !== UUID_CHARS || Buffer.byteLength(id) !== UUID_CHARS) return this.#build(place)
+    if (place.id.length !== UUID_CHARS) return this.#build(place)
     const { bytes } = this.#find(place) ?? this.#remember(place)
-    bytes.write(id, this.#idAt, 'latin1')
-    return bytes
+    return writeAscii(place.id, bytes, this.#idAt) ? bytes : this.#build(place)
   }
 
   #find(place: Place): Recent | undefined {
@@ -46,7 +44,7 @@ export class PlaceContexts {
     const { id, part, type, containers } = place
     const recent = {
       place: { id, part, type, containers: [...containers] },
-      bytes: this.#build(place),
+      bytes: this.#build({ ...place, id: ANY_ID }),
     }
     this.#recent[this.#next] = recent
     this.#next = (this.#next + 1) % KINDS_MAX
@@ -62,7 +60,19 @@ interface Recent {
 function isSameKind(a: Place, b: Place): boolean {
   if (a.type !== b.type || a.part !== b.part) return false
   if (a.containers.length !== b.containers.length) return false
-  for (const [index, it] of a.containers.entries()) if (it !== b.containers[index]) return false
+  for (let at = 0; at < a.containers.length; at++) {
+    if (a.containers[at] !== b.containers[at]) return false
+  }
+  return true
+}
+
+/** Writes `text` and returns true, or returns false: it is not ASCII, and takes more than a byte a character. */
+function writeAscii(text: string, target: Uint8Array, at: number): boolean {
+  for (let n = 0; n < text.length; n++) {
+    const code = text.charCodeAt(n)
+    if (code > ASCII_MAX) return false
+    target[at + n] = code
+  }
   return true
 }
 
@@ -70,3 +80,5 @@ const LABEL = 'symbolon envelope'
 const ALGORITHM = '1'
 const KINDS_MAX = 16
 const UUID_CHARS = 36
+const ANY_ID = '?'.repeat(UUID_CHARS)
+const ASCII_MAX = 0x7f

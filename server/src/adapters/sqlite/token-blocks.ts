@@ -17,6 +17,13 @@ interface Newest {
   tokens: number
 }
 
+/** Serials from `first` up to `next`, or all above if that is null. */
+interface Block {
+  readonly first: Uint8Array
+  readonly next: Uint8Array | null
+  count: number
+}
+
 /** Tokens of one tenant and unit. */
 interface Group {
   readonly tenant: Value
@@ -120,7 +127,7 @@ export class TokenBlocks {
         if (newest.tokens >= NEWEST_TOKENS_MAX) grown.push([tenant, newest.first])
         continue
       }
-      for (const [first, count] of this.#byBlock(tenant, serials)) {
+      for (const { first, count } of this.#byBlock(tenant, serials)) {
         this.#add.run(tenant, first, unit, count)
         grown.push([tenant, first])
       }
@@ -130,18 +137,23 @@ export class TokenBlocks {
   }
 
   /** Returns the blocks that serials of a tenant are in, and how many are in each. */
-  #byBlock(tenant: Value, serials: readonly Uint8Array[]): [first: Uint8Array, count: number][] {
-    const counts: [first: Uint8Array, count: number][] = []
-    let next: Uint8Array | null = LOWEST
-    for (const serial of serials.toSorted(compare)) {
-      if (next !== null && !isBefore(serial, next)) {
-        const first = this.#firstOf(tenant, serial)
-        next = this.#next(tenant, first)
-        counts.push([first, 0])
+  #byBlock(tenant: Value, serials: readonly Uint8Array[]): Iterable<Block> {
+    // They were made at about the same time, so they are in one or two.
+    const blocks: Block[] = []
+    let last: Block | null = null
+    for (const serial of serials) {
+      if (last === null || !holds(last, serial)) {
+        last = blocks.find((it) => holds(it, serial)) ?? null
+        if (last === null) blocks.push((last = this.#blockAround(tenant, serial)))
       }
-      counts.at(-1)![1]++
+      last.count++
     }
-    return counts
+    return blocks
+  }
+
+  #blockAround(tenant: Value, serial: Uint8Array): Block {
+    const first = (this.#blockOf.get(tenant, serial)?.first ?? LOWEST) as Uint8Array
+    return { first, next: this.#next(tenant, first), count: 0 }
   }
 
   #groups(): Iterable<Group> {
@@ -206,10 +218,6 @@ export class TokenBlocks {
     }
   }
 
-  #firstOf(tenant: Value, serial: Uint8Array): Uint8Array {
-    return (this.#blockOf.get(tenant, serial)?.first ?? LOWEST) as Uint8Array
-  }
-
   #next(tenant: Value, first: Uint8Array): Uint8Array | null {
     return (this.#nextBlock.get(tenant, first)?.first ?? null) as Uint8Array | null
   }
@@ -227,8 +235,8 @@ function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   return a.length < b.length
 }
 
-function compare(a: Uint8Array, b: Uint8Array): number {
-  return isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0
+function holds({ first, next }: Block, serial: Uint8Array): boolean {
+  return !isBefore(serial, first) && (next === null || isBefore(serial, next))
 }
 
 function isSame(a: Value, b: Value): boolean {
