@@ -12,32 +12,50 @@ const PROGRAM = fileURLToPath(new URL('../bin/symbolon.cjs', import.meta.url))
 /**
  * Resident bytes of the program as an operator starts it, after at least `tokens` tokens came in as arrays
  * of a hundred.
+ *
+ * It is started twice: the first time, a checkout strips the types of its source, and what does that stays in memory. A
+ * published package has no types, and a second start finds them stripped.
  */
 export async function measureMemory(tokens: number): Promise<{ bytes: number; tokens: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-memory-'))
   const env = { ...process.env, SYMBOLON_DATA_DIR: folder, SYMBOLON_PORT: '0' }
   const init = spawnSync(process.execPath, [PROGRAM, 'init', '--json'], { env, encoding: 'utf8' })
   const { api_key: management } = JSON.parse(init.stdout) as { api_key: string }
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const first = await serve(env)
+  await first.stop()
+  const { pid, port, stop } = await serve(env)
   try {
-    const [ready] = (await once(child.stdout, 'data')) as [Buffer]
-    child.stdout.resume()
-    const port = Number(/:(\d+)\s*$/m.exec(ready.toString())![1])
     const request = postBytes('/tokenize', ARRAY_OF_100, {
       'bt-api-key': await tokenKey(port, management),
     })
     const options = { port, connections: 16, warmupMs: 0, measureMs: 2000, request: () => request }
     let made = 0
     while (made < tokens) made += (await load({ ...options, status: 200 })).requests * 100
-    const status = readFileSync(`/proc/${child.pid!}/status`, 'utf8')
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
     return { bytes: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024, tokens: made }
   } finally {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
+    await stop()
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Starts the program; resolves when it is ready. */
+async function serve(
+  env: NodeJS.ProcessEnv,
+): Promise<{ pid: number; port: number; stop: () => Promise<void> }> {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [ready] = (await once(child.stdout, 'data')) as [Buffer]
+  child.stdout.resume()
+  return {
+    pid: child.pid!,
+    port: Number(/:(\d+)\s*$/m.exec(ready.toString())![1]),
+    stop: async () => {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
   }
 }
 
