@@ -21,41 +21,44 @@ export async function measureMemory(tokens: number): Promise<{ bytes: number; to
   const env = { ...process.env, SYMBOLON_DATA_DIR: folder, SYMBOLON_PORT: '0' }
   const init = spawnSync(process.execPath, [PROGRAM, 'init', '--json'], { env, encoding: 'utf8' })
   const { api_key: management } = JSON.parse(init.stdout) as { api_key: string }
-  const first = await serve(env)
-  await first.stop()
-  const { pid, port, stop } = await serve(env)
   try {
-    const request = postBytes('/tokenize', ARRAY_OF_100, {
-      'bt-api-key': await tokenKey(port, management),
+    await whileServing(env, async () => {})
+    return await whileServing(env, async (pid, port) => {
+      const key = await tokenKey(port, management)
+      const request = postBytes('/tokenize', ARRAY_OF_100, { 'bt-api-key': key })
+      const options = {
+        port,
+        connections: 16,
+        warmupMs: 0,
+        measureMs: 2000,
+        request: () => request,
+      }
+      let made = 0
+      while (made < tokens) made += (await load({ ...options, status: 200 })).requests * 100
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+      return { bytes: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024, tokens: made }
     })
-    const options = { port, connections: 16, warmupMs: 0, measureMs: 2000, request: () => request }
-    let made = 0
-    while (made < tokens) made += (await load({ ...options, status: 200 })).requests * 100
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    return { bytes: Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024, tokens: made }
   } finally {
-    await stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Starts the program; resolves when it is ready. */
-async function serve(
+/** Starts the program, does `work` when it is ready, and ends it. */
+async function whileServing<Result>(
   env: NodeJS.ProcessEnv,
-): Promise<{ pid: number; port: number; stop: () => Promise<void> }> {
+  work: (pid: number, port: number) => Promise<Result>,
+): Promise<Result> {
   const child = spawn(process.execPath, [PROGRAM, 'serve'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [ready] = (await once(child.stdout, 'data')) as [Buffer]
-  child.stdout.resume()
-  return {
-    pid: child.pid!,
-    port: Number(/:(\d+)\s*$/m.exec(ready.toString())![1]),
-    stop: async () => {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    },
+  try {
+    const [ready] = (await once(child.stdout, 'data')) as [Buffer]
+    child.stdout.resume()
+    return await work(child.pid!, Number(/:(\d+)\s*$/m.exec(ready.toString())![1]))
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
   }
 }
 

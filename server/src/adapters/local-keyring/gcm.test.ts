@@ -16,8 +16,7 @@ test('encrypt() uses the nonce it is given, and decrypt() takes it from the mess
   }
 })
 
-test('encrypt() never goes on with bytes of an earlier nonce', () => {
-  encrypt(KEY, HEAD, randomBytes(NONCE_BYTES), CONTEXT, 'it')
+test('encrypt() refuses a nonce that is not whole', () => {
   for (const length of [0, NONCE_BYTES - 1, NONCE_BYTES + 1]) {
     const given = (): Buffer => encrypt(KEY, HEAD, randomBytes(length), CONTEXT, 'it')
     assert.throws(given, /nonce is not whole/)

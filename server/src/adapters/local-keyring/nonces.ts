@@ -2,7 +2,7 @@ import type { Random } from '../../world/random.ts'
 import { NONCE_BYTES } from './gcm.ts'
 
 /**
- * Nonces, each fresh. They are no secret, so many are drawn at once: to draw one by itself takes a tenth of what sealing
+ * Nonces, each fresh. They are no secret, so many are drawn at once: to draw one by itself takes a twentieth of what sealing
  * with it does.
  */
 export class Nonces {
