@@ -37,12 +37,12 @@ for (const [name, path, body] of payloads) {
     const key = await vault.keyFor(REVEAL)
     await vault.call('POST', '/tokens', { key, body: { ...card, deduplicate_token: true } })
     const first = await vault.call('POST', path, { key, body, headers: ONCE })
-    assert.match(first.text, new RegExp(CODE), 'there is something to steal')
+    assert.match(withoutIds(first.text), new RegExp(CODE), 'there is something to steal')
 
     vault.world.clock.pass(CVC_LIFETIME_MS)
     const again = await vault.call('POST', path, { key, body, headers: ONCE })
     assert.equal(again.status, first.status)
-    assert.doesNotMatch(again.text, new RegExp(CODE))
+    assert.doesNotMatch(withoutIds(again.text), new RegExp(CODE))
     assert.deepEqual(idsIn(again.text), idsIn(first.text), 'it is the same answer otherwise')
   })
 }
@@ -77,10 +77,17 @@ test('a reader cannot get a code after its hour, nor a mask of it', async () => 
   for (const reader of [key, masked]) {
     const reply = await vault.call('GET', `/tokens/${id as string}`, { key: reader })
     assert.equal(reply.status, 200)
-    assert.doesNotMatch(reply.text, new RegExp(CODE))
+    assert.doesNotMatch(withoutIds(reply.text), new RegExp(CODE))
   }
 })
 
 function idsIn(text: string): string[] {
-  return text.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g) ?? []
+  return text.match(ID) ?? []
 }
+
+/** Four digits may come in an id by chance. */
+function withoutIds(text: string): string {
+  return text.replaceAll(ID, '')
+}
+
+const ID = /[0-9a-f]{8}-[0-9a-f-]{27}/g
