@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { REACTOR_OUTPUT_BYTES_MAX, REACTOR_TENANT_RUNS_MAX } from '../../base/limits.ts'
+import {
+  REACTOR_BLANKS,
+  REACTOR_BLANKS_AFTER_MS,
+  REACTOR_OUTPUT_BYTES_MAX,
+  REACTOR_TENANT_RUNS_MAX,
+} from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
@@ -196,6 +201,26 @@ describe('JailRunner', () => {
     const user = root ? 1500 : process.getuid!()
     assert.equal(child.status, 0, child.stderr)
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [user, 'hello'] })
+  })
+})
+
+describe('JailRunner.open()', () => {
+  test('starts blank processes when somebody ran something, or a while after, and not with the service', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const [used, unused] = [await JailRunner.open(SETTINGS), await JailRunner.open(SETTINGS)]
+    try {
+      assert.deepEqual([used.processes.blank, unused.processes.blank], [0, 0])
+      assert.equal(resultOf(await used.run(job('module.exports = () => 1'))), 1)
+      t.mock.timers.tick(REACTOR_BLANKS_AFTER_MS - 1)
+      assert.deepEqual([used.processes.blank, unused.processes.blank], [REACTOR_BLANKS, 0])
+      t.mock.timers.tick(1)
+      assert.deepEqual(
+        [used.processes.blank, unused.processes.blank],
+        [REACTOR_BLANKS, REACTOR_BLANKS],
+      )
+    } finally {
+      await Promise.all([used.close(), unused.close()])
+    }
   })
 })
 

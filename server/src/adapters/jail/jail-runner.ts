@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import {
   REACTOR_BLANKS,
+  REACTOR_BLANKS_AFTER_MS,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_MEMORY_BYTES_MAX,
   REACTOR_OUTPUT_BYTES_MAX,
@@ -70,16 +71,21 @@ export class JailRunner implements ReactorRunner {
   readonly #guests = new Set<GuestProcess>()
   readonly #turns = new Turns()
   readonly #watch: NodeJS.Timeout
+  #filling: NodeJS.Timeout | undefined
   readonly #measured: JailSettings['measured']
   #closed = false
 
-  /** Tries the walls before anything is run behind them: where they do not stand, nothing will be. */
+  /**
+   * Tries the walls before anything is run behind them: where they do not stand, nothing will be.
+   *
+   * Blank processes come a while after, or with the first run: starting them takes what a start has to spare least.
+   */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
     const flaw = await testWalls((job) => tested.#runInFresh(job), settings.level)
     await tested.close()
     const runner = new JailRunner(settings, flaw)
-    if (flaw === null) runner.#fill()
+    if (flaw === null) runner.#fillLater()
     return runner
   }
 
@@ -139,6 +145,7 @@ export class JailRunner implements ReactorRunner {
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)
+    clearTimeout(this.#filling)
     this.#warm.close()
     for (const it of this.#guests) it.kill()
     await Promise.all([...this.#guests].map((it) => it.ended))
@@ -173,6 +180,10 @@ export class JailRunner implements ReactorRunner {
         this.#warm.put(job, guest)
       }
     }
+  }
+
+  #fillLater(): void {
+    this.#filling = setTimeout(() => this.#fill(), REACTOR_BLANKS_AFTER_MS).unref()
   }
 
   /** Starts blank processes until there are as many as should wait. */

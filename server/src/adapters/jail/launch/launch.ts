@@ -5,6 +5,7 @@
  * error output. Ours: decision 0030.
  */
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { assertAlone } from './alone.ts'
 import { allowedCalls, AT_EMPTY_PATH, RUNTIME_DESCRIPTOR } from './allowed-calls.ts'
 import type { LaunchPlan } from './launch-plan.ts'
@@ -35,6 +36,8 @@ const { addressOf, Kernel } = await import('./kernel.ts')
 const { giveUpPrivileges, limitOf } = await import('./identity.ts')
 const { restrictToFiles } = await import('./landlock.ts')
 const { seccompProgram } = await import('./seccomp-program.ts')
+// Node does it when a process ends, and this one becomes another.
+flushCompileCache()
 
 const kernel = new Kernel()
 /** What the kernel reads by address must not be collected before. */
