@@ -38,6 +38,7 @@ describe('JailRunner.run()', () => {
     ['a function that is not async', 'module.exports = function (req) { return 1 }', 1],
     ['an ES module', 'import _ from "lodash"; export default () => _.camelCase("a b")', 'aB'],
     ['nothing as null', 'module.exports = () => {}', null],
+    ['an environment with nothing of the service in it', 'module.exports = () => process.env', {}],
     ['what a promise of the code gives', 'module.exports = () => Promise.resolve("a")', 'a'],
     ['what JSON makes of it', 'module.exports = () => new Date(0)', '1970-01-01T00:00:00.000Z'],
     [
