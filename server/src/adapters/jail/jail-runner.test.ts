@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import childProcess, { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
@@ -221,6 +222,23 @@ describe('JailRunner.open()', () => {
       )
     } finally {
       await Promise.all([used.close(), unused.close()])
+    }
+  })
+
+  test('leaves the service alone where there is no process to be had a while after', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const poor = await JailRunner.open(SETTINGS)
+    const spawning = t.mock.method(childProcess, 'spawn', () => {
+      throw new Error('spawn ENOMEM')
+    })
+    syncBuiltinESMExports()
+    try {
+      t.mock.timers.tick(REACTOR_BLANKS_AFTER_MS)
+      assert.equal(spawning.mock.callCount(), 1)
+    } finally {
+      spawning.mock.restore()
+      syncBuiltinESMExports()
+      await poor.close()
     }
   })
 })

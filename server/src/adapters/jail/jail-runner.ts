@@ -183,7 +183,14 @@ export class JailRunner implements ReactorRunner {
   }
 
   #fillLater(): void {
-    this.#filling = setTimeout(() => this.#fill(), REACTOR_BLANKS_AFTER_MS).unref()
+    const fill = (): void => {
+      try {
+        this.#fill()
+      } catch {
+        // Where there is no process to be had, the first run tries again, and says so.
+      }
+    }
+    this.#filling = setTimeout(fill, REACTOR_BLANKS_AFTER_MS).unref()
   }
 
   /** Starts blank processes until there are as many as should wait. */
