@@ -32,7 +32,7 @@ export function jailed({ main, readable }: Inside): Walls {
   }
 }
 
-/** For the launcher, not for the guest: in a checkout a quarter of a guest's start is stripping the launcher's types. */
+/** For the launcher, not for the guest: in a checkout two fifths of a guest's start are stripping and compiling the launcher. */
 function whereCompiled(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir()
   // What Node is told is the folder above: in it there is one for each version of Node.
