@@ -2,7 +2,7 @@
  * Where the operator reads what happened: one structured line an event.
  *
  * Fields are named one by one by whoever logs; no body, key or token data ever goes in, and never a
- * whole object from outside.
+ * whole object from outside. They may be read a while after, so nobody changes them any more.
  */
 export interface Log {
   info(event: string, fields?: LogFields): void

@@ -1,9 +1,10 @@
 /**
  * Writes lines to a descriptor in the background, many at a time.
  *
- * A line handed over leaves after FLUSH_MS at the latest. A reader that stalls costs lines, never
- * memory without end, and never the event loop: what had to be dropped is counted. close() waits
- * until everything is written; what is left when the process exits without it is written then.
+ * A line handed over is rendered when there is time, with others, and leaves after FLUSH_MS at the latest
+ * (decision 0061). A reader that stalls costs lines, never memory without end, and never the event loop: what had
+ * to be dropped is counted. close() waits until everything is written; what is left when the process exits without
+ * it is written then.
  *
  * A logging library is not used: rendering a line is one JSON.stringify, and the one that came along
  * repeats a failing write at exit for ever, so that a full disk or a reader gone away would keep the
@@ -11,15 +12,18 @@
  */
 import { write, writeSync } from 'node:fs'
 import { KiB } from '../../base/limits.ts'
+import { whenQuiet } from './when-quiet.ts'
 
 export class LineWriter {
   readonly #descriptor: number
   readonly #waitingCharsMax: number
   readonly #reportDropped: (lines: number) => void
+  #unrendered: (() => string)[] = []
   #lines: string[] = []
   #chars = 0
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  #waitsForQuiet = false
   #dropped = 0
 
   /** `reportDropped` is told how many lines were lost once there is room for a line that says so. */
@@ -30,16 +34,18 @@ export class LineWriter {
     process.on('exit', this.#writeRest)
   }
 
-  /** Takes `line`, which ends with a line break, or counts it as dropped. Never throws. */
-  write(line: string): void {
-    if (this.#chars + line.length > this.#waitingCharsMax) {
-      this.#dropped += 1
-      return
+  /** Takes what renders a line, which ends with a line break, and calls it once. Never throws. */
+  write(render: () => string): void {
+    this.#unrendered.push(render)
+    this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS).unref()
+    if (this.#unrendered.length >= UNRENDERED_MAX) this.#catchUp()
+    else if (!this.#waitsForQuiet) {
+      this.#waitsForQuiet = true
+      whenQuiet(() => {
+        this.#waitsForQuiet = false
+        this.#catchUp()
+      })
     }
-    this.#lines.push(line)
-    this.#chars += line.length
-    if (this.#chars >= CHUNK_CHARS) this.#start()
-    else this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS).unref()
   }
 
   /** Resolves when everything handed over is written, or cannot be. */
@@ -47,6 +53,27 @@ export class LineWriter {
     this.#start()
     await this.#writing
     process.off('exit', this.#writeRest)
+  }
+
+  #catchUp(): void {
+    this.#render()
+    if (this.#chars >= CHUNK_CHARS) this.#start()
+  }
+
+  /** Makes lines of what was handed over, or counts them as dropped; returns whether there is something to write. */
+  #render(): boolean {
+    const renders = this.#unrendered
+    this.#unrendered = []
+    for (const render of renders) {
+      const line = lineOf(render)
+      if (line === null || this.#chars + line.length > this.#waitingCharsMax) {
+        this.#dropped += 1
+        continue
+      }
+      this.#lines.push(line)
+      this.#chars += line.length
+    }
+    return this.#lines.length > 0
   }
 
   #start(): void {
@@ -58,7 +85,7 @@ export class LineWriter {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#lines.length > 0) {
+    while (this.#render()) {
       const lines = this.#lines.length
       try {
         await this.#writeWhole(this.#take())
@@ -99,7 +126,7 @@ export class LineWriter {
 
   readonly #writeRest = (): void => {
     try {
-      while (this.#lines.length > 0) {
+      while (this.#render()) {
         let rest = this.#take()
         while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
       }
@@ -109,5 +136,17 @@ export class LineWriter {
   }
 }
 
+/** A line that cannot be rendered is lost as one is that cannot be written. */
+function lineOf(render: () => string): string | null {
+  try {
+    return render()
+  } catch {
+    return null
+  }
+}
+
 const FLUSH_MS = 50
 const CHUNK_CHARS = 64 * KiB
+
+/** With so many they are rendered, quiet or not: what they are made of takes memory, too. */
+const UNRENDERED_MAX = 128

@@ -4,6 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { LogFields } from '../../world/log.ts'
 import { SystemLog, type SystemLogOptions } from './system-log.ts'
@@ -63,6 +64,41 @@ test('close() loses no line, and lines stay whole and in order', async (t) => {
   assert.deepEqual(
     (await parsed()).map((line) => line.count),
     Array.from({ length: 10_000 }, (_, count) => count),
+  )
+})
+
+test('a line is rendered once nothing else is to be done, and not where it is logged', async (t) => {
+  const { log, parsed } = openLog(t)
+  const counted = countedField()
+  log.info('event', counted.fields)
+  assert.equal(counted.reads(), 0)
+  // Before it is time to write it.
+  for (let ms = 0; ms < 40 && counted.reads() === 0; ms++) await setTimeout(1)
+  assert.equal(counted.reads(), 1)
+  assert.equal((await parsed())[0]?.['field'], 1)
+})
+
+test('at most 128 lines wait to be rendered', (t) => {
+  const { log } = openLog(t)
+  const { fields, reads } = countedField()
+  for (let count = 0; count < 127; count++) log.info('event', fields)
+  assert.equal(reads(), 0)
+  log.info('event', fields)
+  assert.equal(reads(), 128)
+})
+
+test('a line that cannot be rendered is counted, and costs no other and no process', async (t) => {
+  const { log, parsed } = openLog(t)
+  log.info('before')
+  log.info('cannot', { field: 1n as never })
+  log.info('after')
+  assert.deepEqual(
+    (await parsed()).map((line) => [line.event, line.lines]),
+    [
+      ['before', undefined],
+      ['after', undefined],
+      ['log lines dropped', 1],
+    ],
   )
 })
 
@@ -138,6 +174,17 @@ test('a Sensitive that strays into a field stays unread', async (t) => {
   log.info('event', { data: new Sensitive('canary') as unknown as LogFields })
   assert.match((await lines())[0]!, /"data":"\[sensitive\]"/)
 })
+
+/** A field that says how often it has been read. */
+function countedField(): { fields: LogFields; reads: () => number } {
+  let count = 0
+  const fields = {
+    get field() {
+      return ++count
+    },
+  }
+  return { fields, reads: () => count }
+}
 
 function openLog(t: TestContext, options: Partial<SystemLogOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-log-'))

@@ -54,9 +54,12 @@ export class SystemLog implements Log {
 
   #write(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (LOG_LEVELS.indexOf(level) < this.#least) return
-    const head = `{"level":"${level}","time":"${this.#time(Date.now())}","event":${JSON.stringify(event)}`
-    const rest = JSON.stringify(fields ?? {}).slice(1)
-    this.#writer.write(rest === '}' ? `${head}}\n` : `${head},${rest}\n`)
+    const now = Date.now()
+    this.#writer.write(() => {
+      const head = `{"level":"${level}","time":"${this.#time(now)}","event":${JSON.stringify(event)}`
+      const rest = JSON.stringify(fields ?? {}).slice(1)
+      return rest === '}' ? `${head}}\n` : `${head},${rest}\n`
+    })
   }
 
   /** ISO 8601 in UTC; all but the milliseconds is rendered once a second. */
