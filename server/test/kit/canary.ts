@@ -89,13 +89,12 @@ export function findTracesInFiles(traces: readonly Trace[], folder: string): str
 
 /** Reads in portions that overlap by more than any trace is long. */
 function findTraceInFile(traces: readonly Trace[], file: string): string | null {
-  const buffer = Buffer.alloc(PORTION_BYTES + OVERLAP_BYTES)
   const descriptor = openIfThere(file)
   if (descriptor === null) return null
   try {
     for (let at = 0; at < fstatSync(descriptor).size; at += PORTION_BYTES) {
-      const read = readSync(descriptor, buffer, 0, buffer.length, at)
-      const form = findTrace(traces, buffer.subarray(0, read))
+      const read = readSync(descriptor, portion, 0, portion.length, at)
+      const form = findTrace(traces, portion.subarray(0, read))
       if (form !== null) return form
     }
     return null
@@ -115,3 +114,6 @@ function openIfThere(file: string): number | null {
 
 export const PORTION_BYTES = 8 * 1024 * 1024
 const OVERLAP_BYTES = 256
+
+/** One for all files: a database has a thousand small ones. */
+const portion = Buffer.allocUnsafeSlow(PORTION_BYTES + OVERLAP_BYTES)

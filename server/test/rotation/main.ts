@@ -29,7 +29,7 @@ const out = (line: string): void => void process.stdout.write(`${line}\n`)
 try {
   const began = performance.now()
   const database = cluster?.url ?? null
-  const about = { folder, database, servers, tokens, kills, callers, seed }
+  const about = { folder, database, servers, tokens, kills, callers, pauseMs: 0, seed }
   const timing = { retirementMs: 3_000, calmMs: 10_000 }
   const tally = await rotateUnderLoad({ ...about, ...timing, tell: out })
   const { calm, busy, ...counted } = tally

@@ -17,6 +17,8 @@ export interface RotationRun extends ServerOptions {
   readonly kills: number
   readonly seed: number
   readonly callers: number
+  /** What a caller waits between two requests. */
+  readonly pauseMs: number
   /** Milliseconds of load before the first rotation, to compare with. */
   readonly calmMs: number
   readonly tell: (line: string) => void
@@ -56,7 +58,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   while (vaults.length < run.servers) vaults.push(await started(run))
 
   const callers = Promise.all(
-    Array.from({ length: run.callers }, (_, n) => call(stage, diceOf(run.seed, n))),
+    Array.from({ length: run.callers }, (_, n) => call(stage, run, diceOf(run.seed, n))),
   )
   // Whoever fails has the rest end as well, and is heard then.
   callers.catch(() => (stage.over = true))
@@ -112,9 +114,10 @@ async function started(run: RotationRun): Promise<RotatingVault> {
 }
 
 /** Reads, and now and then makes or changes, until it is over. */
-async function call(stage: Stage, dice: Dice): Promise<void> {
+async function call(stage: Stage, { pauseMs }: RotationRun, dice: Dice): Promise<void> {
   const { tally, keys, vaults } = stage
   for (let n = 0; !stage.over; n++) {
+    if (pauseMs > 0) await sleep(pauseMs)
     const vault = vaults[Math.floor(dice() * vaults.length)]!
     const id = stage.ids[Math.floor(dice() * stage.ids.length)]!
     const busy = vaults.some((it) => it.underWay > 0)
