@@ -11,14 +11,24 @@
  * process from ending.
  */
 import { write, writeSync } from 'node:fs'
-import { KiB } from '../../base/limits.ts'
+import { KiB, MiB } from '../../base/limits.ts'
 import { whenQuiet } from './when-quiet.ts'
+
+export interface LineWriterOptions {
+  /** What may wait for a slow reader; lines beyond it are dropped and counted. */
+  readonly waitingCharsMax?: number
+  /** When a line is written at the latest, milliseconds. */
+  readonly flushMs?: number
+}
 
 export class LineWriter {
   readonly #descriptor: number
   readonly #waitingCharsMax: number
+  readonly #flushMs: number
   readonly #reportDropped: (lines: number) => void
   #unrendered: (() => string)[] = []
+  /** About how many characters they will be. */
+  #unrenderedChars = 0
   #lines: string[] = []
   #chars = 0
   #writing: Promise<void> | null = null
@@ -27,19 +37,26 @@ export class LineWriter {
   #dropped = 0
 
   /** `reportDropped` is told how many lines were lost once there is room for a line that says so. */
-  constructor(descriptor: number, waitingCharsMax: number, reportDropped: (lines: number) => void) {
+  constructor(
+    descriptor: number,
+    { waitingCharsMax = WAITING_CHARS_MAX, flushMs = FLUSH_MS }: LineWriterOptions,
+    reportDropped: (lines: number) => void,
+  ) {
     this.#descriptor = descriptor
     this.#waitingCharsMax = waitingCharsMax
+    this.#flushMs = flushMs
     this.#reportDropped = reportDropped
     process.on('exit', this.#writeRest)
   }
 
-  /** Takes what renders a line, which ends with a line break, and calls it once. Never throws. */
-  write(render: () => string): void {
+  /** Takes what renders a line of about `chars`, which ends with a line break, and calls it once. Never throws. */
+  write(render: () => string, chars: number): void {
     this.#unrendered.push(render)
-    this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS).unref()
-    if (this.#unrendered.length >= UNRENDERED_MAX) this.#catchUp()
-    else if (!this.#waitsForQuiet) {
+    this.#unrenderedChars += chars
+    this.#timer ??= setTimeout(() => this.#start(), this.#flushMs).unref()
+    if (this.#unrendered.length >= UNRENDERED_MAX || this.#unrenderedChars >= CHUNK_CHARS) {
+      this.#catchUp()
+    } else if (!this.#waitsForQuiet) {
       this.#waitsForQuiet = true
       whenQuiet(() => {
         this.#waitsForQuiet = false
@@ -60,10 +77,11 @@ export class LineWriter {
     if (this.#chars >= CHUNK_CHARS) this.#start()
   }
 
-  /** Makes lines of what was handed over, or counts them as dropped; returns whether there is something to write. */
+  /** Makes lines of what was handed over, or counts them as dropped; returns whether there is something to say. */
   #render(): boolean {
     const renders = this.#unrendered
     this.#unrendered = []
+    this.#unrenderedChars = 0
     for (const render of renders) {
       const line = lineOf(render)
       if (line === null || this.#chars + line.length > this.#waitingCharsMax) {
@@ -73,7 +91,7 @@ export class LineWriter {
       this.#lines.push(line)
       this.#chars += line.length
     }
-    return this.#lines.length > 0
+    return this.#lines.length > 0 || this.#dropped > 0
   }
 
   #start(): void {
@@ -145,8 +163,10 @@ function lineOf(render: () => string): string | null {
   }
 }
 
+const WAITING_CHARS_MAX = 16 * MiB
 const FLUSH_MS = 50
+/** With so much they are rendered and written, quiet or not. */
 const CHUNK_CHARS = 64 * KiB
 
-/** With so many they are rendered, quiet or not: what they are made of takes memory, too. */
+/** With so many they are rendered, too: what they are made of takes memory, and to render them time. */
 const UNRENDERED_MAX = 128

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { KiB } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { LogFields } from '../../world/log.ts'
 import { SystemLog, type SystemLogOptions } from './system-log.ts'
@@ -68,23 +69,39 @@ test('close() loses no line, and lines stay whole and in order', async (t) => {
 })
 
 test('a line is rendered once nothing else is to be done, and not where it is logged', async (t) => {
-  const { log, parsed } = openLog(t)
-  const counted = countedField()
-  log.info('event', counted.fields)
-  assert.equal(counted.reads(), 0)
-  // Before it is time to write it.
-  for (let ms = 0; ms < 40 && counted.reads() === 0; ms++) await setTimeout(1)
-  assert.equal(counted.reads(), 1)
+  const { log, parsed } = openLog(t, { flushMs: 60_000 })
+  const { fields, renderings } = countedField()
+  log.info('event', fields)
+  assert.equal(renderings(), 0)
+  for (let ms = 0; ms < 5_000 && renderings() === 0; ms++) await setTimeout(1)
+  assert.equal(renderings(), 1)
   assert.equal((await parsed())[0]?.['field'], 1)
 })
 
-test('at most 128 lines wait to be rendered', (t) => {
-  const { log } = openLog(t)
-  const { fields, reads } = countedField()
-  for (let count = 0; count < 127; count++) log.info('event', fields)
-  assert.equal(reads(), 0)
-  log.info('event', fields)
-  assert.equal(reads(), 128)
+test('at most 128 lines wait to be rendered, and at most 64 Ki characters', (t) => {
+  for (const [lines, chars] of [
+    [128, 100],
+    [8, 8 * KiB],
+    [1, 64 * KiB],
+  ] as const) {
+    const { log } = openLog(t, { flushMs: 60_000 })
+    const { fields, renderings } = countedField()
+    const long = { ...fields, text: ['x'.repeat(chars)] }
+    for (let count = 1; count < lines; count++) log.info('event', long)
+    assert.equal(renderings(), 0)
+    log.info('event', long)
+    assert.equal(renderings(), lines)
+  }
+})
+
+test('long lines are all there where somebody reads them', async (t) => {
+  const { log, parsed } = openLog(t, { waitingCharsMax: 256 * KiB })
+  const text = 'x'.repeat(60 * KiB)
+  for (let count = 0; count < 20; count++) {
+    log.info('event', { count, text })
+    await setTimeout(5)
+  }
+  assert.equal((await parsed()).length, 20)
 })
 
 test('a line that cannot be rendered is counted, and costs no other and no process', async (t) => {
@@ -99,6 +116,15 @@ test('a line that cannot be rendered is counted, and costs no other and no proce
       ['after', undefined],
       ['log lines dropped', 1],
     ],
+  )
+})
+
+test('what cannot be rendered is told of, even if nothing else is', async (t) => {
+  const { log, parsed } = openLog(t)
+  log.info('cannot', { field: 1n as never })
+  assert.deepEqual(
+    (await parsed()).map((line) => [line.event, line.lines]),
+    [['log lines dropped', 1]],
   )
 })
 
@@ -175,15 +201,11 @@ test('a Sensitive that strays into a field stays unread', async (t) => {
   assert.match((await lines())[0]!, /"data":"\[sensitive\]"/)
 })
 
-/** A field that says how often it has been read. */
-function countedField(): { fields: LogFields; reads: () => number } {
+/** A field that says how often it has been rendered. */
+function countedField(): { fields: LogFields; renderings: () => number } {
   let count = 0
-  const fields = {
-    get field() {
-      return ++count
-    },
-  }
-  return { fields, reads: () => count }
+  const field = { toJSON: () => ++count }
+  return { fields: { field: field as never }, renderings: () => count }
 }
 
 function openLog(t: TestContext, options: Partial<SystemLogOptions> = {}) {

@@ -1,15 +1,12 @@
-import { MiB } from '../../base/limits.ts'
-import type { Log, LogFields } from '../../world/log.ts'
-import { LineWriter } from './line-writer.ts'
+import type { Log, LogFields, LogValue } from '../../world/log.ts'
+import { LineWriter, type LineWriterOptions } from './line-writer.ts'
 import { renderError } from './render-error.ts'
 
-export interface SystemLogOptions {
+export interface SystemLogOptions extends LineWriterOptions {
   /** The least that is logged. */
   readonly level: LogLevel
   /** Where to: 1 is stdout, 2 is stderr. Stays open after close(). */
   readonly descriptor: number
-  /** What may wait for a slow reader; lines beyond it are dropped and counted. */
-  readonly waitingCharsMax?: number
 }
 
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
@@ -26,10 +23,8 @@ export class SystemLog implements Log {
   #secondText = ''
 
   constructor(options: SystemLogOptions) {
-    this.#writer = new LineWriter(
-      options.descriptor,
-      options.waitingCharsMax ?? WAITING_CHARS_MAX,
-      (lines) => this.warn('log lines dropped', { lines }),
+    this.#writer = new LineWriter(options.descriptor, options, (lines) =>
+      this.warn('log lines dropped', { lines }),
     )
     this.#least = LOG_LEVELS.indexOf(options.level)
   }
@@ -59,7 +54,7 @@ export class SystemLog implements Log {
       const head = `{"level":"${level}","time":"${this.#time(now)}","event":${JSON.stringify(event)}`
       const rest = JSON.stringify(fields ?? {}).slice(1)
       return rest === '}' ? `${head}}\n` : `${head},${rest}\n`
-    })
+    }, charsOf(fields))
   }
 
   /** ISO 8601 in UTC; all but the milliseconds is rendered once a second. */
@@ -73,4 +68,19 @@ export class SystemLog implements Log {
   }
 }
 
-const WAITING_CHARS_MAX = 16 * MiB
+/** About as many characters as the value takes when it is rendered. */
+function charsOf(value: LogValue): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return SHORT_CHARS
+  let chars = SHORT_CHARS
+  if (isList(value)) for (const it of value) chars += charsOf(it)
+  else for (const name in value) chars += SHORT_CHARS + charsOf(value[name])
+  return chars
+}
+
+function isList(value: LogFields | readonly LogValue[]): value is readonly LogValue[] {
+  return Array.isArray(value)
+}
+
+/** Of a number, or of a name and what stands around it. */
+const SHORT_CHARS = 10

@@ -16,7 +16,7 @@ export function whenQuiet(work: () => void): void {
     lookLater()
   }
   // After a long turn a timer comes before what there is to read.
-  const lookLater = (): void => void setTimeout(() => setImmediate(look), QUIET_MS)
+  const lookLater = (): void => void setTimeout(() => setImmediate(look), QUIET_MS).unref()
   lookLater()
 }
 
