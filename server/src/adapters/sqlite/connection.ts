@@ -3,6 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 /** What `PRAGMA synchronous` says when every commit is flushed to the disk before it returns. */
 const FULL = 2
 
+/** A commit that leaves more pages than that in the write-ahead log, 16 MB, copies them into the database itself. */
+const LOG_PAGES_MAX = 4_000
+
 /**
  * Opens the database file, durable and tidy, or throws.
  *
@@ -30,6 +33,7 @@ export function openConnection(
       PRAGMA trusted_schema = OFF;
       PRAGMA temp_store = MEMORY;
       PRAGMA journal_size_limit = 16777216;
+      PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX};
       PRAGMA cache_size = -${cacheKiB};
     `)
     expectPragma(db, 'journal_mode', 'wal')
