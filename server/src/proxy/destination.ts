@@ -43,7 +43,10 @@ export function joinDestination(base: URL, target: string): URL {
   const joined = new URL(base)
   const root = base.pathname.replace(/\/+$/, '')
   joined.pathname = root + (path === '/' ? '' : encoded(path))
-  joined.search = [base.search.slice(1), encoded(query)].filter((it) => it !== '').join('&')
+  // Most have none, and to set it is to parse all of it once more.
+  if (query !== '' || joined.href.includes('?')) {
+    joined.search = [base.search.slice(1), encoded(query)].filter((it) => it !== '').join('&')
+  }
   return joined
 }
 

@@ -25,11 +25,14 @@ const SIZE_MIN = 64 * 1024
 /** Buffers that a burst has blown up are not kept. */
 const SIZE_KEPT_MAX = 1024 * 1024
 
+/** By statement, of those that there were so far: a batch has few. */
+type LastValues = (Value[] | undefined)[]
+
 export class BatchPacker {
   #bytes: Buffer<ArrayBuffer>
   #at = 0
   #opening = 0
-  #last: Value[][] = STATEMENTS.map(() => [])
+  #last: LastValues = []
 
   /** Fills `used`, the buffer of an earlier batch, if that is of a reasonable size. */
   constructor(used: ArrayBuffer | null = null) {
@@ -53,7 +56,7 @@ export class BatchPacker {
     if (plain !== true) this.#bytes[this.#opening]! |= GUARDED
     this.#reserve(1)
     this.#bytes[this.#at++] = statement
-    const last = this.#last[statement]!
+    const last = (this.#last[statement] ??= [])
     for (let n = 0; n < params.length; n++) {
       const value = values[n]!
       if (value === null) this.#bytes[this.#at++] = TAG.null
@@ -70,7 +73,7 @@ export class BatchPacker {
   cancel(): void {
     this.#at = this.#opening
     // What it said cannot be referred to any more, here or there.
-    this.#last = STATEMENTS.map(() => [])
+    this.#last = []
     this.#bytes[this.#at++] = FORGET
   }
 
@@ -121,17 +124,22 @@ export class BatchPacker {
 export class BatchReader {
   readonly #bytes: Buffer
   #at = 0
-  #last: Value[][] = STATEMENTS.map(() => [])
+  #last: LastValues = []
 
   constructor(batch: ArrayBuffer) {
     this.#bytes = Buffer.from(batch)
+  }
+
+  /** Bytes that were read so far. */
+  get position(): number {
+    return this.#at
   }
 
   /** Moves to the next commit; null at the end. Whoever opens a commit reads all its steps. */
   open(): { guarded: boolean; stages: boolean } | null {
     let opening = this.#bytes[this.#at++]!
     while (opening === FORGET) {
-      this.#last = STATEMENTS.map(() => [])
+      this.#last = []
       opening = this.#bytes[this.#at++]!
     }
     if (opening === END) return null
@@ -148,7 +156,7 @@ export class BatchReader {
 
   /** Reads the parameters of the step into `values` from `from` on; they stay valid with the batch. */
   values(statement: number, values: Value[], from: number): void {
-    const last = this.#last[statement]!
+    const last = (this.#last[statement] ??= [])
     const length = STATEMENTS[statement]!.params.length
     for (let n = 0; n < length; n++) values[from + n] = this.#value(last, n)
   }

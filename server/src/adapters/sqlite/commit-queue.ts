@@ -270,6 +270,10 @@ export class CommitQueue {
     })
   }
 
+  #hasMore(): boolean {
+    return this.#lists.length > 0 || (this.#batches[0]?.packer.length ?? 0) > 0
+  }
+
   /** Whether everybody is there that is likely to come, or there is a reason not to wait for them. */
   #gathered(): boolean {
     const waiting = this.#batches[0]?.commits.length ?? 0
@@ -298,7 +302,18 @@ export class CommitQueue {
     const buffer = packer.finish()
     this.#flushedAt = performance.now()
     this.#post(buffer, [buffer])
-    this.#deadline = setTimeout(() => this.#lookOnceMore(), this.#commitWaitMs)
+    this.#watch(this.#commitWaitMs)
+  }
+
+  /** Looks in `ms` whether the batch that is under way by then is late: one timer for many batches. */
+  #watch(ms: number): void {
+    this.#deadline ??= setTimeout(() => {
+      this.#deadline = null
+      if (this.#sent === null) return
+      const left = this.#flushedAt + this.#commitWaitMs - performance.now()
+      if (left > 0) this.#watch(left)
+      else this.#lookOnceMore()
+    }, ms).unref()
   }
 
   /** Where it was the event loop that was held up, the writer may have answered long ago, unheard. */
@@ -335,7 +350,6 @@ export class CommitQueue {
     this.#late = false
     this.activity.flush.observe((performance.now() - this.#flushedAt) / 1000)
     this.activity.crowd.observe(commits.length)
-    if (this.#deadline !== null) clearTimeout(this.#deadline)
     this.#crowd = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
@@ -355,7 +369,8 @@ export class CommitQueue {
       if (isFull(this.#batches[0]!)) this.#flush()
       for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
     }
-    this.#flushSoon()
+    // A crowd is waited for; with fewer, whoever comes next says so.
+    if (this.#crowd >= CROWD_MIN || this.#closing !== null || this.#hasMore()) this.#flushSoon()
   }
 
   #advance(waiting: WaitingList, refusal: Refusal | null): void {

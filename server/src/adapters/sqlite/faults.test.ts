@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { entry } from '../../world/store-kit.contract.ts'
 import type { Change } from '../../world/change.ts'
 import { SqliteStore } from './sqlite-store.ts'
@@ -154,6 +154,23 @@ test('a disk that does not answer keeps nobody waiting, and is used again when i
   // The one that had left was written after all: nobody could know.
   assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(3, 4)])
 })
+
+for (const { commitWaitMs, pauseMs, late } of [
+  { commitWaitMs: 900, pauseMs: 600, late: false },
+  { commitWaitMs: 200, pauseMs: 120, late: true },
+]) {
+  test(`of ${commitWaitMs} ms that a commit may take none were those of the one before`, async (t) => {
+    const probe = faultAt('committing', 2, 'stall')
+    const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs })
+    await store.commit(TENANT, [insertNumbered(0, 1)])
+    await pause(pauseMs)
+    const begun = performance.now()
+    const stalled = store.commit(TENANT, [insertNumbered(1, 2)])
+    if (!late) return assert.equal(await stalled, null)
+    await assert.rejects(stalled, /has not answered/)
+    assert.ok(performance.now() - begun >= commitWaitMs)
+  })
+}
 
 test('when the record cannot be written nothing of the batch is, and later the store goes on', async (t) => {
   const folder = freshFolder(t)

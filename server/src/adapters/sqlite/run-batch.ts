@@ -8,6 +8,8 @@ import { TokenTally } from './token-tally.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
 export interface BatchResult {
+  /** How long it was, bytes; 0 where nothing is known. */
+  readonly bytes: number
   /** Commits that met a conflict, and changed nothing. */
   readonly refused: readonly Refused[]
   /** Commits the database would not take for a reason of their own; they changed nothing. */
@@ -80,7 +82,7 @@ export class BatchRunner {
       return this.#attempt(batch, false) ?? this.#again(batch)
     } catch (error) {
       this.#record.end(false)
-      return { refused: [], failed: [], unknown: this.#unknownAfter(error) }
+      return { bytes: 0, refused: [], failed: [], unknown: this.#unknownAfter(error) }
     }
   }
 
@@ -124,7 +126,7 @@ export class BatchRunner {
     this.#record.end(true)
     this.#probe('committed')
     if (staged) this.#probe('staged')
-    return { refused, failed }
+    return { bytes: reader.position, refused, failed }
   }
 
   /** Runs a commit's steps; rows for one table are gathered over commits. */

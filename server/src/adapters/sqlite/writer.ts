@@ -5,6 +5,7 @@
  * module whose default export is called at the named points of the write path.
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { KiB } from '../../base/limits.ts'
 import { openConnection } from './connection.ts'
 import { BatchRunner, type BatchResult, type Probe } from './run-batch.ts'
 
@@ -35,6 +36,13 @@ const CACHE_KIB = 2 * 1024
  */
 const LOG_PAGES = 2_000
 
+/**
+ * After so many batches, or so many bytes of them, the log's length is asked for: a few hundred pages of it at most.
+ *
+ * To ask takes as long as a short batch takes besides its flush, and on one core whoever was replied to waits for it.
+ */
+const LOOK_AFTER = { batches: 16, bytes: 64 * KiB } as const
+
 const { databasePath, probe: probeUrl }: WriterData = workerData
 const port = parentPort!
 const probe: Probe = probeUrl === null ? () => {} : (await import(probeUrl)).default
@@ -42,6 +50,8 @@ const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
 const runner = new BatchRunner(db, probe)
 const logPages = db.prepare('PRAGMA wal_checkpoint(NOOP)')
 const copyLog = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+/** Since the log's length was asked for. */
+const unseen = { batches: 0, bytes: 0 }
 
 port.on('message', (buffer: WriterRequest) => {
   if (buffer === null) {
@@ -57,11 +67,15 @@ port.on('message', (buffer: WriterRequest) => {
   probe('replying')
   port.postMessage({ ...result, buffer } satisfies WriterReply, [buffer])
   probe('replied')
-  tidyLog()
+  tidyLog(result.bytes)
 })
 
 /** Nobody waits for it who has been replied to. What cannot be copied now is copied later, or by a commit. */
-function tidyLog(): void {
+function tidyLog(bytes: number): void {
+  unseen.batches += 1
+  unseen.bytes += bytes
+  if (unseen.batches < LOOK_AFTER.batches && unseen.bytes < LOOK_AFTER.bytes) return
+  unseen.batches = unseen.bytes = 0
   try {
     if (Number(logPages.get()?.['log']) >= LOG_PAGES) copyLog.get()
   } catch {
