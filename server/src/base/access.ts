@@ -37,10 +37,16 @@ export const INVOCATIONS: ReadonlySet<string> = new Set<Permission>([
   'reactor:invoke',
 ])
 
-/** Returns the refusal of who lacks `permission`; it says what would be enough, the usual first. */
-export function permissionMissing(permission: Permission): ServiceError {
+/**
+ * Returns the refusal of who lacks `permission`; it says what would be enough, the usual first, and by `errors` where it is
+ * lacking.
+ */
+export function permissionMissing(
+  permission: Permission,
+  errors?: Readonly<Record<string, string[]>>,
+): ServiceError {
   const enough = INVOCATIONS.has(permission) ? `token:use or ${permission}` : permission
-  return new ServiceError('permission_missing', undefined, { named: [enough] })
+  return new ServiceError('permission_missing', errors, { named: [enough] })
 }
 
 /** What a reader sees of a token's data, least first: nothing, its evaluated mask, or all of it. */

@@ -22,7 +22,10 @@ export const REFUSALS = {
   search_invalid: { status: 400, detail: 'The search query is not valid.' },
   cursor_invalid: { status: 400, detail: 'The cursor does not belong to this list.' },
   answer_too_large: { status: 400, detail: 'The answer would be too large: ask for less at once.' },
-  detokenize_tokens_max: { status: 400, detail: 'The payload names too many tokens.' },
+  detokenize_tokens_max: {
+    status: 400,
+    detail: 'The payload names too many tokens, or has too many expressions.',
+  },
   detokenize_tokens_unknown: { status: 400, detail: 'Failed to detokenize some tokens.' },
   path_invalid: {
     status: 400,

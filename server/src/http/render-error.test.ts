@@ -10,9 +10,9 @@ describe('renderError()', () => {
       const rendered = renderError(new ServiceError(code as RefusalCode, { member: ['message'] }))
       assert.equal(rendered.status, status)
       const title = status === 400 ? VALIDATION_TITLE : STATUS_CODES[status]
-      const errors = status === 400 ? { errors: { member: ['message'] } } : {}
+      const errors = { member: ['message'] }
       const { title: shown, ...rest } = rendered.body
-      assert.deepEqual(rest, { ...errors, status, detail, code })
+      assert.deepEqual(rest, { errors, status, detail, code })
       // Node still has the older name of this one.
       assert.equal(shown, status === 413 ? 'Content Too Large' : title)
     })

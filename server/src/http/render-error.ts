@@ -65,11 +65,11 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
   const detail =
     error.named.length === 0 ? text : `${text.slice(0, -1)}: ${error.named.join(', ')}.`
   const body: JsonObject = { title: TITLES[status]!, status, detail, code: error.code }
-  if (status !== 400) return { status, body }
   const errors = Object.fromEntries(
     Object.entries(error.errors ?? {}).map(([path, messages]) => [path, [...messages]]),
   )
-  return { status, body: { errors, ...body, title: VALIDATION_TITLE } }
+  if (status === 400) return { status, body: { errors, ...body, title: VALIDATION_TITLE } }
+  return { status, body: error.errors === undefined ? body : { errors, ...body } }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { authorize, type Grant } from '../access/authorize.ts'
+import type { Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
@@ -33,15 +33,6 @@ export async function findMentioned(
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   if (live.length < ids.length) refuseUnknown(places, new Set(live.map((it) => it.id)))
   return live
-}
-
-/** Decides what of each token may go to `destination`, a host. Throws `permission_missing`. */
-export function grantUses(
-  caller: Caller,
-  tokens: readonly StoredToken[],
-  destination: string,
-): readonly Grant[] {
-  return tokens.map((it) => authorize(caller, 'proxy:invoke', it, destination))
 }
 
 /**

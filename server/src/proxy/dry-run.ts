@@ -1,6 +1,6 @@
-import { authorize } from '../access/authorize.ts'
 import type { Caller, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
+import { grantMentioned, type Place } from '../tokens/mentions.ts'
 import type { Route } from '../world/egress.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
@@ -28,7 +28,7 @@ export interface Rehearsed {
 export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   const { method, route, url, headers, body, tokens } = request
   const { host } = route.url
-  const uses = tokens.map((it) => useOf(caller, it, host))
+  const uses = usesOf(caller, body?.places ?? [], tokens, host)
   const serials = new Map(tokens.map((it) => [it.id, it.serial]))
   const shown = body?.outline(({ id }) => `[token ${serials.get(id)!}]`).toString()
   const fields: JsonObject[] = []
@@ -46,19 +46,30 @@ export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   }
 }
 
-/** Has the record say of what was decided last that nothing is sent because of it. */
+/** Has the record say of what was decided, from the decision at `first` on, that nothing is sent because of it. */
 export function markDryRun(
   { decisions }: Pick<Caller, 'decisions'>,
+  first: number,
   more: Pick<Decision, 'transform'> = {},
 ): void {
-  decisions.push({ ...decisions.pop()!, ...more, dryRun: true })
+  for (let at = first; at < decisions.length; at++) {
+    if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, ...more, dryRun: true }
+  }
 }
 
-function useOf(caller: Caller, token: StoredToken, host: string): JsonObject {
-  authorize(caller, 'proxy:invoke', token, host)
-  const decision = caller.decisions.at(-1)!
-  markDryRun(caller, { transform: 'redact' })
-  return renderUse(token, decision)
+function usesOf(
+  caller: Caller,
+  places: readonly Place[],
+  tokens: readonly StoredToken[],
+  host: string,
+): JsonObject[] {
+  const first = caller.decisions.length
+  try {
+    grantMentioned(caller, 'proxy:invoke', { places, tokens }, host)
+    return tokens.map((it, at) => renderUse(it, caller.decisions[first + at]!))
+  } finally {
+    markDryRun(caller, first, { transform: 'redact' })
+  }
 }
 
 /** Rules by their priorities; 0 stands for the application's own permissions. */

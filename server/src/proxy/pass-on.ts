@@ -4,12 +4,13 @@ import type { Caller } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { Passage } from '../http/passage.ts'
+import { grantMentioned } from '../tokens/mentions.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
-import { detokenizeBody, findMentioned, grantUses } from './detokenize-body.ts'
+import { detokenizeBody, findMentioned } from './detokenize-body.ts'
 import { markDryRun, rehearse } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
@@ -47,7 +48,7 @@ export async function passOn(
   if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
   const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId)
   authorizeInvocation(caller, destination, proxy)
-  if (wishes.dryRun) markDryRun(caller)
+  if (wishes.dryRun) markDryRun(caller, caller.decisions.length - 1)
 
   const held = await holdBody(passage.body, passage.headers, !anonymous)
   const now = world.clock.now()
@@ -57,7 +58,8 @@ export async function passOn(
     return ok(rehearse(caller, { method, route, url: shown, headers, body: read, tokens }))
   }
 
-  const grants = grantUses(caller, tokens, destination)
+  const places = read?.places ?? []
+  const grants = grantMentioned(caller, 'proxy:invoke', { places, tokens }, destination)
   const recording = commit(world, caller, [])
   const uses = { tokens, grants, now, privacyShown }
   const rendering = tokens.length > 0 ? detokenizeBody(world, caller, read!, uses) : null

@@ -1,10 +1,16 @@
-import { authorize } from '../access/authorize.ts'
 import type { Caller, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { evaluatePlace, idsOf, mentionsOf, refuseUnknown, type Mentions } from './mentions.ts'
+import {
+  evaluatePlace,
+  grantMentioned,
+  idsOf,
+  mentionsOf,
+  refuseUnknown,
+  type Mentions,
+} from './mentions.ts'
 import { makeOf, Reading } from './reading.ts'
 import { showGranted } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
@@ -46,7 +52,7 @@ export async function fillMentions(
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
-  const grants = tokens.map((it) => authorize(caller, permission, it))
+  const grants = grantMentioned(caller, permission, { places, tokens })
   const shown = await makeOf(world, caller, { tokens, sends: false }, async (means) => {
     const readable = await showGranted(world, caller, tokens, { grants, now, means, privacyShown })
     const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))

@@ -4,6 +4,8 @@
  * Names of members are never looked into. What takes the place of an expression is never looked at again.
  * Source: interface.md, Detokenize.
  */
+import { ask, type Grant } from '../access/authorize.ts'
+import { permissionMissing, type Caller, type Permission } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -19,6 +21,7 @@ import { scan, type Segment } from '../expressions/scan.ts'
 import type { Means } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
+import type { StoredToken } from '../world/stored.ts'
 
 /** One expression. */
 export interface Mention {
@@ -163,25 +166,71 @@ export function idsOf(mentions: readonly Mention[]): string[] {
  * mistakes begins with those.
  */
 export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
+  const named = new Set<string>()
+  const errors = errorsAt(places, (id) => {
+    if (known.has(id)) return null
+    if (isUuid(id)) named.add(id)
+    return isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
+  })
+  if (errors === null) return
+  throw new ServiceError('detokenize_tokens_unknown', errors, { named: [...named] })
+}
+
+/**
+ * Decides what of each of `tokens`, all of which `places` name, `caller` may use by `permission`, and records the
+ * decisions; `destination` as in authorize().
+ *
+ * Throws `permission_missing`, with the place of each that it may not use: at most ERRORS_NAMED_MAX.
+ */
+export function grantMentioned(
+  caller: Caller,
+  permission: Permission,
+  {
+    places,
+    tokens,
+  }: { readonly places: readonly Place[]; readonly tokens: readonly StoredToken[] },
+  destination?: string,
+): Grant[] {
+  const { decisions } = caller
+  const first = decisions.length
+  const refused = new Set<string>()
+  const grants: Grant[] = []
+  for (const token of tokens) {
+    const grant = ask(caller, permission, token, destination)
+    if (grant === null) refused.add(token.id)
+    else grants.push(grant)
+  }
+  if (refused.size === 0) return grants
+  // Of the others nothing is shown, either.
+  for (let at = first; at < decisions.length; at++) {
+    if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, transform: 'redact' }
+  }
+  const errors = errorsAt(places, (id) => {
+    if (!refused.has(id)) return null
+    return isUuid(id)
+      ? `The key has no right to token ${id}.`
+      : 'The key has no right to this token.'
+  })
+  throw permissionMissing(permission, errors ?? undefined)
+}
+
+/** What `flawOf` says of the ids in each of `places`; null when there is nothing to say. */
+function errorsAt(
+  places: readonly Place[],
+  flawOf: (id: string) => string | null,
+): Record<string, string[]> | null {
   // Not in an object: a place may have the name of something that every object has by birth.
   const errors = new Map<string, Set<string>>()
-  const named = new Set<string>()
   let count = 0
   for (const place of places) {
-    const unknown = mentionsOf(place).filter(({ id }) => !known.has(id))
-    if (unknown.length === 0) continue
+    const flaws = mentionsOf(place).flatMap(({ id }) => flawOf(id) ?? [])
+    if (flaws.length === 0) continue
     if (++count > ERRORS_NAMED_MAX) break
     const path = place.path()
-    const messages = errors.get(path) ?? new Set()
-    errors.set(path, messages)
-    for (const { id } of unknown) {
-      if (isUuid(id)) named.add(id)
-      messages.add(isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.')
-    }
+    errors.set(path, (errors.get(path) ?? new Set()).union(new Set(flaws)))
   }
-  if (errors.size === 0) return
-  const listed = Object.fromEntries([...errors].map(([path, messages]) => [path, [...messages]]))
-  throw new ServiceError('detokenize_tokens_unknown', listed, { named: [...named] })
+  if (errors.size === 0) return null
+  return Object.fromEntries([...errors].map(([path, messages]) => [path, [...messages]]))
 }
 
 export function mentionsOf({ parts }: Place): Mention[] {

@@ -254,6 +254,9 @@ describe('POST /detokenize answers', () => {
     assert.equal(await value(stage, `{{ ${mine} }}`, key), 'x')
     const refused = await detokenize(stage, [`{{ ${mine} }}`, `{{ ${theirs} }}`], key)
     assert.deepEqual([refused.status, refused.json()['code']], [403, 'permission_missing'])
+    assert.deepEqual(refused.json()['errors'], {
+      '[1]': [`The key has no right to token ${theirs}.`],
+    })
     const both = await detokenize(stage, [`{{ ${theirs} }}`, `{{ ${ABSENT} }}`], key)
     assert.equal(both.json()['code'], 'detokenize_tokens_unknown')
     assert.match(JSON.stringify(stage.vault.world.logged), /denied token:read on \/b\//)

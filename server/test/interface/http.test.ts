@@ -79,7 +79,10 @@ describe('an error answer', () => {
         await tryTokenize({ type: 'token', data: 'x', id: 'taken' })
         return await tryTokenize({ type: 'token', data: 'x', id: 'taken' })
       },
-      problem(409, 'Conflict', 'token_id_taken', 'A token with this id exists already.'),
+      {
+        ...problem(409, 'Conflict', 'token_id_taken', 'A token with this id exists already.'),
+        errors: { id: ['It is taken.'] },
+      },
     ],
     [
       '413',

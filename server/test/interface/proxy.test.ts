@@ -61,6 +61,12 @@ function sent() {
 }
 
 /** Asserts that it is an error of the proxy's own and that nothing was sent, and returns what it says. */
+/** The last things that the record says, the latest first. */
+async function messages(count: number): Promise<string[]> {
+  const logs = await vault.call('GET', `/logs?size=${count}`, { key: vault.managementKey })
+  return (logs.json()['data'] as JsonObject[]).map((it) => it['message'] as string)
+}
+
 function refused(reply: Reply, status: number, code?: string): JsonObject {
   assert.equal(reply.status, status, reply.text)
   assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
@@ -355,7 +361,14 @@ describe('403', () => {
     assert.equal((await ask('POST', '/proxy', { by, body: `{{ ${mine} }}` })).status, 200)
     vault.world.egress.sent.length = 0
     const body = [`{{ ${mine} }}`, `{{ ${other} }}`]
-    refused(await ask('POST', '/proxy', { by, body }), 403, 'permission_missing')
+    const { errors } = refused(await ask('POST', '/proxy', { by, body }), 403, 'permission_missing')
+    assert.deepEqual(errors, { '[1]': [`The key has no right to token ${other}.`] })
+    // Of neither is anything shown, and the record says so.
+    assert.deepEqual(await messages(3), [
+      'Refused: use token, without proxy:invoke toward example.com',
+      'Token used: no data shown to example.com',
+      'Proxy invoked toward example.com',
+    ])
     // What does not exist comes first.
     const more = [...body, `{{ ${NOBODY} }}`]
     refused(await ask('POST', '/proxy', { by, body: more }), 400, 'detokenize_tokens_unknown')
@@ -608,11 +621,19 @@ describe('a dry run', () => {
   test('is refused as the request would be', async () => {
     const by = await vault.keyFor({ rules: [{ ...USE_ALL, container: '/pci/' }] })
     const id = await token('secret')
-    refused(
-      await ask('POST', '/proxy', { by, headers, body: `{{ ${id} }}` }),
+    const mine = await token('mine', { containers: ['/pci/'] })
+    const body = { mine: `{{ ${mine} }}`, other: `{{ ${id} }}` }
+    const { errors } = refused(
+      await ask('POST', '/proxy', { by, headers, body }),
       403,
       'permission_missing',
     )
+    assert.deepEqual(errors, { other: [`The key has no right to token ${id}.`] })
+    assert.deepEqual(await messages(3), [
+      'Refused: use token, without proxy:invoke toward example.com',
+      'Dry run: use token toward example.com, nothing was sent',
+      'Dry run: invoke proxy toward example.com, nothing was sent',
+    ])
     const unknown = await ask('POST', '/proxy', { headers, body: `{{ ${NOBODY} }}` })
     refused(unknown, 400, 'detokenize_tokens_unknown')
     vault.world.egress.refuse = () => 'address'

@@ -328,7 +328,9 @@ async function checkAll(
       if (showsMore(reply, expected)) wrong.push(`${cell}: shows plaintext`)
       cells.push(cell)
       if (reply.status >= 400) {
-        const refusal = `${operation.name}: ${actual}`
+        // Who may look somewhere is told which of those it named it may not use; others are not told that there is one.
+        const placed = operation.name === 'detokenize' && actual === REFUSED && held
+        const refusal = `${operation.name}: ${actual}${placed ? ', held elsewhere' : ''}`
         const known = refusals.get(refusal) ?? new Set()
         refusals.set(refusal, known.add(bytesOf(reply)))
       } else if (operation.changes === true || changesMore(operation, subject)) {

@@ -8,6 +8,7 @@ import type { StoredToken } from '../../world/stored.ts'
 import { BatchPacker } from './batch.ts'
 import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
+import { LateWatch } from './late-watch.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import { startSmallThread } from './small-thread.ts'
 import { STATEMENT } from './statements.ts'
@@ -85,7 +86,6 @@ export class CommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
-  readonly #commitWaitMs: number
   readonly #refused = new RefusedSeals()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
@@ -100,6 +100,7 @@ export class CommitQueue {
     flush: new Histogram(SECONDS),
   }
   #flushedAt = 0
+  readonly #watch: LateWatch
   #nextUnit: number
   #uuidNames: boolean
   #transactions: boolean
@@ -107,7 +108,6 @@ export class CommitQueue {
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
   #crowd = 0
   #patience: NodeJS.Timeout | null = null
-  #deadline: NodeJS.Timeout | null = null
   /** Whether the batch under way is so late that nobody waits for it any more, nor for anything after it. */
   #late = false
   #fault: Error | null = null
@@ -126,8 +126,12 @@ export class CommitQueue {
 
   private constructor(worker: Worker, options: QueueOptions) {
     this.#worker = worker
-    this.#commitWaitMs = options.commitWaitMs
     this.#onFault = options.onFault
+    this.#watch = new LateWatch(
+      options.commitWaitMs,
+      () => (this.#sent === null ? null : this.#flushedAt),
+      () => this.#tooLate(),
+    )
     this.#nextUnit = options.firstUnit
     this.#uuidNames = options.uuidNames
     this.#transactions = options.transactions
@@ -302,26 +306,7 @@ export class CommitQueue {
     const buffer = packer.finish()
     this.#flushedAt = performance.now()
     this.#post(buffer, [buffer])
-    this.#watch(this.#commitWaitMs)
-  }
-
-  /** Looks in `ms` whether the batch that is under way by then is late: one timer for many batches. */
-  #watch(ms: number): void {
-    this.#deadline ??= setTimeout(() => {
-      this.#deadline = null
-      if (this.#sent === null) return
-      const left = this.#flushedAt + this.#commitWaitMs - performance.now()
-      if (left > 0) this.#watch(left)
-      else this.#lookOnceMore()
-    }, ms).unref()
-  }
-
-  /** Where it was the event loop that was held up, the writer may have answered long ago, unheard. */
-  #lookOnceMore(): void {
-    const sent = this.#sent
-    setImmediate(() => {
-      if (sent !== null && this.#sent === sent) this.#tooLate()
-    })
+    this.#watch.begin()
   }
 
   /**
@@ -332,7 +317,7 @@ export class CommitQueue {
    */
   #tooLate(): void {
     this.#late = true
-    const reason = new Error(`The disk has not answered for ${this.#commitWaitMs} ms`)
+    const reason = new Error(`The disk has not answered for ${this.#watch.waitMs} ms`)
     const lists = [...optional(this.#sent?.list ?? null), ...this.#lists]
     for (const it of [...(this.#sent?.commits ?? []), ...lists]) it.reject(reason)
     for (const { commits } of this.#batches) for (const it of commits) it.reject(reason)
@@ -383,7 +368,6 @@ export class CommitQueue {
   #stop(reason: Error): void {
     if (this.#fault !== null) return
     this.#fault = reason
-    if (this.#deadline !== null) clearTimeout(this.#deadline)
     this.#truncating?.resolve(false)
     const waiting = [...this.#batches.flatMap((it) => it.commits), ...this.#lists]
     if (this.#sent !== null) waiting.push(...this.#sent.commits, ...optional(this.#sent.list))

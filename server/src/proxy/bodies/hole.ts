@@ -12,6 +12,8 @@ export interface Hole extends Place {
   readonly to: number
   /** Returns `value` as it is written there; null when it cannot be. */
   readonly write: (value: Json) => Buffer | null
+  /** What is said of a value that cannot be, where there is more to say than UNWRITABLE. */
+  readonly unwritable?: string
 }
 
 /** What whoever looks for holes is told of the text it looks into. */
@@ -47,6 +49,8 @@ export function readExpression(
   if (text === null) throw refusal(path, UNDECODABLE)
   return { path, parts: [reader.readOne(unescape(text), from + 2, path)], to: end + 2 }
 }
+
+export const UNWRITABLE = 'The value has characters that cannot stand there'
 
 export const UNDECODABLE = 'The text of an expression is not in the character set of the body'
 

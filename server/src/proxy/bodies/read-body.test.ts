@@ -278,6 +278,21 @@ test('depth is bounded by nothing but length, and a place is named in few words'
   )
 })
 
+test('a value that cannot stand in broken JSON is refused with the reason that it is broken', () => {
+  const refusalOf = (body: string, value: Json): unknown => {
+    try {
+      return render(body, 'application/json', () => value).toString()
+    } catch (error) {
+      return (error as { errors: object }).errors
+    }
+  }
+  const reason = 'The value has characters that cannot stand there'
+  assert.deepEqual(refusalOf('{"a": "{{x}}",}', 'a, b'), {
+    error: [`${reason}, for the body is not the JSON that it says it is`],
+  })
+  assert.equal(refusalOf('{"a": "{{x}}",}', 'a b'), '{"a": "a b",}')
+})
+
 describe('what a body may have is bounded', () => {
   const many = (count: number): string => '{{x}}'.repeat(count)
   const bodies: [kind: string, type: string, of: (count: number) => string][] = [

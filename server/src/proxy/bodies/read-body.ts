@@ -18,7 +18,7 @@ import {
 } from '../../tokens/mentions.ts'
 import { parseContentType } from './content-type.ts'
 import { findHoles } from './find-holes.ts'
-import { refusal, type Hole } from './hole.ts'
+import { refusal, UNWRITABLE, type Hole } from './hole.ts'
 import { delimiterOf } from './multipart.ts'
 
 export interface ReadBody {
@@ -82,7 +82,7 @@ function* render(
   let written = 0
   for (const hole of holes) {
     const value = hole.write(evaluate(hole))
-    if (value === null) throw refusal(hole.path, 'The value has characters that cannot stand there')
+    if (value === null) throw refusal(hole.path, hole.unwritable ?? UNWRITABLE)
     written += value.length
     if (written > RENDERED_BODY_BYTES_MAX) {
       throw refusal(hole.path, new FilterError('result_too_large').message)

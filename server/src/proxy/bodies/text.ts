@@ -1,5 +1,5 @@
 import { textOf } from '../../expressions/text.ts'
-import { readExpression, type Hole, type Surroundings } from './hole.ts'
+import { readExpression, UNWRITABLE, type Hole, type Surroundings } from './hole.ts'
 
 /**
  * Finds the expressions of a text as they stand in it. What takes their place is written as it is: nobody
@@ -13,11 +13,14 @@ export function findInText(bytes: Buffer, surroundings: Surroundings): Hole[] {
 /** As findInText(), in a body that says it is JSON and is not. */
 export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): Hole[] {
   const { encode } = surroundings.charset
-  return findBare(bytes, surroundings, (value) => {
+  const holes = findBare(bytes, surroundings, (value) => {
     const text = textOf(value, null)
     return STRUCTURE.test(text) ? null : encode(text)
   })
+  return holes.map((it) => ({ ...it, unwritable: UNWRITABLE_IN_BROKEN_JSON }))
 }
+
+const UNWRITABLE_IN_BROKEN_JSON = `${UNWRITABLE}, for the body is not the JSON that it says it is`
 
 /**
  * What could end a string or a value, or begin a comment. Nobody can tell whether an expression in broken JSON
