@@ -21,7 +21,8 @@ export class LateWatch {
   }
 
   #lookIn(ms: number): void {
-    this.#timer ??= setTimeout(() => {
+    if (this.#timer !== null) return
+    this.#timer = setTimeout(() => {
       this.#timer = null
       const begunAt = this.#begunAt()
       if (begunAt === null) return
