@@ -1,4 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
+import { TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import type { Filter, Parameter, Value } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
@@ -22,11 +24,21 @@ export interface FilterChain {
  * stands in the whole text. Throws ExpressionError.
  */
 export function parseFilters(source: string, start = 0): FilterChain {
+  const known = cache.get(source)
+  if (known !== undefined) return known
   const reader = new Reader(source, start)
   const chain = readFilters(reader)
   if (!reader.atEnd) throw reader.error('trailing_text')
+  cache.set(source, chain)
   return chain
 }
+
+/** Whoever detokenizes asks for the same few over and over. Of what was wrong with one nothing is kept: it says where. */
+const cache = new LRUCache<string, FilterChain>({
+  maxSize: TEMPLATE_CACHE_CHARS_MAX,
+  // A parsed chain takes some room however short it is.
+  sizeCalculation: (_chain, source) => source.length + 100,
+})
 
 /** Applies a chain to a value that was found elsewhere. Throws FilterError. */
 export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Json {

@@ -10,6 +10,8 @@ import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
 import { LateWatch } from './late-watch.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
+import type { QueueActivity } from './queue-activity.ts'
+import type { BatchResult } from './run-batch.ts'
 import { startSmallThread } from './small-thread.ts'
 import { STATEMENT } from './statements.ts'
 import { packSweep } from './token-changes.ts'
@@ -47,15 +49,8 @@ interface Batch {
   moved: number
 }
 
-/** What is measured of it; its reader adds nothing and changes nothing. */
-export interface QueueActivity {
-  /** Commits that wait, those under way included. */
-  readonly waiting: () => number
-  /** Commits that shared a flush. */
-  readonly crowd: Histogram
-  /** Seconds from handing a batch over until it is durable. */
-  readonly flush: Histogram
-}
+type Outcome = Pick<BatchResult, 'refused' | 'failed' | 'unknown'>
+const ALL_MADE: Outcome = { refused: [], failed: [] }
 
 /**
  * A batch this long takes no more commits.
@@ -137,7 +132,8 @@ export class CommitQueue {
     this.#transactions = options.transactions
     worker.on('message', (reply: WriterReply | LogReply) => {
       if ('truncated' in reply) this.#truncating?.resolve(reply.truncated)
-      else this.#receive(reply)
+      else if (reply instanceof ArrayBuffer) this.#receive(reply, ALL_MADE)
+      else this.#receive(reply.buffer, reply)
     })
     worker.on('error', (cause) => {
       this.#stop(new Error('The writer failed: the outcome is not known', { cause }))
@@ -328,7 +324,7 @@ export class CommitQueue {
     this.#worker.postMessage(request, transfer)
   }
 
-  #receive({ refused, failed, unknown, buffer }: WriterReply): void {
+  #receive(buffer: ArrayBuffer, { refused, failed, unknown }: Outcome): void {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null

@@ -17,10 +17,8 @@ export interface WriterData {
 /** An empty message closes the writer; `truncate` has it empty the write-ahead log. */
 export type WriterRequest = ArrayBuffer | 'truncate' | null
 
-export interface WriterReply extends BatchResult {
-  /** The batch's buffer, to be filled again. */
-  readonly buffer: ArrayBuffer
-}
+/** The batch's buffer, to be filled again: alone where every commit of it was made, as most are. */
+export type WriterReply = ArrayBuffer | (BatchResult & { readonly buffer: ArrayBuffer })
 
 export interface LogReply {
   /** Whether the write-ahead log is empty. */
@@ -65,10 +63,15 @@ port.on('message', (buffer: WriterRequest) => {
   }
   const result = runner.run(buffer)
   probe('replying')
-  port.postMessage({ ...result, buffer } satisfies WriterReply, [buffer])
+  const reply: WriterReply = isMade(result) ? buffer : { ...result, buffer }
+  port.postMessage(reply, [buffer])
   probe('replied')
   tidyLog(result.bytes)
 })
+
+function isMade({ refused, failed, unknown }: BatchResult): boolean {
+  return unknown === undefined && refused.length === 0 && failed.length === 0
+}
 
 /** Nobody waits for it who has been replied to. What cannot be copied now is copied later, or by a commit. */
 function tidyLog(bytes: number): void {
