@@ -1,4 +1,4 @@
-import { PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
 import { parseContentType, type BodyKind } from './content-type.ts'
 import { delimiterOf, parseHead } from './multipart.ts'
 import { mayHoldExpression, OPENING_BYTES_MAX } from './openings.ts'
@@ -51,6 +51,9 @@ class PartsWatch {
   #held: Buffer = Buffer.from('\r\n')
   /** Of the part that is passing by; null between parts. What is before the first is looked into. */
   #kind: BodyKind | null = 'multipart'
+  #parts = 0
+  /** Whether it is not followed any more: it is no form in parts that anybody would read, and is looked into to its end. */
+  #lost = false
 
   constructor(delimiter: string) {
     this.#delimiter = Buffer.from(`\r\n${delimiter}`)
@@ -66,7 +69,7 @@ class PartsWatch {
 
   /** Returns whether an expression was seen when nothing more can be told yet. */
   #passBy(kind: BodyKind): boolean | 'more' {
-    const end = this.#held.indexOf(this.#delimiter)
+    const end = this.#lost ? -1 : this.#held.indexOf(this.#delimiter)
     const content = end < 0 ? this.#held : this.#held.subarray(0, end)
     if (mayHoldExpression(content, kind)) return true
     if (end < 0) {
@@ -82,14 +85,19 @@ class PartsWatch {
     const end = this.#held.indexOf('\r\n\r\n')
     if (end < 0) {
       if (this.#held.length <= PART_HEAD_BYTES_MAX) return false
-      // A head as long as that is none: what follows is looked into, whatever it is.
-      this.#kind = 'multipart'
-      return 'more'
+      return this.#lose()
     }
     const start = this.#held.indexOf('\r\n')
     const type = parseHead(this.#held.toString('latin1', start + 2, Math.max(end, start + 2)))
-    this.#kind = type?.kind ?? 'multipart'
+    if (type === null || ++this.#parts > MULTIPART_PARTS_MAX) return this.#lose()
+    this.#kind = type.kind
     this.#held = this.#held.subarray(end + 2)
+    return 'more'
+  }
+
+  #lose(): 'more' {
+    this.#lost = true
+    this.#kind = 'multipart'
     return 'more'
   }
 }

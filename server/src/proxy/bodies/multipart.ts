@@ -64,8 +64,12 @@ export function parseHead(head: string): ContentType | null {
     headers.set(name.toLowerCase(), value.trim())
   }
   const disposition = headers.get('content-disposition') ?? ''
-  const withoutTexts = disposition.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
-  if (withoutTexts.replaceAll('""', '').includes('"')) return null
+  let closed = true
+  const withoutTexts = disposition.replaceAll(TEXT, (_text, end: string) => {
+    closed &&= end === '"'
+    return '""'
+  })
+  if (!closed) return null
   const encoding = headers.get('content-transfer-encoding') ?? 'binary'
   const file = /;\s*filename\*?\d*\*?\s*=/i.test(withoutTexts)
   if (file || !/^(?:7bit|8bit|binary)$/i.test(encoding)) return OPAQUE
@@ -74,6 +78,12 @@ export function parseHead(head: string): ContentType | null {
 }
 
 const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
+
+/**
+ * A text in quotes, and how it ends: at the end of all, if it is never closed. A pattern that found closed ones alone would
+ * look for the end of such a text from each quote in it anew, which in a few kilobytes takes milliseconds.
+ */
+const TEXT = /"(?:[^"\\]|\\[^]?)*("|$)/g
 
 /** Parts of other kinds are left alone. */
 const READ: ReadonlySet<string> = new Set(['json', 'json-lines', 'xml', 'text'])
