@@ -61,6 +61,13 @@ describe('DestinationRule', () => {
     ['192.168.0.0/16', 'http://a.example:4400/', '192.168.7.8', '192.168.0.0/16'],
     ['', 'https://a.example:4400/', '9.9.9.9', 'refused: address'],
     ['', 'https://a.example:4400/', '9.9.9.8', 'public'],
+    // Written as IPv6, it is the same one.
+    ['a.example', 'http://a.example:4400/', '::ffff:192.168.7.7', 'refused: address'],
+    ['a.example', 'http://a.example:4400/', '::ffff:c0a8:707', 'refused: address'],
+    ['a.example', 'http://a.example:4400/', '::ffff:9.9.9.9', 'refused: address'],
+    ['a.example', 'http://a.example:4400/', '::ffff:192.168.7.8', 'a.example'],
+    ['a.example', 'http://a.example:4400/', '2001:db8:0:0::7', 'refused: address'],
+    ['a.example:4400', 'http://a.example:4400/', '::ffff:192.168.7.7', 'a.example:4400'],
   ]
   for (const [allow, url, addresses, verdict] of cases) {
     test(`with '${allow}', ${url} at ${addresses} is ${verdict}`, () => {
@@ -94,7 +101,7 @@ describe('DestinationRule', () => {
 
 function ruleWith(allow: string): DestinationRule {
   const entries = allow === '' ? [] : allow.split(',').map((it) => parseDestination(it.trim())!)
-  const rule = new DestinationRule(entries, () => ['192.168.7.7', '9.9.9.9'])
+  const rule = new DestinationRule(entries, () => ['192.168.7.7', '9.9.9.9', '2001:db8::7'])
   rule.own(4400)
   return rule
 }

@@ -79,8 +79,8 @@ export class DestinationRule {
   }
 
   /** Null when none is needed, and the rule that refuses when one is and there is none. */
-  #entryNeeded(place: Place, { ip, text, special }: KnownAddress): Destination | null | EgressRule {
-    if (this.#ownPorts.has(place.port) && this.#isOurs(text, ip)) {
+  #entryNeeded(place: Place, { ip, special }: KnownAddress): Destination | null | EgressRule {
+    if (this.#ownPorts.has(place.port) && this.#isOurs(ip)) {
       return this.#entryFor(place, ip, (it) => it.port !== null) ?? 'address'
     }
     if (special === null && place.secure && place.literal === null) return null
@@ -102,9 +102,19 @@ export class DestinationRule {
     return null
   }
 
-  #isOurs(text: string, ip: IpAddress): boolean {
-    return LOOPBACK.has(specialPurpose(ip) ?? '') || this.#ownAddresses().includes(text)
+  /** Also in the form of IPv6 in which resolvers and systems write an address of IPv4. */
+  #isOurs(ip: IpAddress): boolean {
+    if (LOOPBACK.has(specialPurpose(ip) ?? '')) return true
+    const inner = innerAddress(ip)
+    return this.#ownAddresses().some((text) => {
+      const own = parseIpAddress(text)
+      return own !== null && (isSame(own, ip) || (inner !== null && isSame(own, inner)))
+    })
   }
+}
+
+function isSame(one: IpAddress, other: IpAddress): boolean {
+  return one.version === other.version && one.value === other.value
 }
 
 /** What reaches this machine from within, whichever of its addresses we listen on. */
