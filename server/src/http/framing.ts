@@ -78,7 +78,10 @@ const unhurried = new WeakMap<Socket, ServerResponse>()
 export function takeTime(response: ServerResponse): () => void {
   const { socket } = response.req
   unhurried.set(socket, response)
-  return () => void unhurried.delete(socket)
+  return () => {
+    // Of two requests that were sent together, the later one may be on its way by now.
+    if (unhurried.get(socket) === response) unhurried.delete(socket)
+  }
 }
 
 function refusalOf(code: string | undefined): RefusalCode {

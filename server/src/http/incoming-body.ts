@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { awaitFrom, cameFrom } from './awaited.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './passage.ts'
 import type { Room } from './room.ts'
@@ -50,7 +50,7 @@ function bodyToCome(
   let disposed = false
 
   response.on('socket', () => {
-    if (wanted !== null) haveTime(REQUEST_TIMEOUT_MS)
+    if (wanted !== null) wait(true)
   })
   message.pause()
   message.on('data', (chunk: Uint8Array) => {
@@ -84,17 +84,19 @@ function bodyToCome(
     wanted = Promise.withResolvers()
     const { promise } = wanted
     if (!tell()) {
-      haveTime(REQUEST_TIMEOUT_MS)
+      wait(true)
       message.resume()
     }
     return promise
   }
 
   /** Until its answer has the connection, the time there is that of the answers before it. */
-  function haveTime(ms: number): void {
+  function wait(wanted: boolean): void {
     const { socket } = response
     // What tests inject comes over none.
-    if (socket instanceof Socket) socket.setTimeout(ms)
+    if (!(socket instanceof Socket)) return
+    if (wanted) awaitFrom(socket, 'body')
+    else cameFrom(socket, 'body')
   }
 
   /** Gives what there is to whoever waits for it. */
@@ -108,7 +110,7 @@ function bodyToCome(
     else return false
     wanted = null
     // Whoever is not asked cannot be late.
-    haveTime(0)
+    wait(false)
     return true
   }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
-import { REQUEST_TIMEOUT_MS } from '../base/limits.ts'
+import { awaitFrom, cameFrom, forget, isAwaited } from './awaited.ts'
 import { passageCorsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
 import type { PassageReply } from './passage.ts'
@@ -98,14 +98,20 @@ export class WrittenReply implements PassageReply {
 
   /** Whoever takes nothing of it for so long holds up a connection that others wait for. */
   #waitForDrain(): void {
-    this.#socket?.setTimeout(REQUEST_TIMEOUT_MS)
+    const socket = this.#socket
+    if (socket !== null) awaitFrom(socket, 'drain')
     if (this.#patient) return
     this.#patient = true
     const { raw } = this.#reply
-    raw.on('timeout', () => raw.destroy())
+    raw.on('timeout', () => {
+      if (socket === null || isAwaited(socket, 'drain')) raw.destroy()
+    })
     raw.on('drain', () => {
-      this.#socket?.setTimeout(0)
+      if (socket !== null) cameFrom(socket, 'drain')
       this.#drained()
+    })
+    raw.on('close', () => {
+      if (socket !== null) forget(socket, 'drain')
     })
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
@@ -102,6 +103,28 @@ describe('through the proxy', () => {
     client.pause().write(head(mine()))
     await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
     assert.equal(stage.destination.open(), 1)
+    serving.emit('timeout')
+    await until(() => stage.destination.open() === 0)
+    client.destroy()
+  })
+
+  test('nor does one that sends on meanwhile, to a destination that takes no more', async () => {
+    stage = await proxyStage({
+      serve: (socket) => {
+        socket.once('data', () => {
+          socket.pause()
+          endless(socket)
+          socket.emit('data', Buffer.from('\r\n\r\n'))
+        })
+      },
+    })
+    const { client, serving } = await stage.dialWithin()
+    const headers = [...mine(), 'Content-Type: image/png', 'Content-Length: 100000000']
+    client.pause().write(head(headers, 'POST /proxy HTTP/1.1'))
+    client.write(Buffer.alloc(100_000_000))
+    for (let read = -1; read !== serving.bytesRead; await pause(200)) read = serving.bytesRead
+    assert.ok(serving.bytesRead < 100_000_000)
+    assert.equal(serving.timeout, REQUEST_TIMEOUT_MS)
     serving.emit('timeout')
     await until(() => stage.destination.open() === 0)
     client.destroy()

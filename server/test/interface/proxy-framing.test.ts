@@ -274,6 +274,34 @@ describe('a body that is passed on', () => {
     client.destroy()
   })
 
+  test('may take longer also behind another that was sent together with it', async (t) => {
+    const { answer } = stage.destination
+    t.after(() => (stage.destination.answer = answer))
+    const first = Promise.withResolvers<() => void>()
+    stage.destination.answer = (received, socket) => {
+      first.resolve(() => answer(received, socket))
+      stage.destination.answer = answer
+    }
+    const { client, server, serving } = await halfSent()
+    const texts = told(client)
+    const half = get(
+      ['Content-Type: application/json', 'Content-Length: 4'],
+      'POST /proxy HTTP/1.1',
+    )
+    client.write(`2]${half}[1`)
+    const answerFirst = await first.promise
+    // Both are in hand by now.
+    await new Promise(setImmediate)
+    answerFirst()
+    assert.match(await texts, /^HTTP\/1\.1 200 /)
+    const next = told(client)
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    server.emit('clientError', late, serving)
+    client.write('2]')
+    assert.match(await next, /^HTTP\/1\.1 200 /)
+    client.destroy()
+  })
+
   test('may not pause for as long: 408, as an error of the proxy', async () => {
     const { client, serving } = await halfSent()
     const text = told(client)
