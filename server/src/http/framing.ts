@@ -7,6 +7,7 @@ import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Clock } from '../world/clock.ts'
 import type { World } from '../world/world.ts'
 import { renderError } from './render-error.ts'
+import { underWayOn } from './under-way.ts'
 
 /**
  * Answers bytes that are not a well-formed request, and closes the connection.
@@ -19,13 +20,26 @@ export function refuseBadFraming(
   error: Error & { code?: string },
   socket: Socket,
 ): void {
-  // What came before has its answer, or will have, and that is the last one.
   if (ending.has(socket)) return
-  const passing = unhurried.get(socket)
-  if (passing !== undefined && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
-  // In the middle of another's answer there is no room for one of ours.
-  if (!socket.writable || error.code === 'ECONNRESET' || passing?.headersSent === true) {
-    socket.destroy()
+  if (unhurried.has(socket) && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
+  const all = underWayOn(socket)
+  const broken = all.find(({ req }) => !req.complete)
+  // In the middle of an answer there is no room for another.
+  if (!socket.writable || error.code === 'ECONNRESET' || broken?.headersSent === true) {
+    if (broken?.req.httpVersion === '1.0') socket.resetAndDestroy()
+    else socket.destroy()
+    return
+  }
+  // What was asked before has its answer first, for it is carried out, and that is the last one.
+  const last = all.findLast(({ req }) => req.complete)
+  if (last !== undefined) {
+    ending.add(socket)
+    // Nobody knows what it would have been, so whatever answers it is no answer.
+    broken?.destroy()
+    last.once('close', () => {
+      socket.end()
+      closeSoon(clock, socket)
+    })
     return
   }
   const { status, body } = renderError(new ServiceError(refusalOf(error.code), NOT_WELL_FORMED))

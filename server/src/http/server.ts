@@ -28,6 +28,7 @@ import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
 import { memoryOf } from './room.ts'
 import { sendAnswer, sendError } from './send.ts'
+import { noteUnderWay } from './under-way.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
@@ -79,6 +80,7 @@ export function createServer(settings: ServerOptions): Server {
   // Two more than are let through, so that the count itself gives the excess away.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
+  server.server.prependListener('request', (_message, response) => noteUnderWay(response))
 
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')

@@ -3,6 +3,7 @@
  * stated here, and nothing of it reaches a destination.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { PROXY_URL_CHARS_MAX, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
@@ -236,6 +237,57 @@ test('a body that breaks its framing while it is passed on is no whole request, 
   assert.match(text, /^HTTP\/1\.1 400 /)
   assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
   assert.equal(stage.destination.received.slice(before).filter((it) => it.body !== '').length, 0)
+})
+
+describe('bytes that are no request do not come between a request and its answer:', () => {
+  const chunked = (): string =>
+    get(['Content-Type: image/png', 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1')
+  const cases: [what: string, garbage: () => string][] = [
+    ['no request at all', () => '\x01garbage\r\n\r\n'],
+    ['one byte too many', () => 'x'],
+    ['a request with a broken body', () => `${chunked()}5\r\nhello\r\nxyz\r\n`],
+  ]
+  for (const [what, garbage] of cases) {
+    for (const begun of [true, false]) {
+      test(`${what}, ${begun ? 'while the answer comes' : 'before it comes'}`, async (t) => {
+        const { answer } = stage.destination
+        t.after(() => (stage.destination.answer = answer))
+        const asked = Promise.withResolvers<Socket>()
+        stage.destination.answer = (received, socket) => {
+          // What earlier tests sent may come only now.
+          if (!received.line.includes('/waited-for')) return answer(received, socket)
+          if (begun) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,')
+          asked.resolve(socket)
+        }
+        const client = await stage.dial()
+        let text = ''
+        client.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
+        client.write(get([], 'GET /proxy/waited-for HTTP/1.1'))
+        const destination = await asked.promise
+        while (begun && !text.includes('one,')) await new Promise(setImmediate)
+        client.write(garbage(), 'latin1')
+        // What came of it would be here by then.
+        for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+        const head = begun ? '' : 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,'
+        destination.write(`${head}-two!`)
+        await once(client, 'end')
+        assert.match(text, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\none,-two!$/)
+        assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
+        client.destroy()
+      })
+    }
+  }
+
+  test('what is behind a token that is made', async () => {
+    const body = '{"type":"token","data":"x"}'
+    const head = get(
+      ['Content-Type: application/json', `Content-Length: ${body.length}`],
+      'POST /tokens HTTP/1.1',
+    )
+    const text = await stage.talk(`${head}${body}x`)
+    assert.match(text, /^HTTP\/1\.1 201 /)
+    assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
+  })
 })
 
 describe('a body that is passed on', () => {
