@@ -41,7 +41,16 @@ export function answerHead(
 
 const OWN = new Set(['bt-proxy-destination-status', 'bt-trace-id'])
 
-const UNTRUE_WHEN_DECODED = new Set(['content-encoding', 'content-length', 'accept-ranges'])
+const UNTRUE_WHEN_DECODED = new Set([
+  'content-encoding',
+  'content-length',
+  'accept-ranges',
+  // Digests are of what came. RFC 9530, and older ones.
+  'content-digest',
+  'repr-digest',
+  'digest',
+  'content-md5',
+])
 
 function isEmpty(status: number): boolean {
   return status === 204 || status === 304

@@ -36,6 +36,7 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com/a', '/b?', 'https://example.com/a/b'],
     ['https://example.com', '/a?b?c', 'https://example.com/a?b?c'],
     ['https://example.com', '/%2F%20+', 'https://example.com/%2F%20+'],
+    ['https://example.com', '/50%25.5/%20a/a%3b..', 'https://example.com/50%25.5/%20a/a%3b..'],
     ['https://example.com', '/a?q=%2E%2E/../x', 'https://example.com/a?q=%2E%2E/../x'],
     ['https://example.com', '/a#b?c', 'https://example.com/a%23b?c'],
     ['https://example.com', '/a?b#c', 'https://example.com/a?b%23c'],
@@ -51,7 +52,21 @@ describe('joinDestination() appends what was asked for to', () => {
 })
 
 describe('joinDestination() refuses what leads out of the base:', () => {
-  const steps = ['.', '..', '%2e', '%2E%2e', '.%2e', '..;a=b']
+  const steps = [
+    ...['.', '..', '%2e', '%2E%2e', '.%2e', '..;a=b'],
+    ...[
+      '..%3b',
+      '%2e%2e%3Ba=b',
+      '..%20',
+      '..%00',
+      '..%09',
+      '.%0a.',
+      '%20..',
+      '%252e%252e',
+      '.%25252E',
+      '..%253b',
+    ],
+  ]
   const paths = [
     ...steps.flatMap((it) => [`/${it}`, `/${it}/a`, `/a/${it}/b`, `/a%2f${it}`, `/a%5C${it}%2fb`]),
     '/a\\..\\b',

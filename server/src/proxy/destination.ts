@@ -50,10 +50,16 @@ export function joinDestination(base: URL, target: string): URL {
   return joined
 }
 
-/** Whether a segment of `path` is a step to itself or up, for a reader who decodes it first as well. */
+/** Whether a segment of `path` is a step to itself or up, for a reader who decodes it first, or twice, as well. */
 function climbs(path: string): boolean {
-  const read = path.replaceAll(/%2e/gi, '.').replaceAll(/%2f|%5c|\\/gi, '/')
-  // Some servers take what follows a semicolon for a parameter of the segment.
+  const read = path
+    .replaceAll(/%(?:25)+/gi, '%')
+    .replaceAll(/%2e/gi, '.')
+    .replaceAll(/%2f|%5c|\\/gi, '/')
+    .replaceAll(/%3b/gi, ';')
+    // Some servers take what nobody sees away.
+    .replaceAll(/%(?:[01][0-9a-f]|20|7f)/gi, '')
+  // And some take what follows a semicolon for a parameter of the segment.
   return path.includes('\\') || read.split('/').some((it) => /^\.\.?(?:;.*)?$/.test(it))
 }
 

@@ -69,7 +69,7 @@ export async function exchange(
       reply.end()
       resolve()
     })
-    made.on('error', fail)
+    made.on('error', (cause) => fail(new EgressFailure('answer-invalid', { cause })))
     return made
   }
 

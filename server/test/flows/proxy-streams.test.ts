@@ -345,10 +345,12 @@ describe('a compressed answer', () => {
     stage = await proxyStage()
     stage.destination.answer = ({ headers }, socket) => {
       assert.ok(headers.some(([name, value]) => name === 'Accept-Encoding' && value === 'gzip'))
-      answerWith(socket, 200, ['Content-Encoding: gzip'], gzipSync('plain'))
+      const digests = ['Content-Digest: sha-256=:x:', 'Repr-Digest: sha-256=:x:', 'Content-MD5: x']
+      answerWith(socket, 200, ['Content-Encoding: gzip', ...digests], gzipSync('plain'))
     }
     const text = await stage.talk(headOf(['Content-Length: 0']))
     assert.match(text, /\r\n\r\n5\r\nplain\r\n0\r\n\r\n$/)
+    assert.ok(!/digest|md5/i.test(text), text)
   })
 
   test('that is none breaks the connection', async () => {
@@ -357,6 +359,9 @@ describe('a compressed answer', () => {
       answerWith(socket, 200, ['Content-Encoding: gzip'], 'not gzip at all')
     const text = await stage.talk(headOf(['Content-Length: 0']), () => false)
     assert.ok(!text.endsWith('0\r\n\r\n'), text)
+    const { logged } = stage.vault.world
+    await until(() => JSON.stringify(logged.at(-1)).includes('/proxy'))
+    assert.match(JSON.stringify(logged.at(-1)), /destination_failed.*destination_answer_invalid/)
   })
 })
 

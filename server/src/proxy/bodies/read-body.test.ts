@@ -291,6 +291,27 @@ test('a value that cannot stand in broken JSON is refused with the reason that i
     error: [`${reason}, for the body is not the JSON that it says it is`],
   })
   assert.equal(refusalOf('{"a": "{{x}}",}', 'a b'), '{"a": "a b",}')
+  // Gson reads `{"a": b; c=d}` as two members, and many take `#` for the beginning of a comment.
+  for (const value of [
+    'b; c',
+    'b=c',
+    'b # c',
+    'b: c',
+    'b}',
+    '"b',
+    'b\\',
+    'b\n',
+    'b /* c',
+    'b // c',
+  ]) {
+    assert.equal(typeof refusalOf('{"a": {{x}}}', value), 'object', value)
+  }
+})
+
+test('a name may stand in broken JSON, for nobody is sent it', () => {
+  const read = readBody(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
+  const outline = read.outline(({ id }) => `[token ${id}]`).toString()
+  assert.equal(outline, '{"a": "[token x]", b: [token y],}')
 })
 
 describe('what a body may have is bounded', () => {

@@ -54,12 +54,18 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
     render: (means, valueOf) =>
       render(bytes, holes, delimiter, (place) => evaluatePlace(place, means, valueOf)),
     outline: (textOf) => {
-      const outlined = render(bytes, holes, delimiter, ({ parts }) =>
+      // Nobody reads it for what it would be read for, so a name may stand where not every value may.
+      const named = holes.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
+      const outlined = render(bytes, named, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
       )
       return atOnce(outlined)
     },
   }
+}
+
+function writeName({ write }: Hole, name: Json): Buffer | null {
+  return write(name) ?? (typeof name === 'string' ? Buffer.from(name) : null)
 }
 
 /** Returns what `work` comes to, with nobody else's turn in between. */

@@ -23,10 +23,11 @@ export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): Hol
 const UNWRITABLE_IN_BROKEN_JSON = `${UNWRITABLE}, for the body is not the JSON that it says it is`
 
 /**
- * What could end a string or a value, or begin a comment. Nobody can tell whether an expression in broken JSON
+ * What could end a string or a value, or begin a comment, to any reader: some take `;` for a comma, `=` for a colon, and what is
+ * behind `#` for a comment. Nobody can tell whether an expression in broken JSON
  * stands inside a string, so a value is put there only when it means the same in and out of one.
  */
-const STRUCTURE = /["'`\\,:{}[\]\p{Cc}\u2028\u2029]|\/[/*]/u
+const STRUCTURE = /["'`\\,;:=#{}[\]\p{Cc}\u2028\u2029]|\/[/*]/u
 
 function findBare(bytes: Buffer, surroundings: Surroundings, write: Hole['write']): Hole[] {
   const holes: Hole[] = []
