@@ -48,6 +48,11 @@ export class WrittenReply implements PassageReply {
     // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
     raw.writeHead(status, reason, [...headers, ...own])
     this.#reply.hijack()
+    // It is whole with its head, whatever else comes.
+    if (status === 204 || status === 304) {
+      raw.end()
+      return
+    }
     // Whoever waits for the first byte sees the head at once. Not by flushHeaders(), which writes it as UTF-8.
     this.#headWaits = true
     queueMicrotask(() => {
@@ -57,6 +62,7 @@ export class WrittenReply implements PassageReply {
 
   data(chunk: Uint8Array): boolean {
     this.#headWaits = false
+    if (this.#reply.raw.writableEnded) return true
     const welcome = this.#reply.raw.write(chunk)
     if (!welcome) this.#waitForDrain()
     return welcome

@@ -1,3 +1,4 @@
+import { hostOf } from '../base/absolute-url.ts'
 import type { Caller, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantMentioned, type Place } from '../tokens/mentions.ts'
@@ -27,7 +28,7 @@ export interface Rehearsed {
  */
 export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   const { method, route, url, headers, body, tokens } = request
-  const { host } = route.url
+  const host = hostOf(route.url)
   const uses = usesOf(caller, body?.places ?? [], tokens, host)
   const serials = new Map(tokens.map((it) => [it.id, it.serial]))
   const shown = body?.outline(({ id }) => `[token ${serials.get(id)!}]`).toString()

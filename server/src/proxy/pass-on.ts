@@ -1,12 +1,13 @@
 import { commit } from '../access/commit.ts'
 import { refusalOfEgress } from '../access/egress-refusals.ts'
 import type { Caller } from '../base/access.ts'
+import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { Passage } from '../http/passage.ts'
 import { grantMentioned } from '../tokens/mentions.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
-import { EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
+import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
@@ -42,13 +43,16 @@ export async function passOn(
   const wishes = parseWishes(passage.headers, caller.plan)
   const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
   const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
-  const destination = url.host
+  const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(caller, proxy)
   // What would be sent says where it goes, and that is for those who may know.
   if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
-  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId)
-  authorizeInvocation(caller, destination, proxy)
-  if (wishes.dryRun) markDryRun(caller, caller.decisions.length - 1)
+  const invoke = (): void => {
+    authorizeInvocation(caller, destination, proxy)
+    if (wishes.dryRun) markDryRun(caller, caller.decisions.length - 1)
+  }
+  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId, invoke)
+  invoke()
 
   const held = await holdBody(passage.body, passage.headers, !anonymous)
   const now = world.clock.now()
@@ -83,7 +87,8 @@ function asItCame(held: HeldBody): OutboundRequest['body'] {
 }
 
 /**
- * Asks the door out whether anything may be sent to `url`; a "no" is recorded. Those without a key have an `owner` of
+ * Asks the door out whether anything may be sent to `url`; a "no" is recorded. So is, by `invoke`, who asked for a name
+ * that nobody knows: its address was looked for. Those without a key have an `owner` of
  * their own: as many as like may come, and those with a key must not stand in line behind them.
  */
 async function vet(
@@ -91,14 +96,15 @@ async function vet(
   caller: Caller,
   url: URL,
   owner: string,
+  invoke: () => void,
 ): Promise<Route> {
   try {
     return await egress.vet(owner, url, caller.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
-      const refused = { containers: [], allowed: false, by: [], destination: url.host } as const
+      const refused = { containers: [], allowed: false, by: [], destination: hostOf(url) } as const
       caller.decisions.push({ permission: 'proxy:invoke', ...refused })
-    }
+    } else if (error instanceof EgressFailure) invoke()
     throw refusalOfEgress(error)
   }
 }

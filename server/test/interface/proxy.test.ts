@@ -457,6 +457,23 @@ describe('408, 502: the destination fails before it answers', () => {
   test('a name without an address is found out before anything is sent', async () => {
     vault.world.egress.refuse = () => 'unresolved'
     refused(await ask('POST', '/proxy', { body: {} }), 502, 'destination_unresolved')
+    // It was looked for, out there.
+    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+    const headers = { 'BT-PROXY-DRY-RUN': 'true', 'BT-PROXY-URL': 'https://other.example' }
+    refused(await ask('POST', '/proxy', { body: {}, headers }), 502, 'destination_unresolved')
+    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'other.example', []])
+    assert.equal(entries().at(-1)!.dryRun, true)
+  })
+
+  test('a host is in the record by one name, however it is written', async () => {
+    for (const host of ['EXAMPLE.com', 'example.com.', 'example.com.:443']) {
+      const headers = { 'BT-PROXY-URL': `https://${host}/` }
+      assert.equal((await ask('POST', '/proxy', { body: {}, headers })).status, 200)
+      assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+    }
+    const headers = { 'BT-PROXY-URL': 'https://example.com.:8443/' }
+    assert.equal((await ask('POST', '/proxy', { body: {}, headers })).status, 200)
+    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com:8443', []])
   })
 })
 

@@ -60,15 +60,27 @@ describe('dialTunnel() to where only https may go', () => {
     await destination.close()
   })
 
-  test('ends what begins with anything else, before a byte of it is sent', async () => {
-    let heard = 0
-    const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
-    const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
-    tunnel.write('GET / HTTP/1.1')
-    await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
-    await destination.close()
-    assert.equal(heard, 0)
-  })
+  const others: [what: string, ...writes: string[]][] = [
+    ['another protocol', 'GET / HTTP/1.1'],
+    ['the first byte of one, and another protocol', '\x16\r\nEHLO example.com\r\n'],
+    ['less than tells', '\x16\x03'],
+    ['a record that is too long', '\x16\x03\x01\x40\x01\x01'],
+    ['another message', '\x16\x03\x01\x00\x05\x02'],
+    ['another protocol, in several writes at once', 'GET / ', 'HTTP/1.1'],
+  ]
+  for (const [what, ...writes] of others) {
+    test(`ends what begins with ${what}, before a byte of it is sent`, async () => {
+      let heard = 0
+      const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
+      const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
+      if (writes.length > 1) tunnel.cork()
+      for (const it of writes) tunnel.write(it, 'latin1')
+      process.nextTick(() => tunnel.uncork())
+      await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
+      await destination.close()
+      assert.equal(heard, 0)
+    })
+  }
 
   test('dials nothing that is not permitted', async () => {
     const settings = { ...SETTINGS, permits: () => false }

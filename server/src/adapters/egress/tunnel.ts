@@ -40,15 +40,34 @@ export function dialTunnel(
   return promise
 }
 
-/** Ends a connection whose first byte out does not begin a handshake. */
+/** Ends a connection whose first bytes out do not begin a handshake, in one write or in several at once. */
 function holdToTls(socket: Socket): Socket {
-  const write = socket._write.bind(socket)
   socket._write = (chunk: Buffer, encoding, done) => {
-    socket._write = write
-    if (chunk[0] === TLS_HANDSHAKE) write(chunk, encoding, done)
+    letGo()
+    if (beginsHandshake(chunk)) socket._write(chunk, encoding, done)
+    else done(new EgressFailure('tls'))
+  }
+  socket._writev = (chunks, done) => {
+    letGo()
+    if (beginsHandshake(chunks[0]!.chunk)) socket._writev!(chunks, done)
     else done(new EgressFailure('tls'))
   }
   return socket
+
+  /** From then on it writes as its kind does. */
+  function letGo(): void {
+    Reflect.deleteProperty(socket, '_write')
+    Reflect.deleteProperty(socket, '_writev')
+  }
+}
+
+/** Whether a record of TLS begins with `bytes` that holds a ClientHello. Source: RFC 8446, sections 4 and 5.1. */
+function beginsHandshake(bytes: Buffer): boolean {
+  const [kind, major, minor, high, low, message = CLIENT_HELLO] = bytes
+  if (low === undefined || kind !== TLS_HANDSHAKE || major !== 3 || minor! > 4) return false
+  return high! * 256 + low <= RECORD_BYTES_MAX && message === CLIENT_HELLO
 }
 
 const TLS_HANDSHAKE = 22
+const CLIENT_HELLO = 1
+const RECORD_BYTES_MAX = 2 ** 14

@@ -308,6 +308,16 @@ test('a value that cannot stand in broken JSON is refused with the reason that i
   }
 })
 
+test('no value ends a section of XML where there is none, not even with what is behind it', () => {
+  const rendered = (body: string, values: Record<string, string>): string =>
+    render(body, 'text/xml', ({ id }) => values[id]!).toString()
+  assert.equal(rendered('<a>{{x}}></a>', { x: 'b]]' }), '<a>b&#93;&#93;></a>')
+  assert.equal(rendered('<a>{{x}}]></a>', { x: 'b]' }), '<a>b&#93;]></a>')
+  assert.equal(rendered('<a>]{{x}}></a>', { x: ']' }), '<a>]&#93;></a>')
+  assert.equal(rendered('<a>{{x}}{{y}}></a>', { x: ']]', y: '' }), '<a>&#93;&#93;></a>')
+  assert.equal(rendered('<a>{{x}}b</a>', { x: ']]' }), '<a>]]b</a>')
+})
+
 test('a name may stand in broken JSON, for nobody is sent it', () => {
   const read = readBody(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
   const outline = read.outline(({ id }) => `[token ${id}]`).toString()

@@ -52,7 +52,8 @@ class XmlReader {
       return
     }
     const expression = readExpression(this.#bytes, from, this.#surroundings, unescape)
-    const write = (value: Json): Buffer | null => render(value, this.#surroundings.charset)
+    const next = this.#bytes[expression.to]
+    const write = (value: Json): Buffer | null => render(value, this.#surroundings.charset, next)
     this.#holes.push({ ...expression, from, write })
     this.#at = expression.to
   }
@@ -138,18 +139,28 @@ const BRACKET = 0x5b
 const CLOSING_BRACKET = 0x5d
 const BRACE = 0x7b
 
+/** What ends a section, or may turn out to, behind another value. */
+const BEFORE_AN_END: ReadonlySet<number> = new Set([GREATER, CLOSING_BRACKET, BRACE])
+
 /** Of a tag, opening or closing. */
 function isNameStart(byte: number | undefined): boolean {
   return byte !== undefined && (byte >= 0x80 || /[A-Za-z_/:]/.test(String.fromCharCode(byte)))
 }
 
-type Render = (value: Json, charset: Charset) => Buffer | null
+/** `next` is the byte that the body has behind it. */
+type Render = (value: Json, charset: Charset, next?: number) => Buffer | null
 
-/** Good in text and in values of attributes, whichever quotes they have. */
-function renderText(value: Json, { last, encode }: Charset): Buffer | null {
+/**
+ * Good in text and in values of attributes, whichever quotes they have. In text `]]` must not come before `>`, which may be
+ * what is behind it.
+ */
+function renderText(value: Json, { last, encode }: Charset, next?: number): Buffer | null {
   const text = textOf(value, null)
   if (UNSPEAKABLE.test(text)) return null
-  const escaped = text.replaceAll(MARKUP, (it) => ENTITIES.get(it) ?? reference(it))
+  let escaped = text.replaceAll(MARKUP, (it) => ENTITIES.get(it) ?? reference(it))
+  if (next !== undefined && BEFORE_AN_END.has(next)) {
+    escaped = escaped.replace(/\]+$/, (it) => reference(']').repeat(it.length))
+  }
   return encode(last > 0xff ? escaped : escaped.replaceAll(last > 0x7f ? WIDE : HIGH, reference))
 }
 

@@ -5,6 +5,7 @@ import type { Caller } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import type { Json } from '../../base/json.ts'
 import { JOBS_MAX } from '../../base/limits.ts'
+import { hostOf } from '../../base/absolute-url.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
@@ -113,11 +114,17 @@ async function vetCallback(
     await egress.vet(caller.tenantId, url, caller.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
-      const refused = { containers: [], allowed: false, by: [], serial: id, destination: url.host }
+      const refused = {
+        containers: [],
+        allowed: false,
+        by: [],
+        serial: id,
+        destination: hostOf(url),
+      }
       caller.decisions.push({ permission: 'reactor:invoke', ...refused })
       throw refusalOfEgress(error)
     }
     if (!(error instanceof EgressFailure)) throw error
   }
-  authorize(caller, 'reactor:invoke', { id, serial: id, containers: [] }, url.host)
+  authorize(caller, 'reactor:invoke', { id, serial: id, containers: [] }, hostOf(url))
 }
