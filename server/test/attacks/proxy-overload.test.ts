@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
+import { parseHead } from '../../src/proxy/bodies/multipart.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
@@ -73,6 +74,22 @@ test('a body that takes long to fill lets others have their turns', async () => 
   assert.equal((await vault.call('POST', '/proxy', { key, body, headers })).status, 200)
   // One for each place at least; others have theirs besides, such as what reads bodies.
   assert(turns >= body.length, `${turns} turns`)
+})
+
+test('a head with a text that is never closed is looked through as quickly as any other', () => {
+  const field = 'Content-Disposition: form-data; name="a"'
+  const text = `"${String.raw`\"`.repeat(1_900)}`
+  const timeOf = (head: string, isOne: boolean): number => {
+    const begun = performance.now()
+    for (let n = 0; n < 50; n++) assert.equal(parseHead(head) !== null, isOne)
+    return performance.now() - begun
+  }
+  const times = [1, 2, 3].map(() => [
+    timeOf(`${field}; x=${text}"`, true),
+    timeOf(`${field}; x=${text}`, false),
+  ])
+  const [closed, open] = [0, 1].map((at) => Math.min(...times.map((it) => it[at]!)))
+  assert.ok(open! < closed! * 20, `${open} ms, and ${closed} ms where it is closed`)
 })
 
 describe('through the proxy', () => {

@@ -232,20 +232,30 @@ function textBody(): fc.Arbitrary<AnyBody> {
   return bareText(bytes, textOf).map((it) => ({ type: 'text/plain', ...it }))
 }
 
-/** Expressions as they are written, between pieces of something else. */
+/**
+ * Expressions as they are written, between pieces of something else. `before` says how one is written that has another right
+ * behind it.
+ */
 function bareText(
   around: fc.Arbitrary<Draft>,
   written: (value: Json) => string,
+  before = written,
 ): fc.Arbitrary<Draft> {
-  const inside = expression.map((it) => hole(it.text, written(it.value)))
-  return fc.array(fc.oneof(around, inside), { maxLength: 6 }).map(joined)
+  const piece = fc.oneof(
+    around.map((it) => () => it),
+    expression.map((it) => (next: boolean) => hole(it.text, (next ? before : written)(it.value))),
+  )
+  return fc.array(piece, { maxLength: 6 }).map((pieces) => {
+    const isHole = pieces.map((it) => it.length > 0)
+    return joined(pieces.map((it, at) => it(isHole[at + 1] === true)))
+  })
 }
 
 // XML
 
 function xmlBody(): fc.Arbitrary<AnyBody> {
-  const text = noise.map((it) => same(it.replaceAll(/[<>"'&\]]/g, '.')))
-  const value = bareText(text, escaped)
+  const text = noise.map((it) => same(it.replaceAll(/[<>"'&\]]/g, '.') || '.'))
+  const value = bareText(text, escaped, escapedBefore)
   const still = fc.constantFrom(
     '<!-- {{ plain }} " -->',
     '<?php {{ plain }} ?>',
@@ -259,7 +269,9 @@ function xmlBody(): fc.Arbitrary<AnyBody> {
     bareText(text, sectioned).map((it) => joined([same('<![CDATA[ <&" '), it, same(' ]]>')])),
     value.map((it) => joined([same(`<a x='>' b="`), it, same('">')])),
   )
-  const nodes = fc.array(node, { maxLength: 5 }).map(joined)
+  const nodes = fc
+    .array(node, { maxLength: 5 })
+    .map((all) => joined(all.flatMap((it) => [it, same(' ')])))
   return nodes.map((it) => ({ type: 'application/soap+xml', ...it }))
 }
 
@@ -283,6 +295,11 @@ const ENTITIES: readonly (readonly [character: string, entity: string])[] = [
 
 function escaped(value: Json): string {
   return ENTITIES.reduce((text, [it, entity]) => text.replaceAll(it, entity), textOf(value))
+}
+
+/** What is behind it may turn out to begin with what would end a section together with it. */
+function escapedBefore(value: Json): string {
+  return escaped(value).replace(/\]+$/, (it) => '&#93;'.repeat(it.length))
 }
 
 // Multipart

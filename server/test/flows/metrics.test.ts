@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 test('the metrics say what was done, on a port of their own, and nothing that belongs to a tenant', async (t) => {
@@ -21,7 +22,9 @@ test('the metrics say what was done, on a port of their own, and nothing that be
   assert.equal((await fetch(`${vault.url}/tokens/nobody`, { headers })).status, 403)
   assert.equal((await fetch(`${vault.url}/tokens/nobody`)).status, 401)
 
-  const port = /"event":"metrics","port":(\d+)/.exec(vault.printed())![1]!
+  const said = /"event":"metrics","port":(\d+)/
+  while (!said.test(vault.printed())) await pause(10)
+  const port = said.exec(vault.printed())![1]!
   const url = `http://localhost:${port}`
   const reply = await fetch(`${url}/metrics`)
   assert.match(reply.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/)
