@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { ServiceError } from '../base/service-error.ts'
-import { awaitFrom, cameFrom } from './awaited.ts'
+import { awaitFrom, cameFrom, forget } from './awaited.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './passage.ts'
 import type { Room } from './room.ts'
@@ -123,6 +123,7 @@ function bodyToCome(
     if (disposed) return
     disposed = true
     hurry()
+    if (message.socket instanceof Socket) forget(message.socket, 'body')
     waiting.length = 0
     message.resume()
   }
