@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
-import { TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import type { Filter, Parameter, Value } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
@@ -26,19 +25,23 @@ export interface FilterChain {
 export function parseFilters(source: string, start = 0): FilterChain {
   const known = cache.get(source)
   if (known !== undefined) return known
-  const reader = new Reader(source, start)
+  const isKept = source.length <= CACHED_CHARS_MAX
+  const own = isKept ? copyOf(source) : source
+  const reader = new Reader(own, start)
   const chain = readFilters(reader)
   if (!reader.atEnd) throw reader.error('trailing_text')
-  cache.set(source, chain)
+  if (isKept) cache.set(own, chain)
   return chain
 }
 
-/** Whoever detokenizes asks for the same few over and over. Of what was wrong with one nothing is kept: it says where. */
-const cache = new LRUCache<string, FilterChain>({
-  maxSize: TEMPLATE_CACHE_CHARS_MAX,
-  // A parsed chain takes some room however short it is.
-  sizeCalculation: (_chain, source) => source.length + 100,
-})
+/** Whoever detokenizes asks for the same few over and over. What was wrong is not kept: it says where it stood. */
+const cache = new LRUCache<string, FilterChain>({ max: 500 })
+const CACHED_CHARS_MAX = 200
+
+/** A part of a text, and all that is cut out of it, keeps the whole text in memory: here, a request of megabytes. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le')
+}
 
 /** Applies a chain to a value that was found elsewhere. Throws FilterError. */
 export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Json {

@@ -24,8 +24,9 @@ export function refuseBadFraming(
   if (unhurried.has(socket) && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
   const all = underWayOn(socket)
   const broken = all.find(({ req }) => !req.complete)
-  // In the middle of an answer there is no room for another.
-  if (!socket.writable || error.code === 'ECONNRESET' || broken?.headersSent === true) {
+  // In the middle of an answer there is no room for another. One that waits behind others has not begun to leave.
+  const isLeaving = broken?.headersSent === true && broken.socket !== null
+  if (!socket.writable || error.code === 'ECONNRESET' || isLeaving) {
     if (broken?.req.httpVersion === '1.0') socket.resetAndDestroy()
     else socket.destroy()
     return

@@ -104,20 +104,25 @@ export class WrittenReply implements PassageReply {
 
   /** Whoever takes nothing of it for so long holds up a connection that others wait for. */
   #waitForDrain(): void {
-    const socket = this.#socket
-    if (socket !== null) awaitFrom(socket, 'drain')
+    const { raw } = this.#reply
+    if (raw.socket instanceof Socket) awaitFrom(raw.socket, 'drain')
     if (this.#patient) return
     this.#patient = true
-    const { raw } = this.#reply
+    // An answer behind others has no connection yet, and theirs is theirs.
+    let socket: Socket | null = raw.socket
+    raw.on('socket', (its) => {
+      socket = its
+      if (its instanceof Socket) awaitFrom(its, 'drain')
+    })
     raw.on('timeout', () => {
-      if (socket === null || isAwaited(socket, 'drain')) raw.destroy()
+      if (!(socket instanceof Socket) || isAwaited(socket, 'drain')) raw.destroy()
     })
     raw.on('drain', () => {
-      if (socket !== null) cameFrom(socket, 'drain')
+      if (socket instanceof Socket) cameFrom(socket, 'drain')
       this.#drained()
     })
     raw.on('close', () => {
-      if (socket !== null) forget(socket, 'drain')
+      if (socket instanceof Socket) forget(socket, 'drain')
     })
   }
 }

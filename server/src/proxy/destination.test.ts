@@ -69,6 +69,11 @@ describe('joinDestination() refuses what leads out of the base:', () => {
     '%252e%252e',
     '.%25252E',
     '..%253b',
+    '%25%32%65%25%32%65',
+    '%25%32e%252e',
+    '..%25%33%62x',
+    '..%25%32%66x',
+    '..%3fx',
   ]
   const paths = [
     ...steps.flatMap((it) => [`/${it}`, `/${it}/a`, `/a/${it}/b`, `/a%2f${it}`, `/a%5C${it}%2fb`]),

@@ -50,17 +50,18 @@ export function joinDestination(base: URL, target: string): URL {
   return joined
 }
 
-/** Whether a segment of `path` is a step to itself or up, for a reader who decodes it first, or twice, as well. */
+/** Whether a segment of `path` is a step to itself or up, also for a reader who decodes it first, however often. */
 function climbs(path: string): boolean {
-  const read = path
-    .replaceAll(/%(?:25)+/gi, '%')
-    .replaceAll(/%2e/gi, '.')
-    .replaceAll(/%2f|%5c|\\/gi, '/')
-    .replaceAll(/%3b/gi, ';')
-    // Some servers take what nobody sees away.
-    .replaceAll(/%(?:[01][0-9a-f]|20|7f)/gi, '')
-  // And some take what follows a semicolon for a parameter of the segment.
-  return path.includes('\\') || read.split('/').some((it) => /^\.\.?(?:;.*)?$/.test(it))
+  let read = path
+  for (let last = ''; read !== last;) {
+    last = read
+    read = read.replaceAll(/%([0-7][0-9a-f])/gi, (_escape, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
+  }
+  // Some servers take what nobody sees away, and some what follows a semicolon for a parameter of the segment.
+  const segments = read.replaceAll(/[\0-\x20\x7f]/g, '').split(/[/\\]/)
+  return path.includes('\\') || segments.some((it) => /^\.\.?(?:[;?#].*)?$/.test(it))
 }
 
 /** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */

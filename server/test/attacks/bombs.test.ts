@@ -1,6 +1,8 @@
 /** A small request that makes the vault work, write or remember without end. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import {
   DECISIONS_LOGGED_MAX,
   MASK_NODES_MAX,
@@ -11,6 +13,7 @@ import {
 } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { parseStrictJson } from '../../src/http/strict-json.ts'
+import { findMentions } from '../../src/tokens/mentions.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 async function publicVault(): Promise<{ vault: StillVault; post: (body: Json) => Promise<Reply> }> {
@@ -108,4 +111,20 @@ test('nobody can hold everybody up for seconds with one long number among millio
   const parse = process.cpuUsage(plain).user / 5
   // Called back for every value, the parser takes some fifteen times as long as by itself.
   assert.ok(user < parse * 8 + 50_000, `${user} µs, of which parsing takes ${parse} µs`)
+})
+
+test('filters that are kept do not keep the payloads that they were cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const usedAfter = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = usedAfter()
+  for (let n = 0; n < 20; n++) {
+    const text = `${'x'.repeat(2 * MiB)}{{ ${'0'.repeat(36)} | append: 'text number ${n}, as it is' }}`
+    assert.equal(findMentions(JSON.parse(JSON.stringify([text])) as Json).places.length, 1)
+  }
+  const kept = usedAfter() - before
+  assert.ok(kept < 10 * MiB, `${kept} bytes`)
 })

@@ -60,13 +60,13 @@ function sent() {
   }))
 }
 
-/** Asserts that it is an error of the proxy's own and that nothing was sent, and returns what it says. */
 /** The last things that the record says, the latest first. */
 async function messages(count: number): Promise<string[]> {
   const logs = await vault.call('GET', `/logs?size=${count}`, { key: vault.managementKey })
   return (logs.json()['data'] as JsonObject[]).map((it) => it['message'] as string)
 }
 
+/** Asserts that it is an error of the proxy's own and that nothing was sent, and returns what it says. */
 function refused(reply: Reply, status: number, code?: string): JsonObject {
   assert.equal(reply.status, status, reply.text)
   assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')

@@ -74,7 +74,7 @@ describe('dialTunnel() to where only https may go', () => {
       const destination = await testDestination((socket) => socket.on('data', () => (heard += 1)))
       const tunnel = await dialTunnel(targetOf(destination.port), SETTINGS, false)
       if (writes.length > 1) tunnel.cork()
-      for (const it of writes) tunnel.write(it, 'latin1')
+      for (const it of writes) tunnel.write(Buffer.from(it, 'latin1'))
       process.nextTick(() => tunnel.uncork())
       await assert.rejects(once(tunnel, 'close'), { name: 'EgressFailure', fault: 'tls' })
       await destination.close()

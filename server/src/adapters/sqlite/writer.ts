@@ -35,7 +35,8 @@ const CACHE_KIB = 2 * 1024
 const LOG_PAGES = 2_000
 
 /**
- * After so many batches, or so many bytes of them, the log's length is asked for: a few hundred pages of it at most.
+ * After so many batches, or so many bytes of them, the log's length is asked for: a few hundred pages of it, but where a batch
+ * moves much that it does not bring along, as the end of a large transaction does.
  *
  * To ask takes as long as a short batch takes besides its flush, and on one core whoever was replied to waits for it.
  */
