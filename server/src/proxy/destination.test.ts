@@ -35,6 +35,7 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com/a?', '', 'https://example.com/a'],
     ['https://example.com/a', '/b?', 'https://example.com/a/b'],
     ['https://example.com', '/a?b?c', 'https://example.com/a?b?c'],
+    ['https://example.com', '/a%252525252fb', 'https://example.com/a%252525252fb'],
     ['https://example.com', '/%2F%20+', 'https://example.com/%2F%20+'],
     ['https://example.com', '/50%25.5/%20a/a%3b..', 'https://example.com/50%25.5/%20a/a%3b..'],
     ['https://example.com', '/a?q=%2E%2E/../x', 'https://example.com/a?q=%2E%2E/../x'],
@@ -85,6 +86,8 @@ describe('joinDestination() refuses what leads out of the base:', () => {
     // In a path that is in no known encoding, too.
     ...['%e9', '%ff', '%e9;x', '%zz', '%'].flatMap((it) => [`/${it}/%2e%2e/a`, `/a%2f${it}%2F..`]),
     '/%ff/..;%e9/a',
+    `/a%${'25'.repeat(9)}2fb`,
+    `/%${'25'.repeat(7_000)}41`,
   ]
   for (const path of paths) {
     test(path, () =>

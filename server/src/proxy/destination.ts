@@ -50,10 +50,14 @@ export function joinDestination(base: URL, target: string): URL {
   return joined
 }
 
-/** Whether a segment of `path` is a step to itself or up, also for a reader who decodes it first, however often. */
+/**
+ * Whether a segment of `path` is a step to itself or up, also for a reader who decodes it first, however often. What is encoded
+ * more than ENCODINGS_MAX times may be anything.
+ */
 function climbs(path: string): boolean {
   let read = path
-  for (let last = ''; read !== last;) {
+  for (let round = 0, last = ''; read !== last; round++) {
+    if (round > ENCODINGS_MAX) return true
     last = read
     read = read.replaceAll(/%([0-7][0-9a-f])/gi, (_escape, code: string) =>
       String.fromCharCode(Number.parseInt(code, 16)),
@@ -63,6 +67,9 @@ function climbs(path: string): boolean {
   const segments = read.replaceAll(/[\0-\x20\x7f]/g, '').split(/[/\\]/)
   return path.includes('\\') || segments.some((it) => /^\.\.?(?:[;?#].*)?$/.test(it))
 }
+
+/** Nobody encodes in earnest as often; and each time a long path is gone through anew. */
+const ENCODINGS_MAX = 8
 
 /** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */
 function encoded(text: string): string {

@@ -316,6 +316,9 @@ test('no value ends a section of XML where there is none, not even with what is 
   assert.equal(rendered('<a>]{{x}}></a>', { x: ']' }), '<a>]&#93;></a>')
   assert.equal(rendered('<a>{{x}}{{y}}></a>', { x: ']]', y: '' }), '<a>&#93;&#93;></a>')
   assert.equal(rendered('<a>{{x}}b</a>', { x: ']]' }), '<a>]]b</a>')
+  // At once, however long: a pattern for the end of it took minutes.
+  const long = `${']'.repeat(1_000_000)}b`
+  assert.equal(rendered('<a>{{x}}></a>', { x: long }), `<a>${long}></a>`)
 })
 
 test('a name may stand in broken JSON, for nobody is sent it', () => {

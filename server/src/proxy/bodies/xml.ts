@@ -159,7 +159,10 @@ function renderText(value: Json, { last, encode }: Charset, next?: number): Buff
   if (UNSPEAKABLE.test(text)) return null
   let escaped = text.replaceAll(MARKUP, (it) => ENTITIES.get(it) ?? reference(it))
   if (next !== undefined && BEFORE_AN_END.has(next)) {
-    escaped = escaped.replace(/\]+$/, (it) => reference(']').repeat(it.length))
+    // Not by a pattern: in a long row of brackets with something behind it, it would begin anew at each.
+    let end = escaped.length
+    while (escaped[end - 1] === ']') end--
+    escaped = escaped.slice(0, end) + reference(']').repeat(escaped.length - end)
   }
   return encode(last > 0xff ? escaped : escaped.replaceAll(last > 0x7f ? WIDE : HIGH, reference))
 }
