@@ -47,6 +47,8 @@ export interface Setting<Value> {
   readonly parse: (text: string) => Value | undefined
   /** Whether it may hold a password, so that it is never shown. */
   readonly secret?: true
+  /** Whether an empty value is not one for unset, because what is done then is not what anybody would have meant. */
+  readonly neverEmpty?: true
   /** Of a list that is not accepted, the entries because of which. */
   readonly flaws?: (text: string) => readonly string[]
 }
@@ -106,6 +108,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     about:
       'The file with the 32 bytes of the root key. Unset means `root.key` in the data folder, made on the first start; in production keep it elsewhere, away from the data and its backups.',
     parse: (text) => (text === '' ? null : text),
+    neverEmpty: true,
   },
   rootKeyNextFile: {
     variable: 'SYMBOLON_ROOT_KEY_NEXT_FILE',
@@ -266,14 +269,16 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const flag = flagOf(setting.variable)
     const fromFlag = flags[flag]
-    const text = fromFlag ?? environment[setting.variable] ?? setting.default
-    const value = setting.parse(text.trim())
+    const given = fromFlag ?? environment[setting.variable]
+    const text = given ?? setting.default
+    const refused = setting.neverEmpty === true && given?.trim() === ''
+    const value = refused ? undefined : setting.parse(text.trim())
     if (value === undefined) {
       const source = fromFlag === undefined ? setting.variable : `--${flag}`
       const flaws = setting.flaws?.(text.trim()).map((it) => `'${it}'`) ?? []
       const which = flaws.length === 0 ? '' : ` (see ${flaws.join(', ')})`
-      const given = setting.secret === true ? 'not shown here' : `'${text}'`
-      throw new ConfigError(`${source} is ${given}${which}, but must be ${setting.accepts}.`)
+      const shown = setting.secret === true ? 'not shown here' : `'${text}'`
+      throw new ConfigError(`${source} is ${shown}${which}, but must be ${setting.accepts}.`)
     }
     config[name] = value
   }

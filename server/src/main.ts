@@ -15,6 +15,7 @@ async function main(words: string[]): Promise<number> {
   const [name, args] = nameAndRest(words)
   const out = (line: string): void => void process.stdout.write(`${line}\n`)
   const err = (line: string): void => void process.stderr.write(`${line}\n`)
+  const unheard = onceUnheard(err)
   if (name === undefined || name === 'help' || isHelp(name)) {
     const command = COMMANDS.find((it) => it.name === args.join(' '))
     for (const line of command === undefined ? helpOf(COMMANDS) : helpOfCommand(command)) out(line)
@@ -26,7 +27,9 @@ async function main(words: string[]): Promise<number> {
   }
   const command = COMMANDS.find((it) => it.name === name)
   if (command === undefined) {
-    err(`There is no command '${name}'. Try: symbolon help`)
+    const longer = COMMANDS.filter((it) => it.name.startsWith(`${name} `))
+    const meant = longer.map((it) => `'${it.name}'`).join(', ')
+    err(`There is no command '${name}'${meant && `, but ${meant}`}. Try: symbolon help`)
     return 2
   }
   if (args.some(isHelp)) {
@@ -38,11 +41,25 @@ async function main(words: string[]): Promise<number> {
     const given = parseWords(command, args)
     flags = given.flags
     const run = await command.load()
-    return await run({ ...given, out, err })
+    const status = await run({ ...given, out, err })
+    return unheard() ? 1 : status
   } catch (error) {
     err(`symbolon ${name}: ${messageOf(error, flags)}`)
     return 1
   }
+}
+
+/**
+ * Returns a function that says whether somebody should have read what was printed, and did not: on a full disk, or
+ * behind a pipe that was closed. That is told as soon as it is noticed, and is no reason to stop what serves others.
+ */
+function onceUnheard(err: (line: string) => void): () => boolean {
+  let unheard = false
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (!unheard) err(`symbolon: Cannot write to the standard output (${code})`)
+    unheard = true
+  })
+  return () => unheard
 }
 
 function isHelp(word: string): boolean {

@@ -91,7 +91,11 @@ export const REFUSALS = {
     detail: 'A request with this idempotency key is still being worked on.',
   },
   body_too_large: { status: 413, detail: 'The body is larger than 5 MiB.' },
-  content_type_unsupported: { status: 415, detail: 'The content type is not supported here.' },
+  content_type_unsupported: {
+    status: 415,
+    detail:
+      'The content type is not supported here: JSON is application/json, a patch application/merge-patch+json.',
+  },
   expectation_unmet: { status: 417, detail: 'What the request expects is not done here.' },
   application_keys_several: {
     status: 422,

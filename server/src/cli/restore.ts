@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { checkRootKey } from '../access/root-key-check.ts'
 import { decryptAge } from '../adapters/age/age-file.ts'
@@ -29,21 +30,26 @@ export const restore: Run = async ({ flags, out }) => {
   const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
   const rootKeyFile = rootKeyFileOf(config)
   const folder = config.dataDir
-  await refuseFilled(folder, rootKeyFile)
+  const there = existsSync(folder)
+  if (there) await refuseFilled(folder, rootKeyFile)
   const keyProvider = await FileKeyProvider.open(rootKeyFile, { createIfMissing: false })
 
+  makeDataFolder(folder)
   const beside = join(folder, 'restoring')
+  let restored = false
   try {
     const head = await unpack({ from, identity, beside, keyProvider })
     const depth = flags['all'] === undefined ? 'samples' : 'all'
     const opened = await tryOut(beside, keyProvider, depth)
     await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
     await syncFolder(folder)
+    restored = true
     out(`restored to ${folder}: as of ${new Date(head.madeAt).toISOString()}`)
     out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
     return 0
   } finally {
     await rm(beside, { recursive: true, force: true })
+    if (!there && !restored) await rmdir(folder)
   }
 }
 
@@ -64,7 +70,6 @@ async function readIdentity(path: string): Promise<AgeIdentity> {
 }
 
 async function refuseFilled(folder: string, rootKeyFile: string): Promise<void> {
-  makeDataFolder(folder)
   const own = resolve(dirname(rootKeyFile)) === resolve(folder) ? basename(rootKeyFile) : null
   const others = (await readdir(folder)).filter((it) => it !== own)
   if (others.length > 0) {

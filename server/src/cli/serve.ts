@@ -1,5 +1,6 @@
 import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp, type SetUp } from '../access/set-up.ts'
+import { isDatabaseGone } from '../adapters/sqlite/data-folder.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
 import { Meters } from '../adapters/metrics/meters.ts'
@@ -27,7 +28,8 @@ import { within } from './within.ts'
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
 export const serve: Run = async ({ flags, out }) => {
   const config = readConfig(flags)
-  await tryListening(config, metricsPlacesOf(config))
+  await tryListening(placeOf(config), metricsPlacesOf(config))
+  const gone = config.databaseUrl === null && isDatabaseGone(config.dataDir)
   const stop = stopSignal()
   const meters = config.metricsPort === null ? undefined : new Meters()
   const opened = await openWorld(config, {
@@ -42,6 +44,8 @@ export const serve: Run = async ({ flags, out }) => {
     if (first) {
       const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
       greet(out, config, opened, made)
+      // Perhaps somebody wanted to begin anew. If not, they want to know before it fills.
+      if (gone) world.log.warn('database_gone', { folder: config.dataDir })
     } else if ((await world.store.tenants.count()) === 0) {
       // Whoever deleted the last one did not ask for another, whose key would be in some log.
       world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
@@ -91,7 +95,8 @@ export const serve: Run = async ({ flags, out }) => {
     await orders?.close()
     await metrics?.close()
     // What was done last should not have to wait for the next start to be sealed.
-    if (reason.status === 0) await seal()
+    const unsealed = (error: unknown): void => world.log.error('record_unsealed', error)
+    if (reason.status === 0) await seal().catch(unsealed)
     return reason.status
   } finally {
     await opened.close()
@@ -142,6 +147,10 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
   }
 }
 
+function placeOf({ host, port }: Config): Place {
+  return { host, port, settings: 'SYMBOLON_HOST and SYMBOLON_PORT' }
+}
+
 function metricsPlacesOf({ host, port, metricsHost, metricsPort }: Config): Place[] {
   // The system would only say that it is taken, and not by whom.
   if (metricsPort !== 0 && metricsPort === port && metricsHost === host) {
@@ -149,7 +158,8 @@ function metricsPlacesOf({ host, port, metricsHost, metricsPort }: Config): Plac
       `SYMBOLON_METRICS_PORT is ${port}, which is where the service itself listens: give it another port.`,
     )
   }
-  return metricsPort === null ? [] : [{ host: metricsHost, port: metricsPort }]
+  const settings = 'SYMBOLON_METRICS_HOST and SYMBOLON_METRICS_PORT'
+  return metricsPort === null ? [] : [{ host: metricsHost, port: metricsPort, settings }]
 }
 
 /** Serves what is measured, where the settings say. */

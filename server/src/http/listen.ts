@@ -28,6 +28,8 @@ export async function listen(server: Server, host: string, port: number): Promis
 export interface Place {
   readonly host: string
   readonly port: number
+  /** The settings that say so. */
+  readonly settings: string
 }
 
 /**
@@ -36,7 +38,7 @@ export interface Place {
  *
  * Whoever connects meanwhile is turned away, as before. Throws what stands in the way.
  */
-export async function tryListening({ host, port }: Place, others: readonly Place[]): Promise<void> {
+export async function tryListening(place: Place, others: readonly Place[]): Promise<void> {
   const held: SocketServer[] = []
   const next = (): SocketServer => {
     const server = createServer((socket) => socket.destroy())
@@ -44,21 +46,28 @@ export async function tryListening({ host, port }: Place, others: readonly Place
     return server
   }
   try {
-    if (host === 'localhost') await listenOnSecond(next(), await tryOne(next(), '127.0.0.1', port))
-    else await tryOne(next(), host, port)
-    for (const it of others) await tryOne(next(), it.host, it.port)
+    if (place.host === 'localhost') {
+      const bound = await tryOne(next(), { ...place, host: '127.0.0.1' })
+      await telling({ ...place, host: '::1', port: bound }, listenOnSecond(next(), bound))
+    } else await tryOne(next(), place)
+    for (const it of others) await tryOne(next(), it)
   } finally {
     await Promise.all(held.map(letGo))
   }
 }
 
-async function tryOne(server: SocketServer, host: string, port: number): Promise<number> {
-  try {
-    await listenOn(server, host, port)
-  } catch (cause) {
-    throw new Error(`Cannot listen on ${host}, port ${port}`, { cause })
-  }
+async function tryOne(server: SocketServer, place: Place): Promise<number> {
+  await telling(place, listenOn(server, place.host, place.port))
   return (server.address() as AddressInfo).port
+}
+
+/** Has whatever is in the way of `listening` say where that was to be, and who said so. */
+async function telling({ host, port, settings }: Place, listening: Promise<void>): Promise<void> {
+  try {
+    await listening
+  } catch (cause) {
+    throw new Error(`Cannot listen on ${host}, port ${port}, as ${settings} say`, { cause })
+  }
 }
 
 async function letGo(server: SocketServer): Promise<void> {
@@ -75,8 +84,7 @@ async function listenOnSecond(server: SocketServer, port: number): Promise<void>
   try {
     await listenOn(server, '::1', port)
   } catch (error) {
-    if (NO_SUCH_FAMILY.has((error as NodeJS.ErrnoException).code ?? '')) return
-    throw new Error(`Cannot listen on ::1, port ${port}`, { cause: error })
+    if (!NO_SUCH_FAMILY.has((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 

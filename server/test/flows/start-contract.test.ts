@@ -193,7 +193,9 @@ describe('symbolon serve', () => {
       const all = { SYMBOLON_DATA_DIR: folder, ...variables }
       const { status, out, err } = await runSymbolon(['serve'], all)
       assert.deepEqual([status, out], [1, ''])
-      assert.match(err, /^symbolon serve: Cannot listen on \S+, port \d+ \(.*\)\n$/)
+      const [, which] =
+        /^symbolon serve: Cannot listen on \S+, port \d+, as (\w+) .* \(.*\)\n$/.exec(err)!
+      assert.equal(which!.includes('METRICS'), 'SYMBOLON_METRICS_HOST' in variables)
       assert.equal(existsSync(folder), false)
     }
   })
@@ -212,16 +214,13 @@ describe('symbolon serve', () => {
       ],
       [
         ['serve', '--port', '0', '--data-dir', folder],
-        `Cannot open ${database} (file is not a database)`,
+        `Cannot use ${database} (file is not a database)`,
       ],
       [
         ['audit', 'verify', '--data-dir', folder],
-        `Cannot open ${database} (file is not a database)`,
+        `Cannot use ${database} (file is not a database)`,
       ],
-      [
-        ['keys', 'rotate', '--data-dir', folder],
-        `Cannot open ${database} (file is not a database)`,
-      ],
+      [['keys', 'rotate', '--data-dir', folder], `Cannot use ${database} (file is not a database)`],
     ]
     for (const [args, said] of cases) {
       const { status, out, err } = await runSymbolon(args)

@@ -102,7 +102,7 @@ describe('an error answer', () => {
         415,
         'Unsupported Media Type',
         'content_type_unsupported',
-        'The content type is not supported here.',
+        'The content type is not supported here: JSON is application/json, a patch application/merge-patch+json.',
       ),
     ],
   ]

@@ -43,6 +43,14 @@ describe('connectionSettings()', () => {
     assert.equal(connectionSettings('postgres://h/vault?host=/run/postgresql').ssl, false)
   })
 
+  test('wants proof from this machine as well where authorities are named', () => {
+    const authority = encodeURIComponent(pathOf('authority.pem'))
+    const url = `postgres://localhost/vault?sslrootcert=${authority}`
+    const { ssl } = connectionSettings(url)
+    assert.equal((ssl as { rejectUnauthorized: boolean }).rejectUnauthorized, true)
+    assert.equal(connectionSettings(`${url}&sslmode=disable`).ssl, false)
+  })
+
   test('refuses what is no address, and what only looks safe, and never repeats it', () => {
     for (const url of [
       'mysql://a:hunter2@h/d',
@@ -56,6 +64,7 @@ describe('connectionSettings()', () => {
       'postgres://a:hunter2@h/d%e4',
       'postgres://a:hunter2@h/%zz',
       'postgres://a:hunter2@h/d?sslrootcert=/no/such/file',
+      'postgres://a:hunter2@localhost/d?sslrootcert=/no/such/file',
     ]) {
       assert.throws(
         () => connectionSettings(url),

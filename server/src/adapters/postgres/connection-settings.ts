@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import { isIP, isIPv4 } from 'node:net'
 import type { ClientConfig } from 'pg'
 
+/** What sentences for the operator begin with. */
+const ADDRESS = 'The address of the database, SYMBOLON_DATABASE_URL,'
+
 /** Members of the address that mean something; any other is most likely a mistake. */
 const KNOWN = new Set(['sslmode', 'sslrootcert', 'host', 'application_name'])
 
@@ -9,19 +12,19 @@ const KNOWN = new Set(['sslmode', 'sslrootcert', 'host', 'application_name'])
  * Returns how to connect to the database at `url`: `postgres://user:password@host:port/name`.
  *
  * What goes over a network is encrypted, and the server has to prove that it is the one named: `sslmode=verify-full`
- * is what happens unless the address says `disable`, or names this machine or a socket (`host=/run/postgresql`).
- * `sslrootcert` names a PEM file of authorities in place of the system's. Throws an Error with a sentence for the
+ * is what happens unless the address says `disable`, or names this machine or a socket (`host=/run/postgresql`) and no
+ * `sslrootcert`: a PEM file of authorities in place of the system's. Throws an Error with a sentence for the
  * operator, which never repeats the password.
  */
 export function connectionSettings(url: string): ClientConfig {
   const address = parse(url)
   const { searchParams } = address
   for (const it of searchParams.keys()) {
-    if (!KNOWN.has(it)) throw new Error(`The address of the database must not have '${it}'`)
+    if (!KNOWN.has(it)) throw new Error(`${ADDRESS} must not have '${it}'`)
   }
   const host = searchParams.get('host') ?? withoutBrackets(address.hostname)
   const database = decoded(address.pathname.slice(1))
-  if (database === '') throw new Error('The address of the database must name a database')
+  if (database === '') throw new Error(`${ADDRESS} must name a database`)
   return {
     host,
     ...(address.port === '' ? {} : { port: Number(address.port) }),
@@ -36,7 +39,7 @@ export function connectionSettings(url: string): ClientConfig {
 function parse(url: string): URL {
   const address = URL.parse(url)
   if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) {
-    throw new Error('The address of the database must be postgres://user:password@host:port/name')
+    throw new Error(`${ADDRESS} must be postgres://user:password@host:port/name`)
   }
   return address
 }
@@ -45,19 +48,19 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new Error('The address of the database has a % that must be written %25')
+    throw new Error(`${ADDRESS} has a % that must be written %25`)
   }
 }
 
 function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
-  const mode = parameters.get('sslmode') ?? (isHere(host) ? 'disable' : 'verify-full')
+  const file = parameters.get('sslrootcert')
+  // Whoever names authorities wants proof, also of a server at the other end of a tunnel from here.
+  const plain = isHere(host) && file === null
+  const mode = parameters.get('sslmode') ?? (plain ? 'disable' : 'verify-full')
   if (mode === 'disable') return false
   if (mode !== 'verify-full') {
-    throw new Error(
-      `The database must be reached with sslmode verify-full or disable, not '${mode}'`,
-    )
+    throw new Error(`${ADDRESS} must have sslmode verify-full or disable, not '${mode}'`)
   }
-  const file = parameters.get('sslrootcert')
   return {
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
@@ -70,7 +73,7 @@ function readAuthority(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new Error(`The sslrootcert of the database, '${file}', cannot be read`, { cause })
+    throw new Error(`${ADDRESS} has an sslrootcert, '${file}', that cannot be read`, { cause })
   }
 }
 

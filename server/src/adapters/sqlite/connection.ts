@@ -42,24 +42,24 @@ export function openConnection(
     expectPragma(db, 'foreign_keys', 1)
   } catch (error) {
     db.close()
-    throw NotADatabase.or(error, path)
+    throw UnusableDatabase.or(error, path)
   }
   return db
 }
 
-/** What lies where the database should be is another file. */
-export class NotADatabase extends Error {
+/** A file that no connection can use: there is something else in it, it is damaged, or there is no room for more. */
+export class UnusableDatabase extends Error {
   /** Names the file if that is what `error` says of it; returns any other as it is. */
   static or(error: unknown, path: string): unknown {
-    const code = error instanceof Error && 'errcode' in error ? error.errcode : null
-    return code === NOT_A_DATABASE
-      ? new NotADatabase(`Cannot open ${path}`, { cause: error })
+    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
+    return OF_THE_FILE.has(code & 0xff)
+      ? new UnusableDatabase(`Cannot use ${path}`, { cause: error })
       : error
   }
 }
 
-/** SQLITE_NOTADB. Source: sqlite.org/rescode.html. */
-const NOT_A_DATABASE = 26
+/** SQLITE_CORRUPT, SQLITE_FULL and SQLITE_NOTADB; above a byte is which of each. Source: sqlite.org/rescode.html. */
+const OF_THE_FILE = new Set([11, 13, 26])
 
 /** Throws unless the connection's setting is `expected`. */
 export function expectPragma(db: DatabaseSync, name: string, expected: string | number): void {

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import type { RootKeyCheck } from '../../world/stored.ts'
-import { NotADatabase } from './connection.ts'
+import { UnusableDatabase } from './connection.ts'
 
 export interface DatabaseCopy {
   /** Of the root key that the tenants' keys in it are wrapped by. */
@@ -14,7 +14,8 @@ export interface DatabaseCopy {
  * Writes a copy of the database in `folder`, as it is at one moment, to the file `to`, which is not there yet;
  * beside a service that may be writing to it.
  *
- * Everything acknowledged before the call is in it. Throws when there is nothing in it. What reading takes lies beside the copy afterwards.
+ * Everything acknowledged before the call is in it. Throws when there is nothing in it, and when
+ * a page of it does not fit with the others. What reading takes lies beside the copy afterwards.
  */
 export async function copyDatabase(folder: string, to: string): Promise<DatabaseCopy> {
   const path = join(folder, 'symbolon.db')
@@ -25,30 +26,46 @@ export async function copyDatabase(folder: string, to: string): Promise<Database
     // In one go: between two, a write by anybody else would have it begin anew.
     await backup(source, to, { rate: PAGES_MAX })
   } catch (error) {
-    throw NotADatabase.or(error, path)
+    throw UnusableDatabase.or(error, path)
   } finally {
     source.close()
   }
   chmodSync(to, 0o600)
-  return aboutCopy(to)
-}
-
-function aboutCopy(path: string): DatabaseCopy {
-  const copy = new DatabaseSync(path, { readOnly: true })
+  const copy = new DatabaseSync(to, { readOnly: true })
   try {
-    const installed = copy.prepare('SELECT root_key_id, root_key_check FROM installation').get()
-    if (installed === undefined)
-      throw new Error('Cannot copy the database: nothing is set up in it')
-    const tenants = copy.prepare('SELECT count(*) AS count FROM tenants').get()
-    return {
-      rootKey: {
-        id: String(installed['root_key_id']),
-        check: installed['root_key_check'] as Uint8Array,
-      },
-      tenants: Number(tenants?.['count']),
-    }
+    refuseDamaged(copy, path)
+    return aboutCopy(copy)
   } finally {
     copy.close()
+  }
+}
+
+/**
+ * Reads every page of `copy`. Of a damaged database a copy can be made that nobody can use, and on the day when that
+ * shows it has taken the place of the good ones.
+ */
+function refuseDamaged(copy: DatabaseSync, path: string): void {
+  let found: unknown
+  try {
+    found = copy.prepare('PRAGMA quick_check(1)').get()?.['quick_check']
+  } catch (error) {
+    found = (error as Error).message
+  }
+  if (found === 'ok') return
+  const flaw = String(found).trim().replaceAll(/\s+/g, ' ')
+  throw new Error(`Cannot copy ${path}, which is damaged: ${flaw}`)
+}
+
+function aboutCopy(copy: DatabaseSync): DatabaseCopy {
+  const installed = copy.prepare('SELECT root_key_id, root_key_check FROM installation').get()
+  if (installed === undefined) throw new Error('Cannot copy the database: nothing is set up in it')
+  const tenants = copy.prepare('SELECT count(*) AS count FROM tenants').get()
+  return {
+    rootKey: {
+      id: String(installed['root_key_id']),
+      check: installed['root_key_check'] as Uint8Array,
+    },
+    tenants: Number(tenants?.['count']),
   }
 }
 

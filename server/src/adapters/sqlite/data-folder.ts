@@ -34,6 +34,17 @@ export function holdDataFolder(folder: string): DataFolder {
   return { databasePath, release: () => lock.close() }
 }
 
+/**
+ * Whether somebody has used `folder` before, and its database is gone, or has nothing in it any more; asked before
+ * holdDataFolder(), which makes one.
+ */
+export function isDatabaseGone(folder: string): boolean {
+  const sizeOf = (name: string): number =>
+    statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  const used = existsSync(join(folder, 'symbolon.lock'))
+  return used && sizeOf('symbolon.db') === 0 && sizeOf('symbolon.db-wal') === 0
+}
+
 /** Throws when there is no database in `folder`: for whoever is to make none. */
 export function requireDatabase(folder: string): void {
   if (existsSync(join(folder, 'symbolon.db'))) return

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { RecordReader, TenantReader } from '../../world/store.ts'
-import { NotADatabase, openConnection } from './connection.ts'
+import { UnusableDatabase, openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
 import { recordReader } from './record-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
@@ -49,7 +49,7 @@ function connect(path: string, folder: string): DatabaseSync {
   try {
     return openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })
   } catch (cause) {
-    if (cause instanceof NotADatabase) throw cause
+    if (cause instanceof UnusableDatabase) throw cause
     throw new Error(
       `Cannot read ${folder}: run this as the user of the service, or stop it first`,
       {

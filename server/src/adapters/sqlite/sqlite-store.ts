@@ -18,7 +18,7 @@ import type { StoredReactor } from '../../world/stored.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'
-import { openConnection } from './connection.ts'
+import { openConnection, UnusableDatabase } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
 import { HeldBack } from './held-back.ts'
@@ -115,7 +115,7 @@ export class SqliteStore implements Store {
       return new SqliteStore(held, reader, queue)
     } catch (error) {
       held.release()
-      throw error
+      throw UnusableDatabase.or(error, held.databasePath)
     }
   }
 

@@ -33,6 +33,8 @@ export class JobWorker {
   #first = 0
   #stopped = false
   #abandoned = false
+  /** Whether the turn before failed, which was told then: turns come twice a second, and a store may be away for hours. */
+  #failing = false
 
   constructor(world: World, working: Working) {
     this.#world = { ...world, store: withCommit(world.store, this.#commit.bind(this, world)) }
@@ -48,8 +50,10 @@ export class JobWorker {
       for (const id of [...tenantIds.slice(first), ...tenantIds.slice(0, first)]) {
         for (const stage of JOB_STAGES) await this.#take(id, stage)
       }
+      this.#failing = false
     } catch (error) {
-      if (!this.#stopped) log.error('jobs_failed', error)
+      if (!this.#stopped && !this.#failing) log.error('jobs_failed', error)
+      this.#failing = true
     }
   }
 

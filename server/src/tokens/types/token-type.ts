@@ -1,7 +1,7 @@
 import type { Json } from '../../base/json.ts'
 
 /**
- * All that is known of one kind of token, as data. A type is one file and one line in registry.ts.
+ * All that is known of one kind of token, as data. A type is one record, and one line in registry.ts.
  *
  * Source: interface.md, Token types.
  */

@@ -1,0 +1,108 @@
+/** How the service is started and stopped by what looks after it, and what it says when something has gone. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startCluster } from '../kit/postgres/cluster.ts'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
+
+test('npm start passes on the signal to stop, and ends when the service has', async (t) => {
+  const npm = spawn('npm', ['start'], {
+    cwd: ROOT,
+    env: { ...process.env, SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: temporaryFolder(t) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let out = ''
+  npm.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  while (!out.includes('is ready at')) await once(npm.stdout, 'data')
+  const url = /is ready at (\S+)/.exec(out)![1]!
+  // Its streams are closed when nobody has them any more, which whoever is left behind would.
+  const closed = once(npm, 'close', { signal: AbortSignal.timeout(20_000) })
+  npm.kill('SIGTERM')
+  await closed
+  assert.match(out, /"event":"stopping","reason":"SIGTERM"/)
+  await assert.rejects(fetch(`${url}/health/live`))
+})
+
+describe('a folder that was used before', () => {
+  test('without its database is begun anew, and the log says so', async (t) => {
+    const folder = temporaryFolder(t)
+    const first = await startVault(folder)
+    await first.stop()
+    assert.doesNotMatch(first.printed(), /database_gone/)
+    const again = await startVault(folder)
+    await again.stop()
+    assert.doesNotMatch(again.printed(), /database_gone/)
+    for (const lose of [rmSync, truncateSync]) {
+      lose(join(folder, 'symbolon.db'))
+      const vault = await startVault(folder)
+      await vault.stop()
+      assert.match(vault.printed(), /"level":"warn".*"event":"database_gone"/)
+    }
+  })
+
+  test('with a database that is cut off is refused by its path', async (t) => {
+    const folder = temporaryFolder(t)
+    await (await startVault(folder)).stop()
+    const database = join(folder, 'symbolon.db')
+    truncateSync(database, 8192)
+    const { status, err } = await runSymbolon(['serve', '--data-dir', folder])
+    assert.equal(status, 1)
+    assert.equal(err, `symbolon serve: Cannot use ${database} (database disk image is malformed)\n`)
+  })
+})
+
+test('a service whose database has gone stops as it is told to, and has said so once', async (t) => {
+  const cluster = await startCluster()
+  let there = true
+  t.after(async () => {
+    if (there) await cluster.stop()
+  })
+  const variables = { SYMBOLON_DATABASE_URL: cluster.url }
+  const vault = await startVault(temporaryFolder(t), variables)
+  await cluster.stop()
+  there = false
+  while (!vault.printed().includes('"jobs_failed"')) await setTimeout(50)
+  // Turns come twice a second.
+  await setTimeout(1_500)
+  const { status, out, err } = await vault.stop()
+  assert.deepEqual([status, err], [0, ''])
+  assert.equal(out.match(/"jobs_failed"/g)!.length, 1)
+})
+
+test('a root key file without a name is refused, and not taken for the one beside the data', async (t) => {
+  const folder = join(temporaryFolder(t), 'data')
+  const variables = { SYMBOLON_DATA_DIR: folder, SYMBOLON_ROOT_KEY_FILE: ' ' }
+  const { status, err } = await runSymbolon(['serve'], variables)
+  assert.equal(status, 1)
+  assert.equal(err, "symbolon serve: SYMBOLON_ROOT_KEY_FILE is ' ', but must be a path.\n")
+})
+
+test('what cannot be printed is told of, by init as a failure', async (t) => {
+  const full = openSync('/dev/full', 'w')
+  const init = spawn(process.execPath, [PROGRAM, 'init', '--json'], {
+    env: { PATH: process.env['PATH'], SYMBOLON_DATA_DIR: temporaryFolder(t) },
+    stdio: ['ignore', full, 'pipe'],
+  })
+  let err = ''
+  init.stderr!.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  const [status] = (await once(init, 'close')) as [number]
+  assert.equal(status, 1)
+  assert.equal(err, 'symbolon: Cannot write to the standard output (ENOSPC)\n')
+})
+
+test('the beginning of a name of two words is completed', async () => {
+  const { status, err } = await runSymbolon(['callbacks'])
+  assert.equal(status, 2)
+  assert.equal(
+    err,
+    "There is no command 'callbacks', but 'callbacks list', 'callbacks replay'. Try: symbolon help\n",
+  )
+})
