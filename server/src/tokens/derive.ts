@@ -1,6 +1,9 @@
 /**
  * What is computed from a token's data when it is made: its own id, its fingerprint, its search indexes.
  *
+ * All three last as long as the token, so none sees what lasts for an hour: a security code has a thousand values, and
+ * whoever may search could ask for each.
+ *
  * Source: interface.md, Tokens: ids and aliases, fingerprints, search.
  */
 import type { Caller } from '../base/access.ts'
@@ -12,6 +15,7 @@ import { evaluateMask } from '../expressions/mask.ts'
 import { evaluateText, type Means, type Template } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { Draft } from './draft.ts'
+import { withoutShortLived } from './sealing.ts'
 import { tokenIdFault } from './token-id.ts'
 
 /** Whether a token made from `draft` takes the place of a twin that is there already. */
@@ -85,7 +89,7 @@ export function maskedDataOf(draft: Draft, means: Means, closes: boolean): Json 
 }
 
 function evaluate(draft: Draft, template: Template, member: string, means: Means): string | null {
-  const data = draft.data.reveal()
+  const data = withoutShortLived(draft).data.reveal()
   const variables =
     member === 'fingerprint_expression'
       ? { data, metadata: { ...draft.options.metadata } }

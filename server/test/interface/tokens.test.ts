@@ -285,6 +285,28 @@ describe('GET /tokens/{id} answers', () => {
     assert.equal((await get(stage, id)).status, 200)
   })
 
+  test('nothing that outlives the security code is made of it', async () => {
+    const stage = await tokenStage()
+    const make = async (body: JsonObject, cvc = '123') =>
+      await stage.vault.call('POST', '/tokens', {
+        key: stage.key,
+        body: { ...CARD, data: { number: '4242424242424242', cvc }, ...body },
+      })
+    for (const [member, value] of [
+      ['search_indexes', ['{{ data.number }}', '{{ data.cvc }}']],
+      ['id', '{{ data.cvc }}'],
+    ] as const) {
+      const reply = await make({ [member]: value as Json })
+      assert.equal(reply.status, 400, reply.text)
+    }
+    const fingerprint = async (expression: string, cvc: string): Promise<Json | undefined> =>
+      (await make({ fingerprint_expression: expression }, cvc)).json()['fingerprint']
+    assert.equal(await fingerprint('{{ data.cvc }}', '123'), undefined)
+    const both = '{{ data.number }} {{ data.cvc }}'
+    assert.equal(await fingerprint(both, '123'), await fingerprint(both, '987'))
+    assert.ok(await fingerprint(both, '123'))
+  })
+
   test('ids with spaces, @ and other letters, percent-encoded or in clear', async () => {
     const stage = await tokenStage()
     const paths: [id: string, ...paths: string[]][] = [
