@@ -9,7 +9,6 @@ import type { IncomingBody } from '../http/passage.ts'
 import type { OutboundStream } from '../world/egress.ts'
 import { bodyKindOf } from './bodies/content-type.ts'
 import { ExpressionWatch } from './bodies/expression-watch.ts'
-import { fold } from './hop-headers.ts'
 
 export type HeldBody =
   | { readonly kind: 'none' }
@@ -39,10 +38,11 @@ export async function holdBody(
   looked: boolean,
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'none' }
-  const contentType = valueOf(headers, 'content-type')
+  const [contentType] = valuesOf(headers, 'content-type')
   // What is compressed is not opened: a few bytes may hold more than there is room for.
-  const coding = valueOf(headers, 'content-encoding') ?? 'identity'
-  const opaque = coding.toLowerCase() !== 'identity' || bodyKindOf(contentType) === 'opaque'
+  const codings = valuesOf(headers, 'content-encoding')
+  const coded = codings.some((it) => it.toLowerCase() !== 'identity')
+  const opaque = coded || bodyKindOf(contentType) === 'opaque'
   const { whole } = body
   if (whole !== null && (opaque || !looked)) return { kind: 'unread', bytes: whole }
   if (whole !== null && whole.length <= BODY_BYTES_MAX) {
@@ -97,9 +97,11 @@ function passing(
   }
 }
 
-function valueOf(headers: readonly string[], name: string): string | undefined {
+function valuesOf(headers: readonly string[], name: string): string[] {
+  const values: string[] = []
   for (let at = 0; at < headers.length; at += 2) {
-    if (fold(headers[at]!) === name) return headers[at + 1]
+    if (headers[at]!.length === name.length && headers[at]!.toLowerCase() === name)
+      values.push(headers[at + 1]!)
   }
-  return undefined
+  return values
 }

@@ -16,6 +16,8 @@ export interface OutboundHeaders {
  * - end here: hop by hop, or named by `Connection`;
  * - are made anew: Host, Content-Length, Expect, Accept-Encoding;
  * - are for this service: everything that begins with `BT-`, the key above all;
+ * - label the body under another name than we read, `Content_Type` for one: what is put into it is made safe for
+ *   one reader, and there must not be another;
  * - have a name that is more than letters, digits, `-` and `_`.
  *
  * The trace id goes along, and so do the two headers that the caller asked for on the call itself.
@@ -35,6 +37,7 @@ export function outboundHeaders(
     if (!PASSING_NAME.test(name)) continue
     const folded = fold(name)
     if (ends(folded) || MADE_ANEW.has(folded) || folded.startsWith('bt-')) continue
+    if (LABELS.has(folded) && name.includes('_')) continue
     headers.push(name, sent[at + 1]!)
   }
   headers.push('Accept-Encoding', accepted.asked, 'BT-TRACE-ID', traceId)
@@ -46,3 +49,4 @@ export function outboundHeaders(
 const PASSING_NAME = /^[A-Za-z0-9_-]+$/
 
 const MADE_ANEW = new Set(['host', 'content-length', 'expect', 'accept-encoding'])
+const LABELS = new Set(['content-type', 'content-encoding'])

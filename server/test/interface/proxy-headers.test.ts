@@ -85,6 +85,8 @@ const dropped: fc.Arbitrary<Line> = fc.record({
       'proxy_x',
       'BT-CLIENT-USER-AGENT',
       'bt_api_key',
+      'Content_Type',
+      'content_encoding',
       'BT-PROXY-DESTINATION-STATUS',
       'BT-EXPOSE-RAW-PROXY-RESPONSE',
       'Bt-Proxy-Anything',

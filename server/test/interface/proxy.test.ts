@@ -177,6 +177,20 @@ describe('2xx and whatever else the destination answers', () => {
     assert.deepEqual(vault.world.egress.sent[0]!.body, raw)
   })
 
+  test('a body is what one label says that it is, and no other label goes along', async () => {
+    const id = await token('x","amount":"0')
+    for (const other of ['Content_Type', 'content_type']) {
+      const headers = { [other]: 'text/plain', 'content-type': 'application/json' }
+      await ask('POST', '/proxy', { raw: `{"a":"{{ ${id} }}"}`, headers })
+      const { body, headers: arrived } = vault.world.egress.sent.at(-1)!
+      assert.equal(body.toString(), '{"a":"x\\",\\"amount\\":\\"0"}')
+      assert.ok(!arrived.includes(other))
+    }
+    const coded = { content_encoding: 'gzip', 'content-type': 'application/json' }
+    await ask('POST', '/proxy', { raw: `["{{ ${await token('secret')} }}"]`, headers: coded })
+    assert.equal(sent().at(-1)!.body, '["secret"]')
+  })
+
   test('an idempotency key is ignored', async () => {
     const headers = { 'bt-idempotency-key': 'once' }
     await ask('POST', '/proxy', { body: 1, headers })

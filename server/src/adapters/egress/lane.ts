@@ -7,7 +7,7 @@ import {
 } from '../../base/limits.ts'
 import type { ReadingTurns } from '../../base/reading-turns.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
-import { ContinueFilter } from './continue-filter.ts'
+import { InformationalFilter } from './informational-filter.ts'
 import { PacedReading } from './paced-reading.ts'
 import { authorityOf } from './place.ts'
 
@@ -20,7 +20,7 @@ import { authorityOf } from './place.ts'
  */
 export class Lane {
   readonly #client: Client
-  readonly #continues = new ContinueFilter()
+  readonly #informing = new InformationalFilter()
   readonly #reading: PacedReading
   #giveUp: (() => void) | null = null
   #dropped = false
@@ -38,7 +38,7 @@ export class Lane {
       connect: (_, callback) => {
         this.#giveUp = dial(target, settings, memory, (error, socket) => {
           this.#giveUp = null
-          if (error === null) callback(null, this.#continues.attach(this.#reading.attach(socket)))
+          if (error === null) callback(null, this.#informing.attach(this.#reading.attach(socket)))
           else callback(error, null)
         })
       },
@@ -62,7 +62,7 @@ export class Lane {
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    this.#continues.expectHead()
+    this.#informing.expectHead()
     this.#client.dispatch(options, handler)
   }
 

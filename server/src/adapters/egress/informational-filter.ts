@@ -1,17 +1,18 @@
 import type { Socket } from 'node:net'
 
 /**
- * Takes `100 Continue` out of what a connection says, where nobody asked for it.
+ * Takes informational answers out of what a connection says: `100 Continue`, `103 Early Hints` and the like.
  *
- * A client has to bear with any number of them (RFC 9110, section 15.2), and undici takes one as an error. Other
- * informational answers it passes over by itself. Undici takes what there is by `read`, so that is where they are
- * left out. As long as it cannot be said whether one begins, or until it has ended, what came is held back.
+ * A client has to bear with any number of them (RFC 9110, section 15.2), and undici takes a `100` that nobody asked for as
+ * an error, whatever came before it. `101` is no such answer: nobody is asked to switch. Undici takes what there is by
+ * `read`, so that is where they are left out. As long as it cannot be said whether one begins, or until it has ended,
+ * what came is held back.
  */
-export class ContinueFilter {
+export class InformationalFilter {
   #atHead = false
   #held: Buffer | null = null
 
-  /** From here on an answer begins: only at its beginning can there be a `100`. */
+  /** From here on an answer begins: only before it can there be others. */
   expectHead(): void {
     this.#atHead = true
     this.#held = null
@@ -37,11 +38,11 @@ export class ContinueFilter {
   #filter(chunk: Buffer): Buffer | null {
     let bytes = this.#held === null ? chunk : Buffer.concat([this.#held, chunk])
     this.#held = null
-    while (mayBeContinue(bytes)) {
+    while (mayBeInformational(bytes)) {
       const end = bytes.indexOf('\r\n\r\n')
       if (end === -1) {
         // One that goes on and on is left to the parser, which knows when it is too long.
-        if (bytes.length > CONTINUE_BYTES_MAX) break
+        if (bytes.length > INFORMATIONAL_BYTES_MAX) break
         this.#held = bytes
         return null
       }
@@ -53,12 +54,14 @@ export class ContinueFilter {
   }
 }
 
-const CONTINUE_BYTES_MAX = 4_096
-const CONTINUES = ['HTTP/1.1 100', 'HTTP/1.0 100']
+const INFORMATIONAL_BYTES_MAX = 4_096
+const BEGINNING = 'HTTP/1.1 1'
+const INFORMATIONAL = /^HTTP\/1\.[01] 1(?!01)\d\d$/
 
-function mayBeContinue(bytes: Buffer): boolean {
+function mayBeInformational(bytes: Buffer): boolean {
   // The digit that tells them apart, for all but the first bytes of a connection in tatters.
   if (bytes.length >= 12 && bytes[9] !== 0x31) return false
   const beginning = bytes.toString('latin1', 0, 12)
-  return CONTINUES.some((it) => it.startsWith(beginning))
+  if (beginning.length === 12) return INFORMATIONAL.test(beginning)
+  return BEGINNING.startsWith(beginning.replace('1.0', '1.1').slice(0, 10))
 }
