@@ -365,6 +365,9 @@ export const EGRESS_IDLE_MARGIN_MS = 2_000
 /** Head of a destination's answer: all header fields together. Ours. */
 export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
 
+/** The fields in it: each costs something, however short it is. Ours. */
+export const EGRESS_HEADERS_MAX = 1_000
+
 /** What is read of one answer at a time: what so many chunks like the last ones come to, within these. Ours. */
 export const EGRESS_PORTION_CHUNKS = 64
 export const EGRESS_PORTION_BYTES_MIN = 4 * KiB

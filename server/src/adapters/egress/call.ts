@@ -1,3 +1,4 @@
+import { EGRESS_HEADERS_MAX } from '../../base/limits.ts'
 import {
   EgressFailure,
   type OutboundCall,
@@ -91,7 +92,7 @@ export abstract class Call implements OutboundCall, Timed {
   protected onHead(status: number, reason: string, headers: readonly string[]): void {
     if (this.#over) return
     // No final status: there is none below, and nobody asked to switch protocols.
-    if (status < 200) {
+    if (status < 200 || headers.length > EGRESS_HEADERS_MAX * 2) {
       this.fail(new EgressFailure('answer-invalid'))
       return
     }

@@ -63,6 +63,7 @@ export class Lane {
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#informing.expectHead()
+    this.#reading.expectHead()
     this.#client.dispatch(options, handler)
   }
 

@@ -7,6 +7,7 @@ import {
   READ_CHUNKS_A_TURN,
   EGRESS_CONNECTIONS_MAX,
   EGRESS_POOLS_MAX,
+  EGRESS_HEADERS_MAX,
   EGRESS_PORTION_BYTES_MIN,
   EGRESS_WAITING_MAX,
 } from '../../base/limits.ts'
@@ -218,6 +219,22 @@ for (const carrier of ['undici', 'node'] as const) {
       // What was left of one turn, all of the next, and in each a portion that was begun.
       const portion = EGRESS_PORTION_BYTES_MIN / '1\r\n0\r\n'.length
       assert.ok(most <= 2 * (READ_CHUNKS_A_TURN + portion), `${most} in one turn`)
+    })
+
+    test('takes as many fields in the head of an answer as there may be, and not one more', async (t) => {
+      for (const [fields, status] of [
+        [EGRESS_HEADERS_MAX - 1, 204],
+        [EGRESS_HEADERS_MAX, null],
+        // More than all their bytes may be, after one field that takes almost all.
+        [20_000, null],
+      ] as const) {
+        const long = status === null && fields > 10_000 ? `x: ${'x'.repeat(65_000)}\r\n` : ''
+        const head = `HTTP/1.1 204 OK\r\nconnection: close\r\n${long}${'a:\r\n'.repeat(fields)}\r\n`
+        const { egress, url } = await stage(t, { answer: onRequest((socket) => socket.end(head)) })
+        const asked = sent(egress, url, { ...GET, headers: own })
+        if (status === null) await assert.rejects(asked, { fault: 'answer-invalid' })
+        else assert.equal((await asked).status, status)
+      }
     })
 
     test('draws from a stream no faster than the destination takes it', async (t) => {

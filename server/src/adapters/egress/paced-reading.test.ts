@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { EGRESS_PORTION_BYTES_MAX, EGRESS_PORTION_BYTES_MIN, KiB } from '../../base/limits.ts'
+import { ReadingTurns } from '../../base/reading-turns.ts'
+import { PacedReading } from './paced-reading.ts'
+
+const NEVER = { yield: () => new Promise<void>(() => {}), after: () => new Promise<void>(() => {}) }
+
+function connection() {
+  const turns = new ReadingTurns(NEVER)
+  const reading = new PacedReading(turns, 'somebody')
+  const stream = new Duplex({ readableHighWaterMark: 512 * KiB, read() {}, write() {} })
+  const socket = reading.attach(stream as unknown as Socket)
+  const read = (): number => (socket.read() as Buffer | null)?.length ?? 0
+  return { turns, reading, stream, read }
+}
+
+test('what had come of an answer is not read any more when its connection was given up', () => {
+  const { stream, read } = connection()
+  stream.push(Buffer.alloc(64 * KiB))
+  assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
+  stream.destroy()
+  assert.equal(read(), 0)
+})
+
+test('an answer begins with a short portion, whatever those of the last one were', () => {
+  const { reading, stream, read } = connection()
+  stream.push(Buffer.alloc(256 * KiB))
+  read()
+  reading.count(EGRESS_PORTION_BYTES_MIN)
+  assert.equal(read(), EGRESS_PORTION_BYTES_MAX)
+  reading.expectHead()
+  assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
+})
+
+test('the lines of a head are paid for, a turn of them at a time', () => {
+  const { turns, stream, read } = connection()
+  stream.push(Buffer.from('a:\r\n'.repeat(10_000)))
+  let portions = 0
+  while (read() > 0) portions++
+  assert.ok(turns.isOver)
+  assert.ok(portions <= 3, `${portions} portions in one turn`)
+})
