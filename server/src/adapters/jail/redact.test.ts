@@ -21,6 +21,17 @@ test('redactor() leaves nothing of a line when there is too much to look for', (
   assert.equal(redactor([JSON.stringify(many.slice(1))])('anything'), 'anything')
 })
 
+test('redactor() leaves nothing of what is said after it has looked often enough', () => {
+  const few = redactor(['["4242", "4343"]'])
+  const many = redactor([JSON.stringify(Array.from({ length: 10_000 }, (_, it) => 1000 + it))])
+  const said = (redact: (line: string) => string): number => {
+    let lines = 0
+    while (lines < 30_000 && redact('a') === 'a') lines++
+    return lines
+  }
+  assert.deepEqual([said(few), said(many)], [30_000, 98])
+})
+
 test('redactor() leaves no value of three characters or more in any line', () => {
   const value = fc.string({ minLength: 3, unit: fc.constantFrom('1', '2', '3') })
   fc.assert(
