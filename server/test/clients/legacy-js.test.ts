@@ -145,8 +145,6 @@ for (const [name, open] of [
         ...shown,
         state: 'active',
         applicationId,
-        requestTransform: null,
-        responseTransform: null,
       })
       assert.deepEqual(await management.proxies.retrieve(id), made)
       const { data } = await management.proxies.list({ name: 'pay', id: [id], page: 1, size: 5 })

@@ -36,8 +36,6 @@ describe('POST /proxies answers', () => {
       ['state', 'active'],
       ['key', made['key']],
       ['destination_url', PROXY.destination_url],
-      ['request_transform', null],
-      ['response_transform', null],
       ['application_id', applicationId],
       ['configuration', body.configuration],
       ['require_auth', false],
