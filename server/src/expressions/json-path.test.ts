@@ -140,6 +140,42 @@ test('a path leads where json-p3 itself would go', () => {
   )
 })
 
+/** Tests that make no step: they look at what is written, or at where they stand. */
+const STILL = [
+  '1>2',
+  '1==2',
+  "'a'>='b'",
+  'null!=null',
+  '(1>2)',
+  '!(1<2)',
+  'length("")>2',
+  'count(@)>2',
+  'value(@)==2',
+  '@<0',
+  '!@',
+]
+
+for (const still of STILL) {
+  test(`?${still}, over and over, is too much work`, () => {
+    const often = Array<string>(Math.floor(3_900 / (still.length + 2))).fill(still)
+    assert.throws(() => valuesOf(`$[?${often.join('||')}]`, Array<Json>(10_000).fill(0)), {
+      reason: 'work_too_large',
+    })
+  })
+}
+
+test('arrays that are compared item by item are too much work when they are long', () => {
+  const items = Array<Json>(100_000).fill(0)
+  const rows = Array.from({ length: 20 }, () => [...items])
+  assert.throws(() => valuesOf('$[?@ == $[0]]', rows), { reason: 'work_too_large' })
+})
+
+test('a path with tests is followed through tens of thousands of items', () => {
+  const books = Array.from({ length: 20_000 }, (_, at) => ({ at, price: at % 20, name: `n${at}` }))
+  const wanted = "$[?@.price < 10 && @.at >= 0 && (@.name == 'n7' || @.name == 'n8')]"
+  assert.equal(valuesOf(wanted, books)?.length, 2)
+})
+
 function valuesOf(path: string, data: Json): Json[] | null {
   const random = { bytes: (length: number) => new Uint8Array(length) }
   return parseJsonPath(path)?.(data, new Run({ variables: {}, random }, false)) ?? null

@@ -30,6 +30,9 @@ interface Context {
 /** One step to one value, in characters of work. */
 const STEP = 64
 
+/** One test, one value that is compared, or one place that is started from: also where no step is made. */
+const LOOK = 16
+
 const environment = new JSONPathEnvironment()
 environment.functionRegister.delete('match')
 environment.functionRegister.delete('search')
@@ -59,6 +62,7 @@ function parse(path: string): readonly Segment[] | null {
 }
 
 function follow(segments: readonly Segment[], from: Json, context: Context): Json[] {
+  context.run.spend(LOOK)
   let values = [from]
   for (const segment of segments) {
     const next: Json[] = []
@@ -133,6 +137,7 @@ function* indexesOf(
 
 /** Whether a test of a filter is met. */
 function holds(expression: FilterExpression, context: Context): boolean {
+  context.run.spend(LOOK)
   const { expressions } = jsonpath
   if (expression instanceof expressions.LogicalExpression) {
     return holds(expression.expression, context)
@@ -159,6 +164,7 @@ function nodesOf(query: FilterExpression, context: Context): Json[] {
 
 /** What is compared; undefined when there is nothing. */
 function valueOf(expression: FilterExpression, context: Context): Json | undefined {
+  context.run.spend(LOOK)
   const { expressions } = jsonpath
   if (expression instanceof expressions.NullLiteral) return null
   if (
@@ -220,7 +226,7 @@ function less(left: Json | undefined, right: Json | undefined, run: Run): boolea
 }
 
 function equal(left: Json | undefined, right: Json | undefined, run: Run): boolean {
-  run.spend(1)
+  run.spend(LOOK)
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false
     run.spend(left.length)
