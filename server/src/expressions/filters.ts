@@ -122,7 +122,7 @@ function bind(filter: Filter, given: readonly Argument[], position: number): Cal
     }
     const { constant, read } = argument.operand
     if (constant === undefined)
-      moving.push({ index, read: (run) => parameter.read(read(run), run) })
+      moving.push({ index, read: (run) => readPaid(parameter, read(run), run) })
     fixed.push(constant && readLiteral(parameter, constant, argument.position))
   }
   if (moving.length === 0) return () => fixed
@@ -131,6 +131,12 @@ function bind(filter: Filter, given: readonly Argument[], position: number): Cal
     for (const { index, read } of moving) args[index] = read(run)
     return args
   }
+}
+
+/** Data may be long, and a filter goes through what it is given, if only to find that it is wrong. */
+function readPaid<T>({ read }: Parameter<T>, value: Json, run: Run): T {
+  if (typeof value === 'string') run.spend(value.length)
+  return read(value, run)
 }
 
 function readLiteral(

@@ -12,9 +12,10 @@ import {
 } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { applyFilters, parseFilters } from './filters.ts'
+import type { Parameter } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
 import { evaluateMask, parseMask } from './mask.ts'
-import { evaluate, evaluateText, parseTemplate } from './template.ts'
+import { Allowance, evaluate, evaluateText, parseTemplate } from './template.ts'
 
 /** Members that every object has by birth. */
 const INHERITED = [
@@ -273,6 +274,50 @@ describe('no filter is free', () => {
         assert.ok(user + system < 1_500_000, `it took ${(user + system) / 1000} ms`)
       }
     })
+  }
+})
+
+describe('an argument that the data hold', () => {
+  const data = { short: '4242', long: 'é'.repeat(1.1 * MiB) }
+  for (const [name, { parameters, bytes }] of FILTERS) {
+    if (parameters.length === 0) continue
+    test(`costs at least its length, whatever ${name} does with it`, () => {
+      for (const [index] of parameters.entries()) {
+        const args = parameters.map((it, at) => (at === index ? 'data.long' : literalFor(it)))
+        const encoder = bytes === 'made' ? ' | to_base64' : ''
+        const template = parseTemplate(`{{ data.short | ${name}: ${args.join(', ')}${encoder} }}`)
+        const allowance = new Allowance(data.long.length - 1, Infinity)
+        expectOnly(FilterError, () => evaluate(template, { ...over(data), allowance }))
+        assert.ok(allowance.isSpent, `as argument ${index + 1}`)
+      }
+    })
+  }
+
+  for (const filter of [
+    'card_bin: data.long',
+    "card_mask: true, true, 'X', data.long",
+    "reveal: 1, 1, 'X', data.long",
+  ]) {
+    test(`costs more where each of its characters is looked at: ${filter}`, () => {
+      const tooMuch = { name: 'FilterError', reason: 'work_too_large' }
+      assert.throws(() => valueOf(`{{ data.short | ${filter} }}`, data), tooMuch)
+    })
+  }
+
+  test('is not looked for in a secret character by character for nothing', () => {
+    const kept = String.fromCharCode(...Array.from({ length: 1_000 }, (_, index) => 0x4e00 + index))
+    const masked = "{{ data.secret | reveal: 1, 1, 'X', data.kept }}"
+    assert.throws(() => valueOf(masked, { secret: 'a'.repeat(100_000), kept }), {
+      reason: 'work_too_large',
+    })
+    assert.equal(valueOf(masked, { secret: 'a'.repeat(10), kept }), 'aXXXXXXXXa')
+  })
+
+  function literalFor({ read }: Parameter<unknown>): string {
+    const known = ['1', 'x', 'true', 'sha-256', '$.a'].find((it) => {
+      return expectOnly(FilterError, () => [read(it, null)]) !== undefined
+    })
+    return `'${known}'`
   }
 })
 

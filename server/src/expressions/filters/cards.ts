@@ -9,6 +9,7 @@ import {
   flag,
   optional,
   secretFilter,
+  setOf,
   text,
   type Filter,
 } from './filter.ts'
@@ -18,12 +19,14 @@ const no = optional(flag, false)
 export const cardFilters: Readonly<Record<string, Filter>> = {
   card_mask: secretFilter(
     [no, no, optional(character, 'X'), optional(text, '')],
-    (number, [bin, last4, mark, kept]) => maskCard(number, bin, last4, mark, kept),
+    (number, [bin, last4, mark, kept], run) => {
+      return maskCard(number, bin, last4, mark, setOf(kept, run))
+    },
     EACH,
   ),
   card_bin: secretFilter(
     [optional(text, '')],
-    (number, [separator]) => binOf(number, separator),
+    (number, [separator], run) => binOf(number, setOf(separator, run)),
     EACH,
   ),
   card_exp: filter([text], (card, [format], run) => {
@@ -50,10 +53,9 @@ function maskCard(
   bin: boolean,
   last4: boolean,
   mark: string,
-  kept: string,
+  keep: ReadonlySet<string>,
 ): string {
   const characters = charactersOf(number)
-  const keep = new Set(charactersOf(kept))
   const total = characters.reduce((count, it) => (keep.has(it) ? count : count + 1), 0)
   const first = bin ? binLengthOf(characters) : 0
   const end = last4 ? total - 4 : total
@@ -70,8 +72,7 @@ function maskCard(
 }
 
 /** Throws `value_shown` when the number has no digits beyond its BIN. */
-function binOf(number: string, separator: string): string {
-  const apart = new Set(charactersOf(separator))
+function binOf(number: string, apart: ReadonlySet<string>): string {
   const characters = charactersOf(number).filter((it) => !apart.has(it))
   const length = binLengthOf(characters)
   if (characters.length <= length) throw new FilterError('value_shown')

@@ -84,6 +84,12 @@ export function secretFilter<const Parameters extends readonly Parameter<unknown
   })
 }
 
+/** Returns the characters of an argument, for looking them up, and spends for them. */
+export function setOf(characters: string, run: Run): ReadonlySet<string> {
+  run.spend(characters.length * EACH)
+  return new Set(characters)
+}
+
 /** Makes a parameter one that may be left out. */
 export function optional<T>(parameter: Parameter<T>, otherwise: T): Parameter<T> {
   return {

@@ -6,8 +6,17 @@
  * whose reader may not know the data, it is hidden too.
  */
 import type { Run } from '../run.ts'
-import { charactersOf, cut, hide, lengthOf } from '../text.ts'
-import { character, count, EACH, optional, secretFilter, text, type Filter } from './filter.ts'
+import { cut, hide, lengthOf } from '../text.ts'
+import {
+  character,
+  count,
+  EACH,
+  optional,
+  secretFilter,
+  setOf,
+  text,
+  type Filter,
+} from './filter.ts'
 
 const mark = optional(character, 'X')
 
@@ -48,15 +57,16 @@ function reveal(
 
 /** Marks every character but those in `kept`. */
 function maskAll(secret: string, mark: string, kept: string, run: Run): string {
-  if (!holdsAnyOf(secret, kept)) return hide(secret, mark)
-  const keep = new Set(charactersOf(kept))
+  const keep = setOf(kept, run)
+  if (!holdsAnyOf(secret, keep, run)) return hide(secret, mark)
   run.spend(secret.length * EACH)
   let masked = ''
   for (const it of secret) masked += keep.has(it) ? it : mark
   return masked
 }
 
-function holdsAnyOf(secret: string, characters: string): boolean {
+function holdsAnyOf(secret: string, characters: ReadonlySet<string>, run: Run): boolean {
+  run.spend(secret.length * characters.size)
   for (const it of characters) if (secret.includes(it)) return true
   return false
 }
