@@ -258,6 +258,7 @@ describe('no filter is free', () => {
   const numbers = new Set(['plus', 'minus', 'times', 'modulo', 'at_least', 'at_most'])
   const megabytes: readonly Json[] = [
     'é'.repeat(4 * MiB),
+    '😀'.repeat(2 * MiB),
     Array.from({ length: 200_000 }, () => ({ a: ['x'] })),
   ]
   for (const name of FILTERS.keys()) {
@@ -336,6 +337,23 @@ test('a result may have EXPRESSION_RESULT_CHARS_MAX characters and no more', () 
   assert.throws(() => valueOf("{{ data.few | replace: 'x', '0123456789' }}", most), tooLarge)
   const thrice = '{{ data.one | concat: data.one | concat: data.one }}'
   assert.throws(() => valueOf(thrice, most), tooLarge)
+})
+
+test('an expression of a mask that fails costs what is hidden, before it is hidden', () => {
+  const mask = parseMask('{{ data | to_number }}')
+  const data = 'x'.repeat(MiB)
+  const spent = (allowance: Allowance): boolean => {
+    evaluateMask(mask, { ...over(data), allowance }, 'close')
+    return allowance.isSpent
+  }
+  assert.equal(spent(new Allowance(1.5 * MiB, Infinity)), true)
+  assert.equal(spent(new Allowance(2.5 * MiB, Infinity)), false)
+})
+
+test('each part of a date costs, however short its name and what takes its place', () => {
+  const format = "{{ '2020-01-31' | date: data }}"
+  assert.equal((valueOf(format, '%F'.repeat(100_000)) as string).length, 1_000_000)
+  assert.throws(() => valueOf(format, '%F'.repeat(200_000)), { reason: 'work_too_large' })
 })
 
 test('applyFilters() applies a chain to a value that no path leads to', () => {

@@ -123,5 +123,9 @@ function evaluateClosed(expression: Expression, run: Run): Json {
 }
 
 function hidden(value: Json, run: Run): Json {
-  return value === null ? null : hide(textOf(value, run))
+  if (value === null) return null
+  const text = textOf(value, run)
+  // Of what may be too long to be shown, every character is counted first.
+  run.spend(text.length)
+  return hide(text)
 }

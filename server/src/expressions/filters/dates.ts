@@ -26,11 +26,14 @@ export const dateFilters: Readonly<Record<string, Filter>> = {
       if (part === undefined) return whole
       const filled = fill(part, name, flags, Number(width))
       length += filled.length
-      run.write(filled.length, length)
+      run.write(PART + filled.length, length)
       return filled
     })
   }),
 }
+
+/** One part of a date, in characters of work. */
+const PART = 64
 
 /** Of ISO 8601: a year and a month, and then as much as there is of day, time and offset. */
 const ISO =
