@@ -57,6 +57,23 @@ test('parseJsonPath() refuses what is no path, and patterns', () => {
   }
 })
 
+test('parseJsonPath() refuses tests that json-p3 takes and the standard does not', () => {
+  const tests = [
+    '!1<2',
+    '1<2<3',
+    '1<(2<3)',
+    '(1<2)==true',
+    '!@.a==1',
+    '@.a==!@.b',
+    '!true',
+    '!length(@)',
+    '@[?!1<2]',
+    'count(@[?!1<2])==1',
+    '@.a && (@.b || !true)',
+  ]
+  for (const it of tests) assert.equal(parseJsonPath(`$[?${it}]`), null, it)
+})
+
 test('a path leads where json-p3 itself would go', () => {
   const names = ['a', 'b', 'c']
   const scalar = fc.oneof(

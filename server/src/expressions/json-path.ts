@@ -54,11 +54,37 @@ export function parseJsonPath(path: string): JsonPath | null {
 function parse(path: string): readonly Segment[] | null {
   if (path.length > EXPRESSION_CHARS_MAX) return null
   try {
-    return environment.compile(path.trim()).segments
+    const { segments } = environment.compile(path.trim())
+    return canFollow(segments) ? segments : null
   } catch {
     // json-p3 has an error for every way to be wrong, and recursion of its own; any of them is a no.
     return null
   }
+}
+
+/** json-p3 takes tests for values, and values for tests: `!1 < 2`, `1 < 2 < 3`. */
+function canFollow(segments: readonly Segment[]): boolean {
+  return segments
+    .flatMap(({ selectors }) => selectors)
+    .every((it) => !(it instanceof jsonpath.selectors.FilterSelector) || isTest(it.expression))
+}
+
+function isTest(expression: FilterExpression): boolean {
+  const { FilterQuery, InfixExpression, LogicalExpression, PrefixExpression } = jsonpath.expressions
+  if (expression instanceof LogicalExpression) return isTest(expression.expression)
+  if (expression instanceof PrefixExpression) return isTest(expression.right)
+  if (expression instanceof FilterQuery) return canFollow(expression.path.segments)
+  if (!(expression instanceof InfixExpression)) return false
+  const { left, operator, right } = expression
+  const isSide = operator === '&&' || operator === '||' ? isTest : isValue
+  return isSide(left) && isSide(right)
+}
+
+function isValue(expression: FilterExpression): boolean {
+  const { FilterExpressionLiteral, FilterQuery, FunctionExtension } = jsonpath.expressions
+  if (expression instanceof FilterQuery) return canFollow(expression.path.segments)
+  if (expression instanceof FunctionExtension) return expression.args.every(isValue)
+  return expression instanceof FilterExpressionLiteral
 }
 
 function follow(segments: readonly Segment[], from: Json, context: Context): Json[] {
