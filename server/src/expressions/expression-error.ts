@@ -65,9 +65,17 @@ export type FilterReason = keyof typeof EVALUATION
 export class FilterError extends Error {
   override readonly name = 'FilterError'
   readonly reason: FilterReason
+  /** As of an ExpressionError. */
+  readonly member: string
 
-  constructor(reason: FilterReason) {
+  constructor(reason: FilterReason, member = '') {
     super(EVALUATION[reason])
     this.reason = reason
+    this.member = member
   }
+}
+
+/** Returns the path of what `inner`, the member of an error, leads to within `outer`. */
+export function within(outer: string, inner: string): string {
+  return inner === '' || inner.startsWith('[') ? outer + inner : `${outer}.${inner}`
 }

@@ -33,7 +33,7 @@ export function parseMask(mask: Json): Mask {
 /**
  * Returns what may be seen.
  *
- * With `throw`, an expression whose filter fails throws FilterError: a mask is tried this way when it is
+ * With `throw`, an expression whose filter fails throws FilterError, whose `member` leads to it: a mask is tried this way when it is
  * made. With `close`, such an expression is hidden instead, an `X` for each character of what it is
  * about: data may have changed since, and a reader must get an answer that shows nothing.
  */
@@ -42,7 +42,7 @@ export function evaluateMask(mask: Mask, scope: Scope, onError: 'throw' | 'close
 }
 
 function parseNode(node: Json, member: string, depth: number): Mask['render'] {
-  if (typeof node === 'string') return renderTemplate(parseText(node, member))
+  if (typeof node === 'string') return renderTemplate(parseText(node, member), member)
   if (typeof node !== 'object' || node === null) return () => node
   if (depth === JSON_DEPTH_MAX) throw new ExpressionError('mask_too_deep', 0, member)
   if (!isJsonObject(node)) {
@@ -92,7 +92,7 @@ function parseText(text: string, member: string): Template {
 }
 
 /** A leaf spends for what it shows, so that a mask cannot repeat the data without end. */
-function renderTemplate(template: Template): Mask['render'] {
+function renderTemplate(template: Template, member: string): Mask['render'] {
   const { literal } = template
   if (literal !== null) return () => literal
   return (run, one) => {
@@ -101,9 +101,10 @@ function renderTemplate(template: Template): Mask['render'] {
       run.show(measure(value, run))
       return value
     } catch (error) {
+      if (!(error instanceof FilterError)) throw error
       // What even hiding is too much work for is not there.
-      if (error instanceof FilterError && one === evaluateClosed) return null
-      throw error
+      if (one === evaluateClosed) return null
+      throw new FilterError(error.reason, member)
     }
   }
 }

@@ -10,7 +10,7 @@ import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { FilterError } from '../expressions/expression-error.ts'
+import { FilterError, within } from '../expressions/expression-error.ts'
 import { evaluateMask } from '../expressions/mask.ts'
 import { evaluateText, type Means, type Template } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
@@ -101,8 +101,8 @@ function orInvalid<Value>(draft: Draft, member: string, work: () => Value): Valu
   try {
     return work()
   } catch (error) {
-    if (error instanceof FilterError) throw invalid(draft, member, error.message)
-    throw error
+    if (!(error instanceof FilterError)) throw error
+    throw invalid(draft, within(member, error.member), error.message)
   }
 }
 

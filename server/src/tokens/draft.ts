@@ -5,7 +5,7 @@ import { EXPIRY_FORM, parseExpiry } from '../base/expiry.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError, type MemberErrors } from '../base/service-error.ts'
-import { ExpressionError } from '../expressions/expression-error.ts'
+import { ExpressionError, within } from '../expressions/expression-error.ts'
 import { parseMask, type Mask } from '../expressions/mask.ts'
 import { parseTemplate, type Template } from '../expressions/template.ts'
 import { memberErrors } from '../http/parse.ts'
@@ -200,9 +200,8 @@ function parseExpression<Parsed>(parse: () => Parsed, member: string, pathOf: Pa
     return parse()
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    const inner =
-      error.member === '' ? '' : error.member.startsWith('[') ? error.member : `.${error.member}`
-    throw new ServiceError('expression_invalid', { [pathOf(member + inner)]: [error.message] })
+    const path = pathOf(within(member, error.member))
+    throw new ServiceError('expression_invalid', { [path]: [error.message] })
   }
 }
 

@@ -295,6 +295,8 @@ describe('a mask in a token request', () => {
     ['with an unknown filter', { a: [{ b: '{{ data | nope }}' }] }, 'mask.a[0].b'],
     ['with a tag', '{% if data %}x{% endif %}', 'mask'],
     ['whose filter fails on the data', '{{ data | to_number }}', 'mask'],
+    ['with one that fails', { a: { b: ['ok', '{{ data | to_number }}'] } }, 'mask.a.b[1]'],
+    ['of several with one that fails', ['{{ data }}', '{{ data | to_number }}'], 'mask[1]'],
     ['that is too long', `{{ data${' '.repeat(EXPRESSION_CHARS_MAX)} }}`, 'mask'],
   ]
   for (const [name, mask, path] of refused) {
