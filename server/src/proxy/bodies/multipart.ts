@@ -3,7 +3,7 @@
  * none is seen. Source: RFC 2046, section 5.1; RFC 7578.
  */
 import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
-import { OPAQUE, parseContentType, type ContentType } from './content-type.ts'
+import { OPAQUE, parseContentType, TEXT, type ContentType } from './content-type.ts'
 
 export interface Part {
   /** Where its content is, in bytes. */
@@ -78,12 +78,6 @@ export function parseHead(head: string): ContentType | null {
 }
 
 const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
-
-/**
- * A text in quotes, and how it ends: at the end of all, if it is never closed. A pattern that found closed ones alone would
- * look for the end of such a text from each quote in it anew, which in a few kilobytes takes milliseconds.
- */
-const TEXT = /"(?:[^"\\]|\\[^]?)*("|$)/g
 
 /** Parts of other kinds are left alone. */
 const READ: ReadonlySet<string> = new Set(['json', 'json-lines', 'xml', 'text'])
