@@ -13,22 +13,22 @@ export interface Segment {
  *
  * `{{` opens, the first `}}` after it closes, whatever is between; nothing escapes either. A `}}` that
  * closes nothing is text. Nothing is said about what the braces hold: in masks it is a path, in bodies
- * the id of a token. Throws `expression_unclosed`.
+ * the id of a token. Each stretch is looked for when it is asked for, so that whoever has enough can stop.
+ * Throws `expression_unclosed`.
  */
-export function scan(template: string): Segment[] {
-  const segments: Segment[] = []
+export function* scan(template: string): Generator<Segment, void> {
   let position = 0
   for (;;) {
     const opened = template.indexOf('{{', position)
     const end = opened < 0 ? template.length : opened
     if (end > position) {
-      segments.push({ kind: 'text', text: template.slice(position, end), start: position })
+      yield { kind: 'text', text: template.slice(position, end), start: position }
     }
-    if (opened < 0) return segments
+    if (opened < 0) return
     const closed = template.indexOf('}}', opened + 2)
     if (closed < 0) throw new ExpressionError('expression_unclosed', opened)
     const start = opened + 2
-    segments.push({ kind: 'expression', text: template.slice(start, closed), start })
+    yield { kind: 'expression', text: template.slice(start, closed), start }
     position = closed + 2
   }
 }

@@ -46,7 +46,7 @@ export function parseLoosely(text: string): Template {
   if (text.length > EXPRESSION_CHARS_MAX) {
     throw new ExpressionError('expression_too_long', EXPRESSION_CHARS_MAX)
   }
-  const template = templateOf(trimmed(scan(text)))
+  const template = templateOf(trimmed([...scan(text)]))
   cache.set(text, template)
   return template
 }

@@ -95,7 +95,7 @@ export class MentionReader {
    */
   read(text: string, path: Place['path']): Place['parts'] {
     return orInvalid(path, () =>
-      scan(text).map((it) => (it.kind === 'text' ? it.text : this.#mention(it))),
+      Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#mention(it))),
     )
   }
 

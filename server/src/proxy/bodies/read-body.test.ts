@@ -349,6 +349,13 @@ describe('what a body may have is bounded', () => {
       }
       assert.throws(() => read(DETOKENIZE_MENTIONS_MAX + 1), { code: 'detokenize_tokens_max' })
     })
+
+    test(`behind ${DETOKENIZE_MENTIONS_MAX} expressions in ${kind} nothing is looked for`, () => {
+      const body = of(DETOKENIZE_MENTIONS_MAX + 1)
+      const end = body.lastIndexOf('{{x}}') + 5
+      const unclosed = Buffer.from(`${body.slice(0, end)}{{${body.slice(end)}`)
+      assert.throws(() => readBody(unclosed, type), { code: 'detokenize_tokens_max' })
+    })
   }
 
   test(`${MULTIPART_PARTS_MAX} parts`, () => {
