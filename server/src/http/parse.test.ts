@@ -96,3 +96,15 @@ test('memberPath() cuts what is longer than ERROR_PATH_CHARS_MAX', () => {
   assert.equal(memberPath([name(5_000_000), 1]), cut)
   assert.equal(memberPath(Array(500).fill(7)).length, ERROR_PATH_CHARS_MAX + 1)
 })
+
+test('memberPath() asks for no more steps than it shows', () => {
+  let asked = 0
+  function* steps(): Generator<string, void> {
+    for (;;) {
+      asked++
+      yield 'n'.repeat(99)
+    }
+  }
+  assert.equal(memberPath(steps()).length, ERROR_PATH_CHARS_MAX + 1)
+  assert.equal(asked, 6)
+})

@@ -53,9 +53,9 @@ export function memberErrors(error: z.ZodError): Record<string, string[]> {
  * Renders a path as callers write it: names joined by dots, positions in brackets.
  *
  * What is longer than ERROR_PATH_CHARS_MAX is cut: a payload may have a name of megabytes, and an error for
- * each of the ten thousand things in it.
+ * each of the ten thousand things in it. No step is asked for that is not told.
  */
-export function memberPath(path: readonly PropertyKey[]): string {
+export function memberPath(path: Iterable<PropertyKey>): string {
   let text = ''
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`

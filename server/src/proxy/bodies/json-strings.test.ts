@@ -69,7 +69,7 @@ test('visitStrings() shows strings that are values, each with its way', () => {
   const bytes = Buffer.from(text)
   const seen: unknown[] = []
   const valid = visitStrings(bytes, false, (from, to, trail) => {
-    seen.push([text.slice(from, to), stepsOf(bytes, trail())])
+    seen.push([text.slice(from, to), [...stepsOf(bytes, trail())]])
   })
   assert.ok(valid)
   assert.deepEqual(seen, [
@@ -78,6 +78,14 @@ test('visitStrings() shows strings that are values, each with its way', () => {
     ['"z\\""', ['c']],
     ['"w"', ['e', 1, 0]],
   ])
+})
+
+test('stepsOf() reads no name before it is asked for it', () => {
+  const bytes = Buffer.from('{"a":{"b":1}}')
+  const steps = stepsOf(bytes, [1, ~7, 6])
+  assert.equal(steps.next().value, 'a')
+  bytes.write('c', 7)
+  assert.deepEqual([...steps], [7, 'c'])
 })
 
 test('visitStrings() takes one value after the other only when several may come', () => {

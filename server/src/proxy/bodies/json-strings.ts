@@ -163,9 +163,9 @@ function endOfDigits(bytes: Buffer, from: number): number {
   return at === from ? -1 : at
 }
 
-/** Returns the names and indexes that a trail leads along. */
-export function stepsOf(bytes: Buffer, trail: Trail): (string | number)[] {
-  return trail.map((it) => (it < 0 ? ~it : nameAt(bytes, it)))
+/** Gives the names and indexes that a trail leads along, each read when it is asked for. */
+export function* stepsOf(bytes: Buffer, trail: Trail): Generator<string | number, void> {
+  for (const it of trail) yield it < 0 ? ~it : nameAt(bytes, it)
 }
 
 /** A name that is too long to be told in full is told as it stands, escapes and all. */

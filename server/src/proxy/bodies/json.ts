@@ -12,7 +12,7 @@ import { memberPath } from '../../http/parse.ts'
 import type { Place } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
 import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
-import { stepsOf, visitStrings } from './json-strings.ts'
+import { stepsOf, visitStrings, type Trail } from './json-strings.ts'
 import { openingsOf } from './openings.ts'
 
 /**
@@ -34,7 +34,7 @@ export function findInJson(
     if (!unquote(bytes.toString('latin1', from, to)).includes('{{')) return
     if (suspects.length === DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
     const way = trail()
-    suspects.push({ from, to, path: () => memberPath([...steps, ...stepsOf(bytes, way)]) })
+    suspects.push({ from, to, path: () => memberPath(stepsTo(way)) })
   })
   if (!valid) return null
   return suspects.map(({ from, to, path }) => {
@@ -43,6 +43,11 @@ export function findInJson(
     const parts = reader.read(unquote(text), path)
     return { from, to, path, parts, write: (value) => renderJson(value, parts, charset) }
   })
+
+  function* stepsTo(way: Trail): Generator<string | number, void> {
+    yield* steps
+    yield* stepsOf(bytes, way)
+  }
 }
 
 function unquote(literal: string): string {
