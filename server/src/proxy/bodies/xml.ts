@@ -68,7 +68,7 @@ class XmlReader {
   #readMarkup(): void {
     this.#at++
     if (this.#opens()) throw this.#insideTag()
-    if (!isNameStart(this.#bytes[this.#at])) return
+    if (!IS_NAME_START[this.#bytes[this.#at]!]) return
     for (; this.#at < this.#end; this.#at++) {
       const byte = this.#bytes[this.#at]
       if (byte === GREATER) return
@@ -119,8 +119,9 @@ class XmlReader {
   }
 
   #accept(text: string): boolean {
-    if (this.#bytes[this.#at + 1] !== text.charCodeAt(1)) return false
-    if (this.#bytes.toString('latin1', this.#at, this.#at + text.length) !== text) return false
+    for (let i = 0; i < text.length; i++) {
+      if (this.#bytes[this.#at + i] !== text.charCodeAt(i)) return false
+    }
     this.#at += text.length
     return true
   }
@@ -142,10 +143,10 @@ const BRACE = 0x7b
 /** What ends a section, or may turn out to, behind another value. */
 const BEFORE_AN_END: ReadonlySet<number> = new Set([GREATER, CLOSING_BRACKET, BRACE])
 
-/** Of a tag, opening or closing. */
-function isNameStart(byte: number | undefined): boolean {
-  return byte !== undefined && (byte >= 0x80 || /[A-Za-z_/:]/.test(String.fromCharCode(byte)))
-}
+/** Of each byte, whether a tag begins with it, opening or closing. */
+const IS_NAME_START: readonly boolean[] = Array.from({ length: 256 }, (_, byte) => {
+  return byte >= 0x80 || /[A-Za-z_/:]/.test(String.fromCharCode(byte))
+})
 
 /** `next` is the byte that the body has behind it. */
 type Render = (value: Json, charset: Charset, next?: number) => Buffer | null

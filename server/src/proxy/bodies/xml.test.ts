@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MentionReader } from '../../tokens/mentions.ts'
+import { UTF8 } from './charset.ts'
+import { findInXml } from './xml.ts'
+
+/** Making one for every mark took a quarter of a second, in a body of nothing but marks. */
+test('findInXml() makes no text of marks, only of what stands in braces', () => {
+  const marks = '<!DOCTYPE a [<!b><!--c--><?d?>]><!e><?f?><!--g--><![CDATA[h]]><i j="k"></i><1'
+  const bytes = Buffer.from(`${marks}{{x}}`)
+  bytes.toString = () => assert.fail('a text was made')
+  const holes = findInXml(bytes, { charset: UTF8, reader: new MentionReader(), steps: [] })
+  assert.deepEqual(
+    holes.map(({ from, to }) => [from, to]),
+    [[marks.length, marks.length + 5]],
+  )
+})
