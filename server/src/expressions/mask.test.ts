@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { Json } from '../base/json.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import { JSON_DEPTH_MAX, MASK_CHARS_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { evaluateMask, parseMask } from './mask.ts'
 
@@ -126,6 +126,25 @@ test('parseMask() refuses more names and texts than every reader should have to 
   assert.throws(() => parseMask({ ['n'.repeat(MASK_CHARS_MAX)]: 'x' }), {
     reason: 'mask_too_large',
   })
+})
+
+describe('a mask that closes does nothing once all work is done', () => {
+  const members = Object.fromEntries(Array.from({ length: 150_000 }, (_, at) => [`k${at}`, at]))
+  for (const expression of ['{{ data }}', '{{ data | size }}', '{{ data | to_number }}']) {
+    test(`${expression}: members are listed a few times, however often they are asked for`, () => {
+      let lists = 0
+      const data = new Proxy<JsonObject>(members, {
+        ownKeys: (it) => {
+          lists++
+          return Reflect.ownKeys(it)
+        },
+      })
+      const mask = parseMask(Array<string>(20).fill(expression))
+      const shown = evaluateMask(mask, over(data), 'close') as Json[]
+      assert.equal(shown.at(-1), null)
+      assert.ok(lists < 4, `${lists} times`)
+    })
+  }
 })
 
 function over(data: Json) {

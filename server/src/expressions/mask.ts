@@ -91,12 +91,16 @@ function parseText(text: string, member: string): Template {
   }
 }
 
+/** What a leaf costs, in characters of work: without any left, not even its data are looked at. */
+const LEAF = 16
+
 /** A leaf spends for what it shows, so that a mask cannot repeat the data without end. */
 function renderTemplate(template: Template, member: string): Mask['render'] {
   const { literal } = template
   if (literal !== null) return () => literal
   return (run, one) => {
     try {
+      run.spend(LEAF)
       const value = evaluateParts(template, run, one)
       run.show(measure(value, run))
       return value
