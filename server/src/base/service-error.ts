@@ -166,7 +166,10 @@ export class ServiceError extends Error {
     errors?: MemberErrors,
     { named = [], ...options }: ErrorOptions & { readonly named?: readonly string[] } = {},
   ) {
+    const { stackTraceLimit } = Error
+    if (isCallersOwn(REFUSALS[code])) Error.stackTraceLimit = 0
     super(REFUSALS[code].detail, options)
+    Error.stackTraceLimit = stackTraceLimit
     this.code = code
     this.errors = errors
     this.named = named
@@ -185,4 +188,12 @@ export class ServiceError extends Error {
     const refusal: Refusal = REFUSALS[this.code]
     return refusal.ofCaller ?? false
   }
+}
+
+/**
+ * Whether the operator need not see it. Then nobody asks where it was thrown either; to find that out takes longer than
+ * everything else about a refusal, and strangers may be refused as often as they like.
+ */
+function isCallersOwn({ status, ofCaller }: Refusal): boolean {
+  return status < 500 || ofCaller === true
 }
