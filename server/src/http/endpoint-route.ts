@@ -4,6 +4,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
+import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
@@ -55,6 +56,8 @@ export function addEndpoint(
             : wholeBody(request.raw, (length) => room().takeBody(length))
         const whole = bytes instanceof Promise ? await bytes : bytes
         const body = readBody(whole, endpoint)
+        // To read a long one took a while, and what is made of it may take as long.
+        if (whole.length >= LONG_BYTES_MIN) await world.clock.yield()
         const query = queryOf(request.url)
         // Before anybody asks whether it is the same operation as one before.
         const params = paramsOf(request, endpoint)

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
+import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ReadingTurns } from '../base/reading-turns.ts'
 import { ServiceError } from '../base/service-error.ts'
 import {
@@ -105,6 +106,22 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
 const JSON_BODY = { contentType: 'application/json', schema: z.any() } as const
 const PATCH_BODY = { contentType: 'application/merge-patch+json', schema: z.any() } as const
 const code = (body: string): unknown => (JSON.parse(body) as JsonObject)['code']
+
+test('others have a turn between the reading of a long body and what is made of it', async () => {
+  const { ask, asked, world } = stage({ body: JSON_BODY })
+  let turns = 0
+  Object.assign(world.clock, { yield: async () => void turns++ })
+  const turnsOf = async (chars: number): Promise<number> => {
+    turns = 0
+    await ask({
+      headers: { 'content-type': 'application/json' },
+      payload: `"${'a'.repeat(chars)}"`,
+    })
+    return turns
+  }
+  assert.equal(await turnsOf(LONG_BYTES_MIN - 2), (await turnsOf(LONG_BYTES_MIN - 3)) + 1)
+  assert.equal(asked.length, 2)
+})
 
 describe('an operation for the enterprise plan', () => {
   for (const [plan, status] of [

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { parseStrictJson } from './strict-json.ts'
+
+/** Whole numbers as doubles of more digits than are always kept are written, without an exponent. */
+const LARGE = [
+  '1152921504606847000',
+  '150000000000000000000',
+  '1000000000000000000000',
+  '12345000000000000000000',
+  '1267650600228229400000000000000',
+]
 
 describe('parseStrictJson()', () => {
   test('returns what JSON.parse returns, for every value a double and UTF-8 can hold', () => {
@@ -54,11 +63,13 @@ describe('parseStrictJson()', () => {
     const some = Array.from({ length: parts - 4 }, (_, at) => `"n${at}:":1`)
     return Buffer.from(`[{"${':'.repeat(1000)}":{${some.join(',')}}}]`)
   }
+  const listed = (items: number) => Buffer.from(`[[${'null,'.repeat(items - 2)}null]]`)
   for (const [name, bytes] of [
     ['a level over the limit', nested(JSON_DEPTH_MAX + 1)],
     ['a million levels', nested(1_000_000)],
     ['a member over the limit', named(JSON_PARTS_MAX + 1)],
     ['an object over the limit', Buffer.from(`[${'{},'.repeat(JSON_PARTS_MAX - 1)}{}]`)],
+    ['an item over the limit', listed(JSON_ITEMS_MAX + 1)],
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['an overlong encoding', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
     ['an encoded surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
@@ -84,7 +95,9 @@ describe('parseStrictJson()', () => {
   for (const [name, text] of [
     ['the deepest level', nested(JSON_DEPTH_MAX).toString()],
     ['as many members as there may be', named(JSON_PARTS_MAX).toString()],
-    ['a million values without names', `[${'1,'.repeat(1_000_000)}1]`],
+    ['as many items as there may be', listed(JSON_ITEMS_MAX).toString()],
+    ['commas in strings, however many', JSON.stringify([','.repeat(JSON_ITEMS_MAX + 1)])],
+    ['whole numbers of many digits that a double is written with', `[${LARGE.join(',')}]`],
     ['brackets in strings, however many', JSON.stringify('[{'.repeat(1000))],
     ['an escaped quote before brackets', `"\\"${'['.repeat(1000)}"`],
     ['an escaped surrogate pair', '"\\ud83d\\ude00"'],
@@ -99,6 +112,15 @@ describe('parseStrictJson()', () => {
       assert.deepEqual(parseStrictJson(Buffer.from(text)), JSON.parse(text))
     })
   }
+
+  test('refuses each whole number that a double is not written with, however many digits it has', () => {
+    for (const digits of LARGE) {
+      for (const other of [BigInt(digits) + 1n, BigInt(digits) - 1n]) {
+        const it = Buffer.from(`{"a":[1.5,${other}]}`)
+        assert.throws(() => parseStrictJson(it), { code: 'body_json_invalid' }, String(other))
+      }
+    }
+  })
 
   test('keeps __proto__ as an ordinary key', () => {
     const value = parseStrictJson(Buffer.from('{"__proto__":{"a":1}}'))

@@ -4,22 +4,26 @@
  * A vault must give back what it was given, so what JavaScript would bend is refused: bytes that are not
  * UTF-8, lone surrogates, numbers that are not finite or whose digits a double cannot hold. Nesting is
  * bounded before parsing, since the parser itself would follow any depth; and so are members, each of which may have
- * a name that nothing was called before, and takes a microsecond then. `__proto__` is an ordinary key.
+ * a name that nothing was called before, and takes a microsecond then, and items of arrays, of which five million bytes hold
+ * half as many. `__proto__` is an ordinary key.
  */
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type Json } from '../base/json.ts'
-import { JSON_DEPTH_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
+import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 /** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
 export function parseStrictJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.')
-  const { depth, parts } = formOf(bytes, JSON_DEPTH_MAX)
+  const { depth, parts, items } = formOf(bytes, JSON_DEPTH_MAX)
   if (depth > JSON_DEPTH_MAX) {
     throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`)
   }
   if (parts > JSON_PARTS_MAX) {
     throw invalid(`The body has more than ${JSON_PARTS_MAX} members, objects and arrays together.`)
+  }
+  if (items > JSON_ITEMS_MAX) {
+    throw invalid(`The body has more than ${JSON_ITEMS_MAX} members and items of arrays together.`)
   }
   const text = bytes.toString('utf8')
   const value = parse(text)
@@ -41,24 +45,35 @@ function parse(text: string): Json {
   }
 }
 
-/** Returns how deep arrays and objects nest, no further than one past `depthMax`; and how many there are, with their members. */
-function formOf(bytes: Uint8Array, depthMax: number): { depth: number; parts: number } {
-  let [depth, deepest, parts] = [0, 0, 0]
+/** What is counted of a body before it is parsed. */
+interface Form {
+  /** How deep arrays and objects nest, no further than one past what was asked for. */
+  readonly depth: number
+  /** Objects and arrays, and their members. */
+  readonly parts: number
+  /** Members and items, what is empty counted for one. */
+  readonly items: number
+}
+
+function formOf(bytes: Uint8Array, depthMax: number): Form {
+  let [depth, deepest, members, opened, commas] = [0, 0, 0, 0, 0]
   for (let at = 0; at < bytes.length && deepest <= depthMax; at++) {
     const byte = bytes[at]!
     if (byte === QUOTE) {
       for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
-    } else if (byte === COLON) parts++
+    } else if (byte === COMMA) commas++
+    else if (byte === COLON) members++
     else if (byte === 0x5b || byte === 0x7b) {
-      parts++
+      opened++
       if (++depth > deepest) deepest = depth
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
-  return { depth: deepest, parts }
+  return { depth: deepest, parts: members + opened, items: commas + opened }
 }
 
 const QUOTE = 0x22
 const COLON = 0x3a
+const COMMA = 0x2c
 const BACKSLASH = 0x5c
 
 /**
@@ -107,8 +122,9 @@ function losesDigits(text: string): boolean {
     else if (isDigit(code)) {
       const from = at
       while (isDigit(text.charCodeAt(at + 1))) at++
-      if (at - from < EXACT_DIGITS || /[.eE]/.test(text[at + 1] ?? '')) at = endOfNumber(text, at)
-      else if (isBent(text.slice(from, at + 1))) return true
+      const last = endOfNumber(text, at)
+      if (last === at && at - from >= EXACT_DIGITS && isBent(text.slice(from, at + 1))) return true
+      at = last
     }
   }
   return false
@@ -116,7 +132,7 @@ function losesDigits(text: string): boolean {
 
 function isBent(digits: string): boolean {
   const value = Number(digits)
-  return !Number.isSafeInteger(value) && BigInt(digits) !== wholeOf(String(value))
+  return !Number.isSafeInteger(value) && writtenOut(value) !== digits
 }
 
 /** Whole numbers of so many digits are always kept exactly. */
@@ -132,7 +148,7 @@ function endOfString(text: string, at: number): number {
 /** Returns the last place of the number that is being read at `at`. */
 function endOfNumber(text: string, at: number): number {
   let end = at
-  while (/[\d.eE+-]/.test(text[end + 1] ?? '')) end++
+  while (isOfNumber(text.charCodeAt(end + 1))) end++
   return end
 }
 
@@ -140,11 +156,17 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** Returns the whole number that `text`, as a double is written, says: `12`, `1.5e+21`. */
-function wholeOf(text: string): bigint {
-  const [mantissa, exponent = '0'] = text.split('e+')
-  const [whole, fraction = ''] = mantissa!.split('.')
-  return BigInt(whole! + fraction) * 10n ** BigInt(Number(exponent) - fraction.length)
+/** Whether it is a digit, or one of `.eE+-`. */
+function isOfNumber(code: number): boolean {
+  if (isDigit(code)) return true
+  return code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
+}
+
+/** Returns the digits of a large whole number, which a double of 1e21 or more is not written with: `1.5e+21`. */
+function writtenOut(value: number): string {
+  const [mantissa, exponent] = String(value).split('e+')
+  if (exponent === undefined) return mantissa!
+  return mantissa!.replace('.', '').padEnd(Number(exponent) + 1, '0')
 }
 
 function invalid(message: string): ServiceError {
