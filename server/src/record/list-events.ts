@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
-import { RECORD_ROWS_AT_ONCE } from '../base/limits.ts'
+import { RECORD_ROWS_AT_ONCE, RECORD_THINGS_AT_ONCE } from '../base/limits.ts'
 import {
   decodeEntry,
   decodeHead,
@@ -94,16 +94,24 @@ async function pageOfAll(
   let before = newest <= oldest ? 0 : (await numberOf(record, tenantId, removed, last, newest)) + 1
   while (before > 0) {
     const rows = await record.rowsBefore(tenantId, before, size)
+    before = rows.at(-1)?.number ?? 0
     for (const row of rows) {
-      for (const [at, event] of isCounted(row) ? eventsIn(row).entries() : []) {
-        const listed = row.listed - at
-        if (listed <= newest && listed > oldest) items.push(event)
-      }
-      before = row.listed <= oldest ? 0 : row.number
+      if (isCounted(row)) items.push(...eventsBetween(row, oldest, newest))
+      // A page may be of one entry, and each of the others be as long.
+      if (row.listed > oldest && items.length < newest - oldest) continue
+      before = 0
+      break
     }
-    if (rows.length === 0) break
   }
   return { total, items, more: items.length > 0 && oldest > removed.listed }
+}
+
+/** Returns those events of an entry that are listed after `oldest` and up to `newest`. */
+function eventsBetween(row: StoredRecordRow, oldest: number, newest: number): RecordEvent[] {
+  const { ids, eventOf } = openEntry(row)
+  const from = Math.max(0, row.listed - newest)
+  const count = Math.min(ids.length, row.listed - oldest) - from
+  return Array.from({ length: Math.max(0, count) }, (_, at) => eventOf(from + at))
 }
 
 /** Returns which of all events the one at `place` is, or would be; what is not there any more is before all. */
@@ -115,7 +123,7 @@ async function listedAt(
   const [row] = await record.rowsBefore(tenantId, entry + 1, 1)
   if (row === undefined) return 0
   if (row.number !== entry || !isCounted(row)) return row.listed + 1
-  return row.listed - Math.max(0, eventsIn(row).length - thing)
+  return row.listed - Math.max(0, decodeHead(row.entry).events - thing)
 }
 
 /** Returns the number of the entry that holds an event, which is one of those between. */
@@ -151,6 +159,7 @@ async function pageOfSome(
     const rows = await store.record.rowsBefore(tenantId, next, RECORD_ROWS_AT_ONCE)
     if (rows.length === 0) return { total, items, more: items.length > 0 && total - before > to }
     next = rows.at(-1)!.number
+    let looked = 0
     for (const row of rows) {
       const head = decodeHead(row.entry)
       if (!passes(head, filter)) continue
@@ -164,12 +173,17 @@ async function pageOfSome(
         if (isBefore) before += things
         continue
       }
-      for (const [index, event] of eventsIn(row).entries()) {
-        if (wanted !== undefined && event.entityId !== wanted) continue
+      const { ids, eventOf } = openEntry(row)
+      for (let index = 0; index < ids.length; index++) {
+        if (wanted !== undefined && ids[index] !== wanted) continue
         const place = total++ - before
         if (isBefore || (isStart && things - index >= start.thing)) before++
-        else if (place >= from && place < to) items.push(event)
+        else if (place >= from && place < to) items.push(eventOf(index))
       }
+      looked += things
+      if (looked < RECORD_THINGS_AT_ONCE) continue
+      await clock.yield()
+      looked = 0
     }
   }
 }
@@ -186,9 +200,21 @@ function isCounted({ entry }: StoredRecordRow): boolean {
   return decodeHead(entry).entityType !== READING_OF_RECORD
 }
 
-/** Returns the events of an entry, the last thing first. */
-function eventsIn({ number, entry }: StoredRecordRow): RecordEvent[] {
+/** An entry that was read. */
+interface OpenEntry {
+  /** What it is about, the last thing first; null for no single thing. */
+  readonly ids: readonly (string | null)[]
+  /** Returns the event of one of them. To make it takes longer than to look at its id. */
+  readonly eventOf: (index: number) => RecordEvent
+}
+
+function openEntry({ number, entry }: StoredRecordRow): OpenEntry {
   const { entityIds, ...rest } = decodeEntry(entry)
-  const ids = entityIds.length === 0 ? [null] : entityIds
-  return ids.map((entityId, at) => ({ ...rest, id: `${number}-${at + 1}`, entityId })).toReversed()
+  const ids = entityIds.length === 0 ? [null] : entityIds.toReversed()
+  const eventOf = (index: number): RecordEvent => ({
+    ...rest,
+    id: `${number}-${ids.length - index}`,
+    entityId: ids[index]!,
+  })
+  return { ids, eventOf }
 }
