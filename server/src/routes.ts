@@ -125,14 +125,14 @@ export function routes(
     permission: 'public',
     answers: { 200: { description: 'The OpenAPI document.', schema: z.looseObject({}) } },
     handle: async ({ world }) => {
-      text ??= openApiDocument(all, version, () => world.clock.yield()).then((it) =>
-        JSON.stringify(it),
+      bytes ??= openApiDocument(all, version, () => world.clock.yield()).then((it) =>
+        Buffer.from(JSON.stringify(it)),
       )
-      return { status: 200, text: await text }
+      return { status: 200, bytes: await bytes }
     },
   })
   const all = [...described, getOpenApi]
   // Rendered once, for anybody may ask for it, as often as they like; and not before, for most vaults are never asked.
-  let text: Promise<string> | undefined
+  let bytes: Promise<Buffer> | undefined
   return all
 }

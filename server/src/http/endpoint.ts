@@ -79,6 +79,8 @@ export interface Answer {
   readonly body?: Json
   /** In place of `body`: sent as it is, of the content type that `headers` say, else JSON. */
   readonly text?: string
+  /** The same of what is sent often, so that it is encoded once. */
+  readonly bytes?: Buffer
   /** Path of what was created, for the Location header. */
   readonly location?: string
   /** More headers, by their names in lower case. */

@@ -20,7 +20,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends what an operation answers, and logs it. */
 export function sendAnswer(options: DoorOptions, reply: FastifyReply, answer: Answer): void {
-  const { status, headers, location, body, text = textOf(body) } = answer
+  const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
   const fields = headers === undefined ? [] : Object.entries(headers).flat()
   if (location !== undefined) fields.push('location', absolute(reply, location))
   if (text !== undefined && headers?.['content-type'] === undefined) {
@@ -78,14 +78,14 @@ function send(
   reply: FastifyReply,
   status: number,
   fields: string[],
-  text = '',
+  text: string | Buffer = '',
 ): void {
   const { raw, request } = reply
   const { origin } = request.headers
   fields.push('bt-trace-id', request.traceId)
   if (origin !== undefined) fields.push(...Object.entries(corsHeaders(corsOrigins, origin)).flat())
   // RFC 9110, section 8.6: a 204 has no length.
-  const bytes = Buffer.byteLength(text)
+  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length
   if (status !== 204) fields.push('content-length', String(bytes))
   raw.writeHead(status, fields)
   // What it throws on is answered by an error, so the framework must not be told before that it is relieved.

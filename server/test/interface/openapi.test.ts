@@ -4,10 +4,12 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { LentKeys } from '../../src/access/lent-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
+import type { Endpoint, EndpointRequest } from '../../src/http/endpoint.ts'
 import { pathsOf } from '../../src/http/openapi.ts'
 import { isPassage } from '../../src/http/passage.ts'
 import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import { stillWorld } from '../kit/still-world.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
 interface Document {
@@ -46,6 +48,14 @@ async function openApi(): Promise<Document> {
 }
 
 describe('GET /openapi.json', () => {
+  test('is encoded once, however many ask for it', async () => {
+    const { handle } = ROUTES.find((it) => it.path === '/openapi.json') as Endpoint
+    const asked = { world: stillWorld() } as unknown as EndpointRequest
+    const [one, other] = await Promise.all([handle(asked), handle(asked)])
+    assert.ok(Buffer.isBuffer(one.bytes))
+    assert.equal(one.bytes, other.bytes)
+  })
+
   test('is a valid OpenAPI 3.1 document', async () => {
     const document = await openApi()
     assert.equal(document.openapi, '3.1.0')
