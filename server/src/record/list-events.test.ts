@@ -4,6 +4,7 @@ import { callerWith, stillWorld } from '../../test/kit/still-world.ts'
 import { RECORD_ENTITIES_MAX, RECORD_THINGS_AT_ONCE } from '../base/limits.ts'
 import { encodeEntry, RECORD_BEGIN, type StoredRecordRow } from '../world/record.ts'
 import type { RecordReader } from '../world/store.ts'
+import { entry } from '../world/store-kit.contract.ts'
 import type { World } from '../world/world.ts'
 import { listEvents, type EventFilter, type EventPlace } from './list-events.ts'
 
@@ -35,29 +36,15 @@ function longRecord(): {
 }
 
 function rowOf(number: number, opened: Set<number>): StoredRecordRow {
-  const entry = encodeEntry({
-    at: 0,
-    applicationId: 'application',
-    keyId: 'key',
-    traceId: 'trace',
-    entityType: 'token',
-    operation: 'create',
-    allowed: true,
-    changed: true,
-    permission: 'token:create',
-    shown: null,
-    replayed: false,
-    dryRun: false,
-    destination: null,
-    entityIds: Array.from({ length: RECORD_ENTITIES_MAX }, (_, at) => `${number}:${at + 1}`),
-  })
+  const entityIds = Array.from({ length: RECORD_ENTITIES_MAX }, (_, at) => `${number}:${at + 1}`)
+  const bytes = encodeEntry(entry(number, { entityIds }))
   return {
     number,
     listed: number * RECORD_ENTITIES_MAX,
     hash: new Uint8Array(32),
     get entry() {
       opened.add(number)
-      return entry
+      return bytes
     },
   }
 }
