@@ -161,7 +161,8 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     variable: 'SYMBOLON_TOKENIZE_TOKENS_MAX',
     default: String(TOKENIZE_TOKENS_MAX),
     accepts: 'a whole number from 1 to 1000000',
-    about: 'How many tokens one tokenize request may make.',
+    about:
+      'How many tokens one tokenize request may make. No JSON body has more than 500,000 members and items.',
     parse: wholeFrom(1, 1_000_000),
   },
   tokenPrivacy: {
