@@ -20,6 +20,8 @@ export interface Kind {
   readonly endsByNode?: EgressFault
   /** Whether a request that follows may meet the connection while it is being closed. */
   readonly closing?: true
+  /** Whether its end may come before what it said has been read: that is lost then. */
+  readonly abrupt?: true
   /** The caller gives up after the first data, with or without having paused. */
   readonly abandon?: 'reading' | 'paused'
 }
@@ -50,6 +52,7 @@ export const KINDS: readonly Kind[] = [
     }),
     ends: 'reset',
     head: true,
+    abrupt: true,
   },
   says('closes inside the body', `${HEAD}Content-Length: 100\r\n\r\nhalf`, 'reset', true),
   says(

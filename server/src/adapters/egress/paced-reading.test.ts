@@ -17,13 +17,18 @@ function connection() {
   return { turns, reading, stream, read }
 }
 
-test('what had come of an answer is not read any more when its connection was given up', () => {
-  const { stream, read } = connection()
-  stream.push(Buffer.alloc(64 * KiB))
-  assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
-  stream.destroy()
-  assert.equal(read(), 0)
-})
+for (const [whose, code, portion] of [
+  ['ours', 'UND_ERR_HEADERS_OVERFLOW', 0],
+  ['theirs', 'ECONNRESET', EGRESS_PORTION_BYTES_MIN],
+] as const) {
+  test(`what had come before an end that is ${whose} is ${portion === 0 ? 'not ' : ''}read: ${code}`, () => {
+    const { stream, read } = connection()
+    stream.on('error', () => {}).push(Buffer.alloc(64 * KiB))
+    assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
+    stream.destroy(Object.assign(new Error('ended'), { code }))
+    assert.equal(read(), portion)
+  })
+}
 
 test('an answer begins with a short portion, whatever those of the last one were', () => {
   const { reading, stream, read } = connection()

@@ -53,8 +53,7 @@ export class PacedReading {
     socket.read = (size?: number): Buffer | null => {
       // By read(0) a stream asks itself for more.
       if (size !== undefined) return read(size) as Buffer | null
-      // Undici goes on with what had come before it gave the connection up.
-      if (socket.destroyed) return null
+      if (isGivenUp(socket.errored)) return null
       if (this.#turns.isOver) {
         if (!this.#waiting) this.#turns.wait(this.#owner, goOn)
         this.#waiting = true
@@ -67,6 +66,11 @@ export class PacedReading {
       if (isLong && this.#atHead) this.#turns.spend(linesIn(portion!))
       return portion
     }
+    const destroy = socket.destroy.bind(socket)
+    socket.destroy = (error?: Error) => {
+      if (isGivenUp(error ?? null)) overlookTheRest(socket)
+      return destroy(error)
+    }
     return socket
   }
 
@@ -77,6 +81,26 @@ export class PacedReading {
       Math.min(EGRESS_PORTION_BYTES_MAX, Math.max(EGRESS_PORTION_BYTES_MIN, bytes)),
     )
     this.#chunks = 0
+  }
+}
+
+/**
+ * Whether undici gave the connection up, because of what it read: it would go on to read what had come. What came before the
+ * other side ended the connection is read to its end.
+ */
+function isGivenUp(error: Error | null): boolean {
+  return error !== null && 'code' in error && String(error.code).startsWith('UND_ERR_')
+}
+
+/**
+ * Has undici's parser not make an error for each further line of a head that is too long: there may be ten thousand in what it
+ * has read, each of which takes as long as twenty lines. There is no way to tell it from outside, so this looks inside.
+ */
+function overlookTheRest(socket: Socket): void {
+  const key = Object.getOwnPropertySymbols(socket).find((it) => it.description === 'parser')
+  const parser: unknown = key === undefined ? null : Reflect.get(socket, key)
+  if (typeof parser === 'object' && parser !== null && 'headersMaxSize' in parser) {
+    parser.headersMaxSize = Infinity
   }
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { after, describe, test } from 'node:test'
+import { errors } from 'undici'
 import { parseDestination } from '../../base/destination.ts'
 import {
   READ_CHUNKS_A_TURN,
@@ -482,6 +483,28 @@ function noting(heads: string[]): Answer {
     })
   }
 }
+
+test('a head or a trailer that is too long is an error once, and not for each line behind', async (t) => {
+  let made = 0
+  const { prototype } = errors.HeadersOverflowError
+  const code = 'UND_ERR_HEADERS_OVERFLOW'
+  const set = (value: string): void => void (made += value === code ? 1 : 0)
+  Object.defineProperty(prototype, 'code', { configurable: true, get: () => code, set })
+  t.after(() => Reflect.deleteProperty(prototype, 'code'))
+  const fields = `x: ${'x'.repeat(65_530)}\r\n${'a:\r\n'.repeat(20_000)}\r\n`
+  const chunk = '1'.repeat(200_000)
+  const chunked = `Transfer-Encoding: chunked\r\n\r\n${chunk.length.toString(16)}\r\n${chunk}\r\n0\r\n`
+  for (const [rest, fault] of [
+    [fields, 'answer-invalid'],
+    [`${chunked}${fields}`, 'answer-invalid'],
+  ] as const) {
+    made = 0
+    const answer = onRequest((socket) => socket.end(`HTTP/1.1 200 OK\r\n${rest}`))
+    const { egress, url } = await stage(t, { answer })
+    await assert.rejects(sent(egress, url, GET), { fault })
+    assert.equal(made, 1)
+  }
+})
 
 function streamOf(chunks: readonly string[], length: number | null) {
   return {
