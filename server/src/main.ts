@@ -55,6 +55,8 @@ async function main(words: string[]): Promise<number> {
  */
 function onceUnheard(err: (line: string) => void): () => boolean {
   let unheard = false
+  // To whom it would be told is gone as well.
+  process.stderr.on('error', () => {})
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     if (!unheard) err(`symbolon: Cannot write to the standard output (${code})`)
     unheard = true

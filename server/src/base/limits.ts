@@ -73,16 +73,6 @@ export const LINGER_CHUNKS_MAX = 10_000
  */
 export const READ_CHUNKS_A_TURN = 1_000
 
-/** Requests of one connection that are worked on at a time; those it sends behind them wait for their answers. Ours. */
-export const REQUESTS_AT_ONCE = 8
-
-/**
- * Such that wait, of all connections together, some 5 KiB each; with more, connections on which many wait are closed. And
- * how many of them are read before others have a turn, some milliseconds; what one connection has there is read at once. Ours.
- */
-export const REQUESTS_WAITING_MAX = 20_000
-export const REQUESTS_READ_A_TURN = 500
-
 /** Requests that go on in one turn of the event loop, some milliseconds. Ours: more in a row are no quicker. */
 export const TOGETHER_MAX = 128
 

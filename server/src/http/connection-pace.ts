@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import type { ReadingTurns } from '../base/reading-turns.ts'
 import type { Clock } from '../world/clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
-import { hold, letGo } from './hold.ts'
 
 /**
  * Sees to it that no connection has more than its share of the event loop, whoever is on it: one that says many small
@@ -43,7 +42,7 @@ export class ConnectionPace {
     }
     said.requests += 1
     if (said.requests === FEW) {
-      hold(socket, 'pace')
+      hold(socket)
       this.#held.set(socket, said)
     }
     gatherChunks(message, this.#clock, this.#turns)
@@ -56,7 +55,7 @@ export class ConnectionPace {
       const chunks = said.requests * CHUNKS_LIKE_A_REQUEST
       this.#turns.spend(chunks - said.foreseen)
       said.foreseen = chunks
-      this.#turns.wait(socket.remoteAddress ?? '', () => letGo(socket, 'pace'), chunks)
+      this.#turns.wait(socket.remoteAddress ?? '', () => letGo(socket), chunks)
     }
     this.#held.clear()
   }
@@ -75,3 +74,14 @@ const FEW = 32
 
 /** What a request costs at least, even where it is refused. */
 const CHUNKS_LIKE_A_REQUEST = 20
+
+/** Has nothing more read of `socket`, whoever asks for it. */
+function hold(socket: Socket): void {
+  socket.pause()
+  socket.resume = () => socket
+}
+
+function letGo(socket: Socket): void {
+  Reflect.deleteProperty(socket, 'resume')
+  socket.resume()
+}

@@ -3,10 +3,9 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
-import { SystemClock } from '../adapters/system/system-clock.ts'
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
-import { LONG_BYTES_MIN, REQUESTS_AT_ONCE } from '../base/limits.ts'
+import { LONG_BYTES_MIN } from '../base/limits.ts'
 import { ReadingTurns } from '../base/reading-turns.ts'
 import { ServiceError } from '../base/service-error.ts'
 import {
@@ -122,32 +121,6 @@ test('others have a turn between the reading of a long body and what is made of 
   }
   assert.equal(await turnsOf(LONG_BYTES_MIN - 2), (await turnsOf(LONG_BYTES_MIN - 3)) + 1)
   assert.equal(asked.length, 2)
-})
-
-const turn = (): Promise<void> => new SystemClock().yield()
-
-test('of requests that are sent together some are worked on at once, and the others in their turn', async (t) => {
-  const holding: PromiseWithResolvers<Answer>[] = []
-  const handle = (): Promise<Answer> => {
-    const held = Promise.withResolvers<Answer>()
-    holding.push(held)
-    return held.promise
-  }
-  const { server, asked } = stage({ method: 'GET', handle })
-  t.after(() => server.close())
-  await server.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = server.server.address() as AddressInfo
-  const socket = connect(port, '127.0.0.1').resume()
-  t.after(() => socket.destroy())
-  const count = REQUESTS_AT_ONCE * 5
-  socket.write('GET /things HTTP/1.1\r\nHost: a\r\nBT-API-KEY: key\r\n\r\n'.repeat(count))
-  for (let answered = 0; answered < count; answered++) {
-    const some = Math.min(count, answered + REQUESTS_AT_ONCE)
-    while (asked.length < some) await turn()
-    for (let it = 0; it < 5; it++) await turn()
-    assert.equal(asked.length, some)
-    holding[answered]!.resolve(ok({ done: true }))
-  }
 })
 
 describe('an operation for the enterprise plan', () => {

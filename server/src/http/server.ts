@@ -7,7 +7,6 @@
  */
 import fastify, { type FastifyInstance } from 'fastify'
 import assert from 'node:assert/strict'
-import type { Socket } from 'node:net'
 import {
   HEADER_BYTES_MAX,
   HEADERS_MAX,
@@ -18,7 +17,6 @@ import {
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { ConnectionPace } from './connection-pace.ts'
 import { passagePreflightHeaders, preflightHeaders } from './cors.ts'
 import { label, type DoorOptions } from './door.ts'
 import { addEndpoint } from './endpoint-route.ts'
@@ -29,14 +27,13 @@ import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
 import { memoryOf } from './room.ts'
-import { RequestLines } from './request-lines.ts'
 import { sendAnswer, sendError } from './send.ts'
+import { noteUnderWay } from './under-way.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
 export interface ServerOptions extends Omit<DoorOptions, 'memory'> {
-  readonly pace: ConnectionPace
   readonly endpoints: readonly (Endpoint | PassageEndpoint)[]
 }
 
@@ -83,12 +80,7 @@ export function createServer(settings: ServerOptions): Server {
   // Two more than are let through, so that the count itself gives the excess away.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
-  const lines = new RequestLines(options.world.clock)
-  server.server.on('connection', (socket: Socket) => lines.admit(socket))
-  server.server.removeAllListeners('request').on('request', (message, response) => {
-    options.pace.admit(message)
-    lines.begin(response, () => server.routing(message, response))
-  })
+  server.server.prependListener('request', (_message, response) => noteUnderWay(response))
 
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')

@@ -1,26 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What was asked on a connection. */
-export interface Line {
-  /** What is to be answered, in the order in which it was asked. */
-  readonly all: Set<ServerResponse>
-  /** Of those the last, which are not begun yet. */
-  readonly waiting: { readonly response: ServerResponse; readonly begin: () => void }[]
-}
+/** What is to be answered on each connection, in the order in which it was asked. */
+const underWay = new WeakMap<Socket, Set<ServerResponse>>()
 
-const lines = new WeakMap<Socket, Line>()
-
-export function lineOf(socket: Socket): Line {
-  let line = lines.get(socket)
-  if (line === undefined) {
-    line = { all: new Set(), waiting: [] }
-    lines.set(socket, line)
-  }
-  return line
+/** Takes note of a request that is to be answered by `response`, until that has happened. */
+export function noteUnderWay(response: ServerResponse): void {
+  const { socket } = response.req
+  const all = underWay.get(socket) ?? new Set()
+  underWay.set(socket, all.add(response))
+  response.once('close', () => all.delete(response))
 }
 
 /** Returns what is still to be answered on `socket`, or has an answer that has not left whole. */
 export function underWayOn(socket: Socket): readonly ServerResponse[] {
-  return [...(lines.get(socket)?.all ?? [])].filter((it) => !it.writableFinished && !it.destroyed)
+  return [...(underWay.get(socket) ?? [])].filter((it) => !it.writableFinished && !it.destroyed)
 }

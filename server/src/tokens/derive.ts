@@ -46,17 +46,24 @@ export function fingerprintOf(
     : keys.fingerprint(draft.options.fingerprintScope, new Sensitive(text))
 }
 
-/** Returns the keyed hashes by which `draft` can be found; throws when an expression gives nothing. */
-export function indexesOf(keys: TenantKeys, draft: Draft, means: Means): Uint8Array[] {
+/**
+ * Returns the keyed hashes by which `draft` can be found; throws when an expression gives nothing, or with `lenient`
+ * leaves it out.
+ */
+export function indexesOf(
+  keys: TenantKeys,
+  draft: Draft,
+  means: Means,
+  lenient = false,
+): Uint8Array[] {
   const { searchIndexes } = draft.options
   if (searchIndexes.length === 0) return NO_INDEXES
   const values = new Set<string>()
   for (const [at, template] of searchIndexes.entries()) {
     const member = `search_indexes[${at}]`
     const text = evaluate(draft, template, member, means)
-    if (text === null || text === '')
-      throw invalid(draft, member, 'It gives no value for this data.')
-    values.add(text)
+    if (text !== null && text !== '') values.add(text)
+    else if (!lenient) throw invalid(draft, member, 'It gives no value for this data.')
   }
   return [...values].map((value) => keys.index(new Sensitive(value)))
 }

@@ -141,6 +141,8 @@ function changedToken(
   const { options } = draft
   const { data, cvc } = sealData(keys, draft, before.id, now)
   const kept = touchesShortLived(before, patch) ? null : before.cvc
+  // Whoever made it may have asked for one of what has gone, and does not say so now.
+  const lenient = draft.type.shortLived !== null && patch['search_indexes'] === undefined
   return {
     ...before,
     containers: options.containers,
@@ -151,7 +153,7 @@ function changedToken(
     details: options.details,
     fingerprint: fingerprintOf(keys, caller, draft, means),
     deduplicate: deduplicates(draft, caller),
-    indexes: indexesOf(keys, draft, means),
+    indexes: indexesOf(keys, draft, means, lenient),
     expiresAt: options.expiresAt,
     modifiedBy: caller.applicationId,
     modifiedAt: now,

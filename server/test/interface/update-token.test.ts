@@ -195,6 +195,18 @@ describe('PATCH /tokens/{id}: 200', () => {
     assert.equal(await cvcOf(renewed), undefined)
   })
 
+  test('an index of a card that gives nothing any more is left out, unless it is asked for again', async () => {
+    const { create, patch } = await stage()
+    const search_indexes = ['{{ data.number }}', '{{ data.expiration_month }}']
+    const card = await create({ ...CARD, search_indexes })
+    const gone = { data: { expiration_month: null } }
+    assert.equal((await patch(card, { ...gone, search_indexes })).status, 400)
+    assert.equal((await patch(card, gone)).status, 200)
+    assert.equal((await patch(card, { metadata: { still: 'changes' } })).status, 200)
+    const other = await create({ data: { a: '1' }, search_indexes: ['{{ data.a }}'] })
+    assert.equal((await patch(other, { data: { a: null } })).status, 400)
+  })
+
   test('with an idempotency key it is done once; a security code is not kept with the answer', async () => {
     const { create, show, vault } = await stage()
     const id = await create(CARD)
