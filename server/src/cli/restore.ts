@@ -49,7 +49,8 @@ export const restore: Run = async ({ flags, out }) => {
     return 0
   } finally {
     await rm(beside, { recursive: true, force: true })
-    if (!there && !restored) await rmdir(folder)
+    // What is in it by now stays, and is not what went wrong.
+    if (!there && !restored) await rmdir(folder).catch(() => {})
   }
 }
 

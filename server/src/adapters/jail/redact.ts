@@ -24,7 +24,7 @@ export function redactor(texts: readonly string[]): (line: string) => string {
 const CHARS_MIN = 3
 /** To look for more of them in every line is work that one tenant makes for all. */
 const VALUES_MAX = 10_000
-/** Of one value in one line each, some 25 ns: all that a run says takes less than a twentieth of a second. */
+/** Of one value in one line each, some 25 to 50 ns: all that a run says takes about a twentieth of a second. */
 const LOOKS_MAX = 1_000_000
 const CHARS_LIKE_A_LOOK = 64
 const REDACTED = '[redacted]'
