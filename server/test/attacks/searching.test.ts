@@ -1,7 +1,7 @@
 /** Searches, lists and cursors that should find more than the caller may see. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
+import { fc } from '../kit/fast-check.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { TokenQuery } from '../../src/world/token-query.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import fc from 'fast-check'
+import { fc } from '../kit/fast-check.ts'
 import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 
 let stage: ProxyStage
