@@ -4,11 +4,12 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Database } from './database.ts'
+import { diceOf, type Dice } from './dice.ts'
 import { Ledger, readLedger, type Entry } from './ledger.ts'
 import { Agenda, load } from './load.ts'
 import { deathOf, type Death } from './plan.ts'
 import type { ServerOptions } from './server.ts'
-import { countOf, settle } from './settle.ts'
+import { countOf, settle, type Counted } from './settle.ts'
 import { Verdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
 import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
 import { arm } from './points.ts'
@@ -26,8 +27,13 @@ export interface HarnessOptions {
   readonly allEvery: number
   /** What is wrong with the store, to see whether it is noticed. */
   readonly weakness: Weakness | null
-  /** Whether to stop killing once something is found. */
+  /** Whether to stop killing once a fault is found. */
   readonly stopAtFault: boolean
+  /**
+   * Whether the load so far is enough to draw a conclusion from; otherwise the server is killed more often than `kills`.
+   * On a slow machine a server may die before it has acknowledged anything.
+   */
+  readonly enough?: (counted: Counted) => boolean
   readonly onKill: (kill: number, tally: Tally) => void
 }
 
@@ -71,6 +77,7 @@ class Harness {
   readonly #ledgerFile: string
   readonly #ledger: Ledger
   readonly #agenda: Agenda
+  readonly #dice: Dice
   readonly #verdict = new Verdict()
   readonly #tally: Tally = {
     kills: { named: 0, random: 0, starting: 0 },
@@ -88,13 +95,14 @@ class Harness {
     this.#ledgerFile = join(options.folder, 'ledger.jsonl')
     this.#ledger = new Ledger(this.#ledgerFile)
     this.#agenda = new Agenda((op) => operation(options.seed, op))
+    this.#dice = diceOf(options.seed, 0)
   }
 
   async run(): Promise<Result> {
     const begun = performance.now()
     const { kills, seed, stopAtFault, onKill } = this.#options
     await this.#setUp()
-    for (let kill = 1; kill <= kills; kill++) {
+    for (let kill = 1; kill <= kills || !this.#isEnough(); kill++) {
       const death = deathOf(seed, kill)
       if (death.kind === 'starting') await this.#killStarting(death.share)
       else await this.#killUnderLoad(death, kill % this.#options.allEvery === 0)
@@ -110,6 +118,10 @@ class Harness {
       faults: this.#verdict.counts,
       stories: this.#verdict.stories,
     }
+  }
+
+  #isEnough(): boolean {
+    return this.#options.enough?.(countOf(this.#ledger.entries)) ?? true
   }
 
   async #setUp(): Promise<void> {
@@ -141,7 +153,7 @@ class Harness {
       void victim.kill()
     }, limitMs)
     arm(this.#vault, true)
-    await load(client, this.#ledger, this.#agenda, this.#options.clients)
+    await load(client, this.#ledger, this.#agenda, this.#options.clients, this.#dice)
     const diedOf = await victim.gone
     clearTimeout(timer)
     client.close()

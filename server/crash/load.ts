@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Dice } from './dice.ts'
 import type { Ledger } from './ledger.ts'
 import type { VaultClient } from './vault-client.ts'
 import type { Operation } from './workload.ts'
@@ -50,11 +51,12 @@ export async function load(
   ledger: Ledger,
   agenda: Agenda,
   clients: number,
+  dice: Dice,
 ): Promise<void> {
   await Promise.all(
     Array.from({ length: clients }, async () => {
       while (await perform(client, ledger, agenda, agenda.take())) {
-        await sleep(Math.random() * REST_MS_MAX)
+        await sleep(dice() * REST_MS_MAX)
       }
     }),
   )

@@ -30,7 +30,18 @@ async function inPeace(performed: Promise<boolean>): Promise<void> {
   if (!(await performed)) throw new Error('A server that nobody kills does not answer')
 }
 
-export function countOf(entries: ReadonlyMap<number, Entry>) {
+/** Operations and tokens, by what their callers were told. */
+export interface Counted {
+  readonly operations: number
+  readonly ackedOperations: number
+  readonly refusedOperations: number
+  readonly unknownOperations: number
+  /** Unknown at first, and known since the caller asked again. */
+  readonly resolvedOperations: number
+  readonly ackedTokens: number
+}
+
+export function countOf(entries: ReadonlyMap<number, Entry>): Counted {
   const all = [...entries.values()]
   const outcomes = all.map((it) => it.outcome)
   const acked = outcomes.flatMap((it) => (it.outcome === 'acked' ? [it.tokens] : []))

@@ -1,6 +1,4 @@
-/**
- * A few cuts of the connection to PostgreSQL, with every test run; `npm run test:cuts` has as many as one likes.
- */
+/** A few cuts of the connection to PostgreSQL; `npm run test:cuts -- --cuts 2000` is the long run. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +8,9 @@ import type { Weakness } from '../../crash/weak-store.ts'
 import { runCuts, type CutResult } from '../cuts/harness.ts'
 import { judge, type CutFault, type Reply, type Seen, type Stored } from '../cuts/judge.ts'
 import { placesIn } from '../cuts/places.ts'
+import { assertDetected } from '../kit/faults.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
+import { SEED } from '../kit/seed.ts'
 
 describe('a vault whose connection to its database is cut in a commit', () => {
   test('tells of what is there, at whichever byte, and does it once when it is asked again', async () => {
@@ -21,15 +21,15 @@ describe('a vault whose connection to its database is cut in a commit', () => {
     assert.ok(result.unknownAndNot > 0, 'no COMMIT was lost')
   })
 
-  // Else the harness is blind, and the test above says nothing.
+  // If the harness misses these, the test above proves nothing.
   test('is found out when it acknowledges before the commit', async () => {
     const { faults } = await cut(20, 'early')
-    assert.ok(faults.lost > 0, `seed ${SEED}`)
+    assertDetected(faults)
   })
 
   test('is found out when it does not remember its answers', async () => {
     const { faults } = await cut(20, 'forgetful')
-    assert.ok(faults.double > 0, `seed ${SEED}`)
+    assertDetected(faults)
   })
 })
 
@@ -113,10 +113,7 @@ function same(...serials: readonly string[]): Pick<Stored, 'tokens' | 'recorded'
   return { tokens: serials, recorded: serials }
 }
 
-/** Another one every day: over time they come to every byte. */
-const SEED = Math.floor(Date.now() / 86_400_000)
-
-/** However busy the machine is: how quick answers are is for the long runs to say. */
+/** Long enough for a busy machine; the long runs say how quick answers are. */
 const PATIENCE_MS = 25_000
 
 async function cut(cuts: number, weakness: Weakness | null): Promise<CutResult> {

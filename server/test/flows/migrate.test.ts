@@ -9,11 +9,18 @@ import { AgeIdentity } from '../../src/adapters/age/age-keys.ts'
 import { meddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { freshDatabase, query } from '../kit/postgres/test-database.ts'
 import { runSymbolon, startVault, temporaryFolder, type Finished } from '../kit/running-vault.ts'
+import { SEED } from '../kit/seed.ts'
 import { moveInterrupted } from '../migrate/run.ts'
 
 test('a vault that is moved and killed on the way is the same in the end: what is stored, opens, and happens', async (t) => {
   const folder = temporaryFolder(t)
-  const about = { folder, database: await freshDatabase(), tokens: 300, interruptions: 2, seed: 5 }
+  const about = {
+    folder,
+    database: await freshDatabase(),
+    tokens: 300,
+    interruptions: 2,
+    seed: SEED,
+  }
   const tally = await moveInterrupted({ ...about, tell: () => {} })
   assert.equal(tally.kills, 2)
   assert.ok(tally.tokens > 600 && tally.envelopes > 900 && tally.entries > 20)

@@ -1,9 +1,7 @@
-/** A few sequences of the model, with every test run; `npm run test:model` has as many as one likes. */
+/** A few sequences of the model; `npm run test:model -- --sequences 10000` is the long run. */
 import { test } from 'node:test'
+import { SEED } from '../kit/seed.ts'
 import { holdToModel } from '../model/run.ts'
-
-/** Another one every day. */
-const SEED = Math.floor(Date.now() / 86_400_000)
 
 for (const [store, sequences] of [
   ['memory', 150],

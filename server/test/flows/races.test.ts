@@ -1,11 +1,9 @@
-/** Some races, with every test run; `npm run test:races` has as many as one likes. */
+/** Some races; `npm run test:races -- --races 100000` is the long run. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SEED } from '../kit/seed.ts'
 import { freshFolder, openStore } from '../kit/sqlite-kit.ts'
 import { races } from '../races/run.ts'
-
-/** Another one every day. */
-const SEED = Math.floor(Date.now() / 86_400_000)
 
 test('of commit, rollback and expiry at the same time one wins, and all who look agree', async (t) => {
   const store = await openStore(t, { folder: freshFolder(t) })

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { temporaryFolder } from '../kit/running-vault.ts'
+import { SEED } from '../kit/seed.ts'
 import { rotateUnderLoad, type RotationTally } from '../rotation/run.ts'
 
 const ABOUT = {
   tokens: 3_000,
   kills: 2,
-  seed: 7,
+  seed: SEED,
   callers: 4,
   // What rotates takes seconds, most of which it waits; callers without a pause would take all that is left of the machine.
   pauseMs: 20,

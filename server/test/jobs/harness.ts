@@ -22,7 +22,15 @@ export interface JobHarnessOptions {
   readonly kills: number
   readonly seed: number
   readonly weakness: JobWeakness | null
+  /** Whether the load so far is enough to draw a conclusion from; otherwise the program is killed more often than `kills`. */
+  readonly enough?: (soFar: JobsSoFar) => boolean
   readonly onKill: (kill: number, accepted: number) => void
+}
+
+export interface JobsSoFar {
+  readonly accepted: number
+  /** Jobs that the weakness `forgetful` has deleted. */
+  readonly forgotten: number
 }
 
 export interface JobResult extends Judgement {
@@ -45,6 +53,7 @@ class JobHarness {
   readonly #port: number
   readonly #dice: Dice
   readonly #callers: Callers
+  #forgotten = 0
 
   constructor(options: JobHarnessOptions, receiver: Receiver, port: number) {
     this.#options = options
@@ -59,7 +68,9 @@ class JobHarness {
     const { kills, onKill } = this.#options
     const callers = this.#callers
     await this.#setUp()
-    for (let kill = 1; kill <= kills; kill++) {
+    let kill = 0
+    while (kill < kills || !this.#isEnough()) {
+      kill++
       const vault = await this.#start()
       let more = LIFE_JOBS_MAX
       const load = callers.load(
@@ -79,7 +90,7 @@ class JobHarness {
       await this.#quiet()
       const seen = await seenBy(callers, this.#receiver, vault.url)
       const seconds = Math.round((performance.now() - begun) / 1000)
-      return { kills, seconds, ...judge(seen) }
+      return { kills: kill, seconds, ...judge(seen) }
     } finally {
       await vault.stop()
     }
@@ -109,8 +120,14 @@ class JobHarness {
 
   #forget(): void {
     const db = new DatabaseSync(this.#database)
-    db.exec("DELETE FROM jobs WHERE stage IN ('run', 'deliver')")
+    const deleted = db.prepare("DELETE FROM jobs WHERE stage IN ('run', 'deliver')").run()
+    this.#forgotten += Number(deleted.changes)
     db.close()
+  }
+
+  #isEnough(): boolean {
+    const soFar = { accepted: this.#callers.accepted.size, forgotten: this.#forgotten }
+    return this.#options.enough?.(soFar) ?? true
   }
 }
 

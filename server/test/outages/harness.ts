@@ -10,7 +10,7 @@ import { Ledger, digestOf, readLedger, type Entry } from '../../crash/ledger.ts'
 import { Agenda, perform } from '../../crash/load.ts'
 import { arm } from '../../crash/points.ts'
 import { PostgresDatabase } from '../../crash/postgres-database.ts'
-import { countOf, settle } from '../../crash/settle.ts'
+import { countOf, settle, type Counted } from '../../crash/settle.ts'
 import { makeKeys, VaultClient, type Call, type Keys } from '../../crash/vault-client.ts'
 import { FAULTS, Verdict, verifyAcked, verifyUntold } from '../../crash/verify.ts'
 import { Victim } from '../../crash/victim.ts'
@@ -39,6 +39,10 @@ export interface OutageOptions {
   readonly backMsMax: number
   /** What is wrong with the store, to see whether it is noticed. */
   readonly weakness: Weakness | null
+  /** Whether to stop once a fault is found. */
+  readonly stopAtFault: boolean
+  /** Whether the load so far is enough to draw a conclusion from; otherwise there are more rounds than `downfalls`. */
+  readonly enough?: (counted: Counted) => boolean
   readonly onRound: (round: number, tally: OutageTally) => void
 }
 
@@ -62,7 +66,7 @@ export interface OutageTally {
   reads: number
 }
 
-export interface OutageResult extends OutageTally, ReturnType<typeof countOf> {
+export interface OutageResult extends OutageTally, Counted {
   readonly seconds: number
   readonly untoldTokens: number
   readonly visibleTokens: number
@@ -101,7 +105,9 @@ class OutageHarness {
   readonly #ledgerFile: string
   readonly #ledger: Ledger
   readonly #agenda: Agenda
+  /** Decides how and when the database goes away; the callers have dice of their own, since how often they roll varies. */
   readonly #dice: Dice
+  readonly #loadDice: Dice
   readonly #verdict = new Verdict()
   readonly #own = { hung: 0, late: 0 }
   readonly #stories: string[] = []
@@ -129,14 +135,16 @@ class OutageHarness {
     this.#ledger = new Ledger(this.#ledgerFile)
     this.#agenda = new Agenda((op) => operation(options.seed, op))
     this.#dice = diceOf(options.seed, 0)
+    this.#loadDice = diceOf(options.seed, -1)
   }
 
   async run(): Promise<OutageResult> {
     const begun = performance.now()
-    const { downfalls, allEvery, onRound } = this.#options
-    for (let round = 1; round <= downfalls; round++) {
+    const { downfalls, allEvery, stopAtFault, onRound } = this.#options
+    for (let round = 1; round <= downfalls || !this.#isEnough(); round++) {
       await this.#round(round, round % allEvery === 0)
       onRound(round, this.#tally)
+      if (stopAtFault && !this.#verdict.innocent) break
     }
     const counted = await this.#settleAll()
     this.#client.close()
@@ -147,6 +155,10 @@ class OutageHarness {
       faults: { ...this.#verdict.counts, ...this.#own },
       stories: [...this.#verdict.stories, ...this.#stories],
     }
+  }
+
+  #isEnough(): boolean {
+    return this.#options.enough?.(countOf(this.#ledger.entries)) ?? true
   }
 
   /** Load, with backends ended in it and the server brought down at last, then a look at what came of it. */
@@ -169,7 +181,7 @@ class OutageHarness {
 
   async #endBackends(round: number): Promise<void> {
     const { backends, downfalls } = this.#options
-    const upTo = Math.round((round * backends) / downfalls)
+    const upTo = Math.round((Math.min(round, downfalls) * backends) / downfalls)
     const database = await PostgresDatabase.open(this.#options.cluster.url)
     while (this.#tally.backends < upTo) {
       await sleep(this.#dice() * BACKEND_PAUSE_MS_MAX)
@@ -212,13 +224,13 @@ class OutageHarness {
           this.#acked++
           this.#onAcked()
         }
-        await sleep(Math.random() * REST_MS_MAX)
+        await sleep(this.#loadDice() * REST_MS_MAX)
       }
     })
     const readers = Array.from({ length: READERS }, async () => {
       while (this.#loading) {
         await this.#readBack()
-        await sleep(Math.random() * REST_MS_MAX)
+        await sleep(this.#loadDice() * REST_MS_MAX)
       }
     })
     await Promise.all([...writers, ...readers])
@@ -227,10 +239,10 @@ class OutageHarness {
   /** Reads any token that was acknowledged: while the database is away nobody can, but nobody may say that there is none. */
   async #readBack(): Promise<void> {
     const { entries } = this.#ledger
-    const entry = entries.get(1 + Math.floor(Math.random() * entries.size))
+    const entry = entries.get(1 + Math.floor(this.#loadDice() * entries.size))
     if (entry?.outcome.outcome !== 'acked') return
     const { outcome, sent } = entry
-    const n = Math.floor(Math.random() * outcome.tokens.length)
+    const n = Math.floor(this.#loadDice() * outcome.tokens.length)
     let token: Awaited<ReturnType<VaultClient['read']>>
     try {
       token = await this.#client.read(outcome.tokens[n]!.id)

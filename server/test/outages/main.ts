@@ -45,6 +45,7 @@ try {
     answerMsMax: 2_000,
     backMsMax: 5_000,
     weakness,
+    stopAtFault: false,
     onRound: (round, { backends, longestMs }) => {
       if (round % 20 === 0) out(`${round} downfalls, ${backends} backends, at most ${longestMs} ms`)
     },

@@ -15,6 +15,7 @@ import {
   until,
   untilKill,
   type JobResult,
+  type JobsSoFar,
   type JobWeakness,
 } from '../jobs/harness.ts'
 import { judge } from '../jobs/judge.ts'
@@ -27,10 +28,12 @@ export interface TwoServersOptions {
   /** An empty database. */
   readonly database: string
   readonly kills: number
-  /** After which there are no more kills, however many there were. */
+  /** After which there are no more kills, however many there were, if the load was `enough`. */
   readonly minutes: number
   readonly seed: number
   readonly weakness: JobWeakness | null
+  /** Whether the load so far is enough to draw a conclusion from; otherwise there are more kills than `kills`. */
+  readonly enough?: (soFar: JobsSoFar) => boolean
   /**
    * Whether to wait at the end until the claims of those that were killed are over, which takes up to four and a half
    * minutes; otherwise both servers are stopped, and the claims that are left end at once.
@@ -65,6 +68,7 @@ class TwoServersHarness {
   readonly #variables: Record<string, string>
   readonly #servers: RunningVault[] = []
   #turn = 0
+  #forgotten = 0
   #loading = false
 
   constructor(
@@ -94,7 +98,9 @@ class TwoServersHarness {
       )
       const end = begun + minutes * 60_000
       let kills = 0
-      while (kills < killsMax && performance.now() < end) await this.#kill(++kills)
+      while ((kills < killsMax && performance.now() < end) || !this.#isEnough()) {
+        await this.#kill(++kills)
+      }
       this.#loading = false
       await load
       await callers.askAgain(this.#servers[0]!.url)
@@ -107,6 +113,11 @@ class TwoServersHarness {
     } finally {
       await Promise.all(this.#servers.map((it) => it.stop()))
     }
+  }
+
+  #isEnough(): boolean {
+    const soFar = { accepted: this.#callers.accepted.size, forgotten: this.#forgotten }
+    return this.#options.enough?.(soFar) ?? true
   }
 
   async #setUp(): Promise<void> {
@@ -133,7 +144,8 @@ class TwoServersHarness {
     await this.#servers[n]!.stop('SIGKILL')
     this.#receiver.kill = kill
     if (this.#options.weakness === 'forgetful') {
-      await this.#database.ask(`DELETE FROM jobs WHERE ${UNFINISHED}`)
+      const sql = `DELETE FROM jobs WHERE ${UNFINISHED} RETURNING 1`
+      this.#forgotten += (await this.#database.ask(sql)).length
     }
     this.#servers[n] = await this.#start(n)
     this.#options.onKill(kill, this.#callers.accepted.size)

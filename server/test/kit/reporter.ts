@@ -1,0 +1,81 @@
+/**
+ * Node's `spec` reporter, which before its summary also lists the slowest files and why tests were skipped.
+ * `SYMBOLON_TEST_SLOWEST=20` lists that many files, and as many tests.
+ */
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { spec, type TestEvent } from 'node:test/reporters'
+import { PROJECT } from '../tidy/source.ts'
+
+const SLOWEST = Number(process.env['SYMBOLON_TEST_SLOWEST'] ?? 5)
+
+export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  yield* Readable.from(withNotes(source)).pipe(new spec())
+}
+
+async function* withNotes(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  const notes = new Notes()
+  let summarized = false
+  for await (const event of source) {
+    notes.take(event)
+    if (!summarized && opensSummary(event)) {
+      summarized = true
+      const message = notes.lines(SLOWEST).join('\n') + '\n'
+      yield { type: 'test:stdout', data: { message, file: '' } } as TestEvent
+    }
+    yield event
+  }
+}
+
+/** The counts of the whole run come last, as diagnostics of no file. */
+function opensSummary({ type, data }: TestEvent): boolean {
+  return type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)
+}
+
+/** Collects from the events of a run how long files and tests took, and what was skipped. */
+export class Notes {
+  readonly #files: Timed[] = []
+  readonly #tests: Timed[] = []
+  /** How many tests and suites were skipped for each reason. */
+  readonly #skipped = new Map<string, number>()
+
+  take({ type, data }: TestEvent): void {
+    if (type === 'test:complete' && isFile(data)) {
+      this.#files.push({ name: relative(data.file), ms: data.details.duration_ms })
+    } else if (type === 'test:pass' || type === 'test:fail') {
+      const { name, file, skip, details } = data
+      if (typeof skip === 'string') this.#skipped.set(skip, (this.#skipped.get(skip) ?? 0) + 1)
+      if (details.type === 'suite') return
+      this.#tests.push({ name: `${relative(file)}: ${name}`, ms: details.duration_ms })
+    }
+  }
+
+  lines(slowest: number): string[] {
+    return [
+      ...table('Slowest files', this.#files, slowest),
+      ...(slowest > 5 ? table('Slowest tests', this.#tests, slowest) : []),
+      ...[...this.#skipped].map(([reason, count]) => `Skipped ${count}: ${reason}`),
+    ]
+  }
+}
+
+interface Timed {
+  readonly name: string
+  readonly ms: number
+}
+
+/** A file is reported as a test that is named after it. */
+function isFile({ name, file }: { readonly name: string; readonly file?: string }): boolean {
+  return file !== undefined && path.isAbsolute(file) && file.endsWith(`/${name}`)
+}
+
+function table(title: string, rows: readonly Timed[], count: number): string[] {
+  const slowest = rows.toSorted((a, b) => b.ms - a.ms).slice(0, count)
+  if (slowest.length === 0) return []
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`.padStart(9)
+  return [`${title}:`, ...slowest.map(({ name, ms }) => `${seconds(ms)}  ${name}`)]
+}
+
+function relative(file: string | undefined): string {
+  return file === undefined ? '' : path.relative(PROJECT, file)
+}
