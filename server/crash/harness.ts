@@ -23,6 +23,8 @@ export interface HarnessOptions {
   readonly kills: number
   readonly seed: number
   readonly clients: number
+  /** How long, in milliseconds, a named point is waited for before the server is killed anyway. */
+  readonly passMsMax: number
   /** Everything ever acknowledged is read back after so many kills. */
   readonly allEvery: number
   /** What is wrong with the store, to see whether it is noticed. */
@@ -63,9 +65,6 @@ export interface Result extends Tally {
   readonly faults: Record<Fault, number>
   readonly stories: readonly string[]
 }
-
-/** How long a named point is waited for. */
-const PASS_MS_MAX = 4_000
 
 export async function run(options: HarnessOptions): Promise<Result> {
   return await new Harness(options).run()
@@ -146,7 +145,7 @@ class Harness {
 
     const before = new Set(this.#ledger.entries.values())
     const since = Date.now()
-    const limitMs = death.kind === 'random' ? death.afterMs : PASS_MS_MAX
+    const limitMs = death.kind === 'random' ? death.afterMs : this.#options.passMsMax
     let late = false
     const timer = setTimeout(() => {
       late = true

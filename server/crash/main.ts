@@ -34,6 +34,7 @@ const result = await run({
   kills: Number(values.kills),
   seed,
   clients: Number(values.clients),
+  passMsMax: 4_000,
   allEvery: Number(values['all-every']),
   weakness,
   stopAtFault: false,

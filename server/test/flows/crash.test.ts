@@ -40,7 +40,8 @@ type Own = Pick<HarnessOptions, 'kills' | 'weakness' | 'stopAtFault' | 'enough'>
 async function killed(own: Own): Promise<Result> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-crash-'))
   try {
-    return await run({ folder, ...own, seed: SEED, clients: 16, allEvery: 5, onKill: () => {} })
+    const load = { seed: SEED, clients: 8, passMsMax: 1_000, allEvery: 5 }
+    return await run({ folder, ...own, ...load, onKill: () => {} })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -31,7 +31,7 @@ describe('two vaults on one database, one of which is killed while both run jobs
       kills: 1,
       weakness: 'forgetful',
       // The other server may be about to deliver a few of them.
-      enough: ({ forgotten }) => forgotten > 10,
+      enough: ({ forgotten }) => forgotten > 3,
     })
     assertDetected(faults)
   })

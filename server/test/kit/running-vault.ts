@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bareEnvironment } from './environment.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 
@@ -88,7 +89,7 @@ function start(
   return spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     // No two of those that run at once want the same port.
-    env: { PATH: process.env['PATH'] ?? '', SYMBOLON_PORT: '0', ...variables },
+    env: { ...bareEnvironment(), SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

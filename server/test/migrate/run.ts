@@ -11,6 +11,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { recordSealer } from '../../src/record/seal.ts'
+import { bareEnvironment } from '../kit/environment.ts'
+import { meddlingProxy, type MeddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { runSymbolon } from '../kit/running-vault.ts'
 import { behaviour } from './behaviour.ts'
 import { compareStores, type ComparedStores } from './compare-stores.ts'
@@ -82,8 +84,24 @@ async function build(source: string, tokens: number): Promise<Furnished> {
   }
 }
 
-/** Runs the command until it ends by itself. */
+/**
+ * Runs the command until it ends by itself. When it has come to a place to be killed at, its next question to the
+ * database is left unanswered, so that it cannot end before it is killed, however slowly this process runs.
+ */
 async function moveKilling(
+  run: MoveRun,
+  source: string,
+): Promise<Pick<MoveTally, 'kills' | 'memory'>> {
+  const proxy = await meddlingProxy(run.database)
+  try {
+    return await moveThrough(proxy, run, source)
+  } finally {
+    await proxy.close()
+  }
+}
+
+async function moveThrough(
+  proxy: MeddlingProxy,
   run: MoveRun,
   source: string,
 ): Promise<Pick<MoveTally, 'kills' | 'memory'>> {
@@ -92,11 +110,12 @@ async function moveKilling(
   let [lines, memory] = [0, 0]
   for (let kills = 0; ; kills++) {
     const until = places[kills] ?? Infinity
+    proxy.decide = () => (lines >= until ? 'swallow' : 'pass')
     const child = spawn(process.execPath, [MAIN, ...MOVE], {
       env: {
-        PATH: process.env['PATH'] ?? '',
+        ...bareEnvironment(),
         SYMBOLON_DATA_DIR: source,
-        SYMBOLON_DATABASE_URL: run.database,
+        SYMBOLON_DATABASE_URL: proxy.url,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -115,9 +134,12 @@ async function moveKilling(
   }
 }
 
-/** Counted in lines that the command prints, over all its runs: while it moves, and while it compares. */
+/**
+ * Counted in lines that the command prints, over all its runs: while it moves, and while it compares. After the last few
+ * lines it asks the database nothing more.
+ */
 function placesToKill({ tokens, interruptions }: MoveRun, dice: Dice): number[] {
-  const lines = 22 + 2 * Math.floor(tokens / 10_000)
+  const lines = 18 + 2 * Math.floor(tokens / 10_000)
   const step = lines / interruptions
   return Array.from({ length: interruptions }, (_, n) => 1 + Math.floor((n + dice()) * step))
 }

@@ -64,6 +64,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   callers.catch(() => (stage.over = true))
   try {
     await sleep(run.calmMs)
+    while (!stage.over && (tally.reads === 0 || tally.written === 0)) await sleep(10)
     await rotateAndKill(stage, run, diceOf(run.seed, 1_000_000))
     stage.over = true
     await callers

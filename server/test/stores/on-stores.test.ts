@@ -17,17 +17,17 @@ test('onStores() finds what opens the store, however far away, and nothing else'
   ]
   assert.deepEqual(onStores(files), {
     tests: ['src/b.test.ts', 'test/a.test.ts'],
-    unseen: ['test/d.probe.ts'],
+    programs: ['test/d.probe.ts'],
   })
 })
 
 test('whatever opens the store that the run is about, or asks for its servers, is a test, or imported by one', () => {
   for (const door of ['store', 'servers'] as const) {
-    const { tests, unseen } = onStores(FILES, door)
+    const { tests, programs } = onStores(FILES, door)
     assert.ok(tests.includes('test/interface/tokens.test.ts'))
     // Programs that are run by name have stores of their own.
     assert.deepEqual(
-      unseen.filter((it) => !it.endsWith('/main.ts')),
+      programs.filter((it) => !it.endsWith('/main.ts')),
       [],
     )
   }

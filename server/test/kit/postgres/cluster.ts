@@ -22,6 +22,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { bareEnvironment } from '../environment.ts'
 
 /** Names a server to test with, in place of one of our own: its superuser's address. */
 export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
@@ -70,7 +71,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   chmodSync(folder, 0o755)
   // All of it, so that the server's keeper can remove it.
   if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
-  const environment = { PATH: process.env['PATH'] ?? '', HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
+  const environment = { ...bareEnvironment(), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
 
   const made = spawnSync(
     join(programs, 'initdb'),
