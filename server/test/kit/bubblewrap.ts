@@ -1,17 +1,18 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { findBubblewrap } from '../../src/adapters/jail/hardened.ts'
+import { notInstalled } from './programs.ts'
 
 /**
- * Why the level `hardened` cannot be had here, or false: for tests of it, which say so where they are left out. Tried
- * by a user who is nobody in particular, as guests of a service run by root are.
+ * Says why the level `hardened` cannot be had on this machine, or false if it can: for the option `skip` of its tests.
+ * When run by root it tries as another user, as the guests of such a service do.
  */
 export function noBubblewrap(): string | false {
+  const program = findBubblewrap()
+  if (!existsSync(program)) return notInstalled('bwrap')
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const args = ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '/bin/true']
-  const { status, stderr, error } = spawnSync(findBubblewrap(), args, {
-    encoding: 'utf8',
-    ...nobody,
-  })
-  if (error !== undefined) return `bubblewrap cannot be run here: ${error.message}`
-  return status === 0 ? false : `bubblewrap is refused namespaces here: ${stderr.trim()}`
+  const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8', ...nobody })
+  if (error !== undefined) return `bwrap cannot be run: ${error.message}`
+  return status === 0 ? false : `bwrap may not create namespaces on this machine: ${stderr.trim()}`
 }

@@ -21,7 +21,7 @@ async function* withNotes(source: AsyncIterable<TestEvent>): AsyncGenerator<Test
     if (!summarized && opensSummary(event)) {
       summarized = true
       const message = notes.lines(SLOWEST).join('\n') + '\n'
-      yield { type: 'test:stdout', data: { message, file: '' } } as TestEvent
+      yield { type: 'test:stdout', data: { message, file: '' } }
     }
     yield event
   }
@@ -36,15 +36,17 @@ function opensSummary({ type, data }: TestEvent): boolean {
 export class Notes {
   readonly #files: Timed[] = []
   readonly #tests: Timed[] = []
-  /** How many tests and suites were skipped for each reason. */
-  readonly #skipped = new Map<string, number>()
+  /** Tests and whole suites that were skipped, by the reason. Node does not count the suites. */
+  readonly #skipped = new Map<string, string[]>()
 
   take({ type, data }: TestEvent): void {
     if (type === 'test:complete' && isFile(data)) {
       this.#files.push({ name: relative(data.file), ms: data.details.duration_ms })
     } else if (type === 'test:pass' || type === 'test:fail') {
       const { name, file, skip, details } = data
-      if (typeof skip === 'string') this.#skipped.set(skip, (this.#skipped.get(skip) ?? 0) + 1)
+      if (typeof skip === 'string') {
+        this.#skipped.set(skip, [...(this.#skipped.get(skip) ?? []), `${relative(file)}: ${name}`])
+      }
       if (details.type === 'suite') return
       this.#tests.push({ name: `${relative(file)}: ${name}`, ms: details.duration_ms })
     }
@@ -54,7 +56,10 @@ export class Notes {
     return [
       ...table('Slowest files', this.#files, slowest),
       ...(slowest > 5 ? table('Slowest tests', this.#tests, slowest) : []),
-      ...[...this.#skipped].map(([reason, count]) => `Skipped ${count}: ${reason}`),
+      ...[...this.#skipped].flatMap(([reason, names]) => [
+        `Skipped, since ${reason}:`,
+        ...names.map((it) => `  ${it}`),
+      ]),
     ]
   }
 }

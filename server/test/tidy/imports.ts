@@ -129,7 +129,7 @@ function wrongArrow(file: SourceFile, target: string): string | null {
   }
   const module = HANDED_ON[target]
   if (module !== undefined && !isTest(file.path) && !isAtHome(module, from)) return farFrom(module)
-  const allowed = [from, ...MAY_IMPORT[from]!, ...(isUnitTest(file.path) ? TESTS_MAY_IMPORT : [])]
+  const allowed = [from, ...MAY_IMPORT[from]!, ...allowedInTests(file.path)]
   if (allowed.includes(to) || allowed.includes('*')) return null
   const may = MAY_IMPORT[from]!.join(', ') || 'nothing'
   return `${from} may import ${may}: hand the value in, or move the word down to base or world`
@@ -166,8 +166,10 @@ function farFrom(module: string): string {
   return `it lives in ${MODULE_HOMES[module]!.join(', ')}: go through world`
 }
 
-function isUnitTest(file: string): boolean {
-  return file.startsWith('src/') && file.endsWith('.test.ts')
+function allowedInTests(file: string): readonly string[] {
+  if (!file.startsWith('src/')) return []
+  if (file.endsWith('.contract.ts')) return ['test']
+  return file.endsWith('.test.ts') ? TESTS_MAY_IMPORT : []
 }
 
 interface Import {

@@ -64,7 +64,8 @@ function spoil(
   return count
 }
 
-describe('PostgresStore.commit()', () => {
+// Most of their time they wait; each has a database of its own.
+describe('PostgresStore.commit()', { concurrency: 6 }, () => {
   for (const code of ['40001', '40P01']) {
     for (const which of [/FOR UPDATE/, /INSERT INTO tokens/, /INSERT INTO record/, /^COMMIT/]) {
       test(`makes what met ${code} at ${which.source} once, after all`, async (t) => {
