@@ -1,11 +1,12 @@
 /** What expressions written to do harm, or data made to, must not achieve. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { fc } from '../../test/kit/fast-check.ts'
 import type { Json } from '../base/json.ts'
 import {
   EXPRESSION_CHARS_MAX,
   EXPRESSION_RESULT_CHARS_MAX,
+  EXPRESSION_WORK_CHARS_MAX,
   MASK_CHARS_MAX,
   MASK_NODES_MAX,
   MiB,
@@ -14,7 +15,7 @@ import { ExpressionError, FilterError } from './expression-error.ts'
 import { applyFilters, parseFilters } from './filters.ts'
 import type { Parameter } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
-import { evaluateMask, parseMask } from './mask.ts'
+import { evaluateMask, parseMask, type Mask } from './mask.ts'
 import { Allowance, evaluate, evaluateText, parseTemplate } from './template.ts'
 
 /** Members that every object has by birth. */
@@ -177,6 +178,9 @@ test('a template is bounded in length, a text without expressions is not', () =>
   assert.doesNotThrow(() => parseTemplate('x'.repeat(EXPRESSION_CHARS_MAX + 1)))
 })
 
+/** Refused once the work of one evaluation is used up, or its result is too long. */
+const [WORK, RESULT] = ['work_too_large', 'result_too_large'] as const
+
 describe('costly expressions end soon', () => {
   const megabytes = 'a'.repeat(4 * MiB)
   const half = 'a'.repeat(MiB)
@@ -185,50 +189,59 @@ describe('costly expressions end soon', () => {
   const numbers = Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 300_000)
   const records = Array.from({ length: 50_000 }, (_, index) => ({ name: `n${index}`, at: index }))
   const members = Object.fromEntries(numbers.slice(0, 60_000).map((it) => [`k${it}`, it]))
-  const cases: readonly [expression: string, data: Json][] = [
-    ['{{ data.text | remove: data.wanted }}', { text: half, wanted: `${third}b${third}` }],
-    [`{{ data | replace: '${'a'.repeat(1500)}b${'a'.repeat(1500)}' }}`, half],
-    [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, half],
-    ["{{ data | replace: '', 'xx' }}", megabytes],
-    [repeated("{{ data | split: '' | sort | join: '' }}"), megabytes],
-    [repeated("{{ data | hmac: 'sha-512', data | to_base64 }}"), megabytes],
-    [repeated('{{ data | to_base16 }}'), megabytes],
-    [repeated('{{ data | size }}'), members],
-    [repeated('{{ data.size }}'), pairs],
-    [repeated('{{ data | size }}'), pairs],
-    [repeated('{{ data | last4 }}'), pairs],
-    [repeated('{{ data | stringify }}'), records],
-    [`{{ data${' | append: data'.repeat(200)} }}`, megabytes],
-    [`{{ data${' | concat: data'.repeat(200)} }}`, numbers],
-    [`{{ data${' | upcase'.repeat(400)} }}`, megabytes],
-    [`{{ data${' | escape'.repeat(400)} }}`, '&'.repeat(1000)],
-    [`{{ data${' | url_encode'.repeat(300)} }}`, '%'.repeat(1000)],
-    [`{{ data${' | sort | reverse'.repeat(200)} }}`, numbers],
-    ['{{ data | strip_html }}', '<script>'.repeat(200_000)],
-    ['{{ data | strip_html }}', '<!--><style>'.repeat(100_000)],
-    ["{{ data | pad_left: 5000000, 'x' | append: data | append: data }}", megabytes],
-    ['{{ data | alias_preserve_length }}', megabytes],
-    ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB)],
-    ["{{ data | json: '$..[?@..[?@..[?@..name]]]' }}", records],
-    ["{{ data | json: '$[?count($..*) == 1]' }}", records],
-    ["{{ data | json: '$[?@ == $]' }}", [numbers, numbers, numbers]],
-    ["{{ data | json: '$..*..*..*..*' }}", records],
-    [`{{ data | json: '$..[${'?@.zz,'.repeat(500)}?@.zz]' }}`, records],
-    [`{{ data | json: '$${'[?@'.repeat(900)}${']'.repeat(900)}' }}`, records],
-    [`{{ data | json: '$[?${'('.repeat(1800)}@.a${')'.repeat(1800)}]' }}`, records],
+  const cases: readonly [expression: string, data: Json, ending: string | null][] = [
+    ['{{ data.text | remove: data.wanted }}', { text: half, wanted: `${third}b${third}` }, WORK],
+    [`{{ data | replace: '${'a'.repeat(1500)}b${'a'.repeat(1500)}' }}`, half, WORK],
+    [`{{ data | replace: 'a', '${'x'.repeat(3000)}' }}`, half, RESULT],
+    ["{{ data | replace: '', 'xx' }}", megabytes, WORK],
+    [repeated("{{ data | split: '' | sort | join: '' }}"), megabytes, WORK],
+    [repeated("{{ data | hmac: 'sha-512', data | to_base64 }}"), megabytes, WORK],
+    [repeated('{{ data | to_base16 }}'), megabytes, RESULT],
+    [repeated('{{ data | size }}'), members, WORK],
+    [repeated('{{ data.size }}'), pairs, WORK],
+    [repeated('{{ data | size }}'), pairs, WORK],
+    [repeated('{{ data | last4 }}'), pairs, WORK],
+    [repeated('{{ data | stringify }}'), records, WORK],
+    [`{{ data${' | append: data'.repeat(200)} }}`, megabytes, RESULT],
+    [`{{ data${' | concat: data'.repeat(200)} }}`, numbers, WORK],
+    [`{{ data${' | upcase'.repeat(400)} }}`, megabytes, WORK],
+    [`{{ data${' | escape'.repeat(400)} }}`, '&'.repeat(1000), WORK],
+    [`{{ data${' | url_encode'.repeat(300)} }}`, '%'.repeat(1000), WORK],
+    [`{{ data${' | sort | reverse'.repeat(200)} }}`, numbers, WORK],
+    ['{{ data | strip_html }}', '<script>'.repeat(200_000), null],
+    ['{{ data | strip_html }}', '<!--><style>'.repeat(100_000), null],
+    ["{{ data | pad_left: 5000000, 'x' | append: data | append: data }}", megabytes, WORK],
+    ['{{ data | alias_preserve_length }}', megabytes, WORK],
+    ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB), WORK],
+    ["{{ data | json: '$..[?@..[?@..[?@..name]]]' }}", records, WORK],
+    ["{{ data | json: '$[?count($..*) == 1]' }}", records, WORK],
+    ["{{ data | json: '$[?@ == $]' }}", [numbers, numbers, numbers], null],
+    ["{{ data | json: '$..*..*..*..*' }}", records, WORK],
+    [`{{ data | json: '$..[${'?@.zz,'.repeat(500)}?@.zz]' }}`, records, WORK],
+    [`{{ data | json: '$${'[?@'.repeat(900)}${']'.repeat(900)}' }}`, records, WORK],
+    [`{{ data | json: '$[?${'('.repeat(1800)}@.a${')'.repeat(1800)}]' }}`, records, null],
   ]
-  for (const [expression, data] of cases) {
-    test(expression.slice(0, 70), () => {
-      const before = process.cpuUsage()
-      try {
-        valueOf(expression, data)
-      } catch (error) {
-        assert.ok(error instanceof FilterError || error instanceof ExpressionError, String(error))
-      }
-      const { user, system } = process.cpuUsage(before)
-      // Measured below 100 ms; without bounds these take from seconds to longer than anybody waits.
-      assert.ok(user + system < 1_000_000, `it took ${(user + system) / 1000} ms`)
+  for (const [expression, data, ending] of cases) {
+    test(expression.slice(0, 70), (t) => {
+      const scanned = countScannedChars(t)
+      const evaluated = (): Json => valueOf(expression, data)
+      if (ending === null) assert.doesNotThrow(evaluated)
+      else assert.throws(evaluated, { name: 'FilterError', reason: ending })
+      // Looking for a few marks from the start to the end is linear, doing so again from each of them is not.
+      if (typeof data === 'string') assert.ok(scanned() <= EXPRESSION_WORK_CHARS_MAX)
     })
+  }
+
+  /** Counts the characters that `indexOf()` looks at. */
+  function countScannedChars(t: TestContext): () => number {
+    let scanned = 0
+    const { indexOf } = String.prototype
+    t.mock.method(String.prototype, 'indexOf', function (this: string, wanted: string, from = 0) {
+      const found = indexOf.call(this, wanted, from)
+      scanned += (found < 0 ? this.length : found) - from
+      return found
+    })
+    return () => scanned
   }
 })
 
@@ -256,25 +269,51 @@ describe('no filter is free', () => {
   const others = new Set(['replace', 'replace_first', 'replace_last', 'default', 'split'])
   const texts = new Set(['append', 'prepend', 'remove', 'remove_first', 'remove_last', ...others])
   const numbers = new Set(['plus', 'minus', 'times', 'modulo', 'at_least', 'at_most'])
-  const megabytes: readonly Json[] = [
-    'é'.repeat(4 * MiB),
-    '😀'.repeat(2 * MiB),
-    Array.from({ length: 200_000 }, () => ({ a: ['x'] })),
-  ]
+  const megabytes: Readonly<Record<string, Json>> = {
+    'short characters': 'é'.repeat(4 * MiB),
+    'long characters': '😀'.repeat(2 * MiB),
+    records: Array.from({ length: 200_000 }, () => ({ a: ['x'] })),
+  }
+  /** What takes the same time over data of any length. */
+  const constant: ReadonlyMap<string, readonly string[]> = new Map([
+    ['json', ['short characters', 'long characters']],
+    ['size', ['records']],
+    ['first', ['short characters', 'long characters', 'records']],
+    ['last', ['short characters', 'long characters', 'records']],
+  ])
   for (const name of FILTERS.keys()) {
     test(`${name}: a mask full of it ends soon`, () => {
       const first = texts.has(name) ? "'x'" : numbers.has(name) ? '2' : given[name]
       const bytes = name === 'hmac' ? ' | to_base64' : ''
       const expression = `{{ data | ${name}${first === undefined ? '' : `: ${first}`}${bytes} }}`
-      const most = Math.min(MASK_NODES_MAX, Math.floor(MASK_CHARS_MAX / expression.length))
-      const mask = parseMask(Array<string>(most).fill(expression))
-      for (const data of megabytes) {
-        const before = process.cpuUsage()
-        evaluateMask(mask, over(data), 'close')
-        const { user, system } = process.cpuUsage(before)
-        assert.ok(user + system < 1_500_000, `it took ${(user + system) / 1000} ms`)
+      const chars = MASK_CHARS_MAX - LAST.length
+      const most = Math.min(MASK_NODES_MAX - 2, Math.floor(chars / expression.length))
+      const mask = parseMask([...Array<string>(most).fill(expression), LAST])
+      for (const [kind, data] of Object.entries(megabytes)) {
+        const [shown, work] = evaluated(mask, data)
+        if (constant.get(name)?.includes(kind) === true) {
+          assert.ok(work >= most * LOOK_CHARS_MIN, `${work} characters of work over ${kind}`)
+        } else {
+          // All that work is bounded by what one mask may do, and that is used up before its end.
+          assert.notEqual((shown as Json[]).at(-1), 'ab', `${work} characters of work over ${kind}`)
+        }
       }
     })
+  }
+
+  /** Shows as `ab` if there is work left for it. */
+  const LAST = "{{ 'a' | append: 'b' }}"
+  const LOOK_CHARS_MIN = 16
+
+  function evaluated(mask: Mask, data: Json): [shown: Json, work: number] {
+    let work = 0
+    class Counting extends Allowance {
+      override spend(chars: number): void {
+        work += chars
+      }
+    }
+    const allowance = new Counting(Infinity, Infinity)
+    return [evaluateMask(mask, { ...over(data), allowance }, 'close'), work]
   }
 })
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { keptOrStripped, prepareGuestFiles, removeLeftFolders } from './guest-files.ts'
 
-test('prepareGuestFiles() makes a folder that anybody may read, and removes it', () => {
+test('prepareGuestFiles() makes a folder that anybody may read, and removes it', (t) => {
+  const umask = process.umask(0o077)
+  t.after(() => process.umask(umask))
   const { folder, main, remove } = prepareGuestFiles()
   assert.equal(statSync(folder).mode & 0o777, 0o755)
   assert.ok(readdirSync(folder).every((it) => statSync(path.join(folder, it)).mode & 0o4))
@@ -20,7 +21,7 @@ test('removeLeftFolders() removes what is of nobody who runs, and nothing else',
   const { folder, remove } = prepareGuestFiles()
   remove()
   const [, space] = /^symbolon-guest-(\d+)-\d+-/.exec(path.basename(folder))!
-  const gone = spawnSync(process.execPath, ['-v']).pid
+  const gone = PROCESS_IDS_MAX + 1
   const kept = [
     `symbolon-guest-${space}-${process.pid}-a`,
     // Of a container that shares the folder, for instance.
@@ -33,6 +34,9 @@ test('removeLeftFolders() removes what is of nobody who runs, and nothing else',
   removeLeftFolders(parent)
   assert.deepEqual(readdirSync(parent).toSorted(), kept.toSorted())
 })
+
+/** The kernel's PID_MAX_LIMIT: no process has a higher id. */
+const PROCESS_IDS_MAX = 2 ** 22
 
 describe('keptOrStripped()', () => {
   test('keeps what it made, and makes it anew when the files have changed', (t) => {

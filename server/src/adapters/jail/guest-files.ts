@@ -41,15 +41,21 @@ export function prepareGuestFiles(): GuestFiles {
   const scripts = withoutTypes(files.map((it) => path.join(home, it)))
   for (const [n, file] of files.entries()) {
     const script = scripts[n]!.replaceAll(OWN_MODULE, '$1.mjs$2')
-    writeFileSync(path.join(folder, `${path.basename(file, '.ts')}.mjs`), script, { mode: 0o644 })
+    writeReadable(path.join(folder, `${path.basename(file, '.ts')}.mjs`), script)
   }
   // Where Node stops looking for what kind of modules these are.
-  writeFileSync(path.join(folder, 'package.json'), '{}', { mode: 0o644 })
+  writeReadable(path.join(folder, 'package.json'), '{}')
   return {
     folder,
     main: path.join(folder, 'main.mjs'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
+}
+
+/** Lets every user read the file, whatever the umask of the service. */
+function writeReadable(file: string, text: string): void {
+  writeFileSync(file, text)
+  chmodSync(file, 0o644)
 }
 
 /** A module beside, imported or found by its address. */

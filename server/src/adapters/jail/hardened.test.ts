@@ -5,6 +5,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
+import { readableInstallation } from '../../../test/kit/readable-installation.ts'
+import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { GuestProcess } from './guest-process.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'
 import { hardened } from './hardened.ts'
@@ -46,9 +48,6 @@ describe('hardened()', { skip }, () => {
       }
       assert.match(status, /^NoNewPrivs:\t1$/m)
       assert.match(status, /^Seccomp:\t2$/m)
-      const [, user] = /^Uid:\t(\d+)/m.exec(status)!
-      if (process.getuid!() === 0) assert.ok(Number(user) >= 0x70000000, 'nobody else is that user')
-      else assert.equal(Number(user), process.getuid!())
       assert.equal(readFileSync(`${own}/oom_score_adj`, 'utf8').trim(), '1000')
       assert.deepEqual(schedulingOf(guest.id!), { niceness: 19, policy: SCHED_IDLE })
       assert.equal(/^PPid:\t(\d+)/m.exec(status)![1], bubblewraps().join())
@@ -85,29 +84,65 @@ describe('hardened()', { skip }, () => {
 })
 
 describe('a service at the level hardened', { skip }, () => {
-  test('runs code for an ordinary user, as that user', () => {
+  test('runs code for an ordinary user, as that user', (t) => {
     const user = process.getuid!() === 0 ? 1500 : process.getuid!()
+    const { node, probe } = readableInstallation(t)
     const child = spawnSync(
-      process.execPath,
-      [PROBE, 'module.exports = () => [process.pid, process.getuid()]'],
-      { encoding: 'utf8', env: { LEVEL: 'hardened' }, uid: user, gid: process.getgid!() || 1500 },
+      node,
+      [probe, 'module.exports = () => [process.pid, process.getuid()]'],
+      {
+        encoding: 'utf8',
+        env: { LEVEL: 'hardened' },
+        uid: user,
+        gid: process.getgid!() || 1500,
+      },
     )
     assert.equal(child.status, 0, child.stderr)
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: [1, user] })
   })
 
-  test('runs nothing where the kernel refuses it namespaces, and says how to get them', () => {
-    const refuse = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" "$@"'
-    const program = [process.execPath, PROBE, 'module.exports = () => 1']
-    const child = spawnSync(
-      'unshare',
-      ['--user', '--map-root-user', 'sh', '-c', refuse, ...program],
-      { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
-    )
-    const { kind, flaw } = JSON.parse(child.stdout)
-    assert.equal(kind, 'flaw', child.stderr)
-    assert.match(flaw, /^bubblewrap is refused namespaces.*user\.max_user_namespaces above 0/)
+  test('runs code for root as a user that no other process has, and else as the user of the service', async (t) => {
+    const { node, probe } = readableInstallation(t)
+    const args = [probe, 'module.exports = () => process.getuid()', '{}', 'linger']
+    const service = spawn(node, args, { env: { LEVEL: 'hardened' } })
+    t.after(() => service.kill('SIGKILL'))
+    const [said] = await once(service.stdout, 'data')
+    const { result: inside } = JSON.parse(String(said))
+    const guests = bubblewraps(service.pid).flatMap(childrenOf)
+    const users = guests.map((it) => userOf(it))
+    assert.ok(users.includes(inside), `${inside} is not one of ${users.join()}`)
+    if (process.getuid!() === 0) assert.ok(users.every((it) => it >= 0x70000000))
+    else assert.ok(users.every((it) => it === process.getuid!()))
+    assert.equal(new Set(users).size, process.getuid!() === 0 ? users.length : 1)
   })
+
+  test('runs code for root as root where other users cannot read what the guest is made of', (t) => {
+    const closed = temporaryFolder(t)
+    const args = [PROBE, 'module.exports = () => process.getuid()']
+    const child = spawnSync(process.execPath, args, {
+      encoding: 'utf8',
+      env: { LEVEL: 'hardened', TMPDIR: closed },
+    })
+    assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: process.getuid!() })
+  })
+
+  const skip = noUnshare()
+  test(
+    'runs nothing where the kernel refuses it namespaces, and says how to get them',
+    { skip },
+    () => {
+      const refuse = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" "$@"'
+      const program = [process.execPath, PROBE, 'module.exports = () => 1']
+      const child = spawnSync(
+        'unshare',
+        ['--user', '--map-root-user', 'sh', '-c', refuse, ...program],
+        { encoding: 'utf8', env: { LEVEL: 'hardened', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
+      )
+      const { kind, flaw } = JSON.parse(child.stdout)
+      assert.equal(kind, 'flaw', child.stderr)
+      assert.match(flaw, /^bubblewrap is refused namespaces.*user\.max_user_namespaces above 0/)
+    },
+  )
 
   test('takes its guests along when it is killed, even those that are stopped', async () => {
     const args = [PROBE, 'module.exports = () => 1', '{}', 'linger']
@@ -157,6 +192,15 @@ async function blank(): Promise<[GuestProcess, GuestFiles]> {
   return [guest, files]
 }
 
+/** Why no user namespace can be made here, or false. */
+function noUnshare(): string | false {
+  const { status, stderr, error } = spawnSync('unshare', ['--user', '--map-root-user', 'true'], {
+    encoding: 'utf8',
+  })
+  if (error !== undefined) return `needs the program unshare (Debian: util-linux): ${error.message}`
+  return status === 0 ? false : `unshare is refused user namespaces here: ${stderr.trim()}`
+}
+
 /** The ids of those that a process has begun. */
 function bubblewraps(of = process.pid): number[] {
   return childrenOf(of).filter((it) => statOf(it).includes('(bwrap)'))
@@ -181,6 +225,10 @@ const SCHED_IDLE = 5
 function schedulingOf(id: number): { niceness: number; policy: number } {
   const fields = statOf(id).split(') ')[1]!.split(' ')
   return { niceness: Number(fields[19 - 3]), policy: Number(fields[41 - 3]) }
+}
+
+function userOf(id: number): number {
+  return Number(/^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))![1])
 }
 
 function statOf(id: number): string {

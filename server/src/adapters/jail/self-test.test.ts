@@ -28,6 +28,14 @@ test('testWalls() finds every attempt that nothing stops, and says which', async
 
 const complaints: [complaint: string, said: RegExp][] = [
   ['landlock_create_ruleset: ENOSYS', /^Landlock is missing/],
+  [
+    "EACCES: permission denied, open '/home/a/node' at restrictToFiles (landlock.ts)",
+    /cannot read \/home\/a\/node: install the service where every user may read it/,
+  ],
+  [
+    "bwrap: Can't find source path /home/a/node: Permission denied",
+    /cannot read \/home\/a\/node: install the service where every user may read it/,
+  ],
   ['seccomp: EINVAL', /^filters of system calls/],
   ['Cannot find the native Koffi module', /^the package koffi has no binary/],
   ['spawn /usr/bin/bwrap ENOENT', /^bubblewrap is missing.*install the package bubblewrap/],

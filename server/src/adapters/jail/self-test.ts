@@ -30,14 +30,19 @@ export async function testWalls(
 function explain(complaint: string): string {
   for (const [pattern, explanation] of EXPLANATIONS) {
     const found = pattern.exec(complaint)
-    if (found !== null) return explanation.replace('$1', found[1] ?? '')
+    if (found !== null) return explanation.replace('$1', found[1] ?? found[2] ?? '')
   }
   return `they cannot be built: ${complaint}`
 }
 
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [
-    /landlock/,
+    // Of the launcher, and of bubblewrap.
+    /EACCES: permission denied, open '([^']+)'|bwrap: Can't find source path (.+): Permission denied/,
+    'guests have no privileges, not even those of root, and cannot read $1: install the service where every user may read it, such as /opt, or run it as the owner of that folder',
+  ],
+  [
+    /landlock_/,
     'Landlock is missing: it takes Linux 5.13 or later with landlock among its security modules, and, in a container, a seccomp profile that lets the landlock calls through',
   ],
   [

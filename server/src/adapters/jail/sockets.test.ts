@@ -145,7 +145,7 @@ async function run(body: string, args: object = {}, key?: string): Promise<React
     configuration: new Sensitive('{}'),
     apiKey: key === undefined ? null : new Sensitive(key),
     destinations: null,
-    timeoutMs: 20_000,
+    timeoutMs: 600_000,
   })
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mock, test } from 'node:test'
+import { test } from 'node:test'
 import {
   REACTOR_RUNS_MAX,
   REACTOR_TENANT_RUNS_MAX,
@@ -34,24 +34,23 @@ test('take() lets no more run than may in all', async () => {
   )
   let begun = false
   const waiting = turns.take('tenant-z').then(() => (begun = true))
-  await Promise.resolve()
+  await new Promise((resolve) => void setImmediate(resolve))
   assert.equal(begun, false)
   all[0]![0]!()
   assert.equal(await waiting, true)
 })
 
-test('take() refuses a tenant of whom too many wait, and nobody else', async () => {
+test('take() refuses a tenant of whom too many wait, and nobody else', async (t) => {
   const turns = new Turns()
   await take(turns, 'tenant-a', REACTOR_TENANT_RUNS_MAX)
-  mock.timers.enable({ apis: ['setTimeout'] })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   const waiting = Array.from({ length: REACTOR_TENANT_WAITING_MAX }, () => turns.take('tenant-a'))
   assert.deepEqual([turns.hasRoom('tenant-a'), turns.hasRoom('tenant-b')], [false, true])
   await assert.rejects(turns.take('tenant-a'), { name: 'RunnerBusy' })
   await turns.take('tenant-b')
-  mock.timers.tick(REACTOR_WAIT_MS_MAX)
+  t.mock.timers.tick(REACTOR_WAIT_MS_MAX)
   const ends = await Promise.allSettled(waiting)
   assert.ok(ends.every((it) => it.status === 'rejected'))
-  mock.timers.reset()
 })
 
 test('a turn that is given back twice is given back once', async () => {
@@ -62,7 +61,7 @@ test('a turn that is given back twice is given back once', async () => {
   await turns.take('tenant-a')
   let begun = false
   const waiting = turns.take('tenant-a').then(() => (begun = true))
-  await Promise.resolve()
+  await new Promise((resolve) => void setImmediate(resolve))
   assert.equal(begun, false)
   next!()
   assert.equal(await waiting, true)

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { PACKAGES } from '../../src/adapters/jail/allowed-modules.ts'
+import { installedPackages } from '../../src/adapters/jail/packages.ts'
+import { canBeReadByAll } from '../../src/adapters/jail/readable.ts'
+
+/** A Node, and jailed-code.probe.ts with all that it imports. */
+export interface Installation {
+  readonly node: string
+  readonly probe: string
+}
+
+const PROBE = fileURLToPath(new URL('./jailed-code.probe.ts', import.meta.url))
+const SERVER = path.resolve(PROBE, '../../..')
+const CHECKOUT = path.dirname(SERVER)
+
+/**
+ * Returns an installation that another user can run: this one, unless root runs the tests in a checkout that other users
+ * cannot read, such as one below /root. Then it is a copy, removed after `test`.
+ */
+export function readableInstallation(test: { after: (fn: () => void) => void }): Installation {
+  const here = { node: process.execPath, probe: PROBE }
+  const { folders } = installedPackages(['koffi', ...PACKAGES], PROBE)
+  const parts = [path.join(SERVER, 'src'), ...folders]
+  if (process.getuid?.() !== 0 || canBeReadByAll([...Object.values(here), ...parts])) return here
+  const copied = [...parts, path.dirname(PROBE), path.join(SERVER, 'package.json')]
+  for (const parent of [tmpdir(), '/tmp', '/var/tmp']) {
+    if (!canBeReadByAll([parent])) continue
+    const copy = mkdtempSync(path.join(parent, 'symbolon-test-'))
+    test.after(() => rmSync(copy, { recursive: true, force: true }))
+    const placeOf = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
+    for (const it of copied) cpSync(it, placeOf(it), { recursive: true })
+    const node = path.join(copy, 'node')
+    copyFileSync(process.execPath, node)
+    openToAll(copy)
+    // A file system may be mounted with `noexec`.
+    if (spawnSync(node, ['-v']).status === 0) return { node, probe: placeOf(PROBE) }
+  }
+  throw new Error('No temporary folder lets every user read files and run programs')
+}
+
+function openToAll(folder: string): void {
+  chmodSync(folder, 0o755)
+  for (const it of readdirSync(folder, { withFileTypes: true })) {
+    const file = path.join(folder, it.name)
+    if (it.isDirectory()) openToAll(file)
+    else chmodSync(file, 0o755)
+  }
+}
