@@ -1,6 +1,5 @@
 /** Callers and destinations that want more of the vault than their share. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,6 +14,20 @@ import { onRequest, type Answer } from '../kit/test-destination.ts'
 /** Resolves when `done()` is true; looks whenever the event loop has been around. */
 async function until(done: () => boolean): Promise<void> {
   while (!done()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * Resolves when `moved()` has stayed the same for a while: for so many turns of the event loop, each of which takes what has
+ * come, and for so long, since what was sent may be kept back while the machine is busy.
+ */
+async function standstill(moved: () => number): Promise<void> {
+  let before = -1
+  for (let still = 0; still < 20; still++) {
+    await pause(10)
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    if (moved() !== before) still = 0
+    before = moved()
+  }
 }
 
 test('a body in a million chunks does not fill memory', async (t) => {
@@ -33,7 +46,8 @@ test('a body in a million chunks does not fill memory', async (t) => {
   const { hostname, port } = new URL(vault.url)
   for (const path of ['/tokenize', '/proxy']) {
     const socket = connect({ host: hostname, port: Number(port) })
-    const answer = once(socket, 'data')
+    let answer = ''
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString())).on('error', () => {})
     const head = [
       `POST ${path} HTTP/1.1`,
       'Host: vault.example',
@@ -43,9 +57,13 @@ test('a body in a million chunks does not fill memory', async (t) => {
     ]
     socket.write(`${head.join('\r\n')}\r\n\r\n`)
     const piece = '1\r\n \r\n'.repeat(10_000)
-    for (let it = 0; it < 80; it++) if (!socket.write(piece)) await once(socket, 'drain')
+    for (let it = 0; it < 80; it++) {
+      // It may be told that it is late before it has sent all of it, and hung up on.
+      if (!socket.write(piece)) await until(() => !socket.writableNeedDrain || socket.destroyed)
+    }
     socket.write('0\r\n\r\n')
-    assert.match(String((await answer)[0]), /^HTTP\/1\.1 4\d\d /, path)
+    await until(() => answer !== '' || socket.destroyed)
+    assert.match(answer, /^HTTP\/1\.1 4\d\d /, path)
     socket.destroy()
   }
   assert.equal((await vault.stop()).status, 0)
@@ -79,17 +97,21 @@ test('a body that takes long to fill lets others have their turns', async () => 
 test('a head with a text that is never closed is looked through as quickly as any other', () => {
   const field = 'Content-Disposition: form-data; name="a"'
   const text = `"${String.raw`\"`.repeat(1_900)}`
+  const closed = `${field}; x=${text}"`
+  const open = `${field}; x=${text}`
   const timeOf = (head: string, isOne: boolean): number => {
     const begun = performance.now()
-    for (let n = 0; n < 50; n++) assert.equal(parseHead(head) !== null, isOne)
+    assert.equal(parseHead(head) !== null, isOne)
     return performance.now() - begun
   }
-  const times = [1, 2, 3].map(() => [
-    timeOf(`${field}; x=${text}"`, true),
-    timeOf(`${field}; x=${text}`, false),
-  ])
-  const [closed, open] = [0, 1].map((at) => Math.min(...times.map((it) => it[at]!)))
-  assert.ok(open! < closed! * 20, `${open} ms, and ${closed} ms where it is closed`)
+  // What a pattern tries is not told, so time is compared: of single heads in turn, which are too short for others to be
+  // given the processor in each of a hundred. To look from each quote anew takes some four hundred times as long.
+  const least = [Infinity, Infinity]
+  for (let n = 0; n < 100; n++) {
+    least[0] = Math.min(least[0]!, timeOf(closed, true))
+    least[1] = Math.min(least[1]!, timeOf(open, false))
+  }
+  assert.ok(least[1]! < least[0]! * 20, `${least[1]} ms, and ${least[0]} ms where it is closed`)
 })
 
 describe('through the proxy', () => {
@@ -139,7 +161,7 @@ describe('through the proxy', () => {
     const headers = [...mine(), 'Content-Type: image/png', 'Content-Length: 100000000']
     client.pause().write(head(headers, 'POST /proxy HTTP/1.1'))
     client.write(Buffer.alloc(100_000_000))
-    for (let read = -1; read !== serving.bytesRead; await pause(200)) read = serving.bytesRead
+    await standstill(() => serving.bytesRead)
     assert.ok(serving.bytesRead < 100_000_000)
     assert.equal(serving.timeout, REQUEST_TIMEOUT_MS)
     serving.emit('timeout')

@@ -153,6 +153,7 @@ describe('a tenant that is deleted', () => {
 
   test('is gone for a request that was on its way: 401, and no fault', async () => {
     let atKeys: () => Promise<unknown> = async () => undefined
+    let waiting = 0
     const vault = await stillVault({
       oneServer: 'what is forgotten at once',
       change: (world) => ({
@@ -161,6 +162,7 @@ describe('a tenant that is deleted', () => {
           create: (...asked) => world.keyring.create(...asked),
           forget: (tenantId) => world.keyring.forget(tenantId),
           open: async (tenantId) => {
+            waiting += 1
             await atKeys()
             return await world.keyring.open(tenantId)
           },
@@ -178,10 +180,11 @@ describe('a tenant that is deleted', () => {
     ]
     const { promise, resolve } = Promise.withResolvers<void>()
     atKeys = () => promise
+    waiting = 0
     const replies = asked.map(([method, path, body]) =>
       vault.call(method, path, { key, ...(body !== undefined && { body }) }),
     )
-    await new Promise((done) => void setTimeout(done, 20))
+    while (waiting < asked.length) await new Promise((done) => void setImmediate(done))
     const deleted = await vault.call('DELETE', '/tenants/self', { key: vault.managementKey })
     assert.equal(deleted.status, 204)
     resolve()

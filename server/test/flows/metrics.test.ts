@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startVault, temporaryFolder } from '../kit/running-vault.ts'
+import { startVault, temporaryFolder, type RunningVault } from '../kit/running-vault.ts'
 
 test('the metrics say what was done, on a port of their own, and nothing that belongs to a tenant', async (t) => {
   const vault = await startVault(temporaryFolder(t), { SYMBOLON_METRICS_PORT: '0' })
@@ -22,13 +22,14 @@ test('the metrics say what was done, on a port of their own, and nothing that be
   assert.equal((await fetch(`${vault.url}/tokens/nobody`, { headers })).status, 403)
   assert.equal((await fetch(`${vault.url}/tokens/nobody`)).status, 401)
 
-  const said = /"event":"metrics","port":(\d+)/
-  while (!said.test(vault.printed())) await pause(10)
-  const port = said.exec(vault.printed())![1]!
-  const url = `http://localhost:${port}`
-  const reply = await fetch(`${url}/metrics`)
-  assert.match(reply.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/)
-  const text = await reply.text()
+  const url = `http://localhost:${await metricsPort(vault)}`
+  let text = ''
+  do {
+    const reply = await fetch(`${url}/metrics`)
+    assert.match(reply.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/)
+    text = await reply.text()
+    // The record is sealed every second, which takes a commit.
+  } while (/^symbolon_commits_waiting [1-9]/m.test(text))
   const lines = text.split('\n')
   for (const line of [
     'symbolon_requests_total{route="/applications",method="POST",status="201"} 1',
@@ -77,7 +78,7 @@ test('no request through the proxy reads the metrics, whatever block or name is 
       headers: { 'BT-API-KEY': key, 'BT-PROXY-URL': `http://${host}:${port}/metrics` },
     })
   assert.equal(await (await through('127.0.0.1', other)).text(), 'reached')
-  const metrics = Number(/"event":"metrics","port":(\d+)/.exec(vault.printed())![1]!)
+  const metrics = await metricsPort(vault)
   for (const host of ['127.0.0.1', '127.0.0.2', 'localhost']) {
     const reply = await through(host, metrics)
     const text = await reply.text()
@@ -87,6 +88,13 @@ test('no request through the proxy reads the metrics, whatever block or name is 
 
 test('without a port nothing is measured and nothing listens', async (t) => {
   const vault = await startVault(temporaryFolder(t))
-  t.after(() => vault.stop())
+  await vault.stop()
   assert.doesNotMatch(vault.printed(), /"event":"metrics"/)
 })
+
+/** Waits for the line of the log that tells it, which may be read after what was printed later. */
+async function metricsPort(vault: RunningVault): Promise<number> {
+  const said = /"event":"metrics","port":(\d+)/
+  while (!said.test(vault.printed())) await pause(10)
+  return Number(said.exec(vault.printed())![1]!)
+}

@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { reactorRun } from '../../src/cli/reactor-run.ts'
 import type { Flags } from '../../src/config.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
 import { runSymbolon, temporaryFolder, type Finished } from '../kit/running-vault.ts'
-import { AUTHORITY_FILE, testDestination } from '../kit/test-destination.ts'
+import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/symbolon.cjs', import.meta.url))
 
@@ -87,7 +88,7 @@ describe('symbolon reactor run', () => {
 
   test('sends where the settings let it, and nowhere else', async (t) => {
     const destination = await testDestination(
-      (socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'),
+      onRequest((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n')),
       { certificate: 'destination' },
     )
     t.after(() => destination.close())
@@ -112,22 +113,16 @@ describe('symbolon reactor run', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     t.after(() => child.kill('SIGKILL'))
-    let said = ''
-    const { promise: first, resolve: seenFirst } = Promise.withResolvers<void>()
-    const { promise: second, resolve: seenSecond } = Promise.withResolvers<void>()
-    child.stdout.on('data', (it) => {
-      said += it
-      if (said.includes('"second"')) seenSecond()
-    })
-    // The summary comes last: from then on it watches.
-    child.stderr.on('data', (it) => String(it).includes('It returned') && seenFirst())
-    await first
+    let [said, summaries] = ['', '']
+    child.stdout.on('data', (it) => (said += it))
+    child.stderr.on('data', (it) => (summaries += it))
+    // The summary is written last, but may be read first: from then on it watches.
+    while (!summaries.includes('It returned') || said === '') await pause(10)
     assert.equal(said, '"first"\n')
-    const write = (): void => writeFileSync(file!, 'module.exports = () => "second"')
-    write()
-    const again = setInterval(write, 500)
-    await second
-    clearInterval(again)
+    while (!said.includes('"second"')) {
+      writeFileSync(file!, 'module.exports = () => "second"')
+      await pause(500)
+    }
     child.kill('SIGINT')
     const [status] = await once(child, 'close')
     assert.equal(status, 0)

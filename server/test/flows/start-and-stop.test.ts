@@ -14,9 +14,11 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
 
 test('npm start passes on the signal to stop, and ends when the service has', async (t) => {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('SYMBOLON_'))
+  const own = { SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: temporaryFolder(t) }
   const npm = spawn('npm', ['start'], {
     cwd: ROOT,
-    env: { ...process.env, SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: temporaryFolder(t) },
+    env: { ...Object.fromEntries(others), ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''
@@ -24,7 +26,7 @@ test('npm start passes on the signal to stop, and ends when the service has', as
   while (!out.includes('is ready at')) await once(npm.stdout, 'data')
   const url = /is ready at (\S+)/.exec(out)![1]!
   // Its streams are closed when nobody has them any more, which whoever is left behind would.
-  const closed = once(npm, 'close', { signal: AbortSignal.timeout(20_000) })
+  const closed = once(npm, 'close')
   npm.kill('SIGTERM')
   await closed
   assert.match(out, /"event":"stopping","reason":"SIGTERM"/)
@@ -69,9 +71,9 @@ test('a service whose database has gone stops as it is told to, and has said so 
   const vault = await startVault(temporaryFolder(t), variables)
   await cluster.stop()
   there = false
-  while (!vault.printed().includes('"jobs_failed"')) await setTimeout(50)
-  // Turns come twice a second.
-  await setTimeout(1_500)
+  // Turns come twice a second, sweeps every ten seconds: many turns have failed when the second sweep has.
+  const sweeps = (): number => vault.printed().match(/"sweep_failed"/g)?.length ?? 0
+  while (sweeps() < 2) await setTimeout(50)
   const { status, out, err } = await vault.stop()
   assert.deepEqual([status, err], [0, ''])
   assert.equal(out.match(/"jobs_failed"/g)!.length, 1)

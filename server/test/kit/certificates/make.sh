@@ -27,5 +27,9 @@ sign() { # file, names, from, until
 sign destination 'DNS:localhost,DNS:destination.test,IP:127.0.0.1' 20200101000000Z 21260101000000Z
 sign other 'DNS:other.test' 20200101000000Z 21260101000000Z
 sign expired 'DNS:localhost,DNS:destination.test' 20200101000000Z 20210101000000Z
-openssl req -new -x509 -key server.key -subj '/CN=self-signed' -days 36500 \
-  -addext 'subjectAltName=DNS:localhost,DNS:destination.test' -out self-signed.pem
+
+openssl req -new -key server.key -subj '/CN=self-signed' -out "$work/self-signed.csr"
+openssl ca -batch -config "$work/ca.cnf" -selfsign -keyfile server.key \
+  -in "$work/self-signed.csr" -startdate 20200101000000Z -enddate 21260101000000Z -notext \
+  -extfile <(printf 'basicConstraints=critical,CA:TRUE\nsubjectAltName=DNS:localhost,DNS:destination.test\n') \
+  -out self-signed.pem 2> /dev/null

@@ -1,9 +1,9 @@
 /** Stands between a client and PostgreSQL, and does what networks and databases do on bad days. */
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeSocketFolder } from './socket-folder.ts'
 
 /** What becomes of a request: of all messages up to one that asks for an answer. */
 export type Fate =
@@ -30,7 +30,7 @@ export interface MeddlingProxy {
 export async function meddlingProxy(url: string): Promise<MeddlingProxy> {
   const address = new URL(url)
   const target = join(address.searchParams.get('host')!, '.s.PGSQL.5432')
-  const folder = mkdtempSync(join(tmpdir(), 'symbolon-proxy-'))
+  const folder = makeSocketFolder('symbolon-proxy-')
   const sockets = new Set<Socket>()
   address.searchParams.set('host', folder)
   const proxy: MeddlingProxy = {

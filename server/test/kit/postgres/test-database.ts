@@ -1,10 +1,10 @@
 /** Databases for tests: a cluster that all files of a run share, and databases of their own in it. */
+import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import pg from 'pg'
 import { CLUSTER_VARIABLE, startCluster } from './cluster.ts'
 
 let cluster: Promise<string> | null = null
-const made: string[] = []
 /** What is to be done when the file's tests are over. */
 const endings: (() => Promise<unknown>)[] = []
 
@@ -33,8 +33,8 @@ async function findCluster(): Promise<string> {
 /** Returns the address of a new database with nothing in it; it is dropped after the tests of the file. */
 export async function freshDatabase(): Promise<string> {
   const url = await clusterUrl()
-  const name = `symbolon_${process.pid}_${made.length}`
-  made.push(name)
+  // Numbers of processes come again, and a run that was killed leaves its databases on a server that is not its own.
+  const name = `symbolon_${randomBytes(8).toString('hex')}`
   await query(url, `CREATE DATABASE ${name} STRATEGY = FILE_COPY`)
   atTheEnd(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
   const address = new URL(url)
