@@ -24,7 +24,7 @@ import {
 } from '../../../test/kit/test-destination.ts'
 import { UndiciEgress } from './undici-egress.ts'
 
-const GET: OutboundRequest = { method: 'GET', headers: [], body: null, timeoutMs: 30_000 }
+const GET: OutboundRequest = { method: 'GET', headers: [], body: null, timeoutMs: 600_000 }
 const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
 
 describe('the contract', () => {
