@@ -26,7 +26,7 @@ const JOB = {
   configuration: new Sensitive('{}'),
   apiKey: null,
   destinations: ['destination.test'],
-  timeoutMs: 20_000,
+  timeoutMs: 600_000,
 }
 
 test('openRunner() lets reactors reach the service, and the outside by the one door', async () => {

@@ -5,7 +5,7 @@ import { setUp } from '../access/set-up.ts'
 import { TENANT_CLEARING_MS } from '../base/limits.ts'
 import { stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
 
-test('it sweeps at once until nothing is left, then again, with the time of the clock', async () => {
+test('it sweeps at once until nothing is left, then again, with the time of the clock', async (t) => {
   const { world, swept, calls } = sweeping((n) => n % 3 !== 2)
   const sweeper = new Sweeper(world, 1)
   await calls(3)
@@ -15,8 +15,14 @@ test('it sweeps at once until nothing is left, then again, with the time of the 
   const at = [swept[0]!, swept[5]!]
   assert.equal(at[1]! - at[0]!, 1000)
   const before = swept.length
-  await new Promise((resolve) => void setTimeout(resolve, 20))
-  assert.equal(swept.length, before)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const another = new Sweeper(world, 1)
+  await calls(before + 3)
+  await another.stop()
+  const after = swept.length
+  t.mock.timers.tick(1_000)
+  await turn()
+  assert.equal(swept.length, after)
 })
 
 test('after an error it goes on, and the error is logged', async () => {
@@ -39,7 +45,7 @@ test('stop() waits for what is under way, and nothing more is begun', async () =
   const sweeper = new Sweeper(world, 1)
   const state = { stopped: false }
   const stopping = sweeper.stop().then(() => (state.stopped = true))
-  await new Promise((done) => void setTimeout(done, 10))
+  for (let n = 0; n < 10; n++) await turn()
   assert.equal(state.stopped, false)
   resolve(true)
   await stopping
@@ -53,10 +59,7 @@ test('what a tenant left behind that was deleted meanwhile is removed at the nex
   const sweeper = new Sweeper(world, 1)
   await world.store.commit(tenantId, [{ kind: 'delete-tenant', at: world.clock.now() }])
   const until = async (done: () => Promise<boolean>): Promise<void> => {
-    for (let n = 0; !(await done()); n++) {
-      assert.ok(n < 1_000, 'it is still there')
-      await new Promise((resolve) => void setTimeout(resolve, 1))
-    }
+    while (!(await done())) await turn()
   }
   await until(async () => (await world.store.record.state(tenantId)) === null)
   assert.equal((await world.store.tenants.deleted()).length, 1)
@@ -65,6 +68,10 @@ test('what a tenant left behind that was deleted meanwhile is removed at the nex
   await sweeper.stop()
   assert.deepEqual(world.logged, [])
 })
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}
 
 /** A world whose store answers the `n`th sweep as told. */
 function sweeping(answer: (n: number) => boolean | Promise<boolean>) {

@@ -339,6 +339,7 @@ describe('an answer', () => {
     await called.promise
     socket.destroy()
     assert.equal((await ask()).status, 200)
+    while (world.logged.length < 2) await new Promise((resolve) => void setImmediate(resolve))
     assert.deepEqual(
       world.logged.map((it) => (it as [string, JsonObject])[1]['status']),
       [200, 200],

@@ -13,6 +13,8 @@ export interface Installation {
   readonly probe: string
 }
 
+const READABLE_PARENTS = [tmpdir(), '/tmp', '/var/tmp'].filter((it) => canBeReadByAll([it]))
+
 const PROBE = fileURLToPath(new URL('./jailed-code.probe.ts', import.meta.url))
 const SERVER = path.resolve(PROBE, '../../..')
 const CHECKOUT = path.dirname(SERVER)
@@ -27,8 +29,7 @@ export function readableInstallation(test: { after: (fn: () => void) => void }):
   const parts = [path.join(SERVER, 'src'), ...folders]
   if (process.getuid?.() !== 0 || canBeReadByAll([...Object.values(here), ...parts])) return here
   const copied = [...parts, path.dirname(PROBE), path.join(SERVER, 'package.json')]
-  for (const parent of [tmpdir(), '/tmp', '/var/tmp']) {
-    if (!canBeReadByAll([parent])) continue
+  for (const parent of READABLE_PARENTS) {
     const copy = mkdtempSync(path.join(parent, 'symbolon-test-'))
     test.after(() => rmSync(copy, { recursive: true, force: true }))
     const placeOf = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
@@ -40,6 +41,14 @@ export function readableInstallation(test: { after: (fn: () => void) => void }):
     if (spawnSync(node, ['-v']).status === 0) return { node, probe: placeOf(PROBE) }
   }
   throw new Error('No temporary folder lets every user read files and run programs')
+}
+
+/** Returns a temporary folder that every user can enter, wherever TMPDIR leads. */
+export function readableFolder(test: { after: (fn: () => void) => void }): string {
+  const folder = mkdtempSync(path.join(READABLE_PARENTS[0] ?? tmpdir(), 'symbolon-test-'))
+  test.after(() => rmSync(folder, { recursive: true, force: true }))
+  chmodSync(folder, 0o755)
+  return folder
 }
 
 function openToAll(folder: string): void {

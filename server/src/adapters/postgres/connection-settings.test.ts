@@ -77,12 +77,22 @@ describe('connectionSettings()', () => {
 
 describe('PostgresStore.open() over TLS', () => {
   test('takes a server that proves its name by an authority it trusts, and no other', async (t) => {
-    const port = await freePort()
     const [key, certificate] = ['server.key', 'destination.pem'].map((it) =>
       readFileSync(pathOf(it), 'utf8'),
     ) as [string, string]
-    const cluster = await startCluster({ tls: { port, certificate, key } })
-    t.after(() => cluster.stop())
+    const start = async (tries: number): Promise<number> => {
+      const port = await freePort()
+      try {
+        const cluster = await startCluster({ tls: { port, certificate, key } })
+        t.after(() => cluster.stop())
+        return port
+      } catch (error) {
+        // Another process may have taken the port.
+        if (tries === 1) throw error
+        return await start(tries - 1)
+      }
+    }
+    const port = await start(5)
     const at = (host: string, more: string) =>
       `postgres://postgres@${host}:${port}/postgres?sslmode=verify-full${more}`
     const authority = encodeURIComponent(pathOf('authority.pem'))

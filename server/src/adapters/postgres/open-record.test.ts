@@ -13,7 +13,8 @@ test('a connection that is lost between two questions fails the next one, and no
   assert.deepEqual(await record.tenantIds('all'), [])
   const others = 'datname = current_database() AND pid <> pg_backend_pid()'
   await query(url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${others}`)
-  await sleep(50)
+  const left = `SELECT 1 FROM pg_stat_activity WHERE ${others}`
+  while ((await query(url, left)).rows.length > 0) await sleep(1)
   await assert.rejects(record.tenantIds('all'), /connection/i)
   await close()
 })

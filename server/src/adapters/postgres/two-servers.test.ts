@@ -80,7 +80,9 @@ test('what waited behind the commit that refuses it is refused', async (t) => {
 
 /** How many transactions wait for a lock. */
 async function waitingIn(url: string): Promise<number> {
-  const asked = "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+  // Those of other files have the same server.
+  const asked = `SELECT count(*) AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`
   return Number((await query(url, asked)).rows[0].count)
 }
 

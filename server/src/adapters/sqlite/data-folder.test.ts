@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { holdDataFolder } from './data-folder.ts'
 import { SqliteStore } from './sqlite-store.ts'
+import { readableFolder } from '../../../test/kit/readable-installation.ts'
 import { TENANT, freshFolder, insertNumbered, openStore } from '../../../test/kit/sqlite-kit.ts'
 
 const HOLDER = `
@@ -27,8 +28,7 @@ function refusal(folder: string, begins: 'holdDataFolder' | 'requireDatabase'): 
 }
 
 test('a folder that cannot be written to is refused by its name, and so is one with such a file', (t) => {
-  const parent = freshFolder(t)
-  chmodSync(parent, 0o755)
+  const parent = readableFolder(t)
   const [closed, open] = [join(parent, 'closed'), join(parent, 'open')]
   mkdirSync(closed)
   chmodSync(closed, 0o555)
@@ -47,8 +47,7 @@ test('a folder that cannot be written to is refused by its name, and so is one w
 })
 
 test('of a folder that cannot be looked into, nobody says that there is no database in it', (t) => {
-  const parent = freshFolder(t)
-  chmodSync(parent, 0o755)
+  const parent = readableFolder(t)
   const closed = join(parent, 'closed')
   mkdirSync(closed)
   writeFileSync(join(closed, 'symbolon.db'), '')

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { test, type TestContext } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { entry } from '../../world/store-kit.contract.ts'
 import type { Change } from '../../world/change.ts'
 import { SqliteStore } from './sqlite-store.ts'
@@ -124,30 +125,40 @@ test('short commits overtake a long list', async (t) => {
 })
 
 test('a disk is not taken for one that does not answer where it was we who did not listen', async (t) => {
-  const store = await openStore(t, { folder: freshFolder(t), commitWaitMs: 100 })
+  const folder = freshFolder(t)
+  const store = await openStore(t, { folder, commitWaitMs: 100 })
+  const pass = stillTime(t)
   const committed = store.commit(TENANT, [insertNumbered(0, 1)])
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  // Nothing is heard until the commit is on disk, and the writer has had time to say so.
+  while (countIn(folder, 'tokens') === 0) wait(5)
+  wait(500)
+  pass(100)
   assert.equal(await committed, null)
   assert.equal(await store.commit(TENANT, [insertNumbered(1, 2)]), null)
 })
 
 test('a disk that does not answer keeps nobody waiting, and is used again when it does', async (t) => {
-  const probe = faultAt('committing', 1, 'stall')
-  const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs: 100 })
-  const begun = performance.now()
+  const stall = stallAt(t, 1)
+  const store = await openStore(t, {
+    folder: freshFolder(t),
+    probe: stall.probe,
+    commitWaitMs: 100,
+  })
+  const pass = stillTime(t)
   const first = store.commit(TENANT, [insertNumbered(0, 1)])
   const list = store.commit(TENANT, [insertNumbered(1000, 1300)])
-  await nextTurn()
+  await stall.begun()
   const queued = store.commit(TENANT, [insertNumbered(1, 2)])
+  await nextTurn()
+  pass(100)
   const outcomes = await Promise.allSettled([first, list, queued])
   assert.deepEqual(
     outcomes.map((it) => it.status),
     ['rejected', 'rejected', 'rejected'],
   )
   await assert.rejects(store.commit(TENANT, [insertNumbered(2, 3)]), /does not answer/)
-  const waitedMs = performance.now() - begun
-  assert.ok(waitedMs < 400, `it took ${waitedMs} ms`)
+  stall.end()
   while ((await Promise.allSettled([store.check()]))[0].status === 'rejected') await nextTurn()
   await store.commit(TENANT, [insertNumbered(3, 4)])
   const ids = (await store.tokens.find(TENANT, idsNumbered(0, 4))).map((it) => it.id)
@@ -160,15 +171,29 @@ for (const { commitWaitMs, pauseMs, late } of [
   { commitWaitMs: 200, pauseMs: 120, late: true },
 ]) {
   test(`of ${commitWaitMs} ms that a commit may take none were those of the one before`, async (t) => {
-    const probe = faultAt('committing', 2, 'stall')
-    const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs })
+    const stall = stallAt(t, 2)
+    const store = await openStore(t, { folder: freshFolder(t), probe: stall.probe, commitWaitMs })
+    const pass = stillTime(t)
     await store.commit(TENANT, [insertNumbered(0, 1)])
-    await pause(pauseMs)
-    const begun = performance.now()
+    pass(pauseMs)
     const stalled = store.commit(TENANT, [insertNumbered(1, 2)])
-    if (!late) return assert.equal(await stalled, null)
-    await assert.rejects(stalled, /has not answered/)
-    assert.ok(performance.now() - begun >= commitWaitMs)
+    let settled = false
+    const noting = (): void => void (settled = true)
+    stalled.then(noting, noting)
+    await stall.begun()
+    for (const ms of [commitWaitMs - pauseMs, pauseMs - 1]) {
+      pass(ms)
+      for (let turn = 0; turn < 3; turn++) await nextTurn()
+      assert.equal(settled, false)
+    }
+    if (late) {
+      pass(1)
+      await assert.rejects(stalled, /has not answered/)
+      stall.end()
+    } else {
+      stall.end()
+      assert.equal(await stalled, null)
+    }
   })
 }
 
@@ -195,6 +220,49 @@ test('open() rejects and lets go of the folder when the writer cannot start', as
   await assert.rejects(SqliteStore.open({ folder, probe }))
   await openStore(t, { folder })
 })
+
+/** Lets time pass for the store only as the test says; returns how. */
+function stillTime(t: TestContext): (ms: number) => void {
+  let now = performance.now()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  t.mock.method(performance, 'now', () => now)
+  return (ms) => {
+    now += ms
+    t.mock.timers.tick(ms)
+  }
+}
+
+/** Has the writer stand still at its `at`th commit until the test lets it go on. */
+function stallAt(t: TestContext, at: number) {
+  const [begun, ended] = ['begun', 'ended'].map((it) => join(freshFolder(t), it)) as [
+    string,
+    string,
+  ]
+  const module = `
+    import { existsSync, writeFileSync } from 'node:fs'
+    let left = ${at}
+    export default (point) => {
+      if (point !== 'committing' || --left !== 0) return
+      writeFileSync(${JSON.stringify(begun)}, '')
+      const cell = new Int32Array(new SharedArrayBuffer(4))
+      // Also once a failed test has removed the folder.
+      const stands = () => existsSync(${JSON.stringify(begun)}) && !existsSync(${JSON.stringify(ended)})
+      while (stands()) Atomics.wait(cell, 0, 0, 1)
+    }`
+  const end = (): void => writeFileSync(ended, '')
+  return {
+    probe: new URL(`data:text/javascript,${encodeURIComponent(module)}`),
+    begun: async () => {
+      while (!existsSync(begun)) await nextTurn()
+    },
+    end,
+  }
+}
+
+/** Holds up this thread. */
+function wait(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
 
 function recorded(): Change {
   return { kind: 'append-record', entries: [entry(1)] }
