@@ -168,7 +168,7 @@ async function attempt(egress: Egress, url: string): Promise<void> {
 /** Returns the status, or how it failed. */
 async function send(egress: Egress, route: Awaited<ReturnType<Egress['vet']>>): Promise<unknown> {
   let status: unknown
-  const request = { method: 'GET', headers: [], body: null, timeoutMs: 5_000 }
+  const request = { method: 'GET', headers: [], body: null, timeoutMs: 600_000 }
   const receiver = { head: (it: number) => void (status = it), data: () => true, end: () => {} }
   try {
     await egress.send(route, request, receiver).done

@@ -14,13 +14,15 @@ import {
   SHARE_BYTES_MAX,
   SHARE_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
-import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
+import { answered, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 
 let stage: ProxyStage
 let key: string
 /** How often a token was looked for. */
 let reads = 0
 let found = async (): Promise<void> => {}
+/** The vault's ends of all connections. */
+let served: Socket[] = []
 
 beforeEach(async () => {
   reads = 0
@@ -40,6 +42,8 @@ beforeEach(async () => {
     },
   })
   key = await stage.vault.keyFor({ rules: [ALL] })
+  served = []
+  stage.vault.app.server.on('connection', (it: Socket) => served.push(it))
 })
 
 afterEach(() => stage.close())
@@ -57,9 +61,20 @@ async function until(done: () => boolean): Promise<void> {
   while (!done()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Resolves when the event loop has been around so often that nothing is left to be done. */
+/** Resolves when requests that came later have been answered, and the event loop has been around often after that. */
 async function quiet(): Promise<void> {
-  for (let it = 0; it < 300; it++) await new Promise((resolve) => setImmediate(resolve))
+  for (let round = 0; round < 3; round++) {
+    await stage.talk('GET /health/live HTTP/1.1\r\nHost: vault.example\r\n\r\n')
+    for (let it = 0; it < 100; it++) await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Resolves when the vault has read so many bytes of each client, and done what it does of that at once. */
+async function read(clients: readonly Socket[], bytes: number): Promise<Socket[]> {
+  const endOf = ({ localPort }: Socket) => served.find((it) => it.remotePort === localPort)
+  await until(() => clients.every((it) => (endOf(it)?.bytesRead ?? 0) >= bytes))
+  await quiet()
+  return clients.map((it) => endOf(it)!)
 }
 
 async function tokenOf(bytes: number): Promise<string> {
@@ -94,12 +109,9 @@ function many(request: string): string {
   return request.repeat(12)
 }
 
-/** The vault's ends of all connections from now on. */
-function ends(): Socket[] {
-  const found: Socket[] = []
-  const [app] = stage.vault.servers.apps
-  app!.server.on('connection', (it: Socket) => found.push(it))
-  return found
+/** How many connections have answers that wait to be taken. */
+function waiting(): number {
+  return served.filter((it) => it.writableLength > 0).length
 }
 
 async function dialMany(count: number): Promise<Socket[]> {
@@ -109,8 +121,6 @@ async function dialMany(count: number): Promise<Socket[]> {
 test('no more answers wait for those who take none than their tenant has room for', async () => {
   const id = await tokenOf(4 * MiB)
   const { call } = stage.vault
-  const served = ends()
-  const waiting = (): number => served.filter((it) => it.writableLength > 0).length
   const deaf = await dialMany(20)
   for (const it of deaf) {
     it.pause().write(many(get(id)))
@@ -128,9 +138,11 @@ test('of many who come at once few read before it is known how much they find', 
   const id = await tokenOf(LONG_BYTES_MIN)
   let under = 0
   let most = 0
+  const full = Promise.withResolvers<void>()
   found = async () => {
     most = Math.max(most, ++under)
-    await quiet()
+    if (under === READS_AT_ONCE) full.resolve(quiet())
+    await full.promise
     under -= 1
   }
   const asked = Array.from({ length: 100 }, () => stage.vault.call('GET', `/tokens/${id}`, { key }))
@@ -199,12 +211,13 @@ test('nor one whose answer comes behind another', async () => {
 
 test('an answer that was taken leaves no time to whoever comes after it', async () => {
   const id = await tokenOf(4 * MiB)
-  stage.destination.answer = () => {}
+  let asked = false
+  stage.destination.answer = () => void (asked = true)
   const { client, serving } = await stage.dialWithin()
   let bytes = 0
   client.on('data', (chunk: Buffer) => (bytes += chunk.length))
   client.write(get(id) + post('/proxy', 2) + '{}')
-  await until(() => bytes > 4 * MiB)
+  await until(() => bytes > 4 * MiB && asked)
   await quiet()
   assert.equal(serving.timeout, 0)
   client.destroy()
@@ -241,8 +254,6 @@ test('what is answered again waits as what is read does', async () => {
   const made = await stage.vault.call('POST', '/tokens', { key, body: data, headers })
   assert.equal(made.status, 201)
   const again = post('/tokens', 2).replace('\r\n\r\n', '\r\nBT-IDEMPOTENCY-KEY: again\r\n\r\n{}')
-  const served = ends()
-  const waiting = (): number => served.filter((it) => it.writableLength > 0).length
   const deaf = await dialMany(20)
   for (const it of deaf) {
     it.pause().write(many(again))
@@ -260,12 +271,12 @@ for (const path of ['/tokenize', '/proxy']) {
     const whole = JSON.stringify('x'.repeat(BODY_BYTES_MAX - 2))
     const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
-    await quiet()
+    await read(slow, begun(path).length)
     const late = await stage.dial()
     let answer = ''
     late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
     late.write(post(path) + whole)
-    await quiet()
+    await read([late], LONG_BYTES_MIN)
     assert.equal(answer, '')
     assert.match(await stage.talk(`${post(path, 3)}"x"`), /^HTTP\/1\.1 200 /)
     slow[0]!.destroy()
@@ -277,21 +288,22 @@ for (const path of ['/tokenize', '/proxy']) {
   test(`whoever leaves while it waits at ${path} is forgotten`, async () => {
     const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
-    await quiet()
+    await read(slow, begun(path).length)
     const gone = await dialMany(LONG_BODIES_WAITING_MAX)
     for (const it of gone) it.write(begun(path))
-    await quiet()
+    const ends = await read(gone, begun(path).length)
     assert.match(
       await stage.talk(begun(path), (text) => text.includes('tenant_busy')),
       /^HTTP\/1\.1 503 /,
     )
     for (const it of gone) it.resetAndDestroy()
+    await until(() => ends.every((it) => it.destroyed))
     await quiet()
     const late = await stage.dial()
     let answer = ''
     late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
     late.write(begun(path))
-    await quiet()
+    await read([late], begun(path).length)
     assert.equal(answer, '', 'there is a place again')
     for (const it of [late, ...slow]) it.destroy()
   })
@@ -299,9 +311,12 @@ for (const path of ['/tokenize', '/proxy']) {
   test(`whoever waits at ${path} for too long is told so, and no other tenant waits`, async () => {
     const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
-    await quiet()
-    const late = stage.talk(post(path) + 'x'.repeat(MiB))
-    await quiet()
+    await read(slow, begun(path).length)
+    const late = await stage.dial()
+    let answer = ''
+    late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
+    late.write(post(path) + 'x'.repeat(MiB))
+    await read([late], LONG_BYTES_MIN)
     const { call, addTenant } = stage.vault
     const manager = await addTenant('another')
     const body = { name: 'x', type: 'private', rules: [ALL] }
@@ -310,12 +325,12 @@ for (const path of ['/tokenize', '/proxy']) {
     const long = { type: 'token', data: 'x'.repeat(4 * MiB) }
     assert.equal((await call('POST', '/tokens', { key: other, body: long })).status, 201)
     stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
-    const answer = await late
+    await until(() => answered(answer))
     assert.match(answer, /^HTTP\/1\.1 503 .*tenant_busy/s)
     assert.match(answer, /^retry-after: \d+\r$/im)
     // What there was no room for is not read for the sake of its end.
     await quiet()
     stage.vault.world.clock.elapse(LINGER_MS)
-    for (const it of slow) it.destroy()
+    for (const it of [late, ...slow]) it.destroy()
   })
 }

@@ -8,30 +8,35 @@ import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startCluster } from '../kit/postgres/cluster.ts'
+import { lacksPrograms } from '../kit/programs.ts'
 import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
 
-test('npm start passes on the signal to stop, and ends when the service has', async (t) => {
-  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('SYMBOLON_'))
-  const own = { SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: temporaryFolder(t) }
-  const npm = spawn('npm', ['start'], {
-    cwd: ROOT,
-    env: { ...Object.fromEntries(others), ...own },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let out = ''
-  npm.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  while (!out.includes('is ready at')) await once(npm.stdout, 'data')
-  const url = /is ready at (\S+)/.exec(out)![1]!
-  // Its streams are closed when nobody has them any more, which whoever is left behind would.
-  const closed = once(npm, 'close')
-  npm.kill('SIGTERM')
-  await closed
-  assert.match(out, /"event":"stopping","reason":"SIGTERM"/)
-  await assert.rejects(fetch(`${url}/health/live`))
-})
+test(
+  'npm start passes on the signal to stop, and ends when the service has',
+  { skip: lacksPrograms('npm') },
+  async (t) => {
+    const others = Object.entries(process.env).filter(([name]) => !name.startsWith('SYMBOLON_'))
+    const own = { SYMBOLON_PORT: '0', SYMBOLON_DATA_DIR: temporaryFolder(t) }
+    const npm = spawn('npm', ['start'], {
+      cwd: ROOT,
+      env: { ...Object.fromEntries(others), ...own },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    npm.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
+    while (!out.includes('is ready at')) await once(npm.stdout, 'data')
+    const url = /is ready at (\S+)/.exec(out)![1]!
+    // Its streams are closed when nobody has them any more, which whoever is left behind would.
+    const closed = once(npm, 'close')
+    npm.kill('SIGTERM')
+    await closed
+    assert.match(out, /"event":"stopping","reason":"SIGTERM"/)
+    await assert.rejects(fetch(`${url}/health/live`))
+  },
+)
 
 describe('a folder that was used before', () => {
   test('without its database is begun anew, and the log says so', async (t) => {

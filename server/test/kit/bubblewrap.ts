@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { findBubblewrap } from '../../src/adapters/jail/hardened.ts'
-import { notInstalled } from './programs.ts'
+import { installing } from './programs.ts'
 
 /**
  * Says why the level `hardened` cannot be had on this machine, or false if it can: for the option `skip` of its tests.
@@ -9,10 +9,10 @@ import { notInstalled } from './programs.ts'
  */
 export function noBubblewrap(): string | false {
   const program = findBubblewrap()
-  if (!existsSync(program)) return notInstalled('bwrap')
+  if (!existsSync(program)) return installing(['bwrap'])
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const args = ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '/bin/true']
   const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8', ...nobody })
-  if (error !== undefined) return `bwrap cannot be run: ${error.message}`
-  return status === 0 ? false : `bwrap may not create namespaces on this machine: ${stderr.trim()}`
+  if (error !== undefined) return `bwrap must be allowed to run: ${error.message}`
+  return status === 0 ? false : `bwrap must be allowed to create namespaces: ${stderr.trim()}`
 }

@@ -1,39 +1,54 @@
+import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
-import path from 'node:path'
+import { join } from 'node:path'
 
 /** Programs that tests need and a machine may lack, with the Debian packages they come in. `.ci/run` installs them all. */
 const PACKAGES = {
   bwrap: 'bubblewrap',
+  curl: 'curl',
   ip: 'iproute2',
+  mount: 'mount',
+  npm: 'npm',
   setpriv: 'util-linux',
   unshare: 'util-linux',
 } as const
 
-/**
- * Says which of `programs` is missing and how to install it, or false if all are there. For the option `skip` of tests:
- * a missing program is the only reason to skip one.
- */
-export function missing(...programs: readonly Program[]): string | false {
-  const absent = programs.find((it) => !isInstalled(it))
-  return absent === undefined ? false : notInstalled(absent)
-}
-
-export function notInstalled(program: Program): string {
-  return `${program} is not installed: apt-get install ${PACKAGES[program]}`
-}
-
 type Program = keyof typeof PACKAGES
 
-function isInstalled(program: string): boolean {
-  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin']
-  return folders.some((it) => isExecutable(path.join(it, program)))
+/**
+ * Says which of `programs` are missing and how to install them, or false if all are there. For the option `skip` of tests:
+ * a missing program is the only reason to skip one.
+ */
+export function lacksPrograms(...programs: readonly Program[]): string | false {
+  const lacking = programs.filter((it) => !isInstalled(it))
+  return lacking.length === 0 ? false : installing(lacking)
 }
 
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+export function installing(programs: readonly Program[]): string {
+  const packages = new Set(programs.map((it) => PACKAGES[it]))
+  return `${programs.join(' and ')} must be installed: apt-get install ${[...packages].join(' ')}`
+}
+
+/**
+ * Says why tests cannot have namespaces of their own on this machine, or false if they can: `unshare` with these flags is
+ * refused, or `setUp` is, a line for the shell that sets up their network with `ip`.
+ */
+export function lacksNamespaces(flags: readonly string[], setUp: string): string | false {
+  const lacking = lacksPrograms('ip', 'unshare')
+  if (lacking !== false) return lacking
+  const command = [...flags, '--', 'sh', '-c', setUp]
+  const { status, stderr } = spawnSync('unshare', command, { encoding: 'utf8' })
+  if (status === 0) return false
+  return `unshare ${flags.join(' ')} must be allowed, to root or to all users: ${stderr.trim()}`
+}
+
+function isInstalled(program: Program): boolean {
+  return (process.env['PATH'] ?? '').split(':').some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
 }

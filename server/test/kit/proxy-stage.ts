@@ -87,6 +87,7 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
   }
   const vault = await stillVault({ ...options, change })
   const { servers } = vault
+  for (const { server } of servers.apps) server.prependListener('connection', holdTimers)
   await servers.listen('127.0.0.1')
   for (const it of servers.apps) egress.own(portOf(it))
   const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
@@ -142,6 +143,21 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
     return text
   }
 }
+
+/**
+ * Has a connection be late when a test emits `timeout` on it, and never because this machine is slow. Its `timeout` says how
+ * long it would have, as ever.
+ */
+function holdTimers(serving: Socket): void {
+  const setTimeout = serving.setTimeout.bind(serving)
+  serving.setTimeout = (ms, callback) => {
+    setTimeout(ms === 0 ? 0 : TIMER_MS_MAX, callback)
+    return Object.assign(serving, { timeout: ms })
+  }
+}
+
+/** The longest that timers have. */
+const TIMER_MS_MAX = 2 ** 31 - 1
 
 /** Writes an answer of known length. */
 export function answerWith(

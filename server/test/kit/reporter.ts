@@ -57,7 +57,7 @@ export class Notes {
       ...table('Slowest files', this.#files, slowest),
       ...(slowest > 5 ? table('Slowest tests', this.#tests, slowest) : []),
       ...[...this.#skipped].flatMap(([reason, names]) => [
-        `Skipped, since ${reason}:`,
+        `Skipped: ${reason}`,
         ...names.map((it) => `  ${it}`),
       ]),
     ]

@@ -40,7 +40,7 @@ describe('dependences()', () => {
     ['src/a.test.ts', '// no Math.random() here'],
     [
       'src/a.test.ts',
-      `import { missing } from '../test/kit/programs.ts'\ntest('a', { skip: missing('ip') }, f)`,
+      `import { lacksPrograms } from '../test/kit/programs.ts'\ntest('a', { skip: lacksPrograms('ip') }, f)`,
     ],
   ]
   for (const [file, text] of allowed) {

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
+import { lacksNamespaces } from '../../../test/kit/programs.ts'
 import { readableInstallation } from '../../../test/kit/readable-installation.ts'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { GuestProcess } from './guest-process.ts'
@@ -126,7 +127,7 @@ describe('a service at the level hardened', { skip }, () => {
     assert.deepEqual(JSON.parse(child.stdout), { kind: 'returned', result: process.getuid!() })
   })
 
-  const skip = noUnshare()
+  const skip = lacksNamespaces(['--user', '--map-root-user'], 'true')
   test(
     'runs nothing where the kernel refuses it namespaces, and says how to get them',
     { skip },
@@ -190,15 +191,6 @@ async function blank(): Promise<[GuestProcess, GuestFiles]> {
   })
   await guest.ready
   return [guest, files]
-}
-
-/** Why no user namespace can be made here, or false. */
-function noUnshare(): string | false {
-  const { status, stderr, error } = spawnSync('unshare', ['--user', '--map-root-user', 'true'], {
-    encoding: 'utf8',
-  })
-  if (error !== undefined) return `needs the program unshare (Debian: util-linux): ${error.message}`
-  return status === 0 ? false : `unshare is refused user namespaces here: ${stderr.trim()}`
 }
 
 /** The ids of those that a process has begun. */

@@ -5,25 +5,38 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { ReactorLevel } from '../../../src/world/reactor-runner.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
+import { lacksNamespaces, lacksPrograms } from '../../kit/programs.ts'
 import type { Outcome } from './jail.probe.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
 
+const CHECKOUT = fileURLToPath(new URL('../../../..', import.meta.url))
 const PROBE = fileURLToPath(new URL('jail.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 
 const SOMEBODY = 'setpriv --reuid 1500 --regid 1500 --clear-groups'
-const NAMESPACES = ['--net', '--mount', '--ipc', '--pid', '--fork', '--mount-proc']
 const root = process.getuid!() === 0
+const NAMESPACES = [
+  ...(root ? [] : ['--user', '--map-root-user']),
+  ...['--net', '--mount', '--ipc', '--pid', '--fork', '--mount-proc'],
+]
+const NETWORK = [
+  'ip link set lo up',
+  'ip address add 169.254.169.254/32 dev lo',
+  'ip address add 10.0.0.5/32 dev lo',
+]
 
 /** Without root there is one user only, whom the namespace takes for its root. */
 const USERS = { 'run by root': '', ...(root ? { 'run by anybody': SOMEBODY } : {}) }
 
 /** Tests that no attack succeeds at `level`, whoever runs the service; once also that each does without walls. */
-export function describeAttacks(level: ReactorLevel, skip: string | false = false): void {
+export function describeAttacks(level: ReactorLevel, noLevel: string | false = false): void {
+  const skip = noLevel || lacksNamespaces(NAMESPACES, NETWORK.join(' && ')) || noOtherUser()
   for (const [who, prefix] of Object.entries(USERS)) {
     describe(`behind the walls of ${level} in a service ${who}, no code can`, { skip }, () => {
       // Without walls, the level makes no difference.
@@ -54,17 +67,17 @@ export function describeAttacks(level: ReactorLevel, skip: string | false = fals
   }
 }
 
+/** Why root cannot have others run the service, or false; anybody else need not. */
+function noOtherUser(): string | false {
+  return root && lacksPrograms('mount', 'setpriv')
+}
+
 /** In a network that has nothing but addresses of this machine, and a namespace of processes that ends with it. */
 async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): Promise<Outcome> {
-  const world = [
-    'ip link set lo up',
-    'ip address add 169.254.169.254/32 dev lo',
-    'ip address add 10.0.0.5/32 dev lo',
-    `exec ${prefix} "$0" "$1"`,
-  ].join(' && ')
-  const user = root ? [] : ['--user', '--map-root-user']
-  const command = ['sh', '-c', world, process.execPath, PROBE]
-  const child = spawn('unshare', [...user, ...NAMESPACES, ...command], {
+  const { node, script, mounts, remove } = prefix === '' ? HERE : readableByAll()
+  const world = [...NETWORK, ...mounts, `exec ${prefix} "$0" "$1"`].join(' && ')
+  const child = spawn('unshare', [...NAMESPACES, 'sh', '-c', world, node, script], {
+    cwd: '/',
     env: {
       CANARY: 'canary-3f1c',
       LEVEL: level,
@@ -76,10 +89,46 @@ async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): P
   let [said, complaint] = ['', '']
   child.stdout.on('data', (it) => (said += it))
   child.stderr.on('data', (it) => (complaint += it))
-  child.on('error', ({ message }) => (complaint += message))
   const [status] = await once(child, 'close')
-  if (status === 0) return JSON.parse(said) as Outcome
-  throw new Error(
-    `This test needs namespaces of its own, by unshare and ip: run it as root, or where users may have some.\n${complaint}`,
-  )
+  remove()
+  assert.equal(status, 0, complaint)
+  return JSON.parse(said) as Outcome
+}
+
+interface Installation {
+  readonly node: string
+  readonly script: string
+  /** What to run for it to be there, in a namespace of mounts. */
+  readonly mounts: readonly string[]
+  readonly remove: () => void
+}
+
+const HERE: Installation = { node: process.execPath, script: PROBE, mounts: [], remove: () => {} }
+
+/** This checkout where another user gets to it, though it, or a folder that it lies in, may be closed to others. */
+function readableByAll(): Installation {
+  const folder = mkdtempSync('/tmp/symbolon-jail-')
+  const node = path.join(folder, 'node')
+  const parts = ['node_modules', 'server']
+  chmodSync(folder, 0o755)
+  writeFileSync(node, '')
+  for (const it of parts) mkdirSync(path.join(folder, it), 0o755)
+  return {
+    node,
+    script: path.join(folder, path.relative(CHECKOUT, PROBE)),
+    mounts: [
+      mount(process.execPath, node),
+      ...parts.map((it) => mount(path.join(CHECKOUT, it), path.join(folder, it))),
+    ],
+    // One by one: nothing of the checkout must go with them, should it be mounted still.
+    remove: () => {
+      unlinkSync(node)
+      for (const it of parts) rmdirSync(path.join(folder, it))
+      rmdirSync(folder)
+    },
+  }
+}
+
+function mount(source: string, target: string): string {
+  return `mount --bind '${source.replaceAll("'", `'\\''`)}' ${target}`
 }

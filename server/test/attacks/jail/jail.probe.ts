@@ -27,6 +27,8 @@ export interface Outcome {
 const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 const ENDLESS_MS = 1_000
+/** For what is to succeed, however slow the machine is. */
+const PATIENCE_MS = 600_000
 
 const { CANARY: canary = '', LEVEL, IN_THE_OPEN } = process.env
 const level = REACTOR_LEVELS.find((it) => it === LEVEL)!
@@ -39,7 +41,7 @@ const runner = await JailRunner.open({
   checks: false,
 })
 const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
-const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', 20_000)))
+const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', PATIENCE_MS)))
 const outcome: Outcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
@@ -102,7 +104,7 @@ async function withoutWalls({ code, next, endless }: Attack): Promise<unknown> {
   const args = JSON.stringify(outside.surroundings())
   const child = spawn(process.execPath, [BARE, code, args, next ?? ''], {
     stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: endless === true ? ENDLESS_MS : 20_000,
+    timeout: endless === true ? ENDLESS_MS : PATIENCE_MS,
     killSignal: 'SIGKILL',
   })
   let said = ''

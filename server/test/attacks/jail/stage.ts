@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,6 +17,7 @@ export class Stage {
   readonly #answer: Server
   readonly #sink: Socket
   #packets = 0
+  #marks = 0
   #victim = startVictim()
 
   static async open(name: string, canary: string): Promise<Stage> {
@@ -37,7 +38,10 @@ export class Stage {
     this.#answer = createServer((socket) => {
       socket.on('error', () => socket.destroy()).end(`HTTP/1.1 200 OK\r\n\r\n`)
     })
-    this.#sink = createSocket('udp4').on('message', () => (this.#packets += 1))
+    this.#sink = createSocket('udp4').on('message', (message) => {
+      if (message.equals(MARK)) this.#marks += 1
+      else this.#packets += 1
+    })
   }
 
   /** Returns whether the attack, made by `how`, was seen to succeed where that is seen. */
@@ -45,14 +49,23 @@ export class Stage {
     if (this.#victim.exitCode !== null || this.#victim.signalCode !== null) {
       this.#victim = startVictim()
     }
-    this.#packets = 0
+    this.#packets = this.#marks = 0
     const returned = await how(attack)
-    // What was sent is there by the next turn of the loop: loopback delivers at once.
-    await new Promise((resolve) => void setImmediate(resolve))
-    await new Promise((resolve) => void setImmediate(resolve))
-    if (attack.seen === 'packets') return this.#packets > 0
-    if (attack.seen === 'victim') return await isDying(this.#victim)
+    if (attack.seen === 'packets') return await this.#wasSentPackets()
+    if (attack.seen === 'victim') return !(await answers(this.#victim))
     return Boolean(returned)
+  }
+
+  /** What was sent before is there when a packet is that is sent now. */
+  async #wasSentPackets(): Promise<boolean> {
+    const { port, address } = this.#sink.address()
+    const own = createSocket('udp4')
+    while (this.#marks === 0) {
+      own.send(MARK, port, address)
+      await new Promise((resolve) => void setTimeout(resolve, 10))
+    }
+    own.close()
+    return this.#packets > 0
   }
 
   surroundings(): Surroundings {
@@ -73,14 +86,28 @@ export class Stage {
   }
 }
 
-/** A signal that was sent has ended it before the next process could be started and ended. */
-async function isDying(child: ChildProcess): Promise<boolean> {
-  await once(spawn('/bin/true'), 'close')
-  return child.signalCode !== null
+const MARK = Buffer.from('from the stage itself')
+
+/** Whether the victim repeats a byte that it is sent: one that was sent a signal before dies of that first. */
+async function answers(victim: Victim): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const [answer, end] = [(): void => resolve(true), (): void => resolve(false)]
+  victim.stdout.once('data', answer)
+  victim.once('exit', end)
+  if (victim.exitCode !== null || victim.signalCode !== null) end()
+  else victim.stdin.write('x')
+  const answered = await promise
+  victim.stdout.off('data', answer)
+  victim.off('exit', end)
+  return answered
 }
 
-function startVictim(): ChildProcess {
-  return spawn('/bin/sleep', ['1000'], { stdio: 'ignore' })
+type Victim = ReturnType<typeof startVictim>
+
+function startVictim() {
+  const victim = spawn('/bin/cat', { stdio: ['pipe', 'pipe', 'ignore'] })
+  victim.stdin.on('error', ignore)
+  return victim
 }
 
 function ignore(): void {}
