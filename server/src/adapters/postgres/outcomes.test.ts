@@ -42,9 +42,10 @@ async function meddled(
 }> {
   const url = await freshDatabase()
   const proxy = await meddlingProxy(url)
+  // Before the store: what the proxy has swallowed would keep it from closing for seconds.
+  t.after(() => proxy.close())
   const straight = await opened(t, () => PostgresStore.open({ url }))
   const store = await opened(t, () => PostgresStore.open({ url: proxy.url, ...options }))
-  t.after(() => proxy.close())
   return { proxy, store, straight }
 }
 
@@ -257,15 +258,12 @@ describe('PostgresStore while its database is away', () => {
     )
     process.kill(Number(rows[0].pid), 'SIGKILL')
     const outcomes = new Map<number, 'made' | 'failed'>()
-    const waits: number[] = []
     let [n, back] = [1, 0]
     for (; back < 20; n++) {
-      const began = performance.now()
       const outcome = await store.commit(TENANT, [insert(token(n))]).then(
         () => 'made' as const,
         () => 'failed' as const,
       )
-      waits.push(performance.now() - began)
       outcomes.set(n, outcome)
       if (outcome === 'made') back++
       await sleep(5)
@@ -274,7 +272,6 @@ describe('PostgresStore while its database is away', () => {
     for (const [it, outcome] of outcomes) {
       if (outcome === 'made') assert.ok(found.has(uuid(it)), `acknowledged, and not there: ${it}`)
     }
-    t.diagnostic(`longest wait ${Math.max(...waits).toFixed(0)} ms`)
   })
 
   test('refuses reads and commits with the same error as when nobody knows the outcome', async (t) => {
@@ -292,8 +289,8 @@ describe('PostgresStore while its database is away', () => {
   test('turns commits away when too many wait', async (t) => {
     const url = await freshDatabase()
     const proxy = await meddlingProxy(url)
-    const store = await opened(t, () => PostgresStore.open({ url: proxy.url, commitWaitMs: 1_500 }))
     t.after(() => proxy.close())
+    const store = await opened(t, () => PostgresStore.open({ url: proxy.url, commitWaitMs: 1_500 }))
     spoil(proxy, /FOR UPDATE/, 'swallow', 99)
     const reasons = new Map<string, number>()
     await Promise.all(
