@@ -5,18 +5,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
+import { lacksIpv6 } from '../kit/programs.ts'
 import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
-
-/** Why what is about both families of addresses is skipped here, or false. */
-const noIpv6 =
-  !Object.values(networkInterfaces()).some((all) => all?.some((it) => it.address === '::1')) &&
-  'needs the address ::1: sysctl net.ipv6.conf.lo.disable_ipv6=0'
 
 const SERVER = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -109,7 +104,7 @@ describe('symbolon serve', () => {
 
   test(
     'listens on both loopback families and answers for its health without a key',
-    { skip: noIpv6 },
+    { skip: lacksIpv6() },
     async (t) => {
       const vault = await startVault(temporaryFolder(t))
       t.after(() => vault.stop())
@@ -189,7 +184,7 @@ describe('symbolon serve', () => {
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
   })
 
-  test('makes nothing where it cannot listen, and says so', { skip: noIpv6 }, async (t) => {
+  test('makes nothing where it cannot listen, and says so', { skip: lacksIpv6() }, async (t) => {
     const taken = createServer().listen(0, '127.0.0.1')
     const onSecond = createServer().listen(0, '::1')
     t.after(() => [taken, onSecond].map((it) => it.close()))

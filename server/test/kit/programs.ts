@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
 /** Programs that tests start and a machine may lack, by the Debian package that has them. */
@@ -33,6 +34,13 @@ export function lacksNamespaces(flags: readonly string[], setUp: string): string
   const { status, stderr } = spawnSync('unshare', command, { encoding: 'utf8' })
   if (status === 0) return false
   return `needs unshare ${flags.join(' ')}, as root or where users may have namespaces: ${stderr.trim()}`
+}
+
+/** Why a test that listens on both families of loopback addresses is skipped on this machine, or false. */
+export function lacksIpv6(): string | false {
+  const addresses = Object.values(networkInterfaces()).flatMap((it) => it ?? [])
+  if (addresses.some((it) => it.address === '::1')) return false
+  return 'needs the address ::1: sysctl net.ipv6.conf.lo.disable_ipv6=0'
 }
 
 function isInstalled(program: Program): boolean {
