@@ -124,12 +124,15 @@ test('nobody can hold everybody up for seconds with one long number among millio
 /** Counts how often a character of a text is asked for. */
 function looksAtCharacters(t: TestContext): () => number {
   let looks = 0
-  const { charCodeAt } = String.prototype
-  String.prototype.charCodeAt = function (at) {
+  const texts = Object.getPrototypeOf('') as object
+  const charCodeAt = Object.getOwnPropertyDescriptor(texts, 'charCodeAt')!
+  const ask = charCodeAt.value as (this: string, at: number) => number
+  const value = function (this: string, at: number): number {
     looks++
-    return charCodeAt.call(this, at)
+    return ask.call(this, at)
   }
-  t.after(() => (String.prototype.charCodeAt = charCodeAt))
+  Object.defineProperty(texts, 'charCodeAt', { ...charCodeAt, value })
+  t.after(() => Object.defineProperty(texts, 'charCodeAt', charCodeAt))
   return () => looks
 }
 

@@ -10,6 +10,7 @@ import {
   SHARE_BYTES_MAX,
   SHARE_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
+import type { Clock } from '../../src/world/clock.ts'
 import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import type { Reply } from '../kit/still-vault.ts'
 
@@ -17,6 +18,8 @@ let stage: ProxyStage
 let key: string
 /** What a read that may find much waits for. */
 let found = async (): Promise<void> => {}
+/** How often something was to wait for as long as others do. */
+let waits = 0
 
 beforeEach(async () => {
   found = async () => {}
@@ -33,7 +36,15 @@ beforeEach(async () => {
         if ((asked[5] ?? 0) > LONG_BYTES_MIN) await found()
         return store.tokens.findByFingerprint(...asked)
       }
-      return { ...world, store: Object.assign(Object.create(store), { tokens }) as typeof store }
+      const after: Clock['after'] = (ms) => {
+        if (ms === SHARE_WAIT_MS_MAX) waits += 1
+        return world.clock.after(ms)
+      }
+      return {
+        ...world,
+        clock: { ...world.clock, after },
+        store: Object.assign(Object.create(store), { tokens }) as typeof store,
+      }
     },
   })
   key = await stage.vault.keyFor({ rules: [ALL] })
@@ -49,9 +60,29 @@ const ALL = {
   permissions: ['token:create', 'token:read', 'token:search', 'token:use'],
 }
 
+/** Resolves when `done()` is true; looks whenever the event loop has been around. */
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Resolves when the event loop has been around so often that nothing is left to be done. */
 async function quiet(): Promise<void> {
   for (let it = 0; it < 300; it++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** As many long reads as may be at once, asked for by `ask`; resolves when all of them wait for `turn`. */
+async function hold(
+  turn: Promise<void>,
+  ask: () => Promise<Reply>,
+): Promise<readonly Promise<Reply>[]> {
+  let reading = 0
+  found = () => {
+    reading += 1
+    return turn
+  }
+  const held = Array.from({ length: READS_LONG_AT_ONCE }, ask)
+  await until(() => reading === READS_LONG_AT_ONCE)
+  return held
 }
 
 async function call(path: string, body: Json): Promise<Reply> {
@@ -102,9 +133,11 @@ for (const [how, ask] of Object.entries(WAYS)) {
       await make('long', LONG_BYTES_MIN)
       let under = 0
       let most = 0
+      const full = Promise.withResolvers<void>()
       found = async () => {
         most = Math.max(most, ++under)
-        await quiet()
+        if (under === READS_LONG_AT_ONCE) full.resolve(quiet())
+        await full.promise
         under -= 1
       }
       const asked = Array.from({ length: 20 }, () => ask(['long']))
@@ -125,12 +158,11 @@ for (const [how, ask] of Object.entries(WAYS)) {
       await make('long', LONG_BYTES_MIN)
       await make('short', 10)
       const turn = Promise.withResolvers<void>()
-      found = () => turn.promise
-      const held = Array.from({ length: READS_LONG_AT_ONCE }, () => ask(['long']))
-      await quiet()
+      const held = await hold(turn.promise, () => ask(['long']))
       assert.equal((await ask(['short'])).status, 200)
+      const before = waits
       const late = ask(['long'])
-      await quiet()
+      await until(() => waits > before)
       stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
       const { status, text } = await late
       assert.equal(status, 503)
@@ -157,11 +189,7 @@ describe('what makes much of little', () => {
         await make('short', 10)
         await make('middle', 1000)
         const turn = Promise.withResolvers<void>()
-        found = () => turn.promise
-        const held = Array.from({ length: READS_LONG_AT_ONCE }, () =>
-          call('/detokenize', [expression('long')]),
-        )
-        await quiet()
+        const held = await hold(turn.promise, () => call('/detokenize', [expression('long')]))
         let answered = false
         const late = call(path, body).finally(() => (answered = true))
         for (let it = 0; it < 5; it++) {

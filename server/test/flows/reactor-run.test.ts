@@ -113,13 +113,13 @@ describe('symbolon reactor run', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     t.after(() => child.kill('SIGKILL'))
-    let [said, summaries] = ['', '']
-    child.stdout.on('data', (it) => (said += it))
-    child.stderr.on('data', (it) => (summaries += it))
+    const seen = { out: '', err: '' }
+    child.stdout.on('data', (it) => (seen.out += it))
+    child.stderr.on('data', (it) => (seen.err += it))
     // The summary is written last, but may be read first: from then on it watches.
-    while (!summaries.includes('It returned') || said === '') await pause(10)
-    assert.equal(said, '"first"\n')
-    while (!said.includes('"second"')) {
+    while (!seen.err.includes('It returned') || seen.out === '') await pause(10)
+    assert.equal(seen.out, '"first"\n')
+    while (!seen.out.includes('"second"')) {
       writeFileSync(file!, 'module.exports = () => "second"')
       await pause(500)
     }

@@ -10,6 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SHUTDOWN_MS_MAX } from '../../src/base/limits.ts'
+import { lacksIpv6 } from '../kit/programs.ts'
 import { filesIn, runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
 
 const SERVER = fileURLToPath(new URL('../..', import.meta.url))
@@ -101,18 +102,22 @@ describe('symbolon serve', () => {
     }
   })
 
-  test('listens on both loopback families and answers for its health without a key', async (t) => {
-    const vault = await startVault(temporaryFolder(t))
-    t.after(() => vault.stop())
-    const { port } = new URL(vault.url)
-    for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
-      for (const path of ['/health/live', '/health/ready']) {
-        const reply = await fetch(`http://${host}:${port}${path}`)
-        assert.equal(reply.status, 200)
-        assert.equal(((await reply.json()) as { status: string }).status, 'ok')
+  test(
+    'listens on both loopback families and answers for its health without a key',
+    { skip: lacksIpv6() },
+    async (t) => {
+      const vault = await startVault(temporaryFolder(t))
+      t.after(() => vault.stop())
+      const { port } = new URL(vault.url)
+      for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
+        for (const path of ['/health/live', '/health/ready']) {
+          const reply = await fetch(`http://${host}:${port}${path}`)
+          assert.equal(reply.status, 200)
+          assert.equal(((await reply.json()) as { status: string }).status, 'ok')
+        }
       }
-    }
-  })
+    },
+  )
 
   test('a flag wins over its variable, and a bad value stops the start in one sentence', async (t) => {
     const folder = temporaryFolder(t)
@@ -179,7 +184,7 @@ describe('symbolon serve', () => {
     assert.deepEqual(readdirSync(folder), [], 'nothing was made before the settings were read')
   })
 
-  test('makes nothing where it cannot listen, and says so', async (t) => {
+  test('makes nothing where it cannot listen, and says so', { skip: lacksIpv6() }, async (t) => {
     const taken = createServer().listen(0, '127.0.0.1')
     const onSecond = createServer().listen(0, '::1')
     t.after(() => [taken, onSecond].map((it) => it.close()))

@@ -195,7 +195,7 @@ describe('a client that reads only when it has sent everything', () => {
     const pouring = setInterval(() => socket.write('1'), 10)
     assert.equal(await within(200, served), false)
     stage.vault.world.clock.elapse(LINGER_MS)
-    assert.equal(await within(5_000, served), true)
+    await served
     clearInterval(pouring)
     socket.destroy()
   })
@@ -207,7 +207,7 @@ describe('a client that reads only when it has sent everything', () => {
     await once(socket, 'readable')
     assert.equal(await within(200, served), false)
     socket.write('1\r\n1\r\n'.repeat(LINGER_CHUNKS_MAX + 1))
-    assert.equal(await within(5_000, served), true)
+    await served
     socket.destroy()
   })
 })
@@ -240,7 +240,7 @@ describe('a client that never goes is not waited for longer than LINGER_MS after
     await once(socket, 'end')
     assert.equal(await within(200, served), false)
     stage.vault.world.clock.elapse(LINGER_MS)
-    assert.equal(await within(5_000, served), true)
+    await served
     socket.destroy()
   }
 })

@@ -260,7 +260,7 @@ describe('bytes that are no request do not come between a request and its answer
   const chunked = (): string =>
     get(['Content-Type: image/png', 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1')
   const refusedAtOnce = `POST /tokens HTTP/1.1\r\nHost: x\r\nBT-API-KEY: none\r\nTransfer-Encoding: chunked\r\n\r\n`
-  const cases: [what: string, garbage: () => string, behind?: RegExp][] = [
+  const cases: [what: string, garbage: () => string, answers?: RegExp][] = [
     ['no request at all', () => '\x01garbage\r\n\r\n'],
     ['one byte too many', () => 'x'],
     [
@@ -271,7 +271,7 @@ describe('bytes that are no request do not come between a request and its answer
     ],
     ['a request with a broken body', () => `${chunked()}5\r\nhello\r\nxyz\r\n`],
   ]
-  for (const [what, garbage, behind = /^$/] of cases) {
+  for (const [what, garbage, answers = /^$/] of cases) {
     for (const begun of [true, false]) {
       test(`${what}, ${begun ? 'while the answer comes' : 'before it comes'}`, async (t) => {
         const { answer } = stage.destination
@@ -283,21 +283,24 @@ describe('bytes that are no request do not come between a request and its answer
           if (begun) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,')
           asked.resolve(socket)
         }
-        const client = await stage.dial()
+        const { client, serving } = await stage.dialWithin()
         let text = ''
         client.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-        client.write(get([], 'GET /proxy/waited-for HTTP/1.1'))
+        const request = get([], 'GET /proxy/waited-for HTTP/1.1')
+        client.write(request)
         const destination = await asked.promise
         const first = begun ? 'one,' : ''
         while (!text.includes(first)) await new Promise(setImmediate)
-        client.write(garbage(), 'latin1')
+        const behind = garbage()
+        client.write(behind, 'latin1')
+        while (serving.bytesRead < request.length + behind.length) await new Promise(setImmediate)
         // What came of it would be here by then.
         for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
         const head = begun ? '' : 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,'
         destination.write(`${head}-two!`)
         await once(client, 'end')
         const [, more] = /^HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\none,-two!([^]*)$/.exec(text)!
-        assert.match(more!, behind)
+        assert.match(more!, answers)
         client.destroy()
       })
     }

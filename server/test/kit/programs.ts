@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
 /** Programs that tests need and a machine may lack, with the Debian packages they come in. `.ci/run` installs them all. */
@@ -40,6 +41,13 @@ export function lacksNamespaces(flags: readonly string[], setUp: string): string
   const { status, stderr } = spawnSync('unshare', command, { encoding: 'utf8' })
   if (status === 0) return false
   return `unshare ${flags.join(' ')} must be allowed, to root or to all users: ${stderr.trim()}`
+}
+
+/** Why a test that listens on both families of loopback addresses is skipped on this machine, or false. */
+export function lacksIpv6(): string | false {
+  const addresses = Object.values(networkInterfaces()).flatMap((it) => it ?? [])
+  if (addresses.some((it) => it.address === '::1')) return false
+  return 'needs the address ::1: sysctl net.ipv6.conf.lo.disable_ipv6=0'
 }
 
 function isInstalled(program: Program): boolean {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { after, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { build, pointToEmitted } from '../../build/build.ts'
 
 const SERVER = path.join(import.meta.dirname, '../..')
@@ -46,8 +46,9 @@ describe('build()', () => {
   }
   symlinkSync(path.join(SERVER, '../node_modules'), path.join(home, 'node_modules'))
 
+  before(() => build(home))
+
   test('makes a package that runs without its source, workers and SQL included', () => {
-    build(home)
     rmSync(path.join(home, 'src'), { recursive: true })
     const launcher = path.join(home, 'bin/symbolon.cjs')
     const { stdout, stderr } = spawnSync(process.execPath, [launcher], { encoding: 'utf8' })

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
+import { REACTOR_TIMEOUT_ASKED_MS_MAX } from '../../src/base/limits.ts'
 import { noBubblewrap } from '../kit/bubblewrap.ts'
 import { startService, type RunningService } from '../kit/running-service.ts'
 import { AUTHORITY_FILE, onRequest, testDestination } from '../kit/test-destination.ts'
@@ -66,7 +67,9 @@ for (const level of ['jail', 'hardened'] as const) {
         assert.equal(reactor.status, 201, JSON.stringify(reactor.json))
         const args: Json = JSON.parse(JSON.stringify(sample.args).replaceAll('CARD', cardId))
         const path = `/reactors/${reactor.json['id'] as string}/react`
-        const reply = await call(path, caller, { args })
+        // As much time as there is, so that a slow machine has enough to load what the code loads.
+        const timeout = { timeout_ms: REACTOR_TIMEOUT_ASKED_MS_MAX }
+        const reply = await call(path, caller, { args, ...timeout })
         assertAlike(reply.json, answer)
         assert.equal(reply.status, status)
         for (const [name, value] of Object.entries(headers)) {

@@ -23,7 +23,12 @@ const SOMEBODY = 'setpriv --reuid 1500 --regid 1500 --clear-groups'
 const root = process.getuid!() === 0
 const NAMESPACES = [
   ...(root ? [] : ['--user', '--map-root-user']),
-  ...['--net', '--mount', '--ipc', '--pid', '--fork', '--mount-proc'],
+  '--net',
+  '--mount',
+  '--ipc',
+  '--pid',
+  '--fork',
+  '--mount-proc',
 ]
 const NETWORK = [
   'ip link set lo up',
