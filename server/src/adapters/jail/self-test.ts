@@ -85,7 +85,12 @@ const ATTEMPTS = `
     'read files': () => fs.readFileSync('/etc/passwd'),
     'list folders': () => fs.readdirSync('/'),
     'look into the service': () => fs.readFileSync('/proc/' + parent + '/environ'),
-    'write files': () => fs.writeFileSync('/tmp/symbolon-self-test', ''),
+    'write files': () => {
+      // Not through somebody's link, and not over somebody's file.
+      const file = '/tmp/symbolon-self-test-' + require('crypto').randomUUID()
+      fs.writeFileSync(file, '', { flag: 'wx' })
+      fs.rmSync(file)
+    },
     'change files': () => fs.chmodSync(process.execPath, fs.statSync(process.execPath).mode & 0o7777),
     'start programs': () => { if (child.spawnSync(process.execPath, ['-v']).error) throw 0 },
     // In a namespace of its own, the first process is oneself, whatever the service is outside.

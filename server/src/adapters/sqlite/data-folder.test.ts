@@ -52,7 +52,10 @@ test('of a folder that cannot be looked into, nobody says that there is no datab
   mkdirSync(closed)
   writeFileSync(join(closed, 'symbolon.db'), '')
   chmodSync(closed, 0o000)
-  assert.match(refusal(closed, 'requireDatabase'), /Error: Cannot use .*closed as the data folder/)
+  const said = refusal(closed, 'requireDatabase')
+  // Else its owner could not remove it.
+  chmodSync(closed, 0o700)
+  assert.match(said, /Error: Cannot use .*closed as the data folder/)
 })
 
 test('a folder is refused while another process has it, and free once that is killed', async (t) => {

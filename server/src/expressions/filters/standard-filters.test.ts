@@ -153,6 +153,18 @@ function ours(source: string, data: Json): Json {
 
 /** Liquid knows of minus nought; JSON does not. */
 function theirs(source: string, data: Json): Json {
-  const value = (liquid.evalValueSync(source, { data }) ?? null) as Json
+  const value = inUtc(() => (liquid.evalValueSync(source, { data }) ?? null) as Json)
   return value === 0 ? 0 : value
+}
+
+/** liquidjs reckons in the time zone of the process, whatever it is told. */
+function inUtc<Value>(work: () => Value): Value {
+  const { TZ } = process.env
+  process.env['TZ'] = 'UTC'
+  try {
+    return work()
+  } finally {
+    if (TZ === undefined) delete process.env['TZ']
+    else process.env['TZ'] = TZ
+  }
 }
