@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { lacksPrograms } from '../../test/kit/programs.ts'
 
 const READS = `
   const { readAuthorities } = await import(${JSON.stringify(new URL('./read-authorities.ts', import.meta.url))})
   readAuthorities(process.argv[1])
 `
 
-const skip =
-  spawnSync('mkfifo').error === undefined ? false : 'needs the program mkfifo (Debian: coreutils)'
+const skip = lacksPrograms('mkfifo')
 
 test(
   'readAuthorities() refuses what is no file, and waits for nobody to write into a pipe',

@@ -76,7 +76,7 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
 async function stillOpen(destinations: readonly TestDestination[]): Promise<number> {
   for (let turns = 0; ; turns += 1) {
     const open = destinations.reduce((sum, it) => sum + it.open(), 0)
-    if (open === 0 || turns === 500) return open
+    if (open === 0 || turns === 6_000) return open
     await new Promise((resolve) => void setTimeout(resolve, 10))
   }
 }

@@ -8,6 +8,7 @@ const PACKAGES = {
   bwrap: 'bubblewrap',
   curl: 'curl',
   ip: 'iproute2',
+  mkfifo: 'coreutils',
   mount: 'mount',
   npm: 'npm',
   setpriv: 'util-linux',

@@ -1,4 +1,4 @@
 module.exports = function (req) {
-  console.log('called with', req.args.length);
-  return { raw: req.args.map((it) => it * 2) };
-};
+  console.log('called with', req.args.length)
+  return { raw: req.args.map((it) => it * 2) }
+}

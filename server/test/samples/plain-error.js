@@ -1,4 +1,4 @@
 module.exports = async (req) => {
-  const gateway = undefined;
-  return { raw: gateway.charge(req.args.card) };
-};
+  const gateway = undefined
+  return { raw: gateway.charge(req.args.card) }
+}

@@ -1,7 +1,7 @@
 module.exports = async (req) => {
-  const { number } = req.args.card;
+  const { number } = req.args.card
   return {
     raw: { bin: number.slice(0, 6) },
     tokenize: { type: 'token', data: { reversed: number.split('').reverse().join('') } },
-  };
-};
+  }
+}

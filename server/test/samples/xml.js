@@ -1,7 +1,7 @@
-const { create, convert } = require('xmlbuilder2');
+const { create, convert } = require('xmlbuilder2')
 
 module.exports = async (req) => {
-  const { card } = req.args;
+  const { card } = req.args
   const xml = create({ version: '1.0', encoding: 'UTF-8' })
     .ele('Payment', { currency: 'EUR' })
     .ele('Card')
@@ -15,7 +15,7 @@ module.exports = async (req) => {
     .ele('Note')
     .txt('<&>')
     .up()
-    .end();
-  const back = convert(xml, { format: 'object' });
-  return { raw: { xml, number: back.Payment.Card.Number } };
-};
+    .end()
+  const back = convert(xml, { format: 'object' })
+  return { raw: { xml, number: back.Payment.Card.Number } }
+}

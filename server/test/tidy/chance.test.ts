@@ -5,7 +5,15 @@ import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile 
 import { importsOf } from './imports.ts'
 
 /** Tests that may measure time, each with the reason why what it asserts holds on any machine. */
-const MEASURING: Readonly<Record<string, string>> = {}
+const MEASURING: Readonly<Record<string, string>> = {
+  'src/adapters/jail/levels.test.ts':
+    'a pause of at least 50 ms, by the clock of the one who pauses',
+  'src/adapters/sqlite/faults.test.ts': 'the clock is the one that the test holds still',
+  'src/adapters/sqlite/transactions.test.ts':
+    'a factor of a thousand, in the shortest of twenty tries',
+  'src/adapters/system/when-quiet.test.ts':
+    'how long the loop is kept busy; nothing is asserted of it',
+}
 
 test('no test depends on chance, the date, or how fast the machine is', () => {
   const tests = sourceFiles().filter((it) => isTest(it.path) || it.path.startsWith('crash/'))

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { inspect } from 'node:util'
+import { lacksPrograms } from '../../../test/kit/programs.ts'
 import { keyProviderContract } from '../../world/key-provider.contract.ts'
 import { FileKeyProvider } from './file-key-provider.ts'
 
@@ -106,8 +107,7 @@ test('open() refuses what is not a regular file', async (t) => {
   await assert.rejects(open('/dev/zero'), /regular file/)
 })
 
-const skip =
-  spawnSync('mkfifo').error === undefined ? false : 'needs the program mkfifo (Debian: coreutils)'
+const skip = lacksPrograms('mkfifo')
 test('open() refuses a pipe at once, though nobody ever writes into it', { skip }, async (t) => {
   const pipe = join(await temporaryFolder(t), 'root.key')
   execFileSync('mkfifo', ['-m', '0600', pipe])
