@@ -235,7 +235,10 @@ describe('costly expressions end soon', () => {
   /** Counts the characters that `indexOf()` looks at. */
   function countScannedChars(t: TestContext): () => number {
     let scanned = 0
-    const { indexOf } = String.prototype
+    const indexOf: (this: string, wanted: string, from: number) => number = Reflect.get(
+      String.prototype,
+      'indexOf',
+    )
     t.mock.method(String.prototype, 'indexOf', function (this: string, wanted: string, from = 0) {
       const found = indexOf.call(this, wanted, from)
       scanned += (found < 0 ? this.length : found) - from

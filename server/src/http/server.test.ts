@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
+import { SystemClock } from '../adapters/system/system-clock.ts'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
@@ -339,7 +340,7 @@ describe('an answer', () => {
     await called.promise
     socket.destroy()
     assert.equal((await ask()).status, 200)
-    while (world.logged.length < 2) await new Promise((resolve) => void setImmediate(resolve))
+    while (world.logged.length < 2) await new SystemClock().yield()
     assert.deepEqual(
       world.logged.map((it) => (it as [string, JsonObject])[1]['status']),
       [200, 200],

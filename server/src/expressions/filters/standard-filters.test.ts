@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fc } from '../../../test/kit/fast-check.ts'
+import { inUtc } from '../../../test/kit/in-utc.ts'
 import { Liquid } from 'liquidjs'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { evaluate, parseTemplate } from '../template.ts'
@@ -155,16 +156,4 @@ function ours(source: string, data: Json): Json {
 function theirs(source: string, data: Json): Json {
   const value = inUtc(() => (liquid.evalValueSync(source, { data }) ?? null) as Json)
   return value === 0 ? 0 : value
-}
-
-/** liquidjs reckons in the time zone of the process, whatever it is told. */
-function inUtc<Value>(work: () => Value): Value {
-  const { TZ } = process.env
-  process.env['TZ'] = 'UTC'
-  try {
-    return work()
-  } finally {
-    if (TZ === undefined) delete process.env['TZ']
-    else process.env['TZ'] = TZ
-  }
 }

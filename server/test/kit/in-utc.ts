@@ -1,0 +1,11 @@
+/** Runs `work` with UTC as the time zone of the process, for a library that reckons in that zone. */
+export function inUtc<Value>(work: () => Value): Value {
+  const { TZ } = process.env
+  process.env['TZ'] = 'UTC'
+  try {
+    return work()
+  } finally {
+    if (TZ === undefined) delete process.env['TZ']
+    else process.env['TZ'] = TZ
+  }
+}
