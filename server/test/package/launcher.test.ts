@@ -15,6 +15,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { pretendOldNode } from '../kit/old-node.ts'
+import { installLauncher, killLaunchers } from '../launcher/run.ts'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
 const BUNDLED = `node-${process.platform}-${process.arch}`
@@ -252,3 +253,32 @@ for (const { version, command, replaces } of OLD) {
     }
   })
 }
+
+describe('a vault whose launcher is killed, on an old Node that cannot replace its own process', () => {
+  const { command } = OLD.find((it) => !it.replaces)!
+
+  test('frees its port and its data folder, idle and with a request in flight', async () => {
+    const kills = await killLaunchers({
+      dataFolder: path.join(folder, 'data'),
+      command: [...command, installLauncher(path.join(folder, 'watched'), null)],
+      kills: 2,
+      waitMs: LEFT_MS,
+    })
+    for (const it of kills) assert.ok(Math.max(it.portMs, it.folderMs) < Infinity, 'never free')
+    assert.deepEqual(
+      kills.map((it) => it.inFlight),
+      [false, true],
+    )
+  })
+
+  // Otherwise the harness is blind, and the test above proves nothing.
+  test('is reported as never free when it does not watch its launcher', async () => {
+    const kills = await killLaunchers({
+      dataFolder: path.join(folder, 'data-unwatched'),
+      command: [...command, installLauncher(path.join(folder, 'unwatched'), 'unwatched')],
+      kills: 1,
+      waitMs: 1_000,
+    })
+    assert.deepEqual(kills, [{ inFlight: false, portMs: Infinity, folderMs: Infinity }])
+  })
+})
