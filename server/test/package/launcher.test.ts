@@ -120,7 +120,7 @@ async function ended(child: ChildProcess): Promise<Ended> {
 
 interface Started {
   readonly args: string[]
-  /** What Node was told to run. */
+  /** The file that Node was started with. */
   readonly file: string
   readonly version: string
   readonly pid: number
