@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { stillWorld } from '../../test/kit/still-world.ts'
 import { APPLICATION_TYPES } from '../base/access.ts'
 import {

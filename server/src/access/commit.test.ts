@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { callerWith, stillWorld, watched } from '../../test/kit/still-world.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import type { Caller } from '../base/access.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { CONTAINER_CHARS_MAX } from '../base/limits.ts'
 import { covers, parseContainer } from './container.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BlockList, isIP } from 'node:net'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { inBlock, parseIpAddress, parseIpBlock } from './ip-address.ts'
 
 describe('parseIpAddress()', () => {

@@ -1,7 +1,7 @@
 /** What expressions written to do harm, or data made to, must not achieve. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import type { Json } from '../base/json.ts'
 import {
   EXPRESSION_CHARS_MAX,

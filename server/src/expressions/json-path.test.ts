@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { JSONPathEnvironment } from 'json-p3'
 import type { Json } from '../base/json.ts'
 import { parseJsonPath } from './json-path.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import type { Json } from '../base/json.ts'
 import { ExpressionError } from './expression-error.ts'
 import { scan } from './scan.ts'

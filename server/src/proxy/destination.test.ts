@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
 import { joinDestination, parseBase } from './destination.ts'
 

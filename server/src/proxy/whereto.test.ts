@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { HEADER_BYTES_MAX } from '../base/limits.ts'
 import { takeKey } from './whereto.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { canaryOf, findTrace, tracesOf } from '../../test/kit/canary.ts'
 import { invalidPayload } from '../../test/kit/payloads.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { parseMoment } from './moment.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { stillWorld } from '../../test/kit/still-world.ts'
 import { TransparentKeyring } from '../../test/kit/transparent-keyring.ts'
 import type { Grant } from '../access/authorize.ts'

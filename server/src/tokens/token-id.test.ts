@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { TOKEN_ID_CHARS_MAX, TOKEN_ID_CHARS_MIN } from '../base/limits.ts'
 import { tokenIdFault } from './token-id.ts'
 

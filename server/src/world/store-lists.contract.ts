@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import type { Store } from './store.ts'
 import type { StoredToken } from './stored.ts'
 import { ANY_TOKEN, type TokenCondition, type TokenQuery } from './token-query.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../test/kit/fast-check.ts'
+import * as fc from '../../test/kit/fast-check.ts'
 import { VaultDigest } from './vault-digest.ts'
 import type { VaultRow } from './vault-tables.ts'
 

@@ -2,7 +2,7 @@
  * Bodies by chance, put together from pieces: what is sent beside what has to arrive. Nothing here takes a body
  * apart, so that it cannot be wrong in the way that the reading of bodies can be wrong.
  */
-import { fc } from '../kit/fast-check.ts'
+import * as fc from '../kit/fast-check.ts'
 import type { Json } from '../../src/base/json.ts'
 
 export interface Piece {

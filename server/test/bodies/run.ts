@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { fc } from '../kit/fast-check.ts'
+import * as fc from '../kit/fast-check.ts'
 import { ExpressionWatch } from '../../src/proxy/bodies/expression-watch.ts'
 import { atOnce, readBody } from '../../src/proxy/bodies/read-body.ts'
 import { anyBody, TOKENS, type AnyBody } from './pieces.ts'

@@ -13,10 +13,10 @@ import { runCanary } from './canary.ts'
 
 for (const store of ['sqlite', 'postgres'] as const) {
   test(`what goes in comes out again, and no canary gets anywhere else: ${store}`, async (t) => {
-    const report = await runCanary({ payloads: 300, seed: SEED, store })
+    const report = await runCanary({ payloads: 150, seed: SEED, store })
     t.diagnostic(JSON.stringify(report))
-    assert.ok(report.tokens > 200, `it made ${report.tokens} tokens`)
-    assert.ok(report.refusals > 20, `it was refused ${report.refusals} times`)
+    assert.ok(report.tokens > 100, `it made ${report.tokens} tokens`)
+    assert.ok(report.refusals > 10, `it was refused ${report.refusals} times`)
   })
 }
 

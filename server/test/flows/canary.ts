@@ -9,7 +9,7 @@
  *
  * Run by itself it takes the number of payloads, a seed and a store: `node test/flows/canary.ts 100000 42 postgres`.
  */
-import { fc } from '../kit/fast-check.ts'
+import * as fc from '../kit/fast-check.ts'
 import assert from 'node:assert/strict'
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

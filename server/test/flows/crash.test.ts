@@ -10,10 +10,10 @@ import { SEED } from '../kit/seed.ts'
 
 describe('a server killed under load', { concurrency: true }, () => {
   test('keeps what it acknowledged, and of anything else all or nothing', async () => {
-    const result = await killed({ kills: 6, weakness: null, stopAtFault: false, enough: isEnough })
+    const result = await killed({ kills: 4, weakness: null, stopAtFault: false, enough: isEnough })
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     const { named, random, starting } = result.kills
-    assert.ok(named >= 3 && random >= 3 && named + random + starting >= 6)
+    assert.ok(named >= 2 && random >= 2 && named + random + starting >= 4)
     assert.ok(isEnough(result))
     assert.equal(result.visibleTokens, result.ackedTokens + result.untoldTokens)
   })

@@ -11,7 +11,7 @@ import { SEED } from '../kit/seed.ts'
 describe('a vault killed while it runs jobs', () => {
   test('loses none, runs none twice that must not be, and delivers each under its name', async () => {
     const result = await killed({
-      kills: 3,
+      kills: 2,
       weakness: null,
       enough: ({ accepted }) => accepted > 10,
     })

@@ -16,7 +16,7 @@ import {
 describe('two vaults on one database, one of which is killed while both run jobs', () => {
   test('lose none, run none twice that must not be, and deliver each under its name', async () => {
     const result = await killed({
-      kills: 2,
+      kills: 1,
       weakness: null,
       enough: ({ accepted }) => accepted > 10,
     })

@@ -1,7 +1,7 @@
 /**
  * Tokenize payloads by chance, with a canary in whatever of them is secret.
  */
-import { fc } from './fast-check.ts'
+import * as fc from './fast-check.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Canary } from './canary.ts'
 import { withAbaDigit, withLuhnDigit } from './check-digits.ts'

@@ -2,12 +2,17 @@
  * The seed of every random test.
  *
  * It is fixed, so that the suite cannot fail by chance on one day and pass on the next. `SYMBOLON_TEST_SEED=7` sets
- * another; `npm run test:seeds` runs every test that imports this file under many.
+ * another. `SYMBOLON_TEST_SEED=1-200` checks each property under all of these seeds; what takes one seed takes the first.
  */
-export const SEED: number = seedOf(process.env['SYMBOLON_TEST_SEED'] ?? '1')
+export const SEEDS: readonly number[] = seedsOf(process.env['SYMBOLON_TEST_SEED'] ?? '1')
 
-function seedOf(given: string): number {
-  const seed = Number(given)
-  if (/^\d{1,10}$/.test(given) && seed < 2 ** 31) return seed
-  throw new Error(`SYMBOLON_TEST_SEED must be an integer from 0 to ${2 ** 31 - 1}, not "${given}"`)
+export const SEED: number = SEEDS[0]!
+
+function seedsOf(given: string): number[] {
+  const [, first, last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(given) ?? []
+  const count = Number(last) - Number(first) + 1
+  if (count > 0) return Array.from({ length: count }, (_, n) => Number(first) + n)
+  throw new Error(
+    `SYMBOLON_TEST_SEED must be a seed such as 7, or a range such as 1-200, not "${given}"`,
+  )
 }

@@ -1,5 +1,5 @@
 /** What may happen, each as a change of the model and a request to the vault that have to agree. */
-import { fc } from '../kit/fast-check.ts'
+import * as fc from '../kit/fast-check.ts'
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Model, ModelChange, ModelToken, Within } from './model.ts'

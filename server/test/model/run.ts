@@ -1,4 +1,4 @@
-import { fc } from '../kit/fast-check.ts'
+import * as fc from '../kit/fast-check.ts'
 import { agree, anyCommands } from './commands.ts'
 import { Model } from './model.ts'
 import { realVault, type StoreName } from './real.ts'

@@ -1,21 +1,26 @@
 import type { SourceFile } from '../tidy/source.ts'
 import { filesReaching } from './reach.ts'
 
-/** Modules that start a process with a clock of its own, or check certificates, which have dates. */
-const INDIRECT = [
-  'crash/victim.ts',
-  'test/kit/running-service.ts',
-  'test/kit/running-vault.ts',
-  'test/kit/test-destination.ts',
-]
+/** What checks certificates, which have dates. */
+const CERTIFICATES = ['test/kit/test-destination.ts']
+
+/** What starts the program, which asks for the date itself. */
+const PROCESSES = ['crash/victim.ts', 'test/kit/running-service.ts', 'test/kit/running-vault.ts']
 
 /**
  * Returns the tests whose outcome can depend on the date: those from which a file that asks the system for it can be
- * reached, or a process that does. All other tests run on a clock that stands still.
+ * reached, or one that checks certificates or, with `processes`, starts the program. All other tests run on a clock that
+ * stands still.
  */
-export function dateReaders(files: readonly SourceFile[]): readonly string[] {
+export function dateReaders(
+  files: readonly SourceFile[],
+  { processes }: { readonly processes: boolean },
+): readonly string[] {
   const asking = files.filter((it) => ASKS.test(it.code)).map((it) => it.path)
-  return filesReaching([...asking, ...INDIRECT], files).tests
+  const withDate = filesReaching([...asking, ...CERTIFICATES], files).tests
+  const starting = filesReaching(PROCESSES, files).tests
+  if (processes) return [...new Set([...withDate, ...starting])].toSorted()
+  return withDate.filter((it) => !starting.includes(it))
 }
 
 const ASKS = /\bDate\s*\.\s*now\s*\(|\bnew\s+Date\s*\(\s*\)/

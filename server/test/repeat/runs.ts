@@ -16,6 +16,12 @@ export function seedRuns(count: number, first: number): Run[] {
   })
 }
 
+/** One run for all of these seeds, in which each property is checked under every one. */
+export function rangeRun(count: number, first: number): Run {
+  const range = `${first}-${first + count - 1}`
+  return { name: `seeds ${range}`, environment: () => ({ SYMBOLON_TEST_SEED: range }) }
+}
+
 /**
  * One run per day, from the day of `now` (epoch milliseconds) on, with a seed and a time zone of its own. Every other run
  * begins three seconds before midnight, UTC, and so passes into the next day, month or year; the others are spread over

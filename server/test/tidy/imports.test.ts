@@ -90,7 +90,7 @@ describe('forbiddenImports()', () => {
       `import { a } from '../../test/kit/a.ts'\nimport fc from 'fast-check'`,
     ],
     ['src/adapters/sqlite/a.test.ts', `import { a } from '../../world/a.contract.ts'`],
-    ['src/world/a.contract.ts', `import { fc } from '../../test/kit/fast-check.ts'`],
+    ['src/world/a.contract.ts', `import * as fc from '../../test/kit/fast-check.ts'`],
     ['src/app.ts', `import { ROUTES } from './routes.ts'`],
     ['src/cli/serve.ts', `import { a } from '../adapters/memory/a.ts'`],
     ['test/flows/a.test.ts', `import { a } from '../../src/adapters/sqlite/a.ts'`],

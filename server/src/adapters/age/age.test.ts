@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { decryptAge, encryptAge } from './age-file.ts'
 import { AgeIdentity, AgeRecipient } from './age-keys.ts'
 import { decodeBech32, encodeBech32 } from './bech32.ts'

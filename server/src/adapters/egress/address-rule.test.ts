@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { parseIpAddress, parseIpBlock, type IpAddress } from '../../base/ip-address.ts'
 import { innerAddress, SPECIAL_BLOCKS, specialPurpose } from './address-rule.ts'
 

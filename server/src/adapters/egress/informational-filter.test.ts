@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { InformationalFilter } from './informational-filter.ts'
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, mock, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { EGRESS_TICK_MS } from '../../base/limits.ts'
 import { Timekeeper, type Timed } from './timekeeper.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { base58Of } from './base58.ts'
 
 test('base58Of() is the number in base 58, always 44 digits', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import type { Place } from '../../world/keyring.ts'
 import { frame } from './frame.ts'
 import { PlaceContexts } from './place-contexts.ts'

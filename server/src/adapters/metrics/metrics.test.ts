@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { Histogram } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress, type OutboundCall } from '../../world/egress.ts'
 import { callbackStage } from '../../../test/kit/callback-stage.ts'

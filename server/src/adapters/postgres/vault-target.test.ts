@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../base/limits.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { BatchPacker, BatchReader, type Value } from './batch.ts'
 import { packId } from './ids.ts'
 import { STATEMENT, STATEMENTS } from './statements.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { evaluate, parseTemplate } from '../template.ts'
 
 const DASHED = '3622-7206-2716-5567'

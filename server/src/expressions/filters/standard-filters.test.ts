@@ -1,7 +1,7 @@
 /** Holds the standard filters against liquidjs, where both speak of the same thing. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { inUtc } from '../../../test/kit/in-utc.ts'
 import { Liquid } from 'liquidjs'
 import type { Json, JsonObject } from '../../base/json.ts'

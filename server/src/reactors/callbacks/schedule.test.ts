@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import { CALLBACK_PAUSE_MS, CALLBACK_RETRY_AFTER_MS_MAX } from '../../base/limits.ts'
 import { parseRetryAfter, pauseAfter } from './schedule.ts'
 

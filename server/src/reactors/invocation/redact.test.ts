@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fc } from '../../../test/kit/fast-check.ts'
+import * as fc from '../../../test/kit/fast-check.ts'
 import type { Json } from '../../base/json.ts'
 import { MiB, REDACTION_CHARS_MAX } from '../../base/limits.ts'
 import { REDACTED, redactor, WITHHELD } from './redact.ts'
