@@ -43,8 +43,8 @@ function plans(): Plan[] {
   const [properties, seed] = ['test/kit/fast-check.ts', 'test/kit/seed.ts']
   const others = files.filter((it) => it.path !== properties)
   return [
-    { files: filesReaching([properties!], files).tests, runs: [rangeRun(count, first)] },
-    { files: filesReaching([seed!], others).tests, runs: seedRuns(count, first) },
+    { files: filesReaching([properties], files).tests, runs: [rangeRun(count, first)] },
+    { files: filesReaching([seed], others).tests, runs: seedRuns(count, first) },
   ]
 }
 
