@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { describe, test } from 'node:test'
+import { sourceFile, sourceFiles } from '../tidy/source.ts'
+import { dateReaders } from './date-readers.ts'
+import { dateRuns, rangeRun, seedRuns } from './runs.ts'
+
+const KIT = new URL('../kit', import.meta.url).href
+const NOON = Date.UTC(2026, 10, 25, 12)
+
+describe('dateRuns()', () => {
+  const runs = dateRuns(400, NOON, 'faketime.so')
+  const dates = runs.map((it) => it.name.slice(0, 24))
+
+  test('has one run on each of as many days', () => {
+    assert.equal(new Set(dates.map((it) => it.slice(0, 10))).size, 400)
+    assert.deepEqual([dates[0], dates[2]], ['2026-11-25T23:59:57.000Z', '2026-11-27T23:59:57.000Z'])
+  })
+
+  test('shifts the clock by the seconds from the start of the run to its date', () => {
+    assert.equal(runs[0]!.environment(NOON)['FAKETIME'], `+${12 * 3600 - 3}`)
+    assert.equal(runs[1]!.environment(NOON + 86_400_000)['FAKETIME'], `-${5 * 3600}`)
+  })
+})
+
+test('dateReaders() finds tests that ask for the date, however far away, and those that start the program', () => {
+  const files = [
+    sourceFile('src/adapters/system/clock.ts', 'const now = () => Date.now()'),
+    sourceFile('src/a.test.ts', `import { now } from './adapters/system/clock.ts'`),
+    sourceFile('src/b.test.ts', '// Date.now()'),
+    sourceFile('src/c.test.ts', `import { startVault } from '../test/kit/running-vault.ts'`),
+  ]
+  assert.deepEqual(dateReaders(files, { processes: true }), ['src/a.test.ts', 'src/c.test.ts'])
+  assert.deepEqual(dateReaders(files, { processes: false }), ['src/a.test.ts'])
+  const all = dateReaders(sourceFiles(), { processes: true })
+  for (const it of ['crash', 'canary', 'sweep']) assert.ok(all.includes(`test/flows/${it}.test.ts`))
+})
+
+describe('a range of seeds', () => {
+  test('has each property checked under every one, and other tests under the first', () => {
+    const { environment } = rangeRun(3, 5)
+    const code = `import * as fc from '${KIT}/fast-check.ts'
+      import { SEED } from '${KIT}/seed.ts'
+      const drawn = new Set()
+      fc.assert(fc.property(fc.nat(), (it) => void drawn.add(it)), { numRuns: 1 })
+      await fc.assert(fc.asyncProperty(fc.nat(), async (it) => void drawn.add(it)), { numRuns: 1 })
+      process.stdout.write(JSON.stringify([SEED, drawn.size]))`
+    const { stdout, stderr } = run(code, environment(0))
+    assert.equal(stderr, '')
+    assert.deepEqual(JSON.parse(stdout), [5, 3])
+  })
+
+  test('is refused when it is none', () => {
+    for (const it of ['', 'x', '3-1', '-1', '1.5']) {
+      assert.match(
+        run(`import '${KIT}/seed.ts'`, { SYMBOLON_TEST_SEED: it }).stderr,
+        /must be a seed/,
+      )
+    }
+  })
+})
+
+test('seedRuns() has one run for each seed', () => {
+  assert.deepEqual(
+    seedRuns(2, 101).map((it) => it.environment(0)),
+    [{ SYMBOLON_TEST_SEED: '101' }, { SYMBOLON_TEST_SEED: '102' }],
+  )
+})
+
+function run(code: string, variables: Record<string, string>) {
+  return spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    env: { ...process.env, ...variables },
+    encoding: 'utf8',
+  })
+}
