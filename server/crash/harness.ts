@@ -49,15 +49,8 @@ export interface Tally {
   startMs: number[]
 }
 
-export interface Result extends Tally {
+export interface Result extends Tally, Counted {
   readonly seconds: number
-  readonly operations: number
-  readonly ackedOperations: number
-  readonly refusedOperations: number
-  readonly unknownOperations: number
-  /** Operations that were unknown at first and were asked for again. */
-  readonly resolvedOperations: number
-  readonly ackedTokens: number
   /** Tokens of operations that stay unknown, found whole. */
   readonly untoldTokens: number
   /** Tokens in the database file that a reader may see. */
