@@ -79,7 +79,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
     { ...who, cwd: folder, env: environment, encoding: 'utf8' },
   )
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
+  if (made.status !== 0) {
+    const advice = /user does not exist/.test(made.stderr)
+      ? `PostgreSQL needs its user to have a name: add one to /etc/passwd, or name a server in ${CLUSTER_VARIABLE}`
+      : ''
+    throw new Error(`initdb failed: ${made.error ?? made.stderr}${advice}`)
+  }
 
   const keeper = spawn(
     '/bin/sh',
