@@ -144,13 +144,15 @@ function argumentsFor(
   who: { readonly uid?: number; readonly gid?: number },
   { durable = false, settings = [], tls }: ClusterOptions,
 ): string[] {
+  // Statistics that are gathered at some moment of a test would have its plans depend on chance: a test that is about plans
+  // gathers them itself.
   const all = [
     'max_connections=300',
     'shared_buffers=64MB',
     'wal_level=minimal',
     'max_wal_senders=0',
     'timezone=UTC',
-    ...(durable ? [] : ['fsync=off', 'full_page_writes=off']),
+    ...(durable ? [] : ['fsync=off', 'full_page_writes=off', 'autovacuum=off']),
     ...(tls === undefined ? ['listen_addresses='] : tlsSettings(folder, who, tls)),
     ...settings,
   ]
