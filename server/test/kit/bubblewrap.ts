@@ -5,14 +5,15 @@ import { installing } from './programs.ts'
 
 /**
  * Says why the level `hardened` cannot be had on this machine, or false if it can: for the option `skip` of its tests.
- * When run by root it tries as another user, as the guests of such a service do.
+ * It tries as guests do: with an empty environment and, when run by root, as another user.
  */
 export function noBubblewrap(): string | false {
   const program = findBubblewrap()
   if (!existsSync(program)) return installing(['bwrap'])
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const args = ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '/bin/true']
-  const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8', ...nobody })
+  const options = { encoding: 'utf8', env: {}, ...nobody } as const
+  const { status, stderr, error } = spawnSync(program, args, options)
   if (error !== undefined) return `bwrap must be allowed to run: ${error.message}`
   return status === 0 ? false : `bwrap must be allowed to create namespaces: ${stderr.trim()}`
 }
