@@ -19,7 +19,7 @@ const NETWORK = [
   'ip -6 route add local ::/0 dev lo',
 ].join(' && ')
 
-/** As root, and as anybody else. */
+/** Flags of `unshare`: for root, and for other users. */
 const NAMESPACES = ['-n', '-Urn']
 const namespace = NAMESPACES.find((it) => lacksNamespaces([it], NETWORK) === false)
 const skip = namespace === undefined && lacksNamespaces(NAMESPACES.slice(-1), NETWORK)

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/kit/running-vault.ts'
 import { keptOrStripped, prepareGuestFiles, removeLeftFolders } from './guest-files.ts'
 
-test('prepareGuestFiles() makes a folder that anybody may read, and removes it', (t) => {
+test('prepareGuestFiles() makes a folder that every user may read, and removes it', (t) => {
   const umask = process.umask(0o077)
   t.after(() => process.umask(umask))
   const { folder, main, remove } = prepareGuestFiles()

@@ -86,7 +86,7 @@ const ATTEMPTS = `
     'list folders': () => fs.readdirSync('/'),
     'look into the service': () => fs.readFileSync('/proc/' + parent + '/environ'),
     'write files': () => {
-      // Not through somebody's link, and not over somebody's file.
+      // /tmp is shared: never follow another user's link or overwrite another user's file.
       const file = '/tmp/symbolon-self-test-' + require('crypto').randomUUID()
       fs.writeFileSync(file, '', { flag: 'wx' })
       fs.rmSync(file)

@@ -85,7 +85,7 @@ function isInTheOpen(level: ReactorLevel, prefix: string): boolean {
   return prefix === '' && level === 'jail'
 }
 
-/** Why root cannot have others run the service, or false; anybody else need not. */
+/** Says which program root lacks to run the service as another user, or false; other users need none. */
 function noOtherUser(): string | false {
   return root && lacksPrograms('mount', 'setpriv')
 }
