@@ -15,18 +15,41 @@ export class Parameters {
   }
 }
 
-/** Says of a row of `tokens` of the tenant that `query` is about it. */
-export function sqlOf({ where, within, now }: TokenQuery, parameters: Parameters): string {
-  const parts = [livesAt(parameters.add(now, 'bigint')), VISIBLE]
-  const source = sourceOf(where, parameters)
-  if (source !== null) parts.push(`tokens.serial IN (${source})`)
-  if (within !== null) parts.push(inOneOf(within.map((it) => below(it, parameters))))
-  return [...parts, conditionSql(where, parameters)].join(' AND ')
+/** The tokens of the tenant that a query is about: parts of a statement in which each is a row of `tokens`. */
+export interface Selection {
+  readonly from: string
+  readonly where: string
+  /** The column to sort by; with a lookup, its index yields this order. */
+  readonly serial: string
 }
 
-/** True or false, never null, so that its negation is what it says. */
-function conditionSql(condition: TokenCondition, parameters: Parameters): string {
-  const sqlOf = (it: TokenCondition): string => conditionSql(it, parameters)
+/**
+ * The tenant is the first parameter.
+ *
+ * The planner estimates one row for a tenant that the table's statistics do not know yet, and then joins by comparing every
+ * token with every match. So nothing here can become such a join: matches are looked up one by one, which LATERAL
+ * and LIMIT require, and further index terms stay subqueries. See decision 0065.
+ */
+export function selectionOf({ where, within, now }: TokenQuery, parameters: Parameters): Selection {
+  const lookup = lookupOf(where)
+  const parts = ['tokens.tenant = $1', livesAt(parameters.add(now, 'bigint')), VISIBLE]
+  if (within !== null) parts.push(inOneOf(within.map((it) => below(it, parameters))))
+  parts.push(conditionSql(where, parameters, lookup))
+  const condition = parts.join(' AND ')
+  if (lookup === null) return { from: 'tokens', where: condition, serial: 'tokens.serial' }
+  const from = `(${lookupSql(lookup, parameters)}) AS found (serial)
+    CROSS JOIN LATERAL (SELECT * FROM tokens WHERE tokens.tenant = $1
+      AND tokens.serial = found.serial LIMIT 1) AS tokens`
+  return { from, where: condition, serial: 'found.serial' }
+}
+
+/** True or false, never null, so that its negation is what it says. The rows meet the index term of `lookup` already. */
+function conditionSql(
+  condition: TokenCondition,
+  parameters: Parameters,
+  lookup: TokenCondition | null,
+): string {
+  const sqlOf = (it: TokenCondition): string => conditionSql(it, parameters, lookup)
   const text = (it: string): string => parameters.add(packText(it), 'text')
   switch (condition.kind) {
     case 'all':
@@ -48,10 +71,10 @@ function conditionSql(condition: TokenCondition, parameters: Parameters): string
     case 'fingerprint':
       return `(coalesce(fingerprint = ${text(condition.fingerprint)}, false))`
     case 'index':
-      return hasTerm(condition.hash, parameters)
+      return condition === lookup ? '(true)' : hasTerm(condition.hash, parameters)
     case 'metadata': {
       const { key, value, exact } = condition
-      const term = hasTerm(metadataTerm(key, value), parameters)
+      const term = condition === lookup ? '(true)' : hasTerm(metadataTerm(key, value), parameters)
       if (!exact) return term
       return `(CASE WHEN ${term} THEN coalesce(
         metadata::jsonb ->> ${text(key)} = ${text(value)}, false) ELSE false END)`
@@ -73,16 +96,20 @@ function conditionSql(condition: TokenCondition, parameters: Parameters): string
   }
 }
 
-/**
- * Returns a statement for the serials of all tokens that may meet the condition, by an index; null where none
- * helps. The tenant is the first parameter.
- */
-function sourceOf(condition: TokenCondition, parameters: Parameters): string | null {
+/** Returns the part of the condition to look tokens up by, in an index: all tokens that meet the whole meet it; null for none. */
+function lookupOf(condition: TokenCondition): TokenCondition | null {
+  if (weightOf(condition) === UNBOUND) return null
+  if (condition.kind !== 'all') return condition
+  return lookupOf(condition.of.toSorted((a, b) => weightOf(a) - weightOf(b))[0]!)
+}
+
+/** Returns a statement for the serials, each once, of all tokens that may meet what lookupOf() returned. */
+function lookupSql(condition: TokenCondition, parameters: Parameters): string {
   switch (condition.kind) {
     case 'index':
-      return termSource(condition.hash, parameters)
+      return termSql(condition.hash, parameters)
     case 'metadata':
-      return termSource(metadataTerm(condition.key, condition.value), parameters)
+      return termSql(metadataTerm(condition.key, condition.value), parameters)
     case 'fingerprint':
       return `SELECT serial FROM tokens AS it WHERE it.tenant = $1
         AND it.fingerprint = ${parameters.add(packText(condition.fingerprint), 'text')}`
@@ -92,18 +119,10 @@ function sourceOf(condition: TokenCondition, parameters: Parameters): string | n
       return `SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.name = ANY(${names})
         UNION SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.serial = ANY(${serials})`
     }
-    case 'all': {
-      const found = condition.of.toSorted((a, b) => weightOf(a) - weightOf(b))
-      return found[0] === undefined ? null : sourceOf(found[0], parameters)
-    }
-    case 'any': {
-      if (condition.of.length === 0 || condition.of.some((it) => weightOf(it) === UNBOUND)) {
-        return null
-      }
-      return condition.of.map((it) => sourceOf(it, parameters)).join(' UNION ')
-    }
+    case 'any':
+      return condition.of.map((it) => lookupSql(lookupOf(it)!, parameters)).join(' UNION ')
     default:
-      return null
+      throw new TypeError(`Cannot look tokens up by a condition of kind ${condition.kind}`)
   }
 }
 
@@ -132,7 +151,7 @@ function weightOf(condition: TokenCondition): number {
   }
 }
 
-function termSource(term: Uint8Array, parameters: Parameters): string {
+function termSql(term: Uint8Array, parameters: Parameters): string {
   const hash = parameters.add(term, 'bytea')
   return `SELECT serial FROM token_indexes WHERE tenant = $1 AND hash = ${hash}`
 }
@@ -140,12 +159,13 @@ function termSource(term: Uint8Array, parameters: Parameters): string {
 function idsSql(ids: readonly string[], parameters: Parameters): string {
   const names = parameters.add(ids.map(packText), 'text[]')
   const serials = parameters.add(ids.filter(isUuid), 'uuid[]')
-  return `coalesce(name = ANY(${names}), serial = ANY(${serials}))`
+  return `coalesce(name = ANY(${names}), tokens.serial = ANY(${serials}))`
 }
 
+/** IS TRUE keeps the planner from turning the subquery into a join. */
 function hasTerm(term: Uint8Array, parameters: Parameters): string {
   return `(EXISTS (SELECT 1 FROM token_indexes AS it WHERE it.tenant = tokens.tenant
-    AND it.hash = ${parameters.add(term, 'bytea')} AND it.serial = tokens.serial))`
+    AND it.hash = ${parameters.add(term, 'bytea')} AND it.serial = tokens.serial) IS TRUE)`
 }
 
 /** A comparison of a column with a path, that holds for all that begins with it, too. */

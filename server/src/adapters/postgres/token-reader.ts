@@ -7,7 +7,7 @@ import { TokenFinder } from './token-finder.ts'
 import { tokenOf } from './rows.ts'
 import type { Ask } from './session.ts'
 import { packText, unpackText } from './text.ts'
-import { Parameters, sqlOf } from './token-conditions.ts'
+import { Parameters, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
 import { findTwinWithin, findWithin, knownWithin } from './token-reader-within.ts'
 import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
@@ -56,13 +56,13 @@ export function tokenReader(ask: Ask): TokenReader {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
       const total = isEverything(query) ? countOfAll(query, parameters) : null
-      const condition = sqlOf(query, parameters)
+      const { from, where, serial } = selectionOf(query, parameters)
       const window = [size, (page - 1) * size].map((it) => parameters.add(it, 'bigint'))
       const rows = await ask(
         `SELECT total, ${UP_TO_ALL} FROM
-           (SELECT ${total ?? `count(*) FROM tokens WHERE tenant = $1 AND ${condition}`}) AS counted (total)
-         LEFT JOIN (SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
-           ORDER BY serial DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
+           (SELECT ${total ?? `count(*) FROM ${from} WHERE ${where}`}) AS counted (total)
+         LEFT JOIN (SELECT tokens.* FROM ${from} WHERE ${where}
+           ORDER BY ${serial} DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
          ORDER BY items.serial DESC`,
         parameters.values,
       )
@@ -73,12 +73,12 @@ export function tokenReader(ask: Ask): TokenReader {
     listAfter: async (tenantId, query, { after, size }): Promise<StoredToken[]> => {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
-      const condition = sqlOf(query, parameters)
-      const from = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
+      const { from, where, serial } = selectionOf(query, parameters)
+      const newest = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
       const rows = await ask(
-        `SELECT ${UP_TO_ALL} FROM (SELECT * FROM tokens WHERE tenant = $1 AND ${condition}
-           ${from === null ? '' : `AND serial < ${from}`}
-         ORDER BY serial DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
+        `SELECT ${UP_TO_ALL} FROM (SELECT tokens.* FROM ${from} WHERE ${where}
+           ${newest === null ? '' : `AND ${serial} < ${newest}`}
+         ORDER BY ${serial} DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
          ORDER BY serial DESC`,
         parameters.values,
       )
