@@ -67,14 +67,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     variable: 'SYMBOLON_PORT',
     default: '4400',
     accepts: 'a port from 0 to 65535',
-    about: 'The port to listen on. 0 picks a free one; the ready line says which.',
+    about: 'The port to listen on. 0 picks a free port; the ready line says which.',
     parse: wholeFrom(0, 65_535),
   },
   metricsHost: {
     variable: 'SYMBOLON_METRICS_HOST',
     default: 'localhost',
     accepts: 'a host name or an address to listen on',
-    about: 'Where `GET /metrics` is served, if SYMBOLON_METRICS_PORT says so.',
+    about: 'The address that `GET /metrics` listens on, if SYMBOLON_METRICS_PORT is set.',
     parse: (text) => (/^[A-Za-z0-9.:_-]+$/.test(text) ? text : undefined),
   },
   metricsPort: {
@@ -82,14 +82,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'unset or a port from 0 to 65535',
     about:
-      'The port of `GET /metrics` for Prometheus, which asks nobody who they are. Unset means that nothing is measured. See [metrics.md](metrics.md).',
+      'The port of `GET /metrics` for Prometheus, which needs no key. If unset, nothing is measured. See [metrics.md](metrics.md).',
     parse: (text) => (text === '' ? null : wholeFrom(0, 65_535)(text)),
   },
   dataDir: {
     variable: 'SYMBOLON_DATA_DIR',
     default: './data',
     accepts: 'a path',
-    about: 'The folder of the database and, unless told otherwise, of the root key.',
+    about: 'The folder of the database and, by default, of the root key.',
     parse: (text) => (text === '' ? undefined : text),
   },
   databaseUrl: {
@@ -97,7 +97,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'unset, or postgres://user:password@host:port/name',
     about:
-      'Where to keep everything: a PostgreSQL database, which any number of servers may share. Unset means SQLite in the data folder. See [postgres.md](postgres.md).',
+      'The PostgreSQL database to keep everything in, which any number of servers may share. If unset, SQLite in the data folder. See [postgres.md](postgres.md).',
     parse: (text) => (text === '' ? null : /^postgres(ql)?:\/\//.test(text) ? text : undefined),
     secret: true,
   },
@@ -106,7 +106,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a path',
     about:
-      'The file with the 32 bytes of the root key. Unset means `root.key` in the data folder, made on the first start; in production keep it elsewhere, away from the data and its backups.',
+      'The file with the 32 bytes of the root key. If unset, `root.key` in the data folder, created on the first start. In production keep it elsewhere, away from the data and its backups.',
     parse: (text) => (text === '' ? null : text),
     neverEmpty: true,
   },
@@ -115,14 +115,14 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a path',
     about:
-      'The file of the root key that is to come, while the root key is replaced: either is accepted, whichever the data was wrapped by. See [keys.md](keys.md).',
+      'The file of the next root key, while the root key is being replaced. The service uses whichever of the two wraps the data. See [keys.md](keys.md).',
     parse: (text) => (text === '' ? null : text),
   },
   corsOrigins: {
     variable: 'SYMBOLON_CORS_ORIGINS',
     default: '*',
     accepts: '* or a comma-separated list of origins such as https://shop.example',
-    about: 'Which web pages may call from a browser.',
+    about: 'The web origins that may call from a browser (CORS).',
     parse: (text) => {
       if (text === '*') return '*'
       const origins = listOf(text)
@@ -133,7 +133,8 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     variable: 'SYMBOLON_LOG_LEVEL',
     default: 'info',
     accepts: `one of ${LOG_LEVELS.join(', ')}`,
-    about: '`info` logs a line for every request, `warn` and `error` only what needs a look.',
+    about:
+      'The lowest level that is logged. `info` logs a line for every request; `warn` and `error` only what needs attention.',
     parse: oneOf(LOG_LEVELS),
   },
   egressAllow: {
@@ -142,7 +143,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts:
       'a comma-separated list of addresses, CIDRs and host names, each with an optional port, such as 127.0.0.1:9001, 10.0.0.0/8 and *.internal.example',
     about:
-      'Destinations exempt from the ban on private addresses, for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also be plain `http` or an address in place of a name. See [egress.md](egress.md).',
+      'Destinations exempt from the ban on private addresses (SSRF), for example `127.0.0.1:9001,*.internal.example`. A name covers every address it resolves to. Only these may also be plain `http`, or an address in place of a name. See [egress.md](egress.md).',
     parse: (text) => {
       const entries = listOf(text).map(parseDestination)
       return entries.every((it) => it !== null) ? entries : undefined
@@ -154,7 +155,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a path',
     about:
-      'A PEM file of certificate authorities trusted for outbound TLS besides the system’s. Read at the start.',
+      'A PEM file of certificate authorities to trust for outbound TLS, in addition to the system’s. Read at the start.',
     parse: (text) => (text === '' ? null : text),
   },
   tokenizeTokensMax: {
@@ -162,21 +163,21 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: String(TOKENIZE_TOKENS_MAX),
     accepts: 'a whole number from 1 to 1000000',
     about:
-      'How many tokens one tokenize request may make. No JSON body has more than 500,000 members and items.',
+      'How many tokens one tokenize request may make. A JSON body is limited to 500,000 members and items in any case.',
     parse: wholeFrom(1, 1_000_000),
   },
   tokenPrivacy: {
     variable: 'SYMBOLON_TOKEN_PRIVACY',
     default: 'off',
     accepts: 'on or off',
-    about: 'Whether tokens show the deprecated `privacy` member that some old clients look for.',
+    about: 'Whether tokens show the deprecated member `privacy`, which some old clients expect.',
     parse: onOrOff,
   },
   proxyTimeoutMs: {
     variable: 'SYMBOLON_PROXY_TIMEOUT_MS',
     default: '25000',
     accepts: 'a whole number of milliseconds from 100 to 600000',
-    about: 'How long a proxied destination may take to answer.',
+    about: 'How long the destination of a proxied request may take to answer.',
     parse: wholeFrom(100, 600_000),
   },
   transactionLifetimeS: {
@@ -191,7 +192,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: String(CALLBACK_PAUSE_MS),
     accepts: 'a whole number of milliseconds from 1 to 3600000',
     about:
-      'The wait before the first retry of a callback; each further one doubles it, to 45 minutes at most, or this if that is more.',
+      'The delay before the first retry of a callback. Each further retry doubles it, up to 45 minutes, or up to this value if it is higher.',
     parse: wholeFrom(1, 3_600_000),
   },
   reactorLevel: {
@@ -199,7 +200,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'jail',
     accepts: `one of ${REACTOR_LEVELS.join(', ')}`,
     about:
-      'How reactors are walled in. `jail` means Landlock, seccomp and limits of the kernel; `hardened` means that in namespaces of its own, by bubblewrap. Where the walls cannot be had, no reactor is run, and the log says which is missing. `portable` has no walls of the kernel: for code that you trust. See [reactors.md](reactors.md).',
+      'The sandbox of reactors. `jail` uses Landlock, seccomp and kernel limits; `hardened` adds namespaces, with bubblewrap. If the sandbox is not available, no reactor runs, and the log says what is missing. `portable` has no kernel sandbox, for code that you trust. See [reactors.md](reactors.md).',
     parse: oneOf(REACTOR_LEVELS),
   },
   reactorPackages: {
@@ -207,7 +208,7 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: '',
     accepts: 'a comma-separated list of names of packages such as stripe and @adyen/api-library',
     about:
-      'Packages that reactors may require besides those that come along. They have to be installed beside the service; native code in them is not loaded.',
+      'Packages that reactors may require in addition to those that come along. Install them beside the service; native code in them is not loaded.',
     parse: (text) => {
       const names = listOf(text)
       return names.every((it) => PACKAGE_NAME.test(it)) ? names : undefined
@@ -219,21 +220,22 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     default: 'off',
     accepts: 'on or off',
     about:
-      'Whether what reactors say on their console goes to the log, as `reactor_output`, without the values that they were handed. Off unless you trust their authors: a value in another form is not known again.',
+      'Whether console output of reactors goes to the log, as `reactor_output`. The values that a reactor was given are redacted, but not in another form, so turn it on only if you trust the authors.',
     parse: onOrOff,
   },
   reactorConfiguration: {
     variable: 'SYMBOLON_REACTOR_CONFIGURATION',
     default: 'required',
     accepts: 'required or optional',
-    about: 'Whether a reactor without a `configuration` is refused or has an empty one.',
+    about:
+      'Whether a reactor needs a `configuration`. With `optional`, a reactor without one gets an empty one; with `required` it is refused.',
     parse: oneOf(['required', 'optional'] as const),
   },
   auditRetentionDays: {
     variable: 'SYMBOLON_AUDIT_RETENTION_DAYS',
     default: '400',
     accepts: 'a whole number of days from 1 to 36500',
-    about: 'How long entries of the record of who did what are kept. It cannot be switched off.',
+    about: 'How long the audit log is kept. It cannot be switched off.',
     parse: wholeFrom(1, 36_500),
   },
 }
