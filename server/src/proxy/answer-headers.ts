@@ -13,15 +13,15 @@ export interface AnswerHead {
  * Returns the head of the destination's answer for the caller: as it came, but for headers that
  *
  * - end here: hop by hop, or named by `Connection`;
- * - speak for this service: its trace id, what browsers may do with its answers, and that header by which
- *   callers tell whose the answer is;
+ * - speak for this service: its trace id, what browsers may do with its answers, and the headers by which
+ *   callers tell whose the answer is and whether the request may have held expressions that were not read;
  * - are no longer true, when the body is decoded on its way.
  */
 export function answerHead(
   status: number,
   reason: string,
   came: readonly string[],
-  accepted: Accepted,
+  { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
 ): AnswerHead {
   const decode = status === 206 || isEmpty(status) ? null : codingToRead(came, accepted)
   const ends = endsHere(came)
@@ -35,11 +35,12 @@ export function answerHead(
     headers.push(name, came[at + 1]!)
   }
   headers.push('BT-PROXY-DESTINATION-STATUS', String(status))
+  if (unread) headers.push('BT-PROXY-EXPRESSIONS', 'unread')
   // What a status line cannot carry; the status says the same.
   return { reason: /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : '', headers, decode }
 }
 
-const OWN = new Set(['bt-proxy-destination-status', 'bt-trace-id'])
+const OWN = new Set(['bt-proxy-destination-status', 'bt-proxy-expressions', 'bt-trace-id'])
 
 const UNTRUE_WHEN_DECODED = new Set([
   'content-encoding',

@@ -21,7 +21,7 @@ export async function exchange(
   route: Route,
   request: OutboundRequest,
   reply: PassageReply,
-  accepted: Accepted,
+  { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
 ): Promise<void> {
   let decode: string | null = null
   let decoder = null as Transform | null
@@ -32,7 +32,7 @@ export async function exchange(
   const call: OutboundCall = egress.send(route, request, {
     head(status, reason, headers) {
       guarded(() => {
-        const head = answerHead(status, reason, headers, accepted)
+        const head = answerHead(status, reason, headers, { accepted, unread })
         decode = head.decode
         reply.begin(status, head.reason, head.headers)
       })

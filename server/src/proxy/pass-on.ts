@@ -58,8 +58,11 @@ export async function passOn(
   const now = world.clock.now()
   const read = held.kind === 'whole' ? readBody(held.bytes, held.contentType) : null
   const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
+  const unread = read?.unread ?? ('unread' in held && held.unread)
+  const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (wishes.dryRun) {
-    return ok(rehearse(caller, { method, route, url: shown, headers, body: read, tokens }))
+    const dryRun = rehearse(caller, { method, route, url: shown, headers, body: read, tokens })
+    return { ...ok(dryRun), headers: marks }
   }
 
   const places = read?.places ?? []
@@ -74,7 +77,7 @@ export async function passOn(
   try {
     const body = (await rendering) ?? asItCame(held)
     const request = { method, headers, body, timeoutMs }
-    await exchange(world.egress, route, request, passage.reply, accepted)
+    await exchange(world.egress, route, request, passage.reply, { accepted, unread })
   } catch (error) {
     throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error)
   }

@@ -7,13 +7,14 @@ import { BODY_BYTES_MAX, LONG_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { IncomingBody } from '../http/passage.ts'
 import type { OutboundStream } from '../world/egress.ts'
+import { isCharset } from './bodies/charset.ts'
 import { bodyKindOf } from './bodies/content-type.ts'
 import { ExpressionWatch } from './bodies/expression-watch.ts'
 
 export type HeldBody =
   | { readonly kind: 'none' }
-  /** All of it, and there is nothing in it for us. */
-  | { readonly kind: 'unread'; readonly bytes: Buffer }
+  /** All of it, to be forwarded as it is; `unread` when that is because it cannot be inspected. */
+  | { readonly kind: 'as-is'; readonly bytes: Buffer; readonly unread: boolean }
   /** All of it, to be read for expressions. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly contentType: string | undefined }
   | PassingBody
@@ -21,6 +22,7 @@ export type HeldBody =
 /** One that nobody has read to its end. */
 export interface PassingBody {
   readonly kind: 'passing'
+  readonly unread: boolean
   readonly stream: OutboundStream
   /** What came in the way of it, once it failed: `body_too_large` for an expression that came too late. */
   readonly fault: () => unknown
@@ -40,17 +42,17 @@ export async function holdBody(
   if (body === null) return { kind: 'none' }
   const [contentType] = valuesOf(headers, 'content-type')
   // What is compressed is not opened: a few bytes may hold more than there is room for.
-  const codings = valuesOf(headers, 'content-encoding')
-  const coded = codings.some((it) => it.toLowerCase() !== 'identity')
-  const opaque = coded || bodyKindOf(contentType) === 'opaque'
+  const kind = isCoded(valuesOf(headers, 'content-encoding')) ? 'unread' : bodyKindOf(contentType)
+  const unread = looked && kind === 'unread'
+  const asIs = !looked || kind === 'unread' || kind === 'opaque'
   const { whole } = body
-  if (whole !== null && (opaque || !looked)) return { kind: 'unread', bytes: whole }
+  if (whole !== null && asIs) return { kind: 'as-is', bytes: whole, unread }
   if (whole !== null && whole.length <= BODY_BYTES_MAX) {
     return { kind: 'whole', bytes: whole, contentType }
   }
 
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
-  if (opaque || !looked) return passing(body.length, [], source, null)
+  if (asIs) return passing(body.length, [], source, { watch: null, unread })
   const held = new BytePile()
   let counted = false
   while (held.length <= BODY_BYTES_MAX) {
@@ -64,8 +66,31 @@ export async function holdBody(
   const watch = new ExpressionWatch(contentType)
   if (watch.see(held.whole())) throw new ServiceError('body_too_large')
   body.letGo()
-  return passing(body.length, [held.whole()], source, watch)
+  return passing(body.length, [held.whole()], source, { watch, unread })
 }
+
+/**
+ * Whether the body is compressed, or encoded in another way. What names no coding means none: clients send a character set,
+ * a transfer encoding, or nothing. `aws-chunked` is a coding: it has lengths and signatures between the bytes.
+ */
+function isCoded(values: readonly string[]): boolean {
+  return values
+    .flatMap((it) => it.split(','))
+    .map((it) => it.trim().toLowerCase())
+    .some((it) => !NO_CODING.has(it) && !isCharset(it))
+}
+
+const NO_CODING = new Set([
+  '',
+  'identity',
+  'none',
+  'null',
+  '7bit',
+  '8bit',
+  'binary',
+  'text',
+  'json',
+])
 
 async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {
   yield chunk
@@ -75,10 +100,10 @@ function passing(
   length: number | null,
   held: Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
-  watch: ExpressionWatch | null,
+  { watch, unread }: { readonly watch: ExpressionWatch | null; readonly unread: boolean },
 ): PassingBody {
   let fault: unknown
-  return { kind: 'passing', stream: { length, chunks: chunks() }, fault: () => fault }
+  return { kind: 'passing', unread, stream: { length, chunks: chunks() }, fault: () => fault }
 
   async function* chunks(): AsyncGenerator<Uint8Array, void> {
     try {

@@ -14,6 +14,8 @@ export interface AnyBody extends Piece {
   readonly type: string
   /** How many expressions are in it. */
   readonly count: number
+  /** Whether it is refused for its character set, instead of arriving. */
+  readonly refused?: boolean
 }
 
 /** What the expressions name, by id. */
@@ -37,6 +39,8 @@ export function anyBody(): fc.Arbitrary<AnyBody> {
     { weight: 2, arbitrary: xmlBody() },
     { weight: 1, arbitrary: textBody() },
     { weight: 2, arbitrary: multipartBody() },
+    { weight: 2, arbitrary: labelledBody() },
+    { weight: 1, arbitrary: wideBody() },
   )
 }
 
@@ -124,10 +128,13 @@ function spelt(text: string, how: Iterator<number>): string {
   return `"${units.join('')}"`
 }
 
-function jsonString(): fc.Arbitrary<Draft> {
+/** How JSON is written into a body: as it is, or in ASCII. */
+type Written = (json: string) => string
+
+function jsonString(written: Written): fc.Arbitrary<Draft> {
   const whole = fc.tuple(expression, spelling).map(([{ text, value }, how]) => {
     const scalar = typeof value === 'number' || typeof value === 'boolean'
-    return hole(spelt(text, how), JSON.stringify(scalar ? String(value) : value))
+    return hole(spelt(text, how), written(JSON.stringify(scalar ? String(value) : value)))
   })
   const typed = fc.constantFrom(
     hole('"{{ number | to_number }}"', '19.95'),
@@ -137,7 +144,7 @@ function jsonString(): fc.Arbitrary<Draft> {
     .tuple(mixture, spelling)
     .filter(([it]) => !/^\{\{[^}]*\}\}$/.test(it.thought))
     .map(([it, how]) => ({
-      ...hole(spelt(it.thought, how), JSON.stringify(it.said)),
+      ...hole(spelt(it.thought, how), written(JSON.stringify(it.said))),
       count: it.count,
     }))
   const plain = fc.tuple(noise, spelling).map(([it, how]) => same(spelt(it, how)))
@@ -147,7 +154,7 @@ function jsonString(): fc.Arbitrary<Draft> {
 const NUMBERS = ['1234567890123456789', '1.0', '1e400', '-0', '0.10', '1E-7', '-12.50e+03', '0']
 
 /** JSON as a text of its own: nothing of it is ever parsed. */
-function jsonText(): fc.Arbitrary<Draft> {
+function jsonText(written: Written = (it) => it): fc.Arbitrary<Draft> {
   const space = fc.constantFrom('', '', ' ', '\n', '\t ', '\r\n  ')
   const name = fc.oneof(
     fc.constantFrom('"a"', '"a"', '""', '"{{ plain }}"', '"\\u007b\\u007b"', '"__proto__"', '"é"'),
@@ -156,7 +163,7 @@ function jsonText(): fc.Arbitrary<Draft> {
   return fc.letrec<{ value: Draft; item: Draft; member: Draft }>((tie) => ({
     value: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
-      jsonString(),
+      jsonString(written),
       fc.constantFrom(...NUMBERS, 'true', 'false', 'null').map(same),
       fc.array(tie('item'), { maxLength: 4 }).map((it) => between('[', it, ']')),
       fc.array(tie('member'), { maxLength: 4 }).map((it) => between('{', it, '}')),
@@ -228,8 +235,15 @@ const bytes = fc
   .uint8Array({ maxLength: 12 })
   .map((it) => same(Buffer.from(it.map((byte) => (byte === 0x7b ? 0x7d : byte)))))
 
+/** Text whose bytes are UTF-8. */
+const utf8 = noise.map((it) => same(it))
+
 function textBody(): fc.Arbitrary<AnyBody> {
-  return bareText(bytes, textOf).map((it) => ({ type: 'text/plain', ...it }))
+  const labelled = bareText(bytes, textOf)
+  return fc.oneof(
+    labelled.map((it) => ({ type: 'text/plain; charset=utf-8', ...it })),
+    bareText(utf8, textOf).map((it) => ({ type: 'text/plain', ...it })),
+  )
 }
 
 /**
@@ -240,14 +254,97 @@ function bareText(
   around: fc.Arbitrary<Draft>,
   written: (value: Json) => string,
   before = written,
+  inside = expression,
 ): fc.Arbitrary<Draft> {
   const piece = fc.oneof(
     around.map((it) => () => it),
-    expression.map((it) => (next: boolean) => hole(it.text, (next ? before : written)(it.value))),
+    inside.map((it) => (next: boolean) => hole(it.text, (next ? before : written)(it.value))),
   )
   return fc.array(piece, { maxLength: 6 }).map((pieces) => {
     const isHole = pieces.map((it) => it.length > 0)
     return joined(pieces.map((it, at) => it(isHole[at + 1] === true)))
+  })
+}
+
+// Character sets
+
+const ASCII_SUPERSETS = [
+  'windows-1252',
+  'windows-1251',
+  'ISO-8859-15',
+  'KOI8-R',
+  'cp850',
+  'euc-jp',
+  'euc-kr',
+]
+const OTHER_CHARSETS = ['Shift_JIS', 'GBK', 'utf-16', 'IBM037', 'x-unknown']
+
+const asciiExpression = expression.filter((it) => !/[^\0-\x7f]/.test(textOf(it.value)))
+
+/** JSON with any label at all, and what has no other bytes than ASCII to insert with that of a superset of ASCII. */
+function labelledBody(): fc.Arbitrary<AnyBody> {
+  const superset = fc.constantFrom(...ASCII_SUPERSETS)
+  const json = fc
+    .tuple(fc.constantFrom(...ASCII_SUPERSETS, ...OTHER_CHARSETS), jsonText(inAscii))
+    .map(([label, it]) => ({ type: `application/json; charset=${label}`, ...it }))
+  const text = fc
+    .tuple(superset, bareText(bytes, textOf, textOf, asciiExpression))
+    .map(([label, it]) => ({ type: `text/plain; charset="${label}"`, ...it }))
+  const form = fc.tuple(superset, asciiExpression).map(([label, { text, value }]) => ({
+    type: `application/x-www-form-urlencoded;charset=${label}`,
+    ...joined([
+      same('a=%E9&b='),
+      hole(
+        encodeURIComponent(text),
+        new URLSearchParams([['', textOf(value)]]).toString().slice(1),
+      ),
+      same(Buffer.of(0x26, 0x63, 0x3d, 0xe9)),
+    ]),
+  }))
+  const xml = fc.tuple(superset, expression).map(([label, { text, value }]) => ({
+    type: 'text/xml',
+    ...joined([
+      same(`<?xml version="1.0" encoding="${label}"?><a b="`),
+      same(Buffer.of(0xe9)),
+      hole(
+        text,
+        escaped(value).replaceAll(/[^\0-\x7f]/gu, (it) => `&#${it.codePointAt(0)!};`),
+      ),
+      same('"/>'),
+    ]),
+  }))
+  return fc.oneof(json, text, form, xml)
+}
+
+function inAscii(json: string): string {
+  return json.replaceAll(
+    /[^\0-\x7f]/g,
+    (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Text whose braces have more than one byte: refused when an expression is in it. */
+function wideBody(): fc.Arbitrary<AnyBody> {
+  const type = fc.constantFrom(
+    'text/plain',
+    'text/plain; charset=utf-16',
+    'application/json',
+    'application/json; charset=utf-16be',
+    'text/xml',
+    'application/x-www-form-urlencoded; charset=utf-32',
+  )
+  const encode = fc.constantFrom(
+    (text: string) => Buffer.from(text, 'utf16le'),
+    (text: string) => Buffer.from(text, 'utf16le').swap16(),
+    (text: string) => Buffer.concat(Array.from(text, (it) => Buffer.from(`${it}\0\0\0`))),
+  )
+  const text = fc.oneof(
+    mixture.map((it) => ({ text: `a${it.thought.replaceAll(/[^\0-\x7f]/g, '.')}`, refused: true })),
+    noise.map((it) => ({ text: `a${it.replaceAll(/[^\0-\x7f]/g, '.')}`, refused: false })),
+  )
+  return fc.tuple(type, encode, text).map(([type, encode, { text, refused }]) => {
+    const bytes = encode(text)
+    return { type, sent: bytes, arrives: bytes, count: 0, refused }
   })
 }
 
@@ -315,7 +412,7 @@ function multipartBody(): fc.Arbitrary<AnyBody> {
       .map((it) => Buffer.from(it)),
   )
   const part = fc.oneof(
-    bareText(bytes, textOf).map((it) => joined([same(`${field}\r\n`), it])),
+    bareText(utf8, textOf).map((it) => joined([same(`${field}\r\n`), it])),
     jsonText().map((it) => joined([same(`${field}Content-Type: application/json\r\n\r\n`), it])),
     content.map((it) => joined([same(`${file}Content-Type: text/plain\r\n\r\n`), same(it)])),
     content.map((it) => joined([same(`${field}Content-Type: image/png\r\n\r\n`), same(it)])),

@@ -7,7 +7,8 @@ import { tokenStage } from '../kit/token-stage.ts'
 
 const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 const ORIGIN = 'https://shop.example'
-const EXPOSED = 'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After'
+const EXPOSED =
+  'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, BT-PROXY-EXPRESSIONS, Location, Retry-After'
 /** What the browser clients send beside what every browser may. */
 const SENT = [
   'BT-API-KEY',

@@ -252,7 +252,7 @@ describe('of an answer', () => {
         'BT-PROXY-DESTINATION-STATUS: 418',
         'bt-trace-id: mine',
         'access-control-allow-origin: *',
-        'access-control-expose-headers: BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, Location, Retry-After, *',
+        'access-control-expose-headers: BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, BT-PROXY-EXPRESSIONS, Location, Retry-After, *',
       ],
     )
   })

@@ -136,7 +136,8 @@ describe('2xx and whatever else the destination answers', () => {
       ['image/png', Buffer.from([0, 255, 123, 123, 10])],
       ['text/plain; charset=utf-8', 'a }} b'],
       [undefined, 'anything'],
-      ['not a type', 'anything {{ else }}'],
+      ['not a type', 'anything { else }'],
+      ['text/plain; charset=utf-16', 'no braces'],
       ['application/x-www-form-urlencoded', 'a=b+c&d'],
     ]
     for (const [type, raw] of bodies) {
@@ -150,6 +151,83 @@ describe('2xx and whatever else the destination answers', () => {
       assert.equal(reply.status, 200, reply.text)
       assert.deepEqual(egress.sent.at(-1)!.body, Buffer.from(raw), type)
     }
+  })
+
+  test('an expression is replaced whatever character set an ASCII body says it has', async () => {
+    const id = await token('4242')
+    const bodies: [headers: Record<string, string>, sent: string][] = [
+      [{ 'content-type': 'application/json; charset=windows-1252' }, '{"n":"ID"}'],
+      [{ 'content-type': 'application/json; charset=utf-16' }, '{"n":"ID"}'],
+      [{ 'content-type': 'application/json; charset=GBK' }, '{"n":"ID"}'],
+      [
+        { 'content-type': 'application/x-www-form-urlencoded; charset=windows-1252' },
+        'CARDNO=ID&AMOUNT=10',
+      ],
+      [{ 'content-type': 'text/xml; charset=iso-8859-15' }, '<CARDNO>ID</CARDNO>'],
+      [
+        { 'content-type': 'text/xml' },
+        '<?xml version="1.0" encoding="utf-16"?><CARDNO>ID</CARDNO>',
+      ],
+      [{ 'content-type': 'application/json', 'content-encoding': 'UTF-8' }, '{"n":"ID"}'],
+      [{ 'content-type': 'application/json', 'content-encoding': '' }, '{"n":"ID"}'],
+      [
+        { 'content-type': 'application/json', 'content-encoding': 'identity, binary' },
+        '{"n":"ID"}',
+      ],
+    ]
+    for (const [headers, text] of bodies) {
+      const reply = await vault.call('POST', '/proxy', {
+        key,
+        headers: { 'BT-PROXY-URL': URL, ...headers },
+        rawBody: text.replace('ID', `{{ ${id} }}`),
+      })
+      assert.equal(reply.status, 200, reply.text)
+      assert.equal(sent().at(-1)!.body, text.replace('ID', '4242'))
+      assert.equal(reply.headers['bt-proxy-expressions'], undefined)
+    }
+  })
+
+  test('a body that cannot be inspected is forwarded, and the response says so', async () => {
+    const bodies: [headers: Record<string, string>, body: string][] = [
+      [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }, '{{ compressed }}'],
+      [
+        { 'content-type': 'text/plain', 'content-encoding': 'aws-chunked' },
+        '5;a\r\n{{ x\r\n0;b\r\n',
+      ],
+      [{ 'content-type': 'text/plain', 'content-encoding': 'identity, br' }, '{{ compressed }}'],
+      [{ 'content-type': 'multipart/digest; boundary=b' }, '--b\r\n\r\n{{ x }}\r\n--b--'],
+    ]
+    for (const [headers, raw] of bodies) {
+      const call = { key, headers: { 'BT-PROXY-URL': URL, ...headers }, rawBody: raw }
+      vault.world.egress.reply = () => ({
+        status: 200,
+        headers: ['BT-Proxy-Expressions', 'as the destination says'],
+      })
+      const reply = await vault.call('POST', '/proxy', call)
+      assert.equal(reply.status, 200, reply.text)
+      assert.equal(reply.headers['bt-proxy-expressions'], 'unread')
+      assert.equal(sent().at(-1)!.body, raw)
+      const dry = await vault.call('POST', '/proxy', {
+        ...call,
+        headers: { ...call.headers, 'BT-PROXY-DRY-RUN': 'true' },
+      })
+      assert.equal(dry.headers['bt-proxy-expressions'], 'unread')
+    }
+  })
+
+  test('text in a character set that is not safe is refused when it may hold an expression', async () => {
+    const count = vault.world.egress.sent.length
+    const reply = await vault.call('POST', '/proxy', {
+      key,
+      headers: { 'BT-PROXY-URL': URL, 'content-type': 'text/plain; charset=utf-16' },
+      rawBody: Buffer.from('{{ x }}', 'utf16le'),
+    })
+    assert.equal(reply.status, 400)
+    const { proxy_error: error } = reply.json() as { proxy_error: { errors: unknown } }
+    assert.deepEqual(error.errors, {
+      error: ['It may hold an expression, and none can be replaced safely in utf-16: send UTF-8'],
+    })
+    assert.equal(vault.world.egress.sent.length, count)
   })
 
   test('GET and DELETE may have a body, with expressions', async () => {

@@ -1,15 +1,17 @@
+/**
+ * Character sets of bodies: which label names which, and in which of them expressions can be replaced in the bytes.
+ *
+ * Labels are those of the WHATWG Encoding standard, section 4.2, and of the IANA registry, without regard to case.
+ */
 import { isUtf8 } from 'node:buffer'
 
-/**
- * How the text of a body is written as bytes: those in which ASCII is itself and nothing else, so that braces
- * can be looked for in the bytes.
- */
+/** A character set in which an ASCII byte is always that ASCII character, so that braces can be looked for in the bytes. */
 export interface Charset {
-  /** The last character that can be written. */
+  /** The last character that may be inserted. */
   readonly last: number
-  /** Returns null for bytes that are no text in it. */
+  /** Returns null for bytes that are not text in this character set, or of which only some are known. */
   readonly decode: (bytes: Buffer) => string | null
-  /** Returns null for text that cannot be written in it. */
+  /** Returns null for text that cannot be written, or whose bytes are not known. */
   readonly encode: (text: string) => Buffer | null
 }
 
@@ -19,7 +21,12 @@ export const UTF8: Charset = {
   encode: (text) => (text.isWellFormed() ? Buffer.from(text, 'utf8') : null),
 }
 
-const ASCII: Charset = {
+/**
+ * ASCII, and every superset of it that has one meaning per byte or marks its other characters by high bytes: windows-1251,
+ * ISO-8859-15, EUC-JP. High bytes around an expression stay; inside one they are refused, and only ASCII is inserted, since
+ * the byte of `é` in Latin-1 is another letter in windows-1251.
+ */
+export const ASCII: Charset = {
   last: 0x7f,
   decode: (bytes) => (HIGH_BYTE.test(bytes.toString('latin1')) ? null : bytes.toString('latin1')),
   encode: (text) => (BEYOND_ASCII.test(text) ? null : Buffer.from(text, 'latin1')),
@@ -35,16 +42,95 @@ const HIGH_BYTE = /[\x80-\xff]/
 const BEYOND_ASCII = /[^\0-\x7f]/
 const BEYOND_LATIN1 = /[^\0-\xff]/
 
-const CHARSETS: ReadonlyMap<string, Charset> = new Map([
-  ['utf-8', UTF8],
-  ['utf8', UTF8],
-  ['us-ascii', ASCII],
-  ['ascii', ASCII],
-  ['iso-8859-1', LATIN1],
-  ['latin1', LATIN1],
-])
+const IS_UTF8 = /^(?:(?:x-)?(?:unicode-1-1-|unicode20)?utf[-_]?8(?:mb[34])?)$/
+const IS_LATIN1 =
+  /^(?:iso[-_]?8859[-_]?1(?:[-_:]1987)?|latin-?1|l1|iso-ir-100|csisolatin1|(?:cp|ibm)819)$/
 
-/** Returns null for one that we do not write: whatever is in it is left alone. */
-export function findCharset(name: string): Charset | null {
-  return CHARSETS.get(name.toLowerCase()) ?? null
+/** One byte per character, or characters of several bytes that are all above 0x7f; the lower half is ASCII. */
+const IS_ASCII_SUPERSET = new RegExp(
+  `^(?:${[
+    String.raw`(?:us-?)?ascii|ansi_x3\.4-19\d\d|iso-ir-6|iso_?646(?:-us|\.irv:1991)|cp367|ibm367`,
+    String.raw`(?:x-)?(?:windows|cp|win|ibm|ms|dos|x-cp)?[-_]?(?:125[0-8]|874|437|85[0-8]|86[0-6]|869)`,
+    String.raw`iso[-_]?8859[-_]?(?:[2-9]|1[0-6])(?:[-_:](?:e|i|19\d\d|20\d\d))?`,
+    String.raw`latin-?(?:[2-9]|10)|l(?:[2-9]|10)|csisolatin\w+|iso-ir-(?:10[19]|110|126|127|138|144|148|157|199|203|226)`,
+    String.raw`arabic|cyrillic|greek8?|hebrew|logical|visual|ecma-11[48]|elot_928|asmo-708`,
+    String.raw`koi|koi8(?:[-_](?:e|r|t|u|ru))?|cskoi8r|(?:x-)?mac(?:intosh|-?roman|-cyrillic|-ukrainian)?|csmacintosh`,
+    String.raw`tis-?620|(?:x-)?euc-?(?:jp|kr|tw|cn)|cseuc(?:kr|pkdfmtjapanese)|viscii|armscii-8|georgian-ps`,
+  ].join('|')})$`,
+)
+
+/**
+ * ASCII while no byte is above 0x7f; a character of several bytes may have any low byte at its end, a brace too.
+ * KS C 5601 is what browsers read as EUC-KR, with low bytes.
+ */
+const IS_ASCII_WITH_LOW_TRAILS = new RegExp(
+  `^(?:${[
+    String.raw`(?:x-|cs|ms_)?(?:shift[-_]?jis|sjis|shiftjis|kanji)|windows-?31j|(?:cp|ms|windows-?)?93[26]|(?:cp|ms|windows-?)?9(?:49|50)`,
+    String.raw`(?:x-|cs)?(?:gbk|gb[-_]?2312(?:-?80)?|gb18030|big5(?:-?hkscs)?|x-x-big5|cn-big5|iso58gb2312(?:80)?)|chinese|iso-ir-58|gb_2312-80`,
+    String.raw`ks_?c_?5601(?:[-_]19(?:87|89))?|korean|csksc56011987|iso-ir-149|uhc|johab`,
+  ].join('|')})$`,
+)
+
+/** Braces have two or four bytes, or are other bytes altogether. */
+const IS_WIDE =
+  /^(?:(?:cs)?unicode(?:fffe|feff)?|(?:x-)?utf[-_]?(?:16|32)(?:[-_]?[lb]e)?|(?:iso-10646-)?ucs[-_]?[24](?:[lb]e)?|iso-10646)$/
+
+/**
+ * Returns the character set to replace expressions in, given the label of the body; null where they cannot be replaced safely.
+ * Without a label a body is UTF-8, or what its sender knows.
+ */
+export function charsetOf(label: string | null, bytes: Buffer): Charset | null {
+  const name = label?.trim().toLowerCase() ?? ''
+  if (name === '') return isUtf8(bytes) ? UTF8 : ASCII
+  if (IS_UTF8.test(name)) return UTF8
+  if (IS_LATIN1.test(name)) return LATIN1
+  if (IS_ASCII_SUPERSET.test(name)) return ASCII
+  if (IS_ASCII_WITH_LOW_TRAILS.test(name)) return isAscii(bytes) ? ASCII : null
+  return null
+}
+
+/** Whether no document of which the first bytes are ASCII can be in it. */
+export function isWide(label: string): boolean {
+  return IS_WIDE.test(label.toLowerCase()) || IS_EBCDIC.test(label.toLowerCase())
+}
+
+/** Whether `label` names a character set that is known here. */
+export function isCharset(label: string): boolean {
+  return label !== '' && (charsetOf(label, EMPTY) !== null || isWide(label) || IS_UTF7.test(label))
+}
+
+const IS_UTF7 = /^(?:unicode-[12]-[01]-|x-unicode-2-0-|cs)?utf-?7(?:-imap)?$/i
+
+const EMPTY = Buffer.alloc(0)
+
+function isAscii(bytes: Buffer): boolean {
+  return isUtf8(bytes) && !HIGH_BYTE.test(bytes.toString('latin1'))
+}
+
+const IS_EBCDIC =
+  /ebcdic|^(?:x-)?(?:ibm|cp)-?(?:0?(?:37|273|277|278|280|284|285|290|297)|42[034]|500|87[01]|880|905|1026|1047|11[4]\d)$/
+
+/** Of `{` in the national variants of EBCDIC, as glibc's iconv writes them. */
+const EBCDIC_BRACES = [0xc0, 0x43, 0x9c, 0x44, 0x51, 0x8e, 0x48]
+
+/** Whether two braces may open in `bytes`, where the character set `label` does not write them as two ASCII bytes. */
+export function mayHoldOddBraces(bytes: Buffer, label: string): boolean {
+  const name = label.toLowerCase()
+  if (IS_EBCDIC.test(name)) return hasEbcdicBraces(bytes)
+  return IS_UTF7.test(name) && hasShiftedBrace(bytes)
+}
+
+function hasEbcdicBraces(bytes: Buffer): boolean {
+  return EBCDIC_BRACES.some((it) => bytes.includes(Buffer.of(it, it)))
+}
+
+/** UTF-7 writes any character in base64 of UTF-16, after a plus sign. Source: RFC 2152. */
+function hasShiftedBrace(bytes: Buffer): boolean {
+  return Array.from(bytes.toString('latin1').matchAll(/\+([A-Za-z0-9+/]{3,})/g)).some(([, run]) => {
+    const units = Buffer.from(run!, 'base64')
+    for (let at = 0; at + 1 < units.length; at += 2) {
+      if (units[at] === 0 && units[at + 1] === 0x7b) return true
+    }
+    return false
+  })
 }

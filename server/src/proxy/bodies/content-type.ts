@@ -1,15 +1,17 @@
 import { MIMEType, type MIMEParams } from 'node:util'
 import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
-import { findCharset, type Charset } from './charset.ts'
 
-/** How a body is read: `unstated` is for one that comes without a type, `opaque` for what is not looked into. */
+/**
+ * How a body is read. `unstated` has no type, or none that can be parsed; `opaque` is left alone, and so is `unread`, of which
+ * the caller is told: there may be text in it.
+ */
 export type BodyKind =
-  'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'opaque'
+  'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'unread' | 'opaque'
 
 export interface ContentType {
   readonly kind: BodyKind
-  /** Null when it does not say. */
-  readonly charset: Charset | null
+  /** The label of its character set; null for none. JSON has no such parameter: there it tells only what bytes other than UTF-8 are. */
+  readonly charset: string | null
   /** What is between the parts of a multipart body; empty when it is not said for certain. */
   readonly boundary: string
 }
@@ -19,28 +21,30 @@ export function bodyKindOf(contentType: string | undefined): BodyKind {
   return parseContentType(contentType).kind
 }
 
-/** What is no content type, or says what we cannot read, is opaque. */
 export function parseContentType(contentType: string | undefined): ContentType {
   if (contentType === undefined) return UNSTATED
   return contentType === 'application/json' ? JSON_TYPE : parse(contentType)
 }
 
 const UNSTATED: ContentType = { kind: 'unstated', charset: null, boundary: '' }
-/** What is not looked into. */
 export const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: '' }
+
+/** Text in an encoding that hides expressions, such as base64. */
+export const UNREAD: ContentType = { kind: 'unread', charset: null, boundary: '' }
 
 /** What nearly everybody says, word for word. */
 const JSON_TYPE: ContentType = { kind: 'json', charset: null, boundary: '' }
 
 function parse(contentType: string): ContentType {
   const type = parseMimeType(contentType)
-  if (type === null) return OPAQUE
+  if (type === null) return contentType.length > CONTENT_TYPE_CHARS_MAX ? UNREAD : UNSTATED
   const { essence, params } = type
-  const name = params.get('charset')
-  const charset = name === null ? null : findCharset(name)
-  if (name !== null && charset === null) return OPAQUE
   const kind = kindOf(essence)
-  return { kind, charset, boundary: kind === 'multipart' ? boundaryOf(contentType, params) : '' }
+  return {
+    kind,
+    charset: params.get('charset'),
+    boundary: kind === 'multipart' ? boundaryOf(contentType, params) : '',
+  }
 }
 
 /** Of two boundaries one reader takes the first and another the last: then there is none. */
@@ -77,6 +81,8 @@ const KINDS: ReadonlyMap<string, BodyKind> = new Map<string, BodyKind>([
   ['application/xml', 'xml'],
   ['text/xml', 'xml'],
   ['multipart/form-data', 'multipart'],
+  ['multipart/mixed', 'multipart'],
+  ['multipart/related', 'multipart'],
   ['application/graphql', 'text'],
   ['application/javascript', 'text'],
   ['application/x-javascript', 'text'],
@@ -92,5 +98,6 @@ function kindOf(essence: string): BodyKind {
   if (known !== undefined) return known
   if (essence.endsWith('+json')) return 'json'
   if (essence.endsWith('+xml')) return 'xml'
+  if (essence.startsWith('multipart/')) return 'unread'
   return essence.startsWith('text/') ? 'text' : 'opaque'
 }

@@ -1,7 +1,12 @@
 import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
-import { parseContentType, type BodyKind } from './content-type.ts'
+import { parseContentType, type ContentType } from './content-type.ts'
 import { delimiterOf, parseHead } from './multipart.ts'
-import { mayHoldExpression, OPENING_BYTES_MAX } from './openings.ts'
+import {
+  mayHoldExpression,
+  mayHoldExpressionInAnyPart,
+  mayHoldOddExpression,
+  ODD_OPENING_BYTES_MAX,
+} from './openings.ts'
 
 /**
  * Tells, chunk by chunk, whether an expression may have come by: for bodies that are too long to be held.
@@ -14,9 +19,9 @@ export class ExpressionWatch {
   #seen = false
 
   constructor(contentType: string | undefined) {
-    const { kind, boundary } = parseContentType(contentType)
-    const delimiter = kind === 'multipart' ? delimiterOf(boundary) : null
-    this.#watch = delimiter === null ? new StretchWatch(kind) : new PartsWatch(delimiter)
+    const type = parseContentType(contentType)
+    const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
+    this.#watch = delimiter === null ? new StretchWatch(type) : new PartsWatch(delimiter)
   }
 
   /** Returns whether there was one so far. */
@@ -28,19 +33,19 @@ export class ExpressionWatch {
 
 /** Watches text that is not divided. */
 class StretchWatch {
-  readonly #kind: BodyKind
+  readonly #type: ContentType
   #tail: Buffer = Buffer.alloc(0)
 
-  constructor(kind: BodyKind) {
-    this.#kind = kind
+  constructor(type: ContentType) {
+    this.#type = type
   }
 
   see(chunk: Buffer): boolean {
-    const border = Buffer.concat([this.#tail, chunk.subarray(0, OPENING_BYTES_MAX - 1)])
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(1 - OPENING_BYTES_MAX)]).subarray(
-      1 - OPENING_BYTES_MAX,
+    const border = Buffer.concat([this.#tail, chunk.subarray(0, ODD_OPENING_BYTES_MAX - 1)])
+    this.#tail = Buffer.concat([this.#tail, chunk.subarray(1 - ODD_OPENING_BYTES_MAX)]).subarray(
+      1 - ODD_OPENING_BYTES_MAX,
     )
-    return mayHoldExpression(border, this.#kind) || mayHoldExpression(chunk, this.#kind)
+    return mayPass(border, this.#type) || mayPass(chunk, this.#type)
   }
 }
 
@@ -50,7 +55,7 @@ class PartsWatch {
   /** What has come and is not settled: the head of a part, or what may be the start of a delimiter. */
   #held: Buffer = Buffer.from('\r\n')
   /** Of the part that is passing by; null between parts. What is before the first is looked into. */
-  #kind: BodyKind | null = 'multipart'
+  #type: ContentType | null = MULTIPART
   #parts = 0
   /** Whether it is not followed any more: it is no form in parts that anybody would read, and is looked into to its end. */
   #lost = false
@@ -62,22 +67,22 @@ class PartsWatch {
   see(chunk: Buffer): boolean {
     this.#held = Buffer.concat([this.#held, chunk])
     for (;;) {
-      const seen = this.#kind === null ? this.#readHead() : this.#passBy(this.#kind)
+      const seen = this.#type === null ? this.#readHead() : this.#passBy(this.#type)
       if (seen !== 'more') return seen
     }
   }
 
   /** Returns whether an expression was seen when nothing more can be told yet. */
-  #passBy(kind: BodyKind): boolean | 'more' {
+  #passBy(type: ContentType): boolean | 'more' {
     const end = this.#lost ? -1 : this.#held.indexOf(this.#delimiter)
     const content = end < 0 ? this.#held : this.#held.subarray(0, end)
-    if (mayHoldExpression(content, kind)) return true
+    if (mayPass(content, type)) return true
     if (end < 0) {
-      this.#held = this.#held.subarray(1 - Math.max(this.#delimiter.length, OPENING_BYTES_MAX))
+      this.#held = this.#held.subarray(1 - Math.max(this.#delimiter.length, ODD_OPENING_BYTES_MAX))
       return false
     }
     this.#held = this.#held.subarray(end + this.#delimiter.length)
-    this.#kind = null
+    this.#type = null
     return 'more'
   }
 
@@ -90,14 +95,22 @@ class PartsWatch {
     const start = this.#held.indexOf('\r\n')
     const type = parseHead(this.#held.toString('latin1', start + 2, Math.max(end, start + 2)))
     if (type === null || ++this.#parts > MULTIPART_PARTS_MAX) return this.#lose()
-    this.#kind = type.kind
+    this.#type = type
     this.#held = this.#held.subarray(end + 2)
     return 'more'
   }
 
   #lose(): 'more' {
     this.#lost = true
-    this.#kind = 'multipart'
+    this.#type = MULTIPART
     return 'more'
   }
+}
+
+/** Parts that are not known, of a body or of a part. */
+const MULTIPART: ContentType = { kind: 'multipart', charset: null, boundary: '' }
+
+function mayPass(bytes: Buffer, type: ContentType): boolean {
+  if (type.kind === 'multipart') return mayHoldExpressionInAnyPart(bytes)
+  return mayHoldExpression(bytes, type.kind) || mayHoldOddExpression(bytes, type)
 }

@@ -1,43 +1,57 @@
 import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../../base/service-error.ts'
-import { UTF8 } from './charset.ts'
+import { memberPath } from '../../http/parse.ts'
+import { ASCII, charsetOf, isCharset, UTF8, type Charset } from './charset.ts'
 import type { ContentType } from './content-type.ts'
 import { findInForm } from './form.ts'
-import type { Hole, Surroundings } from './hole.ts'
+import { UNWRITABLE_BEYOND_ASCII, type Hole, type Surroundings } from './hole.ts'
 import { findInJson } from './json.ts'
 import { splitParts } from './multipart.ts'
-import { mayHoldExpression } from './openings.ts'
+import { mayHoldExpression, mayHoldExpressionInAnyPart, mayHoldOddExpression } from './openings.ts'
 import { findInBrokenJson, findInText } from './text.ts'
-import { declaredCharset, findInXml } from './xml.ts'
+import { declaredLabel, findInXml } from './xml.ts'
+
+export interface Found {
+  /** In order. */
+  readonly holes: readonly Hole[]
+  /** Whether there may be more in text that cannot be read here, such as a part in base64. */
+  readonly unread: boolean
+}
+
+type Context = Pick<Surroundings, 'reader' | 'steps'>
 
 /**
- * Returns the holes of a body, or of a part of one, in order.
+ * Finds the expressions of a body, or of a part of one.
  *
- * Throws `expression_invalid`, `detokenize_tokens_max`, and `body_invalid` for a multipart body that is not
- * well-formed and may hold an expression.
+ * Throws `expression_invalid`, `detokenize_tokens_max`, and `body_invalid` for a body that may hold an expression and is not
+ * well-formed multipart, or is in a character set in which none can be replaced safely.
  */
-export function findHoles(
-  bytes: Buffer,
-  type: ContentType,
-  { reader, steps }: Pick<Surroundings, 'reader' | 'steps'>,
-): Hole[] {
-  if (!mayHoldExpression(bytes, type.kind)) return []
-  const charset = type.charset ?? (type.kind === 'xml' ? declaredCharset(bytes) : UTF8)
-  if (charset === null) return []
-  const surroundings = { charset, reader, steps }
-  const several = type.kind === 'json-lines'
-  switch (type.kind) {
+export function findHoles(bytes: Buffer, type: ContentType, context: Context): Found {
+  if (type.kind === 'unread') return { holes: [], unread: true }
+  if (type.kind === 'multipart') return findInParts(bytes, type.boundary, context)
+  if (mayHoldExpression(bytes, type.kind)) {
+    const charset = charsetFor(bytes, type)
+    if (charset === null) throw unsafe(context, labelOf(bytes, type))
+    return { holes: findByKind(bytes, type, { ...context, charset }), unread: false }
+  }
+  if (mayHoldOddExpression(bytes, type)) throw unsafe(context, labelOf(bytes, type))
+  return NOTHING
+}
+
+const NOTHING: Found = { holes: [], unread: false }
+
+function findByKind(bytes: Buffer, { kind }: ContentType, surroundings: Surroundings): Hole[] {
+  const several = kind === 'json-lines'
+  switch (kind) {
     case 'json':
     case 'json-lines':
       return findInJson(bytes, surroundings, { several }) ?? findInBrokenJson(bytes, surroundings)
     case 'form':
-      return findInForm(bytes, surroundings)
+      return asciiOnly(findInForm(bytes, surroundings), surroundings.charset)
     case 'xml':
       return findInXml(bytes, surroundings)
     case 'text':
-      return findInText(bytes, surroundings)
-    case 'multipart':
-      return findInParts(bytes, type.boundary, surroundings)
+      return asciiOnly(findInText(bytes, surroundings), surroundings.charset)
     case 'unstated':
       return findInJson(bytes, surroundings, { several }) ?? findInUnknown(bytes, surroundings)
     default:
@@ -45,21 +59,68 @@ export function findHoles(
   }
 }
 
+/** Has the error say that only ASCII can be inserted, where that is so. */
+function asciiOnly(holes: Hole[], charset: Charset): Hole[] {
+  if (charset !== ASCII) return holes
+  return holes.map((it) => ({ ...it, unwritable: UNWRITABLE_BEYOND_ASCII }))
+}
+
+/** Null where expressions cannot be replaced safely. */
+function charsetFor(bytes: Buffer, type: ContentType): Charset | null {
+  if (type.kind !== 'json' && type.kind !== 'json-lines') {
+    return charsetOf(labelOf(bytes, type), bytes)
+  }
+  // JSON is UTF-8, whatever the label says: RFC 8259, section 11. Some readers go by the label all the same, and only ASCII is
+  // the same to both; of bytes that are not UTF-8, the label may tell what they are.
+  const labelled = charsetOf(type.charset, bytes) ?? ASCII
+  if (!isUtf8(bytes)) return labelled
+  return labelled === UTF8 ? UTF8 : ESCAPED_UTF8
+}
+
+const ESCAPED_UTF8: Charset = { ...UTF8, last: ASCII.last }
+
+function labelOf(bytes: Buffer, { kind, charset }: ContentType): string | null {
+  return charset ?? (kind === 'xml' ? declaredLabel(bytes) : null)
+}
+
+/** Forwarding the expression as it is would look like success, and the destination would decline for a reason nobody finds. */
+function unsafe({ steps }: Context, label: string | null): ServiceError {
+  const charset =
+    label === null ? 'UTF-16 or UTF-32' : isCharset(label) ? label : 'its character set'
+  return invalid(
+    steps,
+    `It may hold an expression, and none can be replaced safely in ${charset}: send UTF-8`,
+  )
+}
+
+function invalid(steps: Surroundings['steps'], message: string): ServiceError {
+  return new ServiceError('body_invalid', { [memberPath(steps)]: [message] })
+}
+
 /** A body without a type that is no JSON: text, when it looks like it. */
 function findInUnknown(bytes: Buffer, surroundings: Surroundings): Hole[] {
   return isUtf8(bytes) && !bytes.includes(0) ? findInText(bytes, surroundings) : []
 }
 
-/** Each part is read by its own type, and named by its place. */
-function findInParts(bytes: Buffer, boundary: string, surroundings: Surroundings): Hole[] {
+/** Each part is read by its own type, and named by its position. */
+function findInParts(bytes: Buffer, boundary: string, { reader, steps }: Context): Found {
   const parts = splitParts(bytes, boundary)
   if (parts === null) {
-    throw new ServiceError('body_invalid', { error: ['The body is not well-formed multipart'] })
+    if (!mayHoldExpressionInAnyPart(bytes)) return NOTHING
+    throw invalid(steps, 'The body is not well-formed multipart')
   }
-  return parts.flatMap(({ from, to, type }, index) =>
-    findHoles(bytes.subarray(from, to), type, {
-      reader: surroundings.reader,
-      steps: [...surroundings.steps, index],
-    }).map((it) => ({ ...it, from: it.from + from, to: it.to + from })),
-  )
+  const found = parts.map(({ from, to, type }, index): Found => {
+    const content = bytes.subarray(from, to)
+    const inside = [...steps, index]
+    if (type.kind === 'multipart') {
+      if (!mayHoldExpressionInAnyPart(content)) return NOTHING
+      throw invalid(inside, 'It may hold an expression, and parts in parts are not supported')
+    }
+    const { holes, unread } = findHoles(content, type, { reader, steps: inside })
+    return { holes: holes.map((it) => ({ ...it, from: it.from + from, to: it.to + from })), unread }
+  })
+  return {
+    holes: found.flatMap((it) => it.holes),
+    unread: found.some((it) => it.unread),
+  }
 }

@@ -52,6 +52,10 @@ export function readExpression(
 
 export const UNWRITABLE = 'The value has characters that cannot stand there'
 
+/** For bodies in character sets other than UTF-8 and Latin-1. */
+export const UNWRITABLE_BEYOND_ASCII =
+  'Only ASCII can be inserted into a body in this character set, and the value has other characters: send UTF-8'
+
 export const UNDECODABLE = 'The text of an expression is not in the character set of the body'
 
 export function refusal(path: Place['path'], message: string): ServiceError {

@@ -1,9 +1,9 @@
 /**
- * A form in parts (`multipart/form-data`), read strictly: where two readers could see two different forms,
- * none is seen. Source: RFC 2046, section 5.1; RFC 7578.
+ * Bodies in parts (`multipart/form-data`, `mixed` and `related`), read strictly: where two readers could see two different
+ * lists of parts, none is seen. Source: RFC 2046, section 5.1; RFC 2387; RFC 7578.
  */
 import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
-import { OPAQUE, parseContentType, TEXT, type ContentType } from './content-type.ts'
+import { OPAQUE, parseContentType, TEXT, UNREAD, type ContentType } from './content-type.ts'
 
 export interface Part {
   /** Where its content is, in bytes. */
@@ -16,13 +16,14 @@ export interface Part {
 /** Returns null for what is not well-formed, or too odd to be sure. */
 export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
   const delimiter = delimiterOf(boundary)
-  if (delimiter === null || !bytes.toString('latin1', 0, delimiter.length).startsWith(delimiter))
-    return null
+  const first = delimiter === null ? -1 : afterPreamble(bytes, delimiter)
+  if (delimiter === null || first < 0) return null
   const parts: Part[] = []
-  let at = delimiter.length
+  let at = first
   for (;;) {
     if (bytes.toString('latin1', at, at + 2) === '--') {
-      return afterPadding(bytes, at + 2) >= 0 ? parts : null
+      const epilogue = afterPadding(bytes, at + 2)
+      return epilogue >= 0 && bytes.indexOf(delimiter, epilogue) < 0 ? parts : null
     }
     const start = afterPadding(bytes, at)
     if (start < 0) return null
@@ -38,6 +39,13 @@ export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
     parts.push({ from: head + 4, to: Math.max(end, head + 4), type })
     at = end + 2 + delimiter.length
   }
+}
+
+/** Returns where the first delimiter ends; -1 when there is none, or when it may also stand elsewhere in the preamble. */
+function afterPreamble(bytes: Buffer, delimiter: string): number {
+  const at = bytes.indexOf(delimiter)
+  const begins = at === 0 || (at > 1 && bytes[at - 2] === 0x0d && bytes[at - 1] === 0x0a)
+  return begins ? at + delimiter.length : -1
 }
 
 /** Returns null for what cannot be a boundary. */
@@ -58,7 +66,8 @@ function afterPadding(bytes: Buffer, from: number): number {
 /** Returns how the content below these headers is read; null when they are not well-formed. */
 export function parseHead(head: string): ContentType | null {
   const headers = new Map<string, string>()
-  for (const line of head === '' ? [] : head.split('\r\n')) {
+  const unfolded = head.replaceAll(/\r\n[\t ]/g, ' ')
+  for (const line of unfolded === '' ? [] : unfolded.split('\r\n')) {
     const [, name, value] = HEADER.exec(line) ?? []
     if (name === undefined || value === undefined || headers.has(name.toLowerCase())) return null
     headers.set(name.toLowerCase(), value.trim())
@@ -72,12 +81,19 @@ export function parseHead(head: string): ContentType | null {
   if (!closed) return null
   const encoding = headers.get('content-transfer-encoding') ?? 'binary'
   const file = /;\s*filename\*?\d*\*?\s*=/i.test(withoutTexts)
-  if (file || !/^(?:7bit|8bit|binary)$/i.test(encoding)) return OPAQUE
   const type = parseContentType(headers.get('content-type') ?? 'text/plain')
-  return READ.has(type.kind) ? type : OPAQUE
+  if (file || !READ.has(type.kind)) return OPAQUE
+  return /^(?:7bit|8bit|binary)$/i.test(encoding) ? type : UNREAD
 }
 
 const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
 
-/** Parts of other kinds are left alone. */
-const READ: ReadonlySet<string> = new Set(['json', 'json-lines', 'xml', 'text'])
+/** Parts of other kinds are left alone; parts in parts are `multipart`. */
+const READ: ReadonlySet<string> = new Set([
+  'json',
+  'json-lines',
+  'form',
+  'xml',
+  'text',
+  'multipart',
+])

@@ -1,4 +1,5 @@
-import type { BodyKind } from './content-type.ts'
+import { mayHoldOddBraces } from './charset.ts'
+import type { BodyKind, ContentType } from './content-type.ts'
 
 /** How the braces that open an expression may be written, other than plainly. */
 interface Opening {
@@ -17,15 +18,49 @@ const OPENINGS: Readonly<Record<BodyKind, Opening | 'plain' | null>> = {
   form: IN_FORM,
   xml: 'plain',
   text: 'plain',
-  multipart: IN_JSON,
+  multipart: null,
   unstated: IN_JSON,
+  unread: null,
   opaque: null,
 }
 
 /** Bytes of the longest way to write the braces. */
 export const OPENING_BYTES_MAX = String.raw`\u007b\u007b`.length
 
-/** Whether an expression may be in a body. Costs next to nothing when there is none. */
+/** Bytes of the longest way to write the braces in any character set: four per character. */
+export const ODD_OPENING_BYTES_MAX = 4 * OPENING_BYTES_MAX
+
+/**
+ * Whether an expression may be in text whose braces are not ASCII bytes: in UTF-16 or UTF-32, whatever the label says, or in
+ * what the label names.
+ */
+export function mayHoldOddExpression(bytes: Buffer, { kind, charset }: ContentType): boolean {
+  if (OPENINGS[kind] === null || kind === 'unstated') return false
+  return (
+    (bytes.includes(0) && mayHoldExpression(withoutNulls(bytes), kind)) ||
+    (charset !== null && !IGNORES_CHARSET.has(kind) && mayHoldOddBraces(bytes, charset))
+  )
+}
+
+const IGNORES_CHARSET: ReadonlySet<BodyKind> = new Set(['json', 'json-lines'])
+
+function withoutNulls(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString('latin1').replaceAll('\0', ''), 'latin1')
+}
+
+/** Whether an expression may be in some part of a body whose parts are not known. */
+export function mayHoldExpressionInAnyPart(bytes: Buffer): boolean {
+  return (
+    mayHoldExpression(bytes, 'json') ||
+    mayHoldExpression(bytes, 'form') ||
+    WIDE_BRACES.some((it) => bytes.includes(it))
+  )
+}
+
+/** Two braces in UTF-16 and UTF-32, of either byte order. */
+const WIDE_BRACES = ['{\0{', '{\0\0\0{']
+
+/** Whether an expression may be in a body, in ASCII bytes. Costs next to nothing when there is none. */
 export function mayHoldExpression(bytes: Buffer, kind: BodyKind): boolean {
   const opening = OPENINGS[kind]
   if (opening === null) return false

@@ -218,18 +218,22 @@ test('bytes that are no UTF-8 pass, but not as part of an expression', () => {
   const json = (text: string): Buffer =>
     Buffer.concat([Buffer.from('["'), around(`","${text}`), Buffer.from('"]')])
   assert.deepEqual(
-    render(around('{{ a }}'), 'text/plain', () => 'é'),
-    around('é'),
+    render(around('{{ a }}'), 'text/plain', () => 'e'),
+    around('e'),
   )
+  // What these bytes are is not known, so neither is which bytes would be an é.
+  assert.throws(() => render(around('{{ a }}'), 'text/plain', () => 'é'), {
+    code: 'expression_invalid',
+  })
   assert.deepEqual(
     render(around('<a>{{ a }}</a>'), 'text/xml', () => 'é'),
-    around('<a>é</a>'),
+    around('<a>&#233;</a>'),
   )
   const still = Buffer.concat([
     Buffer.from('{"\xff":"\xff","a":"', 'latin1'),
     Buffer.from('{{ a }}"}'),
   ])
-  const changed = Buffer.concat([Buffer.from('{"\xff":"\xff","a":"', 'latin1'), Buffer.from('é"}')])
+  const changed = Buffer.from('{"\xff":"\xff","a":"\\u00e9"}', 'latin1')
   assert.deepEqual(
     render(still, 'application/json', () => 'é'),
     changed,
@@ -240,6 +244,117 @@ test('bytes that are no UTF-8 pass, but not as part of an expression', () => {
     ['application/x-www-form-urlencoded', Buffer.from('a={{ a }}%FF')],
   ] as const) {
     assert.throws(() => render(bytes, type, () => 'é'), { code: 'expression_invalid' })
+  }
+})
+
+describe('no expression is forwarded as it is without a word', () => {
+  const utf16 = (text: string): Buffer => Buffer.from(text, 'utf16le')
+  const swapped = (text: string): Buffer => utf16(text).swap16()
+  const utf32 = (text: string): Buffer =>
+    Buffer.concat(Array.from(text, (it) => Buffer.from(`${it}\0\0\0`)))
+  const refused: [name: string, type: string, bytes: Buffer][] = [
+    ['JSON in UTF-16', 'application/json', utf16('{"n":"{{ x }}"}')],
+    ['JSON in UTF-16, big end first, escaped', 'application/json', swapped('["\\u007b{ x }}"]')],
+    ['JSON in UTF-32', 'application/json', utf32('{"n":"{{ x }}"}')],
+    ['labelled JSON in UTF-16', 'application/json; charset=utf-16', utf16('["{{ x }}"]')],
+    ['a form in UTF-16', 'application/x-www-form-urlencoded', utf16('a=%7b%7B x }}')],
+    ['text in UTF-16', 'text/plain; charset=utf-16le', utf16('{{ x }}')],
+    [
+      'XML in UTF-16',
+      'text/xml',
+      swapped('\ufeff<?xml version="1.0" encoding="UTF-16"?><a>{{ x }}</a>'),
+    ],
+    ['EBCDIC', 'text/plain; charset=IBM1047', Buffer.of(0xc0, 0xc0, 0xa7, 0xd0, 0xd0)],
+    ['German EBCDIC', 'text/plain; charset=cp273', Buffer.of(0x43, 0x43, 0xa7, 0xdc, 0xdc)],
+    [
+      'GBK with a brace at the end of a character',
+      'text/plain; charset=gbk',
+      Buffer.of(0x81, 0x7b, 0x7b),
+    ],
+    ['Shift_JIS', 'text/csv; charset=Shift_JIS', Buffer.from('\x83\x41,{{ x }}', 'latin1')],
+    [
+      'XML in Big5',
+      'text/xml',
+      Buffer.from('<?xml version="1.0" encoding="big5"?>\xa4\xa4{{ x }}', 'latin1'),
+    ],
+  ]
+  for (const [name, type, bytes] of refused) {
+    const part = Buffer.concat([
+      Buffer.from(`--b\r\nContent-Type: ${type}\r\n\r\n`),
+      bytes,
+      Buffer.from('\r\n--b--'),
+    ])
+    test(`${name} is refused, with the reason`, () => {
+      const at =
+        (path: string) => (error: { code?: string; errors?: Record<string, string[]> }) => {
+          assert.equal(error.code, 'body_invalid')
+          const [reason] = error.errors![path]!
+          assert.match(
+            reason!,
+            /^It may hold an expression, and none can be replaced safely in .+: send UTF-8$/,
+          )
+          return true
+        }
+      assert.throws(() => readBody(bytes, type), at('error'))
+      assert.throws(() => readBody(part, 'multipart/mixed; boundary=b'), at('[0]'))
+    })
+
+    test(`${name} passes without braces`, () => {
+      const still = Buffer.from(
+        bytes.map((it) => (it === 0x7b || it === 0x43 || it === 0xc0 ? 0x31 : it)),
+      )
+      if (type.includes('form')) still.write('5', still.indexOf('%') + 2)
+      const read = readBody(
+        Buffer.from(still.toString('latin1').replaceAll('7', '1'), 'latin1'),
+        type,
+      )
+      assert.deepEqual(read.mentions, [])
+      assert.equal(read.unread, false)
+    })
+  }
+
+  const marked: [name: string, type: string, body: string][] = [
+    ['parts of a kind that is not read', 'multipart/digest; boundary=b', '{{ x }}'],
+    ['a type that is too long', `text/plain; a=${'b'.repeat(2_000)}`, '{{ x }}'],
+    [
+      'a text part in base64',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Transfer-Encoding: base64\r\n\r\ne3sgeCB9fQ==\r\n--b--',
+    ],
+  ]
+  for (const [name, type, body] of marked) {
+    test(`${name}: the caller is told that it was not read`, () => {
+      assert.equal(readBody(Buffer.from(body), type).unread, true)
+    })
+  }
+
+  test('of files and images nothing is told', () => {
+    const file =
+      'Content-Disposition: form-data; name=a; filename=b\r\nContent-Transfer-Encoding: base64'
+    for (const head of [file, 'Content-Type: image/png']) {
+      const body = Buffer.from(`--b\r\n${head}\r\n\r\n{{ x }}\r\n--b--`)
+      assert.equal(readBody(body, 'multipart/form-data; boundary=b').unread, false)
+    }
+    assert.equal(readBody(Buffer.from('{{ x }}'), 'image/png').unread, false)
+  })
+})
+
+test('bytes around an expression stay as they are in any superset of ASCII', () => {
+  const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
+  for (const charset of ['windows-1251', 'iso-8859-15', 'euc-jp']) {
+    const type = `text/plain; charset=${charset}`
+    assert.deepEqual(
+      render(latin1('\xe9\xa4 {{ x }} \xff'), type, () => '42'),
+      latin1('\xe9\xa4 42 \xff'),
+    )
+    assert.throws(
+      () => render(latin1('\xe9 {{ x }}'), type, () => 'é'),
+      (error: { errors?: object }) => {
+        assert.match(JSON.stringify(error.errors), /Only ASCII can be inserted into a body in this/)
+        return true
+      },
+    )
+    assert.throws(() => readBody(latin1('{{ \xe9 }}'), type), { code: 'expression_invalid' })
   }
 })
 

@@ -22,6 +22,8 @@ import { refusal, UNWRITABLE, type Hole } from './hole.ts'
 import { delimiterOf } from './multipart.ts'
 
 export interface ReadBody {
+  /** Whether there may be expressions in text that cannot be read here, such as a part in base64. */
+  readonly unread: boolean
   /** Where expressions stand, in order of appearance. */
   readonly places: readonly Place[]
   /** What they name, in order of appearance: ids may come again. */
@@ -42,13 +44,15 @@ export interface ReadBody {
  * Finds the expressions of a whole body, which is in no encoding: what is compressed is not for this.
  *
  * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_MENTIONS_MAX, and
- * `body_invalid` for a multipart body that is not well-formed and may hold an expression.
+ * `body_invalid` for a body that may hold an expression and is no well-formed multipart, or in a character set in which none
+ * can be replaced safely.
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
-  const holes = findHoles(bytes, type, { reader: new MentionReader(), steps: [] })
+  const { holes, unread } = findHoles(bytes, type, { reader: new MentionReader(), steps: [] })
   const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
+    unread,
     places: holes,
     mentions: holes.flatMap(mentionsOf),
     render: (means, valueOf) =>

@@ -9,7 +9,7 @@
 import type { Json } from '../../base/json.ts'
 import { textOf } from '../../expressions/text.ts'
 import { memberPath } from '../../http/parse.ts'
-import { findCharset, UTF8, type Charset } from './charset.ts'
+import { isWide, type Charset } from './charset.ts'
 import { readExpression, refusal, type Hole, type Surroundings } from './hole.ts'
 
 /** Throws `expression_invalid`, `detokenize_tokens_max`. */
@@ -219,10 +219,10 @@ function asItIs(text: string): string {
   return text
 }
 
-/** Returns the character set that an XML document itself names; null for one that we do not write. */
-export function declaredCharset(bytes: Buffer): Charset | null {
+/** Returns the character set that an XML document itself names; null for none, and for one that its first bytes contradict. */
+export function declaredLabel(bytes: Buffer): string | null {
   const [, name] = DECLARATION.exec(bytes.toString('latin1', 0, 200)) ?? []
-  return name === undefined ? UTF8 : findCharset(name)
+  return name === undefined || isWide(name) ? null : name
 }
 
 const DECLARATION = /^(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/
