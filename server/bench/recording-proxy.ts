@@ -1,5 +1,5 @@
 /**
- * A proxy that writes down that it sends something before it does, and nothing else: what a vault that keeps a record
+ * A proxy that writes down that it sends something before it does, and nothing else: what a vault that keeps an audit log
  * cannot beat.
  *
  * It goes by what the vault goes by, with as little around it as works: a thread with SQLite and shared commits,
@@ -12,12 +12,12 @@ import { Pool } from 'undici'
 
 /** Passes everything on to a port of this machine. */
 export async function recordingProxy(port: number, folder: string): Promise<Server> {
-  const record = await startRecord(`${folder}/record.db`)
+  const auditLog = await startAuditLog(`${folder}/audit-log.db`)
   const pool = new Pool(`http://127.0.0.1:${port}`, { pipelining: 1 })
   return createServer((asked, answer) => {
     const chunks: Buffer[] = []
     asked.on('data', (chunk: Buffer) => chunks.push(chunk))
-    asked.on('end', () => record(() => passOn(pool, asked, Buffer.concat(chunks), answer)))
+    asked.on('end', () => auditLog(() => passOn(pool, asked, Buffer.concat(chunks), answer)))
   })
 }
 
@@ -37,8 +37,8 @@ function passOn(
   })
 }
 
-/** Returns who calls back when there is an entry on the disk; one flush is shared by all that wait. */
-async function startRecord(path: string): Promise<(done: () => void) => void> {
+/** Returns who calls back when there is an event on the disk; one flush is shared by all that wait. */
+async function startAuditLog(path: string): Promise<(done: () => void) => void> {
   const writer = new Worker(new URL('./bare-writer.ts', import.meta.url), { workerData: path })
   await once(writer, 'message')
   let waiting: (() => void)[] = []

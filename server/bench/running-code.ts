@@ -133,7 +133,7 @@ async function measureInvoking(
   return { detokenizeUs: detokenizeUs!, invokeUs: invokeUs! }
 }
 
-/** As few as share the commit of their records: code runs on the same core. */
+/** As few as share the commit of their audit events: code runs on the same core. */
 const CALLS = 4
 
 /** Milliseconds. Throws when it came out as anything but `kind`. */

@@ -5,7 +5,7 @@
  * - `echo`: the same framework with the same body read, answering `{id}`. What cannot be beaten.
  * - `durable`: the service as it ships.
  * - `unstored`: the service with commits that keep nothing. What storage costs is the difference.
- * - `unrecorded`: the service with commits that leave out the record. What that costs is the difference.
+ * - `unrecorded`: the service with commits that leave out the audit log. What that costs is the difference.
  * - `slow-sync`: as shipped, with a millisecond added to every sync.
  * - `filled`: as shipped, with so many tokens in it, and samples of them.
  * - `proxying`: as shipped, and it may send to this machine.
@@ -146,7 +146,7 @@ function storeOf(store: Store): Store {
   if (kind === 'unstored') return withCommit(store, async () => null)
   if (kind === 'unrecorded') {
     return withCommit(store, async (tenantId, changes) => {
-      const rest = changes.filter((it) => it.kind !== 'append-record')
+      const rest = changes.filter((it) => it.kind !== 'append-audit-events')
       return rest.length === 0 ? null : await store.commit(tenantId, rest)
     })
   }

@@ -3,9 +3,9 @@
  */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { entriesOfRow } from '../src/adapters/sqlite/earlier-entries.ts'
-import { firstFlaw } from '../src/record/verify.ts'
-import { RECORD_BEGIN, decodeEntry } from '../src/world/record.ts'
+import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
+import { firstFlaw } from '../src/audit/verification.ts'
+import { CHAIN_START, decodeAuditEvent } from '../src/world/audit-log.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class Database {
@@ -44,18 +44,18 @@ export class Database {
       }
       if (count > 0) found.push(`${count} ${what}`)
     }
-    return [...found, ...this.#flawsOfRecord()]
+    return [...found, ...this.#flawsOfAuditLog()]
   }
 
-  /** Whether the record is without a gap, and every token in it. */
-  #flawsOfRecord(): string[] {
+  /** Whether the audit log is without a gap, and every token in it. */
+  #flawsOfAuditLog(): string[] {
     const rows = this.#db.prepare('SELECT * FROM record ORDER BY number').all()
-    const entries = rows.flatMap((row) => entriesOfRow(row))
-    const flaw = firstFlaw(RECORD_BEGIN, entries)
+    const events = rows.flatMap((row) => eventsOfRow(row))
+    const flaw = firstFlaw(CHAIN_START, events)
     const head = this.#db.prepare('SELECT number FROM record_heads').get()
     const made = new Set(
-      entries
-        .map((it) => decodeEntry(it.entry))
+      events
+        .map((it) => decodeAuditEvent(it.entry))
         .filter((it) => it.entityType === 'token' && it.operation === 'create' && it.changed)
         .flatMap((it) => it.entityIds),
     )
@@ -68,9 +68,9 @@ export class Database {
       .all()
     const unrecorded = serials.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
     return [
-      ...(flaw === null ? [] : [`entry ${flaw.number} of the record ${flaw.what}`]),
-      ...(head?.['number'] === entries.length ? [] : ['the record ends elsewhere than it says']),
-      ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the record`]),
+      ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
+      ...(head?.['number'] === events.length ? [] : ['the audit log ends elsewhere than it says']),
+      ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the audit log`]),
     ]
   }
 

@@ -1,7 +1,7 @@
 /** As database.ts, of a PostgreSQL database: SQL of our own, past the store. */
 import pg from 'pg'
-import { firstFlaw } from '../src/record/verify.ts'
-import { RECORD_BEGIN, decodeEntry, type StoredRecordRow } from '../src/world/record.ts'
+import { firstFlaw } from '../src/audit/verification.ts'
+import { CHAIN_START, decodeAuditEvent, type StoredAuditEvent } from '../src/world/audit-log.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class PostgresDatabase {
@@ -56,21 +56,21 @@ export class PostgresDatabase {
       const [row] = await this.ask<{ count: number }>(`SELECT count(*) AS count FROM ${sql}`)
       if (row!.count > 0) found.push(`${row!.count} ${what}`)
     }
-    return [...found, ...(await this.#flawsOfRecord())]
+    return [...found, ...(await this.#flawsOfAuditLog())]
   }
 
-  /** Whether the record is without a gap, and every token in it. */
-  async #flawsOfRecord(): Promise<string[]> {
-    const entries = await this.ask<StoredRecordRow>('SELECT * FROM record ORDER BY number')
-    const flaw = firstFlaw(RECORD_BEGIN, entries)
+  /** Whether the audit log is without a gap, and every token in it. */
+  async #flawsOfAuditLog(): Promise<string[]> {
+    const events = await this.ask<StoredAuditEvent>('SELECT * FROM record ORDER BY number')
+    const flaw = firstFlaw(CHAIN_START, events)
     const [head] = await this.ask<{ number: number }>('SELECT number FROM tenant_heads')
-    const made = new Set(entries.flatMap(({ entry }) => tokensMadeIn(entry)))
+    const made = new Set(events.flatMap(({ entry }) => tokensMadeIn(entry)))
     const serials = await this.ask<{ serial: string }>(`SELECT serial FROM tokens WHERE ${VISIBLE}`)
     const unrecorded = serials.filter((it) => !made.has(it.serial)).length
     return [
-      ...(flaw === null ? [] : [`entry ${flaw.number} of the record ${flaw.what}`]),
-      ...(head?.number === entries.length ? [] : ['the record ends elsewhere than it says']),
-      ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the record`]),
+      ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
+      ...(head?.number === events.length ? [] : ['the audit log ends elsewhere than it says']),
+      ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the audit log`]),
     ]
   }
 
@@ -79,9 +79,9 @@ export class PostgresDatabase {
   }
 }
 
-/** Serials of the tokens that were made, according to an entry of the record. */
+/** Serials of the tokens that were made, according to an audit event. */
 export function tokensMadeIn(entry: Uint8Array): readonly string[] {
-  const { entityType, operation, changed, entityIds } = decodeEntry(entry)
+  const { entityType, operation, changed, entityIds } = decodeAuditEvent(entry)
   return entityType === 'token' && operation === 'create' && changed ? entityIds : []
 }
 
@@ -98,7 +98,7 @@ export const VISIBLE = `(made_in IS NULL OR NOT EXISTS (SELECT 1 FROM transactio
 const NONE_OF = {
   'changes that wait for no open transaction': `pending AS it WHERE NOT EXISTS
     (SELECT 1 FROM transactions WHERE id = it.holder AND (state = 'open' OR unswept))`,
-  'parked entries of no open transaction': `record_parked AS it WHERE NOT EXISTS
+  'parked events of no open transaction': `record_parked AS it WHERE NOT EXISTS
     (SELECT 1 FROM transactions WHERE id::text = it.transaction_id AND (state = 'open' OR unswept))`,
   'search indexes without their token': `token_indexes AS it WHERE NOT EXISTS
     (SELECT 1 FROM tokens WHERE tokens.tenant = it.tenant AND tokens.serial = it.serial)`,

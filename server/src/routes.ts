@@ -14,7 +14,7 @@ import type { ProxySettings } from './proxy/proxy-settings.ts'
 import { callbackEndpoints } from './reactors/callbacks/endpoints.ts'
 import { reactorEndpoints } from './reactors/endpoints.ts'
 import type { ReactorSettings } from './reactors/reactor-settings.ts'
-import * as record from './record/endpoints.ts'
+import * as audit from './audit/endpoints.ts'
 import * as tenants from './tenants/endpoints.ts'
 import { tokenEndpoints } from './tokens/endpoints.ts'
 import type { TokenSettings } from './tokens/token-settings.ts'
@@ -112,8 +112,8 @@ export function routes(
     tenants.deleteTenantSelf,
     tenants.getUsageReport,
 
-    record.getLogs,
-    record.getLogEntityTypes,
+    audit.getLogs,
+    audit.getLogEntityTypes,
 
     getLive,
     getReady,

@@ -43,7 +43,7 @@ export interface Grant {
 
 /** A single thing in question: a stored token, or something that lies in no container, such as a proxy. */
 export interface Thing {
-  /** A uuid of ours that stands for it in the record: never an id that a caller may have made of data. */
+  /** A uuid of ours that stands for it in the audit log: never an id that a caller may have made of data. */
   readonly serial: string
   /** What callers know it by: some rules ask for it. */
   readonly id: string
@@ -52,8 +52,8 @@ export interface Thing {
 
 /**
  * Decides whether `caller` may use `permission` on a thing, or in containers, and records the decision: it
- * is in the record with the caller's next commit, and always before the answer leaves. `destination` is the
- * host that something will be sent to because of it, for the record alone.
+ * is in the audit log with the caller's next commit, and always before the answer leaves. `destination` is the
+ * host that something will be sent to because of it, for the audit log alone.
  *
  * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
  * distinct list of containers. Data is opened only with a grant for its own token. A rule that asks for an

@@ -32,7 +32,7 @@ test('commit() makes change and answer durable in one commit', async () => {
   assert.equal(await commit(world, repeating('a'), [INSERT], ANSWER), null)
   assert.deepEqual(
     world.committed.map((it) => it.kind),
-    ['insert-application', 'append-record', 'remember-answer'],
+    ['insert-application', 'append-audit-events', 'remember-answer'],
   )
   assert.deepEqual(await replay(world, repeating('a')), ANSWER)
 })
@@ -56,14 +56,14 @@ test('commit() remembers nothing without a key, without an answer, or a second t
     world.committed.map((it) => it.kind),
     [
       'insert-application',
-      'append-record',
+      'append-audit-events',
       'delete-application',
-      'append-record',
+      'append-audit-events',
       'insert-application',
-      'append-record',
+      'append-audit-events',
       'remember-answer',
       'delete-application',
-      'append-record',
+      'append-audit-events',
     ],
   )
 })

@@ -9,10 +9,10 @@ import type { Change, Conflict } from '../world/change.ts'
 import type { StoredAnswer } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { transactionRefusal } from './enlist.ts'
-import { recordOf } from './record.ts'
+import { auditEventsOf } from './audit-events.ts'
 
 /**
- * Commits `changes` for the caller, and with them, in the same commit, their record, that of every decision
+ * Commits `changes` for the caller, and with them, in the same commit, their audit events, those of every decision
  * not recorded yet, and the answer to be replayed: `remembered`, where that may say less than `answer`
  * because it is kept for longer.
  *
@@ -41,13 +41,17 @@ export async function commit(
   const decided = decisions.length
   const pending = caller.recorded === 0 ? decisions : decisions.slice(caller.recorded)
   // What a transaction does is done when it is committed; what was decided was decided now.
-  const entries = recordOf(caller, now, pending, enlisted ? [] : changes)
+  const events = auditEventsOf(caller, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
     all.unshift({ kind: 'enlist', transactionId, now })
-    all.push({ kind: 'park-record', transactionId, entries: recordOf(caller, now, [], changes) })
+    all.push({
+      kind: 'park-audit-events',
+      transactionId,
+      events: auditEventsOf(caller, now, [], changes),
+    })
   }
-  if (entries.length > 0) all.push({ kind: 'append-record', entries })
+  if (events.length > 0) all.push({ kind: 'append-audit-events', events })
   for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
     const answer = await seal(world, caller, replay, remembered, now)
@@ -76,14 +80,14 @@ export async function commit(
 }
 
 /**
- * What becomes of the entries that a transaction kept for its end: what was done in it was
+ * What becomes of the events that a transaction kept for its end: what was done in it was
  * not done before its commit, and is not done at all when it came to nothing.
  *
- * They come after the entry that says who ended it. Their own times are those of their requests, up to an hour
- * before, and whoever verifies a record measures from the first entry that is not sealed yet.
+ * They come after the event that says who ended it. Their own times are those of their requests, up to an hour
+ * before, and whoever verifies an audit log measures from the first event that is not sealed yet.
  */
 function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
-  const kind = as === 'committed' ? 'append-parked-record' : 'drop-parked-record'
+  const kind = as === 'committed' ? 'append-parked-audit-events' : 'drop-parked-audit-events'
   return { kind, transactionId: id }
 }
 

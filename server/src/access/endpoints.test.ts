@@ -73,7 +73,7 @@ describe('POST /applications', () => {
     })
     assert.equal('key' in (body as JsonObject), false)
     const made = world.committed.slice(-2).map((it) => it.kind)
-    assert.deepEqual(made, ['insert-application', 'append-record'])
+    assert.deepEqual(made, ['insert-application', 'append-audit-events'])
   })
 
   test('201: what clients send along from elsewhere has no effect', async () => {

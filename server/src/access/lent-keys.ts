@@ -8,7 +8,7 @@ import { makeApiKey } from './api-key.ts'
 export interface Loan {
   readonly tenantId: string
   readonly applicationId: string
-  /** Stands in the record where the key would be: the id of a reactor. */
+  /** Stands in the audit log where the key would be: the id of a reactor. */
   readonly borrowerId: string
 }
 

@@ -50,7 +50,7 @@ export const PERMISSIONS: readonly PermissionEntry[] = [
   entry('tenant:invitation:read', 'Read invitations to the tenant', MANAGEMENT),
   entry('tenant:invitation:update', 'Send invitations to the tenant again', MANAGEMENT),
   entry('tenant:invitation:delete', 'Withdraw invitations to the tenant', MANAGEMENT),
-  entry('log:read', 'Read the record of what happened', MANAGEMENT),
+  entry('log:read', 'Read the audit log', MANAGEMENT),
   entry('report:read', 'Read reports on the tenant', MANAGEMENT),
 ]
 

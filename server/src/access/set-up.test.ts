@@ -31,7 +31,12 @@ test('setUp() commits once, and installs the root key with the first tenant only
   const world = { ...stillWorld(), store: watched(new MemoryStore(), kinds) }
   await setUp(world, thinKeyProvider(), FIRST)
   await setUp(world, thinKeyProvider(), { name: 'second', plan: 'standard' })
-  const tenant = ['insert-tenant', 'insert-application', 'insert-application-key', 'append-record']
+  const tenant = [
+    'insert-tenant',
+    'insert-application',
+    'insert-application-key',
+    'append-audit-events',
+  ]
   assert.deepEqual(commits, [
     ['install', ...tenant],
     ['require-root-key', ...tenant],

@@ -7,7 +7,7 @@ import type { StoredApplication, StoredTenant } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { issueKey } from './issue-key.ts'
 import { permissionsOf } from './permissions.ts'
-import { recordOf } from './record.ts'
+import { auditEventsOf } from './audit-events.ts'
 import { checkRootKey, makeRootKeyCheck } from './root-key-check.ts'
 import { SetUpError } from './set-up-error.ts'
 
@@ -98,11 +98,14 @@ async function planTenant(
   const actor = { applicationId, keyId: stored.id, traceId: SET_UP_TRACE }
   return {
     done: { tenantId, applicationId, apiKey: key },
-    changes: [...changes, { kind: 'append-record', entries: recordOf(actor, now, [], changes) }],
+    changes: [
+      ...changes,
+      { kind: 'append-audit-events', events: auditEventsOf(actor, now, [], changes) },
+    ],
   }
 }
 
-/** What stands in the record where a request has its trace id. */
+/** What stands in the audit log where a request has its trace id. */
 const SET_UP_TRACE = 'set-up'
 
 const NAME = new RegExp(`^\\P{Cc}{1,${NAME_CHARS_MAX}}$`, 'u')

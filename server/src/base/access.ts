@@ -127,7 +127,7 @@ export interface TenantSettings {
   readonly deduplicateTokens: boolean
 }
 
-/** One answer to "may they?", kept for the record. It names containers and rules, never data. */
+/** One answer to "may they?", kept for the audit log. It names containers and rules, never data. */
 export interface Decision {
   readonly permission: Permission
   readonly containers: readonly string[]
@@ -155,7 +155,7 @@ export interface Caller extends Principal {
   readonly decisions: Decision[]
   /** The transaction that its changes of tokens are part of, see enlist(); undefined when they are made at once. */
   transactionId?: string
-  /** How many of them are in the record; nothing is answered before all are. */
+  /** How many of them are in the audit log; nothing is answered before all are. */
   recorded: number
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null

@@ -97,23 +97,23 @@ export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000
 /** How long a commit waits for the disk before whoever asked is told that nobody knows. Ours. */
 export const COMMIT_WAIT_MS_MAX = 5_000
 
-/** Things that one entry of the record names; an operation on more of them is several entries. Ours. */
-export const RECORD_ENTITIES_MAX = 1_000
+/** Things that one audit event names; an operation on more of them is several events. Ours. */
+export const AUDIT_EVENT_ENTITIES_MAX = 1_000
 
-/** How often entries of the record that are not sealed yet are looked for. Ours: decision 0020. */
+/** How often audit events that are not sealed yet are looked for. Ours: decision 0020. */
 export const RECORD_SEAL_MS = 1_000
 
-/** Entries that may follow the seal for so long, by their own times, before that is suspicious. Ours. */
+/** Events that may follow the seal for so long, by their own times, before that is suspicious. Ours. */
 export const RECORD_UNSEALED_MS_MAX = 60_000
 
-/** How often entries of the record that are past their time are looked for. Ours. */
-export const RECORD_SWEEP_MS = 60 * 60 * 1000
+/** How often audit events that are past their time are looked for. Ours. */
+export const AUDIT_SWEEP_MS = 60 * 60 * 1000
 
-/** Entries of the record that are read or removed at a time. Ours. */
-export const RECORD_ROWS_AT_ONCE = 200
+/** Audit events that are read or removed at a time. Ours. */
+export const AUDIT_EVENTS_AT_ONCE = 200
 
-/** Things that are looked for in such entries before others have a turn. Ours: a thousand take an eighth of a millisecond. */
-export const RECORD_THINGS_AT_ONCE = 5_000
+/** Things that are looked for in such events before others have a turn. Ours: a thousand take an eighth of a millisecond. */
+export const AUDIT_THINGS_AT_ONCE = 5_000
 
 /** Page of a list. Source: wire contract, pagination. */
 export const PAGE_SIZE_DEFAULT = 20
@@ -279,7 +279,7 @@ export const PENDING_LIGHT_BYTES_MAX = 32 * KiB
 export const SWEEP_BYTES_AT_ONCE = 8 * MiB
 
 /**
- * Entries of the record that wait for the commit of one transaction: one for each change of each request, a
+ * Audit events that wait for the commit of one transaction: one for each change of each request, a
  * thousand tokens in one. They are written in the step that commits it, while everybody waits. Ours.
  */
 export const PARKED_MAX = 10_000

@@ -1,18 +1,18 @@
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
-import type { OpenRecord } from '../adapters/postgres/open-record.ts'
-import { openRecord } from '../adapters/sqlite/open-record.ts'
+import type { PostgresAuditLogSnapshot } from '../adapters/postgres/audit-log-snapshot.ts'
+import { openSqliteAuditLog } from '../adapters/sqlite/audit-log-snapshot.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import { verifyRecord, type Verdict } from '../record/verify.ts'
+import { verifyAuditLog, type Verdict } from '../audit/verification.ts'
 import type { Run } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
- * `symbolon audit verify`: reads the record and says whether it is what was written.
+ * `symbolon audit verify`: reads the audit log and says whether it is what was written.
  *
- * Reads only, and may run beside the service. Ends with 0 when every record is intact, with 1 when one is
+ * Reads only, and may run beside the service. Ends with 0 when every audit log is intact, with 1 when one is
  * not or cannot be read.
  */
 export const auditVerify: Run = async ({ flags, out }) => {
@@ -21,7 +21,7 @@ export const auditVerify: Run = async ({ flags, out }) => {
   if (tenant !== undefined && !isUuid(tenant)) {
     throw new ConfigError(`--tenant is '${tenant}', but must be the id of a tenant.`)
   }
-  const opened = await openAnyRecord(config)
+  const opened = await openAuditLog(config)
   try {
     const provider = await openRootKeys(config, await opened.tenants.rootKeyCheck())
     const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => opened.tenants.keys(id))
@@ -36,7 +36,7 @@ export const auditVerify: Run = async ({ flags, out }) => {
         out(flags['json'] === undefined ? `tenant ${id}: deleted` : deletedJsonOf(id))
         continue
       }
-      const verdict = await verifyRecord(world, id)
+      const verdict = await verifyAuditLog(world, id)
       intact &&= verdict.flaw === null
       out(flags['json'] === undefined ? sentenceOf(verdict) : jsonOf(verdict))
     }
@@ -47,29 +47,33 @@ export const auditVerify: Run = async ({ flags, out }) => {
 }
 
 /** As it was at one moment, wherever it is kept. */
-async function openAnyRecord({ databaseUrl, dataDir }: Config): Promise<OpenRecord> {
+async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresAuditLogSnapshot> {
   if (databaseUrl !== null) {
-    const { openPostgresRecord } = await import('../adapters/postgres/open-record.ts')
+    const { openPostgresAuditLog: openPostgresRecord } =
+      await import('../adapters/postgres/audit-log-snapshot.ts')
     return await openPostgresRecord(databaseUrl)
   }
-  const { tenants, record, close } = openRecord(dataDir)
-  return { tenants, record, close: async () => close() }
+  const { tenants, auditLog: record, close } = openSqliteAuditLog(dataDir)
+  return { tenants, auditLog: record, close: async () => close() }
 }
 
-/** Also of those whose record is gone. */
-async function tenantIds({ tenants, record }: OpenRecord): Promise<string[]> {
+/** Also of those whose audit log is gone. */
+async function tenantIds({
+  tenants,
+  auditLog: record,
+}: PostgresAuditLogSnapshot): Promise<string[]> {
   return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
 }
 
 function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: Verdict): string {
-  if (flaw !== null) return `tenant ${tenantId}: BROKEN: entry ${flaw.number} ${flaw.what}`
+  if (flaw !== null) return `tenant ${tenantId}: BROKEN: event ${flaw.number} ${flaw.what}`
   return (
-    `tenant ${tenantId}: intact, entries ${first} to ${last}, sealed up to ${sealed}, ` +
+    `tenant ${tenantId}: intact, events ${first} to ${last}, sealed up to ${sealed}, ` +
     `ends with ${hash}`
   )
 }
 
-/** Its keys are gone: nobody can say anything about what has not been removed of its record yet. */
+/** Its keys are gone: nobody can say anything about what has not been removed of its audit log yet. */
 function deletedJsonOf(tenantId: string): string {
   return JSON.stringify({ tenant: tenantId, deleted: true })
 }

@@ -49,7 +49,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit verify',
-    about: 'Check that nobody changed the record of who did what (--tenant ID, --json)',
+    about: 'Check that nobody changed the audit log (--tenant ID, --json)',
     flags: { json: 'boolean', tenant: 'string' },
     load: async () => (await import('./audit-verify.ts')).auditVerify,
   },

@@ -9,12 +9,12 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { RECORD_SEAL_MS, RECORD_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import { RECORD_SEAL_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInside } from '../http/inside.ts'
 import { listen, tryListening, type Place } from '../http/listen.ts'
-import { recordSealer } from '../record/seal.ts'
-import { sweepRecords } from '../record/sweep.ts'
+import { recordSealer } from '../audit/seal.ts'
+import { sweepAuditLogs } from '../audit/retention.ts'
 import type { CommandInput, Run } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
@@ -82,7 +82,7 @@ export const serve: Run = async ({ flags, out }) => {
     const seal = recordSealer(world)
     const housekeeping = [
       every(RECORD_SEAL_MS, seal),
-      every(RECORD_SWEEP_MS, () => sweepRecords(world, config.auditRetentionDays)),
+      every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
     ]
 
     const jobs = driveJobs(app.jobs)

@@ -61,7 +61,7 @@ test('what a tenant left behind that was deleted meanwhile is removed at the nex
   const until = async (done: () => Promise<boolean>): Promise<void> => {
     while (!(await done())) await turn()
   }
-  await until(async () => (await world.store.record.state(tenantId)) === null)
+  await until(async () => (await world.store.auditLog.state(tenantId)) === null)
   assert.equal((await world.store.tenants.deleted()).length, 1)
   world.clock.pass(TENANT_CLEARING_MS + 1)
   await until(async () => (await world.store.tenants.deleted()).length === 0)

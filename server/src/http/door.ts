@@ -1,6 +1,6 @@
 /**
  * What happens to every request before an operation sees it, and after: it is labelled, its caller found
- * out and held to what the operation asks for, and what was decided on the way goes into the record.
+ * out and held to what the operation asks for, and what was decided on the way goes into the audit log.
  */
 import type { FastifyRequest } from 'fastify'
 import {
@@ -36,7 +36,7 @@ export interface Doorkeeper {
   replay(caller: Caller): Promise<Answer | null>
   /** Remembers an answer that no commit has remembered yet. */
   remember(caller: Caller, answer: Answer): Promise<void>
-  /** Puts those decisions into the record that no commit has taken along. */
+  /** Puts those decisions into the audit log that no commit has taken along. */
   record(caller: Caller): Promise<void>
 }
 
@@ -148,7 +148,7 @@ export function refuseOutright(
 }
 
 /**
- * Nothing leaves before every decision on the way to it is in the record. Decision 0020. Returns undefined when
+ * Nothing leaves before every decision on the way to it is in the audit log. Decision 0020. Returns undefined when
  * all are there.
  */
 export function recordRest(caller: Caller, doorkeeper: Doorkeeper): Promise<void> | undefined {

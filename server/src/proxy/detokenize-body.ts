@@ -55,7 +55,7 @@ export async function detokenizeBody(
     readonly privacyShown: boolean
   },
 ): Promise<Buffer> {
-  // The record of it, which was begun just before, is written meanwhile.
+  // Its audit event, which was begun just before, is written meanwhile.
   await together(world.clock)
   let attempts = 0
   let kept = 0

@@ -47,7 +47,7 @@ export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   }
 }
 
-/** Has the record say of what was decided, from the decision at `first` on, that nothing is sent because of it. */
+/** Has the audit log say of what was decided, from the decision at `first` on, that nothing is sent because of it. */
 export function markDryRun(
   { decisions }: Pick<Caller, 'decisions'>,
   first: number,

@@ -26,7 +26,7 @@ export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' |
  * Passes a request on to its destination, the expressions in its body replaced by what the caller may use of
  * the tokens, and writes back what the destination answers.
  *
- * Everything that can be refused is refused before anything is sent, and every decision is in the record
+ * Everything that can be refused is refused before anything is sent, and every decision is in the audit log
  * before that, with the destination. For a caller without an API key expressions are text. Asked for a
  * dry run, it sends nothing and answers what it would have sent.
  *

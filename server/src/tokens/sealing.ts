@@ -47,7 +47,7 @@ export function withoutShortLived(draft: Draft): Draft {
 /**
  * Opens a token that `grant` was given for; a short-lived member that is past its hour is absent.
  *
- * A grant for this very token has its decision with it, and no decision stays out of the record: whatever is
+ * A grant for this very token has its decision with it, and no decision stays out of the audit log: whatever is
  * opened here is recorded before anybody sees it. Throws if the token was tampered with, or the grant is for
  * something else.
  */

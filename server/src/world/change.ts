@@ -3,7 +3,7 @@
  */
 import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { RecordEntry, RecordPoint, RecordSeal } from './record.ts'
+import type { AuditEvent, ChainPosition, RecordSeal } from './audit-log.ts'
 import type {
   RootKeyCheck,
   SessionAuthorization,
@@ -73,21 +73,21 @@ export type Change =
       readonly now: number
     }
   /** Numbered, chained and durable with the rest of the commit, or not there at all. */
-  | { readonly kind: 'append-record'; readonly entries: readonly RecordEntry[] }
-  /** Keeps entries for a transaction, outside the record, after those it has: PARKED_MAX at most. */
+  | { readonly kind: 'append-audit-events'; readonly events: readonly AuditEvent[] }
+  /** Keeps events for a transaction, outside the audit log, after those it has: PARKED_MAX at most. */
   | {
-      readonly kind: 'park-record'
+      readonly kind: 'park-audit-events'
       readonly transactionId: string
-      readonly entries: readonly RecordEntry[]
+      readonly events: readonly AuditEvent[]
     }
   /** Appends what is kept for a transaction, in order, and keeps it no more; there may be nothing. */
-  | { readonly kind: 'append-parked-record'; readonly transactionId: string }
+  | { readonly kind: 'append-parked-audit-events'; readonly transactionId: string }
   /** Forgets what is kept for a transaction; there may be nothing. */
-  | { readonly kind: 'drop-parked-record'; readonly transactionId: string }
-  /** Removes entries from the oldest to `removed`, which is one of them. */
-  | { readonly kind: 'trim-record'; readonly removed: RecordPoint }
-  /** Unless entries were removed since the seal was made: it would say another beginning. */
-  | { readonly kind: 'seal-record'; readonly seal: RecordSeal }
+  | { readonly kind: 'drop-parked-audit-events'; readonly transactionId: string }
+  /** Removes events from the oldest to `removed`, which is one of them. */
+  | { readonly kind: 'trim-audit-log'; readonly removed: ChainPosition }
+  /** Unless events were removed since the seal was made: it would say another beginning. */
+  | { readonly kind: 'put-audit-checkpoint'; readonly seal: RecordSeal }
   /** Replaces name, settings and who modified it when. */
   | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }
   /**

@@ -1,11 +1,11 @@
 /** The seal of a record as text, for stores to keep. */
-import { RECORD_BEGIN, type RecordPoint, type RecordSeal } from './record.ts'
+import { CHAIN_START, type ChainPosition, type RecordSeal } from './audit-log.ts'
 
 /** Returns a seal as the text that is kept of it. */
 export function packSeal({ removed, last, at, proof }: RecordSeal): string {
   const packed: PackedSeal = {
-    removed: packPoint(removed),
-    last: packPoint(last),
+    removed: packPosition(removed),
+    last: packPosition(last),
     at,
     proof: Buffer.from(proof).toString('base64'),
   }
@@ -13,13 +13,13 @@ export function packSeal({ removed, last, at, proof }: RecordSeal): string {
 }
 
 interface PackedSeal {
-  readonly removed: PackedPoint
-  readonly last: PackedPoint
+  readonly removed: PackedPosition
+  readonly last: PackedPosition
   readonly at: number
   readonly proof: string
 }
 
-interface PackedPoint {
+interface PackedPosition {
   readonly number: number
   readonly listed: number
   readonly hash: string
@@ -30,20 +30,20 @@ export function unpackSeal(text: string): RecordSeal {
   try {
     const { removed, last, at, proof } = JSON.parse(text) as PackedSeal
     return {
-      removed: unpackPoint(removed),
-      last: unpackPoint(last),
+      removed: unpackPosition(removed),
+      last: unpackPosition(last),
       at,
       proof: Uint8Array.from(Buffer.from(proof, 'base64')),
     }
   } catch {
-    return { removed: RECORD_BEGIN, last: RECORD_BEGIN, at: 0, proof: new Uint8Array() }
+    return { removed: CHAIN_START, last: CHAIN_START, at: 0, proof: new Uint8Array() }
   }
 }
 
-function packPoint({ number, listed, hash }: RecordPoint): PackedPoint {
+function packPosition({ number, listed, hash }: ChainPosition): PackedPosition {
   return { number, listed, hash: Buffer.from(hash).toString('hex') }
 }
 
-function unpackPoint({ number, listed, hash }: PackedPoint): RecordPoint {
+function unpackPosition({ number, listed, hash }: PackedPosition): ChainPosition {
   return { number, listed, hash: Uint8Array.from(Buffer.from(hash, 'hex')) }
 }

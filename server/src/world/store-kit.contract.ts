@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { StoredJob } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { RecordEntry } from './record.ts'
+import type { AuditEvent } from './audit-log.ts'
 import type { Change, Conflict } from './change.ts'
 import type { Store } from './store.ts'
 import type {
@@ -267,8 +267,8 @@ export function bySerial(tokens: readonly StoredToken[]): StoredToken[] {
   return tokens.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))
 }
 
-/** An entry of the record, about a token. */
-export function entry(n: number, own: Partial<RecordEntry> = {}): RecordEntry {
+/** An audit event, about a token. */
+export function auditEvent(n: number, own: Partial<AuditEvent> = {}): AuditEvent {
   return {
     at: NOW + n,
     applicationId: uuid(50),

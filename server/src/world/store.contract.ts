@@ -9,7 +9,7 @@ import type { Open } from './store-kit.contract.ts'
 import { listContract } from './store-lists.contract.ts'
 import { longListContract } from './store-long-lists.contract.ts'
 import { proxyContract } from './store-proxies.contract.ts'
-import { recordContract } from './store-record.contract.ts'
+import { auditLogContract } from './store-audit-log.contract.ts'
 import { sweepContract } from './store-sweep.contract.ts'
 import { sessionContract } from './store-sessions.contract.ts'
 import { tenantContract } from './store-tenants.contract.ts'
@@ -32,7 +32,7 @@ export function storeContract(name: string, open: Open): void {
   tokenChangeContract(name, open)
   transactionContract(name, open)
   sweepContract(name, open)
-  recordContract(name, open)
+  auditLogContract(name, open)
   sessionContract(name, open)
   definitionContract(name, open)
   proxyContract(name, open)

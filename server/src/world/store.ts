@@ -2,7 +2,7 @@ import type { ApplicationType } from '../base/access.ts'
 import type { Change, Conflict } from './change.ts'
 import type { JobReader } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { RecordPoint, RecordSeal, StoredRecordRow } from './record.ts'
+import type { ChainPosition, RecordSeal, StoredAuditEvent } from './audit-log.ts'
 import type {
   DeletedTenant,
   EnvelopeCursor,
@@ -29,7 +29,7 @@ import type { TokenQuery, TokenStretch } from './token-query.ts'
  * Where everything rests.
  *
  * A store is trusted to keep, not to know: what it gets is sealed or is not secret. Reading is split by
- * entity; writing goes through one gate, `commit`, so that a change, its record and the answer to be
+ * entity; writing goes through one gate, `commit`, so that a change, its audit events and the answer to be
  * replayed become durable together. Every method names the tenant first, but for the questions that find
  * out who the tenant is, or which are left to be cleared. What is promised here is checked for every adapter by store.contract.ts.
  */
@@ -43,7 +43,7 @@ export interface Store {
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
-  readonly record: RecordReader
+  readonly auditLog: AuditLogReader
 
   /**
    * Makes all of `changes`, in order, or none of them.
@@ -189,24 +189,24 @@ export interface AnswerReader {
 }
 
 /**
- * The record of who did what: entries in the order in which their commits were made, numbered without gaps
+ * The audit log: events in the order in which their commits were made, numbered without gaps
  * and chained by their hashes, in each tenant for itself.
  */
-export interface RecordReader {
-  /** Where the tenant's record begins and ends; null when the tenant has none. */
-  state(tenantId: string): Promise<RecordState | null>
-  /** Up to `limit` entries numbered above `after`, lowest first. */
-  rowsAfter(tenantId: string, after: number, limit: number): Promise<StoredRecordRow[]>
-  /** Up to `limit` entries numbered below `before`, highest first. */
-  rowsBefore(tenantId: string, before: number, limit: number): Promise<StoredRecordRow[]>
-  /** Every tenant with a record; with `unsealed`, those with entries after their seal. For housekeeping. */
+export interface AuditLogReader {
+  /** Where the tenant's audit log begins and ends; null when the tenant has none. */
+  state(tenantId: string): Promise<AuditLogState | null>
+  /** Up to `limit` events numbered above `after`, lowest first. */
+  rowsAfter(tenantId: string, after: number, limit: number): Promise<StoredAuditEvent[]>
+  /** Up to `limit` events numbered below `before`, highest first. */
+  rowsBefore(tenantId: string, before: number, limit: number): Promise<StoredAuditEvent[]>
+  /** Every tenant with an audit log; with `unsealed`, those with events after their seal. For housekeeping. */
   tenantIds(which: 'all' | 'unsealed'): Promise<string[]>
 }
 
-export interface RecordState {
-  /** The last entry that was removed for its age. */
-  readonly removed: RecordPoint
-  readonly last: RecordPoint
+export interface AuditLogState {
+  /** The last event that was removed for its age. */
+  readonly removed: ChainPosition
+  readonly last: ChainPosition
   readonly seal: RecordSeal | null
 }
 

@@ -12,7 +12,7 @@ export function withCommit(store: Store, commit: Store['commit']): Store {
     proxies: store.proxies,
     reactors: store.reactors,
     jobs: store.jobs,
-    record: store.record,
+    auditLog: store.auditLog,
     sweep: (now) => store.sweep(now),
     check: () => store.check(),
     close: () => store.close(),

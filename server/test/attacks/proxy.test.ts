@@ -94,10 +94,10 @@ describe('nothing gets to a destination of the thief’s own', () => {
     assert.equal(vault.world.egress.sent.at(-1)!.body.toString(), `"{{ ${id} }}"`)
   })
 
-  test('before the record of it is written, nor if it cannot be', async () => {
+  test('before its audit event is written, nor if it cannot be', async () => {
     let shut = false
     const look = (changes: readonly Change[]): void => {
-      if (shut && changes.some((it) => it.kind === 'append-record')) throw new Error('shut')
+      if (shut && changes.some((it) => it.kind === 'append-audit-events')) throw new Error('shut')
     }
     vault = await stillVault({
       change: (world) => ({ ...world, store: watched(world.store, look) }),
@@ -139,7 +139,7 @@ describe('nothing of the data is said', () => {
     assert.deepEqual(vault.world.egress.sent, [])
   })
 
-  test('in the log or the record, be it that everything fails', async () => {
+  test('in the log or the audit log, be it that everything fails', async () => {
     for (const fault of [undefined, 'reset', 'timeout', 'tls', 'answer-invalid'] as const) {
       vault.world.egress.reply = () => (fault === undefined ? { status: 200 } : { fault })
       await collect(owner, `{{ ${id} }}`, { Authorization: SECRET, 'X-It': SECRET })
@@ -148,9 +148,9 @@ describe('nothing of the data is said', () => {
     }
     assert.equal(vault.world.egress.sent.length, 10)
     assertNowhere('log', vault.world.logged)
-    const records = vault.world.committed.filter((it) => it.kind === 'append-record')
-    assert.ok(records.length >= 10)
-    assertNowhere('record', records)
+    const events = vault.world.committed.filter((it) => it.kind === 'append-audit-events')
+    assert.ok(events.length >= 10)
+    assertNowhere('audit log', events)
   })
 
   test('by a dry run: not the data, not its length, not what a filter makes of it', async () => {

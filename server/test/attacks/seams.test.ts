@@ -1,12 +1,12 @@
-/** Where capabilities meet: transactions and the record, deletion and everything that goes on by itself. */
+/** Where capabilities meet: transactions and the audit log, deletion and everything that goes on by itself. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { RECORD_UNSEALED_MS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
-import { recordSealer } from '../../src/record/seal.ts'
-import { sweepRecords } from '../../src/record/sweep.ts'
-import { verifyRecord } from '../../src/record/verify.ts'
+import { recordSealer } from '../../src/audit/seal.ts'
+import { sweepAuditLogs } from '../../src/audit/retention.ts'
+import { verifyAuditLog } from '../../src/audit/verification.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
 import { stillVault, type Method, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL } from '../kit/token-stage.ts'
@@ -14,7 +14,7 @@ import { transactionStage, type TransactionStage } from '../kit/transaction-stag
 
 const CARD = { type: 'card', data: { number: '4242424242424242' } }
 
-describe('the record of a transaction', () => {
+describe('the audit log of a transaction', () => {
   test('that took its time is intact before it is sealed, whatever else is done', async () => {
     const stage = await transactionStage()
     const { world, tenantId } = stage.vault
@@ -25,9 +25,9 @@ describe('the record of a transaction', () => {
     world.clock.pass(RECORD_UNSEALED_MS_MAX * 2)
     assert.equal((await stage.commit(transaction)).status, 200)
     await stage.make(null, CARD)
-    assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+    assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
     await seal()
-    assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+    assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
     assert.deepEqual(world.logged.filter(isFault), [])
   })
 
@@ -122,7 +122,7 @@ describe('a card that is tokenized in a transaction and elsewhere', () => {
 })
 
 describe('a tenant that is deleted', () => {
-  test('leaves nobody busy, and no false alarm, with a record, a transaction and a long list', async () => {
+  test('leaves nobody busy, and no false alarm, with an audit log, a transaction and a long list', async () => {
     const stage = await transactionStage({ tokensMax: 1000 })
     const { vault } = stage
     const { world, tenantId } = vault
@@ -139,14 +139,14 @@ describe('a tenant that is deleted', () => {
     )
     world.clock.pass(TRANSACTION_LIFETIME_MS)
     await seal()
-    await sweepRecords(world, 0)
+    await sweepAuditLogs(world, 0)
     await world.store.sweep(world.clock.now())
     world.clock.pass(1)
     await clearDeletedTenants(world)
-    await sweepRecords(world, 0)
+    await sweepAuditLogs(world, 0)
     assert.deepEqual(world.logged.filter(isFault), [], inspect(world.logged))
     assert.deepEqual(await world.store.tenants.deleted(), [])
-    assert.equal(await world.store.record.state(tenantId), null)
+    assert.equal(await world.store.auditLog.state(tenantId), null)
     assert.equal(await world.store.transactions.find(tenantId, transaction), null)
     assert.equal((await vault.call('GET', '/applications', { key: theirs })).status, 200)
   })

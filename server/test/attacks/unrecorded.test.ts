@@ -1,5 +1,5 @@
 /**
- * A vault whose record cannot be written: whatever is asked of it, nothing gets out.
+ * A vault whose audit log cannot be written: whatever is asked of it, nothing gets out.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -27,7 +27,7 @@ const CARD = {
 
 const ROUTES = routes(STILL_SETTINGS, new LentKeys())
 
-describe('a vault that cannot write its record answers 503, and with no data, to', () => {
+describe('a vault that cannot write its audit log answers 503, and with no data, to', () => {
   for (const { method, path, permission } of ROUTES) {
     if (permission === 'public' || permission === 'any-key') continue
     test(`${method} ${path}`, async () => {
@@ -44,7 +44,7 @@ describe('a vault that cannot write its record answers 503, and with no data, to
           if (reply.status === 503) answers++
         }
       }
-      assert.ok(answers > 0, 'nobody came as far as the record')
+      assert.ok(answers > 0, 'nobody came as far as the audit log')
     })
   }
 })
@@ -57,7 +57,7 @@ test('what is refused is 503 as well while the refusal cannot be recorded', asyn
   assert.equal((await vault.call('GET', `/tokens/${id}`, { key })).status, 503)
 })
 
-test('a repeated answer, a twin, and a token leave only after their record is durable', async () => {
+test('a repeated answer, a twin, and a token leave only after their audit events are durable', async () => {
   const { vault, id, keys, durable } = await stage()
   const rules = [{ ...REVEAL_ALL, permissions: ['token:create', 'token:read'] }]
   const key = await vault.keyFor({ rules })
@@ -78,17 +78,17 @@ test('a repeated answer, a twin, and a token leave only after their record is du
   }
 })
 
-test('openData() and every other road to plaintext count for the record of 500 readers at once', async () => {
+test('openData() and every other road to plaintext are in the audit log for 500 readers at once', async () => {
   const { vault, id, keys } = await stage()
-  const before = await entries(vault)
+  const before = await events(vault)
   const replies = await Promise.all(
     Array.from({ length: 500 }, () => vault.call('GET', `/tokens/${id}`, { key: keys.revealing })),
   )
   assert.ok(replies.every((it) => it.status === 200))
-  assert.equal(await entries(vault), before + 500)
+  assert.equal(await events(vault), before + 500)
 })
 
-describe('a vault that cannot write its record does nothing for whoever needs no permission:', () => {
+describe('a vault that cannot write its audit log does nothing for whoever needs no permission:', () => {
   test('no transaction is opened or ended, and nothing is done in one', async () => {
     const { vault, id, keys, shut, reopen } = await stage()
     const key = keys.revealing
@@ -151,9 +151,9 @@ async function stage() {
     change: (world) => ({
       ...world,
       store: failing(world.store, (changes) => {
-        const records = changes.filter((it) => it.kind === 'append-record')
-        if (!open && records.length > 0) throw new Error('the record is shut')
-        recorded.push(...records)
+        const events = changes.filter((it) => it.kind === 'append-audit-events')
+        if (!open && events.length > 0) throw new Error('the audit log is shut')
+        recorded.push(...events)
       }),
     }),
   })
@@ -191,6 +191,6 @@ function bodies(method: Method): (Json | undefined)[] {
   return [CARD, [CARD], { name: 'a', type: 'private', permissions: ['token:read'] }]
 }
 
-async function entries({ world, tenantId }: StillVault): Promise<number> {
-  return (await world.store.record.state(tenantId))!.last.number
+async function events({ world, tenantId }: StillVault): Promise<number> {
+  return (await world.store.auditLog.state(tenantId))!.last.number
 }

@@ -198,7 +198,7 @@ const IDLE = Buffer.from('Z\0\0\0\x05I', 'latin1')
 const STATEMENTS: ReadonlyMap<string, Statement> = new Map([
   ['BEGIN', 'BEGIN'],
   ['COMMIT', 'COMMIT'],
-  ['insert-record', 'COMMIT'],
+  ['insert-audit-events', 'COMMIT'],
 ])
 
 function statementOf(message: Buffer): Statement | null {

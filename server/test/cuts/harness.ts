@@ -73,7 +73,7 @@ export async function runCuts(options: CutOptions): Promise<CutResult> {
 /** What there was before a request. */
 interface Before {
   readonly since: number
-  readonly entries: number
+  readonly events: number
   readonly answers: number
 }
 
@@ -162,13 +162,13 @@ class CutHarness {
   }
 
   async #before(): Promise<Before> {
-    const [row] = await this.#database.ask<{ entries: number; answers: number }>(
-      `SELECT (SELECT number FROM tenant_heads) AS entries, (SELECT count(*) FROM answers) AS answers`,
+    const [row] = await this.#database.ask<{ events: number; answers: number }>(
+      `SELECT (SELECT number FROM tenant_heads) AS events, (SELECT count(*) FROM answers) AS answers`,
     )
     return { since: Date.now(), ...row! }
   }
 
-  async #stored(n: number, { since, entries, answers }: Before): Promise<Stored> {
+  async #stored(n: number, { since, events: entries, answers }: Before): Promise<Stored> {
     await this.#database.settled()
     const tokens = await this.#database.ask<{ serial: string }>(
       `SELECT serial FROM tokens WHERE serial >= $1 AND metadata LIKE $2 AND ${VISIBLE}`,

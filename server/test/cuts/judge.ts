@@ -13,7 +13,7 @@ export interface Reply {
 export interface Stored {
   /** Serials of its tokens that readers may see. */
   readonly tokens: readonly string[]
-  /** Those that were made, says the record. */
+  /** Those that were made, says the audit log. */
   readonly recorded: readonly string[]
   /** Answers that are remembered. */
   readonly answers: number
@@ -33,7 +33,7 @@ export const CUT_FAULTS = {
   lost: 'told of as made, and not there',
   half: 'a part of what was asked in one request',
   double: 'there more than once, after it was asked again',
-  torn: 'tokens, their entries in the record and the answer that is remembered do not agree',
+  torn: 'tokens, their audit events and the answer that is remembered do not agree',
   needless: 'said to be not known, though nobody had asked to commit',
   stray: 'an answer that it cannot have, or an answer that is not repeated',
   hung: 'took longer than it may',
@@ -73,7 +73,7 @@ function flawsOf({ tokens, recorded, answers }: Stored, wanted: number): [CutFau
   if (count > wanted) found.push(['double', `${count} tokens of ${wanted}`])
   else if (count !== 0 && count !== wanted) found.push(['half', `${count} tokens of ${wanted}`])
   if (tokens.toSorted().join() !== recorded.toSorted().join()) {
-    found.push(['torn', `${count} tokens, ${recorded.length} in the record`])
+    found.push(['torn', `${count} tokens, ${recorded.length} in the audit log`])
   }
   if (answers !== (count === 0 ? 0 : 1)) found.push(['torn', `${count} tokens, ${answers} answers`])
   return found

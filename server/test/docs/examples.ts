@@ -97,7 +97,7 @@ function isMembers(value: unknown): value is Record<string, Json> {
 
 function kindOf(text: string, member: string): string | null {
   if (isUuid(text)) return 'id'
-  // How far the record has come depends on every example before.
+  // How far the audit log has come depends on every example before.
   if (['id', 'after', 'next'].includes(member) && /^\d+-\d+$/.test(text)) return 'event'
   if (member === 'key' && /^[0-9a-f]{32}$/.test(text)) return 'proxy key'
   if (member === 'key') return text.slice(0, 'key_local_pvt_'.length)

@@ -6,7 +6,7 @@ import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.t
 import { SEED } from '../kit/seed.ts'
 import { runAudit } from './audit.ts'
 
-test('whatever somebody does to the record in the file, the verifier names it', async (t) => {
+test('whatever somebody does to the audit log in the file, the verifier names it', async (t) => {
   t.diagnostic(JSON.stringify(await runAudit({ edits: 200, seed: SEED })))
 })
 
@@ -24,7 +24,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   assert.equal(running.status, 0, running.err)
   assert.match(
     running.out,
-    /^tenant [0-9a-f-]{36}: intact, entries 1 to 8, sealed up to \d, ends with [0-9a-f]{64}\n$/,
+    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, sealed up to \d, ends with [0-9a-f]{64}\n$/,
   )
   assert.equal((await vault.stop()).status, 0)
 
@@ -39,7 +39,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   db.close()
   const broken = await verify()
   assert.equal(broken.status, 1)
-  assert.match(broken.out, /: BROKEN: entry 4 was changed/)
+  assert.match(broken.out, /: BROKEN: event 4 was changed/)
   const inJson = JSON.parse((await verify('--json')).out) as Record<string, unknown>
   assert.equal((inJson['broken'] as Record<string, unknown>)['entry'], 4)
 
@@ -80,7 +80,7 @@ test('symbolon audit verify says what to do where there is nothing to verify', a
   assert.match(err, /there is no symbolon\.db in it/)
 })
 
-test('a service that is started on a rewritten record does not put its seal to it', async (t) => {
+test('a service that is started on a rewritten audit log does not put its seal to it', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startVault(folder)
   const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!
@@ -97,5 +97,5 @@ test('a service that is started on a rewritten record does not put its seal to i
   assert.match(second.printed(), /"record_unsealed"/)
   const { status, out } = await runSymbolon(['audit', 'verify', '--data-dir', folder])
   assert.equal(status, 1)
-  assert.match(out, /entry 4 is not the one that was sealed/)
+  assert.match(out, /event 4 is not the one that was sealed/)
 })

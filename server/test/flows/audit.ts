@@ -1,5 +1,5 @@
 /**
- * The record against somebody who may write to the database: every change they make is named.
+ * The audit log against somebody who may write to the database: every change they make is named.
  *
  * `node test/flows/audit.ts --edits 1000 --seed 1`.
  */
@@ -13,29 +13,29 @@ import { setUp } from '../../src/access/set-up.ts'
 import { FileKeyProvider } from '../../src/adapters/local-keyring/file-key-provider.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import {
-  EarlierEntries,
-  entriesOfRow,
-  withoutEntriesTo,
-} from '../../src/adapters/sqlite/earlier-entries.ts'
-import { recordReader } from '../../src/adapters/sqlite/record-reader.ts'
+  EarlierEvents,
+  eventsOfRow,
+  withoutEventsTo,
+} from '../../src/adapters/sqlite/earlier-events.ts'
+import { auditLogReader } from '../../src/adapters/sqlite/audit-log-reader.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
-import { recordSealer } from '../../src/record/seal.ts'
-import { sweepRecords } from '../../src/record/sweep.ts'
-import { verifyRecord, type Verdict } from '../../src/record/verify.ts'
-import { chainHash, type RecordEntry, type StoredRecordRow } from '../../src/world/record.ts'
+import { recordSealer } from '../../src/audit/seal.ts'
+import { sweepAuditLogs } from '../../src/audit/retention.ts'
+import { verifyAuditLog, type Verdict } from '../../src/audit/verification.ts'
+import { chainHash, type AuditEvent, type StoredAuditEvent } from '../../src/world/audit-log.ts'
 import type { Keyring } from '../../src/world/keyring.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { stillWorld, type StillWorld } from '../kit/still-world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Entries of the record that is edited; the first ten are removed for their age before. */
-const ENTRIES = 300
+/** Events of the audit log that is edited; the first ten are removed for their age before. */
+const EVENTS = 300
 const REMOVED = 10
 /** Those that were committed together, and share a row. */
 const SHARED = { first: 41, last: 60 }
 /** The rest rests on its hashes alone. */
-const SEALED = ENTRIES - 3
+const SEALED = EVENTS - 3
 
 export interface AuditOptions {
   readonly edits: number
@@ -48,11 +48,15 @@ export async function runAudit({ edits, seed }: AuditOptions): Promise<Record<st
   const roll = diceOf(seed, 0)
   const counts: Record<string, number> = {}
   try {
-    const vault = await makeRecord(folder, roll)
+    const vault = await makeAuditLog(folder, roll)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
     const check = (): Promise<Verdict> =>
-      verifyRecord(
-        { clock: vault.world.clock, keyring: vault.keyring, store: { record: recordReader(db) } },
+      verifyAuditLog(
+        {
+          clock: vault.world.clock,
+          keyring: vault.keyring,
+          store: { auditLog: auditLogReader(db) },
+        },
         vault.tenantId,
       )
     assert.equal((await check()).flaw, null, 'what nobody touched is intact')
@@ -63,7 +67,7 @@ export async function runAudit({ edits, seed }: AuditOptions): Promise<Record<st
       const expected = EDITS[kind]!(db, roll)
       const { flaw } = await check()
       db.exec('ROLLBACK')
-      const told = `edit ${n} of seed ${seed} (${kind}), at ${expected ?? 'any entry'}`
+      const told = `edit ${n} of seed ${seed} (${kind}), at ${expected ?? 'any event'}`
       assert.ok(flaw !== null, `${told}: not noticed`)
       if (expected !== null) assert.equal(flaw.number, expected, `${told}: ${flaw.what}`)
       counts[kind] = (counts[kind] ?? 0) + 1
@@ -76,25 +80,25 @@ export async function runAudit({ edits, seed }: AuditOptions): Promise<Record<st
   }
 }
 
-/** Makes one edit; returns the number of the entry to be named, or null where it may be another. */
+/** Makes one edit; returns the number of the event to be named, or null where it may be another. */
 type Edit = (db: DatabaseSync, roll: Dice) => number | null
 
 const EDITS: Readonly<Record<string, Edit>> = {
-  'a byte of an entry': (db, roll) => flip(db, roll, 'entry'),
+  'a byte of an event': (db, roll) => flip(db, roll, 'entry'),
   'a byte of a hash': (db, roll) => flip(db, roll, 'hash'),
-  'a byte of entries that share a row': (db, roll) => {
-    const earlier = Uint8Array.from(sharedEntries(db))
+  'a byte of events that share a row': (db, roll) => {
+    const earlier = Uint8Array.from(sharedEvents(db))
     earlier[Math.floor(roll() * earlier.length)]! ^= 1 << Math.floor(roll() * 8)
     putShared(db, earlier)
     return null
   },
   'the first of those that share a row removed': (db, roll) => {
     const number = SHARED.first + Math.floor(roll() * (SHARED.last - SHARED.first))
-    putShared(db, withoutEntriesTo(number, { number: SHARED.last, earlier: sharedEntries(db) }))
+    putShared(db, withoutEventsTo(number, { number: SHARED.last, earlier: sharedEvents(db) }))
     return SHARED.first
   },
-  'what entries that share a row say swapped': (db, roll) => {
-    const shared = entriesOfRow(
+  'what events that share a row say swapped': (db, roll) => {
+    const shared = eventsOfRow(
       db.prepare('SELECT * FROM record WHERE number = ?').get(SHARED.last)!,
     )
     const [a, b] = [Math.floor(roll() * 9), 9 + Math.floor(roll() * 9)]
@@ -104,7 +108,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     putShared(db, packed(shared.slice(0, -1)))
     return SHARED.first + a
   },
-  'the count of events': (db, roll) => {
+  'the count of items': (db, roll) => {
     const number = anyNumber(roll)
     db.prepare('UPDATE record SET listed = listed + ? WHERE number = ?').run(
       roll() < 0.5 ? 1 : -1,
@@ -112,26 +116,26 @@ const EDITS: Readonly<Record<string, Edit>> = {
     )
     return number
   },
-  'an entry removed': (db, roll) => {
+  'an event removed': (db, roll) => {
     const number = anyNumber(roll)
     db.prepare('DELETE FROM record WHERE number = ?').run(number)
     return number
   },
-  'several entries removed': (db, roll) => {
+  'several events removed': (db, roll) => {
     const number = anyNumber(roll)
     db.prepare('DELETE FROM record WHERE number BETWEEN ? AND ?').run(number, number + 20)
     return number
   },
-  'an entry removed, and the others moved up': (db, roll) => {
+  'an event removed, and the others moved up': (db, roll) => {
     const number = anyNumber(roll)
     db.prepare('DELETE FROM record WHERE number = ?').run(number)
     db.prepare('UPDATE record SET number = -number WHERE number > ?').run(number)
     db.prepare('UPDATE record SET number = -number - 1 WHERE number < 0').run()
     return number
   },
-  'two entries swapped': (db, roll) => swap(db, roll, ['listed', 'entry', 'hash']),
-  'what two entries say swapped': (db, roll) => swap(db, roll, ['entry']),
-  'an entry put in again at another place': (db, roll) => {
+  'two events swapped': (db, roll) => swap(db, roll, ['listed', 'entry', 'hash']),
+  'what two events say swapped': (db, roll) => swap(db, roll, ['entry']),
+  'an event put in again at another place': (db, roll) => {
     const [from, to] = [anyNumber(roll), anyNumber(roll)]
     if (from === to) return flip(db, roll, 'entry')
     db.prepare(
@@ -155,7 +159,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     return number
   },
   'the unsealed end cut off': (db, roll) => {
-    const number = SEALED + 1 + Math.floor(roll() * (ENTRIES - SEALED))
+    const number = SEALED + 1 + Math.floor(roll() * (EVENTS - SEALED))
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     return number
   },
@@ -165,7 +169,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     return number + 1
   },
   'the beginning cut off, as if it had been too old': (db, roll) => {
-    const number = Math.min(ENTRIES - 1, anyNumber(roll))
+    const number = Math.min(EVENTS - 1, anyNumber(roll))
     db.prepare(
       `UPDATE record_heads SET (removed_number, removed_listed, removed_hash) =
        (SELECT number, listed, hash FROM record WHERE number = ?)`,
@@ -173,7 +177,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     db.prepare('DELETE FROM record WHERE number <= ?').run(number)
     return REMOVED + 1
   },
-  'an entry changed, and every hash after it made anew': (db, roll) => {
+  'an event changed, and every hash after it made anew': (db, roll) => {
     flip(db, roll, 'entry', [1, 6])
     rehash(db)
     return null
@@ -202,7 +206,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
   },
 }
 
-/** Flips a bit of a column of some entry; of a sealed one, in the bytes `within`, where these are given. */
+/** Flips a bit of a column of some event; of a sealed one, in the bytes `within`, where these are given. */
 function flip(
   db: DatabaseSync,
   roll: Dice,
@@ -233,7 +237,7 @@ function swap(db: DatabaseSync, roll: Dice, columns: readonly string[]): number 
   return Math.min(a, b)
 }
 
-function sharedEntries(db: DatabaseSync): Uint8Array {
+function sharedEvents(db: DatabaseSync): Uint8Array {
   const row = db.prepare('SELECT earlier FROM record WHERE number = ?').get(SHARED.last)!
   return row['earlier'] as Uint8Array
 }
@@ -242,9 +246,9 @@ function putShared(db: DatabaseSync, earlier: Uint8Array | null): void {
   db.prepare('UPDATE record SET earlier = ? WHERE number = ?').run(earlier, SHARED.last)
 }
 
-function packed(entries: readonly StoredRecordRow[]): Uint8Array | null {
-  const earlier = new EarlierEntries()
-  for (const it of entries) earlier.add(it)
+function packed(events: readonly StoredAuditEvent[]): Uint8Array | null {
+  const earlier = new EarlierEvents()
+  for (const it of events) earlier.add(it)
   return earlier.take()
 }
 
@@ -254,23 +258,23 @@ function rehash(db: DatabaseSync): void {
   let before = head['hash'] as Uint8Array
   const put = db.prepare('UPDATE record SET hash = ?, earlier = ? WHERE number = ?')
   for (const row of db.prepare('SELECT * FROM record ORDER BY number').all()) {
-    const entries = entriesOfRow(row).map((it) => {
+    const events = eventsOfRow(row).map((it) => {
       before = chainHash(before, it, it.entry)
       return { ...it, hash: before }
     })
-    put.run(before, packed(entries.slice(0, -1)), row['number']!)
+    put.run(before, packed(events.slice(0, -1)), row['number']!)
   }
   db.prepare('UPDATE record_heads SET hash = ?').run(before)
 }
 
-/** Returns the number of any entry that has a row for itself. */
+/** Returns the number of any event that has a row for itself. */
 function anyNumber(roll: Dice): number {
-  const number = REMOVED + 1 + Math.floor(roll() * (ENTRIES - REMOVED))
+  const number = REMOVED + 1 + Math.floor(roll() * (EVENTS - REMOVED))
   return number < SHARED.first || number > SHARED.last ? number : SHARED.last + 1
 }
 
-/** Makes a vault of one tenant, with a record of some days, the oldest of it swept, the last of it unsealed. */
-async function makeRecord(
+/** Makes a vault of one tenant, with an audit log of some days, the oldest of it swept, the last of it unsealed. */
+async function makeAuditLog(
   folder: string,
   roll: Dice,
 ): Promise<{ world: StillWorld; keyring: Keyring; tenantId: string }> {
@@ -282,25 +286,25 @@ async function makeRecord(
   const seal = recordSealer(world)
   let firstKept = 0
   await seal()
-  for (let number = 4; number <= ENTRIES; number++) {
+  for (let number = 4; number <= EVENTS; number++) {
     const recent = number > SEALED
     world.clock.pass(recent ? 100 : 1 + Math.floor(roll() * 600_000))
     if (number === REMOVED + 1) {
       world.clock.pass(2 * DAY_MS)
       firstKept = world.clock.now()
     }
-    const entries = [entryOf(world.clock.now(), number, roll)]
+    const events = [eventOf(world.clock.now(), number, roll)]
     while (number >= SHARED.first && number < SHARED.last) {
-      entries.push(entryOf(world.clock.now(), ++number, roll))
+      events.push(eventOf(world.clock.now(), ++number, roll))
     }
-    await store.commit(tenantId, [{ kind: 'append-record', entries }])
+    await store.commit(tenantId, [{ kind: 'append-audit-events', events }])
     if (!recent) await seal()
     // Sweeping seals, so what is to be unsealed comes after.
-    if (number === SEALED) await sweepRecords(world, (world.clock.now() - firstKept) / DAY_MS + 1)
+    if (number === SEALED) await sweepAuditLogs(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   }
-  const state = await store.record.state(tenantId)
+  const state = await store.auditLog.state(tenantId)
   const reached = [state?.removed.number, state?.seal?.last.number, state?.last.number]
-  assert.deepEqual(reached, [REMOVED, SEALED, ENTRIES])
+  assert.deepEqual(reached, [REMOVED, SEALED, EVENTS])
   const keys = await store.tenants.keys(tenantId)
   await store.close()
   return {
@@ -310,7 +314,7 @@ async function makeRecord(
   }
 }
 
-function entryOf(at: number, number: number, roll: Dice): RecordEntry {
+function eventOf(at: number, number: number, roll: Dice): AuditEvent {
   const things = Math.floor(roll() * 4)
   return {
     at,

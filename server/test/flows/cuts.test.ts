@@ -76,7 +76,7 @@ describe('judge() finds', () => {
     ['torn', 'a token that nobody recorded', { stored: { ...WHOLE, recorded: ['a'] } }],
     [
       'torn',
-      'an entry without its tokens',
+      'an event without its tokens',
       { reply: UNKNOWN, stored: { ...NOTHING, recorded: ['a'] } },
     ],
     [

@@ -23,7 +23,7 @@ test('a vault that is moved and killed on the way is the same in the end: what i
   }
   const tally = await moveInterrupted({ ...about, tell: () => {} })
   assert.equal(tally.kills, 2)
-  assert.ok(tally.tokens > 600 && tally.envelopes > 900 && tally.entries > 20)
+  assert.ok(tally.tokens > 600 && tally.envelopes > 900 && tally.events > 20)
 })
 
 describe('a data folder that was moved', () => {

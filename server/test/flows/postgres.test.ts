@@ -168,7 +168,7 @@ test('a transaction that one server opened goes on at the other', async () => {
   assert.equal((await call(one, key, 'GET', path)).body['data'], 'y')
 })
 
-test('the record that two servers wrote at once is one chain, sealed; and no server takes another root key', async (t) => {
+test('the audit log that two servers wrote at once is one chain, sealed; and no server takes another root key', async (t) => {
   const { servers, key, run, database } = await pairOf(t)
   await Promise.all(
     Array.from({ length: 200 }, (_, n) =>
@@ -198,7 +198,7 @@ test('the record that two servers wrote at once is one chain, sealed; and no ser
   await query(database, "UPDATE record SET entry = entry || '\\x00' WHERE number = 4")
   const changed = await run('audit', 'verify')
   assert.equal(changed.status, 1)
-  assert.match(changed.out, /: BROKEN: entry 4 was changed/)
+  assert.match(changed.out, /: BROKEN: event 4 was changed/)
 })
 
 test('a data key is replaced by the command, and a start of another server goes on with what was begun', async (t) => {
@@ -283,11 +283,11 @@ test('a password is not repeated when the address of the database is no good', a
 
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 
-/** How many rows each table has, and where records end. */
+/** How many rows each table has, and where audit logs end. */
 async function contentsOf(database: string): Promise<unknown> {
   const { rows } = await query(
     database,
-    `SELECT (SELECT count(*) FROM tenants) AS tenants, (SELECT count(*) FROM record) AS entries,
+    `SELECT (SELECT count(*) FROM tenants) AS tenants, (SELECT count(*) FROM record) AS events,
        (SELECT count(*) FROM applications) AS applications, (SELECT count(*) FROM installation) AS installed,
        (SELECT string_agg(hash::text || coalesce(seal, ''), '' ORDER BY tenant) FROM tenant_heads) AS heads`,
   )

@@ -220,7 +220,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
     }
   })
 
-  test('is in the record: the invocation, where its result goes, and each use', async () => {
+  test('is in the audit log: the invocation, where its result goes, and each use', async () => {
     const { invoke, work, logs, token, id } = await callbackStage()
     const tokenId = await token('Ada')
     await invoke({ args: `{{ ${tokenId} }}` })
@@ -351,7 +351,7 @@ describe('A job that somebody', () => {
     await stage.invoke({ args: `{{ ${await stage.token('secret')} }}` })
     const uses = () =>
       committed
-        .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+        .flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
         .filter((it) => it.operation === 'use').length
     const before = uses()
     runner.hasRoom = () => false
@@ -479,7 +479,7 @@ describe('A callback', () => {
     assert.throws(() => verified(secret, changed), /signature/i)
   })
 
-  test('is signed with a secret of which the record says who has seen it, and who made another', async () => {
+  test('is signed with a secret of which the audit log says who has seen it, and who made another', async () => {
     const { manage } = await callbackStage()
     await manage('GET', '/callbacks/secret')
     await manage('POST', '/callbacks/secret/rotate')

@@ -153,7 +153,7 @@ for (const { path, word, body, update, changed } of KINDS) {
     })
   })
 
-  test(`what is done with ${path.slice(1)} is in the record, each with its id`, async () => {
+  test(`what is done with ${path.slice(1)} is in the audit log, each with its id`, async () => {
     const { call, list, make } = await stage()
     const { id } = await make()
     const at = `${path}/${id as string}`

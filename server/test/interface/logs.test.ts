@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { RECORD_ENTITIES_MAX } from '../../src/base/limits.ts'
-import type { RecordEntry } from '../../src/world/record.ts'
+import { AUDIT_EVENT_ENTITIES_MAX } from '../../src/base/limits.ts'
+import type { AuditEvent } from '../../src/world/audit-log.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL, tokenStage } from '../kit/token-stage.ts'
 
@@ -38,7 +38,7 @@ describe('GET /logs answers', () => {
     })
   })
 
-  test('200 with every token of a bulk, in one entry of the record', async () => {
+  test('200 with every token of a bulk, in one audit event', async () => {
     const stage = await tokenStage()
     const headers = { 'bt-trace-id': 'the bulk' }
     const reply = await stage.vault.call('POST', '/tokenize', {
@@ -56,9 +56,9 @@ describe('GET /logs answers', () => {
     assert.equal(new Set(data.map((it) => (it['id'] as string).split('-')[0])).size, 1)
   })
 
-  test('200 with a bulk of more tokens than one entry names', async () => {
+  test('200 with a bulk of more tokens than one event names', async () => {
     const stage = await tokenStage({ tokensMax: 3000 })
-    const count = RECORD_ENTITIES_MAX * 2 + 1
+    const count = AUDIT_EVENT_ENTITIES_MAX * 2 + 1
     const body = Array.from({ length: count }, (_, n) => `value ${n}`)
     const reply = await stage.vault.call('POST', '/tokenize', { key: stage.key, body })
     const ids = JSON.parse(reply.text) as string[]
@@ -102,7 +102,7 @@ describe('GET /logs answers', () => {
 
   test('200 with where tokens were sent, and where not', async () => {
     const { world, tenantId, ...vault } = await stillVault()
-    const entry: RecordEntry = {
+    const event: AuditEvent = {
       at: world.clock.now(),
       applicationId: tenantId,
       keyId: tenantId,
@@ -119,13 +119,13 @@ describe('GET /logs answers', () => {
       entityIds: [tenantId],
     }
     const invoked = { entityType: 'proxy', operation: 'invoke', shown: null } as const
-    const entries = [
-      entry,
-      { ...entry, ...invoked, entityIds: [] },
-      { ...entry, ...invoked, allowed: false, destination: 'elsewhere.example', entityIds: [] },
-      { ...entry, destination: null },
+    const events = [
+      event,
+      { ...event, ...invoked, entityIds: [] },
+      { ...event, ...invoked, allowed: false, destination: 'elsewhere.example', entityIds: [] },
+      { ...event, destination: null },
     ]
-    await world.store.commit(tenantId, [{ kind: 'append-record', entries }])
+    await world.store.commit(tenantId, [{ kind: 'append-audit-events', events }])
     const { data } = await logs({ ...vault, world, tenantId }, '?size=4')
     assert.deepEqual(
       data.map((it) => [it['message'], it['destination'] ?? null]),
@@ -223,7 +223,7 @@ describe('GET /logs answers', () => {
     assert.equal(await count('?entity_type=application&start_date=&entity_id='), 2)
   })
 
-  test('200 with the events of a token that goes by an id of its own, which is not in the record', async () => {
+  test('200 with the items of a token that goes by an id of its own, which is not in the audit log', async () => {
     const stage = await tokenStage()
     const { vault } = stage
     const secret = '4242424242424242'
@@ -236,7 +236,7 @@ describe('GET /logs answers', () => {
       ['Token read: mask shown', 'Token created'],
     )
     assert.ok(!JSON.stringify(data).includes(secret))
-    const rows = await vault.world.store.record.rowsAfter(vault.tenantId, 0, 100)
+    const rows = await vault.world.store.auditLog.rowsAfter(vault.tenantId, 0, 100)
     assert.ok(rows.every((it) => !Buffer.from(it.entry).includes(secret)))
   })
 
@@ -258,7 +258,7 @@ describe('GET /logs answers', () => {
     }
   })
 
-  test('200 without who read the record, but where that is asked for', async () => {
+  test('200 without who read the audit log, but where that is asked for', async () => {
     const stage = await tokenStage()
     const { vault, key } = stage
     for (let n = 0; n < 3; n++) {
@@ -368,11 +368,11 @@ async function logs(vault: StillVault, query = ''): Promise<Listed> {
   return JSON.parse(reply.text) as Listed
 }
 
-function briefly(event: JsonObject): string {
-  return `${event['result'] as string} ${event['operation'] as string} ${event['entity_type'] as string}`
+function briefly(item: JsonObject): string {
+  return `${item['result'] as string} ${item['operation'] as string} ${item['entity_type'] as string}`
 }
 
-/** How many events are about something else than tokens. */
+/** How many items are about something else than tokens. */
 async function others(vault: StillVault): Promise<number> {
   let count = 0
   for (const it of ['tenant', 'application', 'application_key']) {

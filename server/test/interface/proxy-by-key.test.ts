@@ -147,13 +147,13 @@ describe('without an API key', () => {
     }
   })
 
-  test('it is in the record as done by the proxy, with the destination, before anything is sent', async () => {
-    let entry: unknown
+  test('it is in the audit log as done by the proxy, with the destination, before anything is sent', async () => {
+    let event: unknown
     vault.world.egress.reply = () => {
       const [it] = vault.world.committed
-        .flatMap((change) => (change.kind === 'append-record' ? change.entries.slice(-1) : []))
+        .flatMap((change) => (change.kind === 'append-audit-events' ? change.events.slice(-1) : []))
         .slice(-1)
-      entry = [
+      event = [
         it!.entityType,
         it!.operation,
         it!.destination,
@@ -162,7 +162,7 @@ describe('without an API key', () => {
       return { status: 200 }
     }
     await ask('/proxy', { 'BT-PROXY-KEY': open })
-    assert.deepEqual(entry, ['proxy', 'invoke', 'hidden.example', true])
+    assert.deepEqual(event, ['proxy', 'invoke', 'hidden.example', true])
   })
 
   test('a proxy that asks for one, and one there is not, are the same key_missing', async () => {

@@ -60,7 +60,7 @@ function sent() {
   }))
 }
 
-/** The last things that the record says, the latest first. */
+/** The last things that the audit log says, the latest first. */
 async function messages(count: number): Promise<string[]> {
   const logs = await vault.call('GET', `/logs?size=${count}`, { key: vault.managementKey })
   return (logs.json()['data'] as JsonObject[]).map((it) => it['message'] as string)
@@ -336,7 +336,7 @@ describe('400', () => {
         'destination_refused',
       )
       assert.deepEqual((error['errors'] as JsonObject)['rule'], [rule])
-      assert.deepEqual(lastEntry(), ['proxy', 'invoke', false, 'example.com', []])
+      assert.deepEqual(lastEvent(), ['proxy', 'invoke', false, 'example.com', []])
     })
   }
 
@@ -455,7 +455,7 @@ describe('403', () => {
     const body = [`{{ ${mine} }}`, `{{ ${other} }}`]
     const { errors } = refused(await ask('POST', '/proxy', { by, body }), 403, 'permission_missing')
     assert.deepEqual(errors, { '[1]': [`The key has no right to token ${other}.`] })
-    // Of neither is anything shown, and the record says so.
+    // Of neither is anything shown, and the audit log says so.
     assert.deepEqual(await messages(3), [
       'Refused: use token, without proxy:invoke toward example.com',
       'Token used: no data shown to example.com',
@@ -550,22 +550,22 @@ describe('408, 502: the destination fails before it answers', () => {
     vault.world.egress.refuse = () => 'unresolved'
     refused(await ask('POST', '/proxy', { body: {} }), 502, 'destination_unresolved')
     // It was looked for, out there.
-    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+    assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'example.com', []])
     const headers = { 'BT-PROXY-DRY-RUN': 'true', 'BT-PROXY-URL': 'https://other.example' }
     refused(await ask('POST', '/proxy', { body: {}, headers }), 502, 'destination_unresolved')
-    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'other.example', []])
-    assert.equal(entries().at(-1)!.dryRun, true)
+    assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'other.example', []])
+    assert.equal(events().at(-1)!.dryRun, true)
   })
 
-  test('a host is in the record by one name, however it is written', async () => {
+  test('a host is in the audit log by one name, however it is written', async () => {
     for (const host of ['EXAMPLE.com', 'example.com.', 'example.com.:443']) {
       const headers = { 'BT-PROXY-URL': `https://${host}/` }
       assert.equal((await ask('POST', '/proxy', { body: {}, headers })).status, 200)
-      assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+      assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'example.com', []])
     }
     const headers = { 'BT-PROXY-URL': 'https://example.com.:8443/' }
     assert.equal((await ask('POST', '/proxy', { body: {}, headers })).status, 200)
-    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com:8443', []])
+    assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'example.com:8443', []])
   })
 })
 
@@ -596,12 +596,12 @@ describe('500, 503', () => {
   })
 })
 
-describe('the record', () => {
+describe('the audit log', () => {
   test('has the use of each token, with the destination, before anything is sent', async () => {
     const ids = [await token('a'), await token('b')]
     let recorded: unknown
     vault.world.egress.reply = () => {
-      recorded = lastEntry()
+      recorded = lastEvent()
       return { status: 200 }
     }
     await ask('POST', '/proxy', {
@@ -613,7 +613,7 @@ describe('the record', () => {
 
   test('has the request itself where no token is used', async () => {
     await ask('GET', '/proxy')
-    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
+    assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'example.com', []])
   })
 })
 
@@ -700,9 +700,9 @@ describe('a dry run', () => {
   test('is recorded as one of which nothing was sent, and nothing shown', async () => {
     const id = await token('secret')
     await ask('POST', '/proxy', { headers, body: `{{ ${id} }}` })
-    assert.deepEqual(lastEntry(), ['token', 'use', true, 'example.com', [id]])
+    assert.deepEqual(lastEvent(), ['token', 'use', true, 'example.com', [id]])
     assert.deepEqual(
-      entries()
+      events()
         .slice(-2)
         .map((it) => [it.entityType, it.dryRun, it.shown]),
       [
@@ -723,8 +723,8 @@ describe('a dry run', () => {
 
   test('is recorded as such also when its body is refused', async () => {
     await ask('POST', '/proxy', { headers, body: `{{ ${NOBODY} }}` })
-    assert.deepEqual(lastEntry(), ['proxy', 'invoke', true, 'example.com', []])
-    assert.equal(entries().at(-1)!.dryRun, true)
+    assert.deepEqual(lastEvent(), ['proxy', 'invoke', true, 'example.com', []])
+    assert.equal(events().at(-1)!.dryRun, true)
   })
 
   test('is refused as the request would be', async () => {
@@ -780,11 +780,11 @@ describe('a page in a browser', () => {
   })
 })
 
-function entries() {
-  return vault.world.committed.flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+function events() {
+  return vault.world.committed.flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
 }
 
-function lastEntry(): unknown[] {
-  const { entityType, operation, allowed, destination, entityIds } = entries().at(-1)!
+function lastEvent(): unknown[] {
+  const { entityType, operation, allowed, destination, entityIds } = events().at(-1)!
   return [entityType, operation, allowed, destination, [...entityIds]]
 }

@@ -298,7 +298,7 @@ describe('an invocation is recorded', () => {
     runner.behave = () => {
       then = vault.world.committed
         .slice(before)
-        .flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
+        .flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
         .map((it) => [it.entityType, it.operation, it.allowed, it.shown, it.entityIds, it.traceId])
       return returned({})
     }
@@ -598,8 +598,8 @@ test('nothing that was put in is in the store or the log', async () => {
 
 const CODE = 'module.exports = async (req) => ({ raw: req.args })'
 
-/** How many uses of tokens are in the record because of `changes`. */
+/** How many uses of tokens are in the audit log because of `changes`. */
 function usesIn(changes: readonly Change[]): number {
-  const entries = changes.flatMap((it) => (it.kind === 'append-record' ? it.entries : []))
-  return entries.filter((it) => it.operation === 'use').length
+  const events = changes.flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
+  return events.filter((it) => it.operation === 'use').length
 }

@@ -11,7 +11,7 @@ type Side = Pick<World, 'store' | 'keyring'>
 export interface ComparedStores {
   tokens: number
   envelopes: number
-  entries: number
+  events: number
 }
 
 const AT_ONCE = 500
@@ -22,7 +22,7 @@ const LATER = 8e15
  * throws at the first difference.
  */
 export async function compareStores(one: Side, other: Side): Promise<ComparedStores> {
-  const compared = { tokens: 0, envelopes: 0, entries: 0 }
+  const compared = { tokens: 0, envelopes: 0, events: 0 }
   const both = async <Found>(read: (side: Side) => Promise<Found>): Promise<Found> => {
     const [first, second] = [await read(one), await read(other)]
     assertSame(second, first)
@@ -49,19 +49,19 @@ export async function compareStores(one: Side, other: Side): Promise<ComparedSto
       return store.applications.list(id, { now: 0 }, page)
     })
     for (const it of applications.items) await both((at) => at.store.applications.keys(id, it.id))
-    await compareRecords(id)
+    await compareAuditLogs(id)
     await compareTokens(id)
     await compareSealed(id)
   }
   return compared
 
-  async function compareRecords(id: string): Promise<void> {
-    await both(({ store }) => store.record.state(id))
+  async function compareAuditLogs(id: string): Promise<void> {
+    await both(({ store }) => store.auditLog.state(id))
     for (let after = 0; ;) {
-      const rows = await both(({ store }) => store.record.rowsAfter(id, after, AT_ONCE))
+      const rows = await both(({ store }) => store.auditLog.rowsAfter(id, after, AT_ONCE))
       if (rows.length === 0) return
       after = rows.at(-1)!.number
-      compared.entries += rows.length
+      compared.events += rows.length
     }
   }
 

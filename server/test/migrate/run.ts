@@ -10,7 +10,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import { recordSealer } from '../../src/record/seal.ts'
+import { recordSealer } from '../../src/audit/seal.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { meddlingProxy, type MeddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { runSymbolon } from '../kit/running-vault.ts'
@@ -55,7 +55,7 @@ export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
   const variables = { SYMBOLON_DATA_DIR: source, SYMBOLON_DATABASE_URL: database }
   const verified = await runSymbolon(['audit', 'verify'], variables)
   assert.equal(verified.status, 0, verified.out + verified.err)
-  assert.match(verified.out, /^tenant \S+: intact, entries 1 to (\d+), sealed up to \1,/m)
+  assert.match(verified.out, /^tenant \S+: intact, events 1 to (\d+), sealed up to \1,/m)
 
   const copy = path.join(folder, 'copy')
   cpSync(source, copy, { recursive: true })

@@ -12,7 +12,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   expressions: ['base', 'world'],
   http: ['base', 'world'],
   access: ['base', 'world', 'http'],
-  record: ['base', 'world', 'http', 'access'],
+  audit: ['base', 'world', 'http', 'access'],
   tokens: ['base', 'world', 'http', 'expressions', 'access'],
   keys: ['base', 'world', 'access'],
   tenants: ['base', 'world', 'http', 'access'],
@@ -34,7 +34,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   config: ['base', 'world'],
   routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
-    ['record', 'tenants'],
+    ['audit', 'tenants'],
   ),
   app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     'routes',

@@ -5,7 +5,7 @@ import type {
   ApplicationReader,
   DefinitionReader,
   ProxyReader,
-  RecordReader,
+  AuditLogReader,
   SessionReader,
   Store,
   TenantReader,
@@ -24,7 +24,7 @@ import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './me
 import { MemoryDefined } from './memory-defined.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
-import { MemoryRecord } from './memory-record.ts'
+import { MemoryAuditLog } from './memory-audit-log.ts'
 import { MemoryTokens } from './memory-tokens.ts'
 import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
 
@@ -46,7 +46,7 @@ export class MemoryStore implements Store {
   readonly #jobs = new MemoryJobs(this.#undo, (id) => this.#tenants.find(id, id) !== null)
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
-  readonly #record = new MemoryRecord(this.#undo)
+  readonly #auditLog = new MemoryAuditLog(this.#undo)
   readonly #refused = new RefusedSeals()
   #closed = false
 
@@ -136,7 +136,7 @@ export class MemoryStore implements Store {
   readonly reactors: DefinitionReader<StoredReactor> = this.#defined.reactors
 
   readonly jobs = this.#jobs.reader
-  readonly record: RecordReader = this.#record.reader
+  readonly auditLog: AuditLogReader = this.#auditLog.reader
 
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
@@ -163,7 +163,7 @@ export class MemoryStore implements Store {
     for (const [tenantId, { id, expiresAt }] of this.#answers.everywhere()) {
       if (expiresAt <= now) this.#answers.delete(tenantId, id)
     }
-    this.#record.keepParked(
+    this.#auditLog.keepParked(
       (tenantId, id) => this.#tokens.findTransaction(tenantId, id)?.state === 'open',
     )
     this.#undo.length = 0
@@ -277,13 +277,13 @@ export class MemoryStore implements Store {
 
       case 'end-transaction':
         return this.#tokens.end(tenantId, change)
-      case 'append-record':
-      case 'park-record':
-      case 'append-parked-record':
-      case 'drop-parked-record':
-      case 'trim-record':
-      case 'seal-record':
-        return this.#record.apply(tenantId, change)
+      case 'append-audit-events':
+      case 'park-audit-events':
+      case 'append-parked-audit-events':
+      case 'drop-parked-audit-events':
+      case 'trim-audit-log':
+      case 'put-audit-checkpoint':
+        return this.#auditLog.apply(tenantId, change)
 
       case 'update-tenant': {
         const { tenant } = change
@@ -360,7 +360,7 @@ export class MemoryStore implements Store {
       ...this.#defined.belongings(),
       ...this.#jobs.belongings(),
       ...this.#tokens.belongings(),
-      ...this.#record.belongings(),
+      ...this.#auditLog.belongings(),
     ]
   }
 

@@ -117,7 +117,7 @@ test('the store is asked how many callbacks wait, and how many were given up', a
   ])
 })
 
-test('the store is asked for the age of keys and the lag of the record', async () => {
+test('the store is asked for the age of keys and the lag of the audit log', async () => {
   const { world } = await stillVault()
   const collect = storeFamilies(world.clock, world.store, 1000)
   const valueOf = async (name: string) =>

@@ -4,14 +4,14 @@ import type { Clock } from '../../world/clock.ts'
 import type { Family } from './exposition.ts'
 
 /**
- * Reads of the store what is measured when somebody asks: how old keys are, how far the seal of the record is behind, and
+ * Reads of the store what is measured when somebody asks: how old keys are, how far the seal of the audit log is behind, and
  * how many jobs wait.
  *
  * Keys are looked at once in `keysEveryMs`, for there may be many tenants.
  */
 export function storeFamilies(
   clock: Clock,
-  store: Pick<Store, 'tenants' | 'record' | 'jobs'>,
+  store: Pick<Store, 'tenants' | 'auditLog' | 'jobs'>,
   keysEveryMs = 60_000,
 ): () => Promise<Family[]> {
   let keys: Family[] = []
@@ -22,7 +22,7 @@ export function storeFamilies(
       lookedAt = clock.elapsed()
       keys = await keyFamilies(clock, store)
     }
-    return [...keys, await recordLag(store), jobFamily(await store.jobs.counts())]
+    return [...keys, await checkpointLag(store), jobFamily(await store.jobs.counts())]
   }
 }
 
@@ -48,18 +48,14 @@ async function keyFamilies(clock: Clock, store: Pick<Store, 'tenants'>): Promise
   ]
 }
 
-async function recordLag(store: Pick<Store, 'record'>): Promise<Family> {
-  let entries = 0
-  for (const id of await store.record.tenantIds('unsealed')) {
-    const state = await store.record.state(id)
+async function checkpointLag(store: Pick<Store, 'auditLog'>): Promise<Family> {
+  let events = 0
+  for (const id of await store.auditLog.tenantIds('unsealed')) {
+    const state = await store.auditLog.state(id)
     if (state === null) continue
-    entries += state.last.number - (state.seal?.last ?? state.removed).number
+    events += state.last.number - (state.seal?.last ?? state.removed).number
   }
-  return gauge(
-    'symbolon_record_unsealed_entries',
-    'Entries of the record after its seals.',
-    entries,
-  )
+  return gauge('symbolon_record_unsealed_entries', 'Audit events after the last seal.', events)
 }
 
 function jobFamily({ run, deliver, dead }: JobCounts): Family {

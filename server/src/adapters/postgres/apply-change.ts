@@ -10,8 +10,14 @@ import {
 } from './application-changes.ts'
 import { changeJob } from './job-changes.ts'
 import { changeKeys } from './key-changes.ts'
-import { appendParked, dropParked, parkRecord, sealRecord, trimRecord } from './record-changes.ts'
-import { pendingOf } from './record-writer.ts'
+import {
+  appendParked,
+  dropParked,
+  parkAuditEvents,
+  sealRecord,
+  trimAuditLog,
+} from './audit-log-changes.ts'
+import { pendingOf } from './audit-writer.ts'
 import { authorizeSession, insertSession } from './session-changes.ts'
 import { deleteTenant, insertTenant, install, updateTenant } from './tenant-changes.ts'
 import { packText } from './text.ts'
@@ -120,18 +126,18 @@ export async function applyChange(unit: Unit, change: Change): Step {
       return remembered === 0 ? { kind: 'answer-taken' } : null
     }
 
-    case 'append-record':
-      unit.entries.push(...change.entries.map(pendingOf))
+    case 'append-audit-events':
+      unit.events.push(...change.events.map(pendingOf))
       return null
-    case 'park-record':
-      return await parkRecord(unit, change)
-    case 'append-parked-record':
+    case 'park-audit-events':
+      return await parkAuditEvents(unit, change)
+    case 'append-parked-audit-events':
       return await appendParked(unit, change.transactionId)
-    case 'drop-parked-record':
+    case 'drop-parked-audit-events':
       return await dropParked(unit, change.transactionId)
-    case 'trim-record':
-      return await trimRecord(unit, change.removed)
-    case 'seal-record':
+    case 'trim-audit-log':
+      return await trimAuditLog(unit, change.removed)
+    case 'put-audit-checkpoint':
       return await sealRecord(unit, change.seal)
 
     default:

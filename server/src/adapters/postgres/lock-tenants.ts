@@ -1,4 +1,4 @@
-import { RECORD_BEGIN } from '../../world/record.ts'
+import { CHAIN_START } from '../../world/audit-log.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
@@ -20,7 +20,7 @@ export async function lockTenants(
        listed, hash, sealed_number)
      SELECT id, 0, 0, $2::bytea, 0, 0, $2::bytea, 0 FROM unnest($1::uuid[]) AS it (id)
      ON CONFLICT DO NOTHING`,
-    [ids.filter((id) => !locked.some((it) => it.tenant === id)), RECORD_BEGIN.hash],
+    [ids.filter((id) => !locked.some((it) => it.tenant === id)), CHAIN_START.hash],
   )
   const all = await lock(session, ids)
   if (all.length < ids.length) throw new Error('The head of a tenant is gone')

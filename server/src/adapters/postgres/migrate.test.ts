@@ -5,7 +5,7 @@ import { freshDatabase, query } from '../../../test/kit/postgres/test-database.t
 import { connectionSettings } from './connection-settings.ts'
 import { atLeisure } from './database.ts'
 import { migrate, schemaOf } from './migrate.ts'
-import { openPostgresRecord } from './open-record.ts'
+import { openPostgresAuditLog } from './audit-log-snapshot.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 test('schema.sql says what the migrations make', async () => {
@@ -61,13 +61,13 @@ test('open() refuses a database that acknowledges before it is durable', async (
   await (await PostgresStore.open({ url })).close()
 })
 
-test('open() refuses a database that shows bytes in another form, and so does who reads the record', async () => {
+test('open() refuses a database that shows bytes in another form, and so does who reads the audit log', async () => {
   const url = await freshDatabase()
   await (await PostgresStore.open({ url })).close()
   const { rows } = await query(url, 'SELECT current_database() AS name')
   await query(url, `ALTER DATABASE ${rows[0].name} SET bytea_output = escape`)
   await assert.rejects(PostgresStore.open({ url }), /bytea_output is escape, so what is sealed/)
-  await assert.rejects(openPostgresRecord(url), /bytea_output is escape/)
+  await assert.rejects(openPostgresAuditLog(url), /bytea_output is escape/)
 })
 
 test('open() refuses a database that has no place for every text', async (t) => {

@@ -18,7 +18,7 @@ import {
   begin,
   end,
   enlist,
-  entry,
+  auditEvent,
   idsFound,
   insert,
   opened,
@@ -87,7 +87,7 @@ describe('PostgresStore.commit()', () => {
         await succeed(store, TENANT, [insert(token(1)), recorded(1)])
         assert.equal(count.met, 4)
         assert.deepEqual(await idsFound(straight, TENANT, [1]), [uuid(1)])
-        assert.equal((await straight.record.state(TENANT))?.last.number, 1)
+        assert.equal((await straight.auditLog.state(TENANT))?.last.number, 1)
       })
     }
   }
@@ -135,13 +135,13 @@ describe('PostgresStore.commit()', () => {
         const count = spoil(proxy, which, fate)
         await succeed(store, TENANT, [insert(token(n)), recorded(n), answer(n)])
         assert.equal(count.met, 1)
-        assert.equal((await straight.record.state(TENANT))?.last.number, n + 1)
+        assert.equal((await straight.auditLog.state(TENANT))?.last.number, n + 1)
       }
       assert.equal((await idsFound(straight, TENANT, [0, 1, 2])).length, 3)
     })
   }
 
-  test('keeps nothing of a commit whose record cannot be made', async (t) => {
+  test('keeps nothing of a commit whose audit events cannot be made', async (t) => {
     const url = await freshDatabase()
     const store = await opened(t, () => PostgresStore.open({ url }))
     await succeed(store, TENANT, [insert(token(1)), recorded(1)])
@@ -175,7 +175,7 @@ describe('PostgresStore.commit()', () => {
       // The database had heard of it, or not.
       if (fate === 'lose-answer' && which.test('COMMIT')) assert.equal(found.length, 1)
       if (fate === 'lose') assert.equal(found.length, 0)
-      const { last } = (await straight.record.state(TENANT)) ?? { last: { number: 0 } }
+      const { last } = (await straight.auditLog.state(TENANT)) ?? { last: { number: 0 } }
       assert.equal(last.number, found.length)
       assert.equal(
         (await straight.answers.find(TENANT, 'answer 1', NOW)) === null,
@@ -306,5 +306,5 @@ describe('PostgresStore while its database is away', () => {
 })
 
 function recorded(n: number): Change {
-  return { kind: 'append-record', entries: [entry(n)] }
+  return { kind: 'append-audit-events', events: [auditEvent(n)] }
 }

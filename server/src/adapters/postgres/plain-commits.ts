@@ -1,9 +1,9 @@
-/** Commits of the everyday: tokens, answers to be replayed, entries of the record. */
+/** Commits of the everyday: tokens, answers to be replayed, audit events. */
 import type { Change } from '../../world/change.ts'
 import type { StoredAnswer } from '../../world/stored.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
-import { pendingOf, type RecordWriter } from './record-writer.ts'
+import { pendingOf, type PostgresAuditWriter } from './audit-writer.ts'
 import type { Commit } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 import { packText } from './text.ts'
@@ -23,7 +23,7 @@ const ANSWER = {
 export function isPlain(changes: readonly Change[]): boolean {
   return changes.every(
     (it) =>
-      it.kind === 'append-record' ||
+      it.kind === 'append-audit-events' ||
       it.kind === 'remember-answer' ||
       (it.kind === 'insert-tokens' && !it.tokens.some(isNamedByUuid)),
   )
@@ -57,7 +57,7 @@ interface Together {
   /** Those whose tokens are there already. */
   readonly begun: ReadonlySet<Commit>
   readonly tally: TokenTally
-  readonly record: RecordWriter
+  readonly auditWriter: PostgresAuditWriter
 }
 
 /**
@@ -67,14 +67,15 @@ interface Together {
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
-  { begun, tally, record }: Together,
+  { begun, tally, auditWriter: record }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
   const left = await withTwins(session, commits)
   const making = commits.filter((it) => !left.has(it))
   for (const it of making) {
     for (const { tenantId, token } of tokensOf(it)) tally.add(tenantId, countedOf(token, null), 1)
     for (const change of it.changes) {
-      if (change.kind === 'append-record') record.append(it.tenantId, change.entries.map(pendingOf))
+      if (change.kind === 'append-audit-events')
+        record.append(it.tenantId, change.events.map(pendingOf))
     }
   }
   try {

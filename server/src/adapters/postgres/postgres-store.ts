@@ -6,7 +6,7 @@ import type {
   ApplicationReader,
   DefinitionReader,
   ProxyReader,
-  RecordReader,
+  AuditLogReader,
   SessionReader,
   Store,
   TenantReader,
@@ -21,7 +21,7 @@ import { Database, atLeisure } from './database.ts'
 import { definitionReader, proxyReader } from './definition-readers.ts'
 import { jobReader } from './job-reader.ts'
 import { migrate } from './migrate.ts'
-import { answerReader, recordReader, tenantReader, transactionReader } from './readers.ts'
+import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
 import { refuseUnfinishedMove, requireDurability, requireFidelity } from './requirements.ts'
 import { definitionOf } from './rows.ts'
 import { sweepSlice, tenantsToSweep } from './sweep.ts'
@@ -52,7 +52,7 @@ export class PostgresStore implements Store {
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
-  readonly record: RecordReader
+  readonly auditLog: AuditLogReader
   readonly #database: Database
   readonly #queue: CommitQueue
   /** One sweep at a time: more would wait for the same tenants, and their writers for all of them. */
@@ -93,7 +93,7 @@ export class PostgresStore implements Store {
     this.proxies = proxyReader(ask)
     this.reactors = definitionReader(ask, 'reactors', definitionOf)
     this.jobs = jobReader(ask)
-    this.record = recordReader(ask)
+    this.auditLog = auditLogReader(ask)
   }
 
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {

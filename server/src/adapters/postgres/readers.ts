@@ -1,16 +1,16 @@
 /** Reads what is found by an id or a key. */
 import { isUuid } from '../../base/id.ts'
 import { unpackSeal } from '../../world/packed-seal.ts'
-import type { StoredRecordRow } from '../../world/record.ts'
+import type { StoredAuditEvent } from '../../world/audit-log.ts'
 import type {
   AnswerReader,
-  RecordReader,
+  AuditLogReader,
   TenantReader,
   TransactionReader,
 } from '../../world/store.ts'
 import { isCleared } from './clearing.ts'
 import { envelopeReader } from './envelope-reader.ts'
-import { pointOf } from './record-writer.ts'
+import { positionOf } from './audit-writer.ts'
 import { answerOf, tenantKeyOf, tenantOf, transactionOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
 import { packText } from './text.ts'
@@ -83,7 +83,7 @@ export function answerReader(ask: Ask): AnswerReader {
 }
 
 /** The head of a tenant that never recorded anything is at 0. */
-export function recordReader(ask: Ask): RecordReader {
+export function auditLogReader(ask: Ask): AuditLogReader {
   return {
     state: async (tenantId) => {
       const [row] = await ask('SELECT * FROM tenant_heads WHERE tenant = $1 AND number > 0', [
@@ -92,8 +92,8 @@ export function recordReader(ask: Ask): RecordReader {
       if (row === undefined) return null
       const { removed_number: number, removed_listed: listed, removed_hash: hash, seal } = row
       return {
-        removed: pointOf({ number: number!, listed: listed!, hash: hash! }),
-        last: pointOf(row),
+        removed: positionOf({ number: number!, listed: listed!, hash: hash! }),
+        last: positionOf(row),
         seal: seal === null ? null : unpackSeal(String(seal)),
       }
     },
@@ -103,7 +103,7 @@ export function recordReader(ask: Ask): RecordReader {
         'SELECT * FROM record WHERE tenant = $1 AND number > $2 ORDER BY number LIMIT $3',
         [tenantId, number, limit],
       )
-      return rows.map(recordRowOf)
+      return rows.map(storedEventOf)
     },
 
     rowsBefore: async (tenantId, number, limit) => {
@@ -111,7 +111,7 @@ export function recordReader(ask: Ask): RecordReader {
         'SELECT * FROM record WHERE tenant = $1 AND number < $2 ORDER BY number DESC LIMIT $3',
         [tenantId, number, limit],
       )
-      return rows.map(recordRowOf)
+      return rows.map(storedEventOf)
     },
 
     tenantIds: async (which) => {
@@ -122,6 +122,6 @@ export function recordReader(ask: Ask): RecordReader {
   }
 }
 
-function recordRowOf(row: Row): StoredRecordRow {
-  return { ...pointOf(row), entry: row.entry as Uint8Array }
+function storedEventOf(row: Row): StoredAuditEvent {
+  return { ...positionOf(row), entry: row.entry as Uint8Array }
 }

@@ -4,7 +4,7 @@ import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
 import { lockTenants } from './lock-tenants.ts'
 import { insertTogether, insertUnopposed, isLong, isPlain, isUnopposed } from './plain-commits.ts'
-import { RecordWriter } from './record-writer.ts'
+import { PostgresAuditWriter } from './audit-writer.ts'
 import type { Row } from './rows.ts'
 import { troubleOf, type Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'
@@ -22,7 +22,7 @@ export type Outcome = null | Conflict | Error
 interface Ending {
   readonly heads: Heads
   readonly tally: TokenTally
-  readonly record: RecordWriter
+  readonly auditWriter: PostgresAuditWriter
   /** Whether there is a savepoint, of the commit before. */
   saved: boolean
 }
@@ -48,7 +48,7 @@ export async function runBatch(
     made = await attempt(session, commits, new Set())
   }
   if (made === null) throw new Error('A commit with a savepoint can be gone back on')
-  const { outcomes, record, tally } = made
+  const { outcomes, auditWriter: record, tally } = made
   // Nothing of this can be refused and leave the transaction whole, so committing need not wait for the others' answers.
   await allOf([record.write(session), tally.write(session), commit()])
   return outcomes
@@ -65,7 +65,12 @@ async function attempt(
   if (rows === null) return null
   const heads = new Heads(rows)
   if (![...together].every((it) => heads.refusal(it) === null)) return null
-  const ending = { heads, tally: new TokenTally(), record: new RecordWriter(rows), saved: false }
+  const ending = {
+    heads,
+    tally: new TokenTally(),
+    auditWriter: new PostgresAuditWriter(rows),
+    saved: false,
+  }
   const left = await insertTogether(session, [...together], { ...ending, begun })
   if (left === null) return null
   const outcomes: Outcome[] = []
@@ -122,7 +127,7 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
     return new Error('Cannot commit, and nothing was changed', { cause })
   }
   ending.tally.take(unit.tally)
-  ending.record.append(tenantId, unit.entries)
+  ending.auditWriter.append(tenantId, unit.events)
   return null
 }
 

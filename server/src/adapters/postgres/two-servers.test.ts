@@ -6,7 +6,7 @@ import pg from 'pg'
 import { emptyDatabase, freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { answerContract } from '../../world/store-answers.contract.ts'
 import { commitContract } from '../../world/store-commits.contract.ts'
-import { recordContract } from '../../world/store-record.contract.ts'
+import { auditLogContract } from '../../world/store-audit-log.contract.ts'
 import { envelopeContract } from '../../world/store-envelopes.contract.ts'
 import { jobContract } from '../../world/store-jobs.contract.ts'
 import {
@@ -32,7 +32,7 @@ for (const contract of [
   commitContract,
   answerContract,
   tokenChangeContract,
-  recordContract,
+  auditLogContract,
   jobContract,
   envelopeContract,
   totalsContract,
@@ -125,7 +125,7 @@ async function takingTurns(): Promise<Store> {
     proxies: reader('proxies'),
     reactors: reader('reactors'),
     jobs: reader('jobs'),
-    record: reader('record'),
+    auditLog: reader('auditLog'),
     commit: (tenantId, changes) => next().commit(tenantId, changes),
     sweep: (now) => next().sweep(now),
     check: () => next().check(),

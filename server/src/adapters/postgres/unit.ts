@@ -1,5 +1,5 @@
 import type { Conflict } from '../../world/change.ts'
-import type { Pending } from './record-writer.ts'
+import type { Pending } from './audit-writer.ts'
 import type { Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'
 
@@ -10,11 +10,11 @@ export interface Unit {
   /** The transaction that the commit is part of. */
   readonly within: string | null
   readonly tally: TokenTally
-  readonly entries: Pending[]
+  readonly events: Pending[]
 }
 
 export function unitOf(session: Session, tenantId: string, within: string | null): Unit {
-  return { session, tenantId, within, tally: new TokenTally(), entries: [] }
+  return { session, tenantId, within, tally: new TokenTally(), events: [] }
 }
 
 /** What a change comes to: null when it is made. */

@@ -1,7 +1,7 @@
 import { isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packSeal } from '../../world/packed-seal.ts'
-import { writeEntry, eventsOf } from '../../world/record.ts'
+import { writeAuditEvent, itemCountOf } from '../../world/audit-log.ts'
 import type { Change } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
@@ -172,42 +172,51 @@ export function packChange(
     case 'end-transaction':
       packEnd(packer, tenantId, change)
       return
-    case 'append-record':
-      for (const entry of change.entries) {
-        packer.step(STATEMENT.appendRecord, [tenantId, eventsOf(entry), writeEntry(entry)])
+    case 'append-audit-events':
+      for (const event of change.events) {
+        packer.step(STATEMENT.appendAuditEvent, [
+          tenantId,
+          itemCountOf(event),
+          writeAuditEvent(event),
+        ])
       }
       return
 
-    case 'park-record': {
-      const { transactionId, entries } = change
-      for (const entry of entries) {
-        const values = [tenantId, transactionId, eventsOf(entry), writeEntry(entry)]
-        packer.step(STATEMENT.parkRecord, values)
+    case 'park-audit-events': {
+      const { transactionId, events: entries } = change
+      for (const event of entries) {
+        const values = [tenantId, transactionId, itemCountOf(event), writeAuditEvent(event)]
+        packer.step(STATEMENT.parkAuditEvent, values)
       }
       packer.step(STATEMENT.refuseParkedFull, [tenantId, transactionId, PARKED_MAX])
       return
     }
 
-    case 'append-parked-record':
-      packer.step(STATEMENT.takeParkedRecord, [tenantId, change.transactionId])
-      packer.step(STATEMENT.dropParkedRecord, [tenantId, change.transactionId])
+    case 'append-parked-audit-events':
+      packer.step(STATEMENT.takeParkedAuditEvents, [tenantId, change.transactionId])
+      packer.step(STATEMENT.dropParkedAuditEvents, [tenantId, change.transactionId])
       return
 
-    case 'drop-parked-record':
-      packer.step(STATEMENT.dropParkedRecord, [tenantId, change.transactionId])
+    case 'drop-parked-audit-events':
+      packer.step(STATEMENT.dropParkedAuditEvents, [tenantId, change.transactionId])
       return
 
-    case 'trim-record': {
+    case 'trim-audit-log': {
       const { number, listed, hash } = change.removed
-      packer.step(STATEMENT.trimRecord, [tenantId, number])
-      packer.step(STATEMENT.moveRecordBegin, [tenantId, number, listed, hash])
+      packer.step(STATEMENT.trimAuditLog, [tenantId, number])
+      packer.step(STATEMENT.moveAuditLogStart, [tenantId, number, listed, hash])
       return
     }
 
-    case 'seal-record': {
+    case 'put-audit-checkpoint': {
       const { seal } = change
       const { last, removed } = seal
-      packer.step(STATEMENT.sealRecord, [tenantId, last.number, packSeal(seal), removed.number])
+      packer.step(STATEMENT.putAuditCheckpoint, [
+        tenantId,
+        last.number,
+        packSeal(seal),
+        removed.number,
+      ])
       return
     }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { entry } from '../../world/store-kit.contract.ts'
+import { auditEvent } from '../../world/store-kit.contract.ts'
 import type { Change } from '../../world/change.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import {
@@ -197,20 +197,20 @@ for (const { commitWaitMs, pauseMs, late } of [
   })
 }
 
-test('when the record cannot be written nothing of the batch is, and later the store goes on', async (t) => {
+test('when the audit log cannot be written nothing of the batch is, and later the store goes on', async (t) => {
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })
   await store.commit(TENANT, [insertNumbered(0, 1), recorded()])
   const db = new DatabaseSync(join(folder, 'symbolon.db'), { timeout: 5_000 })
   db.exec("CREATE TRIGGER shut BEFORE INSERT ON record BEGIN SELECT raise(ABORT, 'shut'); END")
-  await assert.rejects(store.commit(TENANT, [insertNumbered(1, 2), recorded()]), /record cannot/)
-  await assert.rejects(store.commit(TENANT, [recorded()]), /record cannot/)
+  await assert.rejects(store.commit(TENANT, [insertNumbered(1, 2), recorded()]), /audit log cannot/)
+  await assert.rejects(store.commit(TENANT, [recorded()]), /audit log cannot/)
   db.exec('DROP TRIGGER shut')
   db.close()
   await store.commit(TENANT, [insertNumbered(2, 3), recorded()])
   const ids = (await store.tokens.find(TENANT, idsNumbered(0, 3))).map((it) => it.id)
   assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(2, 3)])
-  const numbers = (await store.record.rowsAfter(TENANT, 0, 9)).map((it) => it.number)
+  const numbers = (await store.auditLog.rowsAfter(TENANT, 0, 9)).map((it) => it.number)
   assert.deepEqual(numbers, [1, 2])
 })
 
@@ -265,7 +265,7 @@ function wait(ms: number): void {
 }
 
 function recorded(): Change {
-  return { kind: 'append-record', entries: [entry(1)] }
+  return { kind: 'append-audit-events', events: [auditEvent(1)] }
 }
 
 function insertedBy(change: ReturnType<typeof insertNumbered>) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BatchReader, type Value } from './batch.ts'
-import { RecordUnwritable, RecordWriter } from './record-writer.ts'
+import { AuditLogUnwritable, SqliteAuditWriter } from './audit-writer.ts'
 import { ROWS_AT_ONCE, SeveralRows } from './several-rows.ts'
 import { INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
@@ -44,7 +44,7 @@ export class BatchRunner {
   >
   readonly #values: Value[][]
   readonly #blocks: TokenBlocks
-  readonly #record: RecordWriter
+  readonly #auditWriter: SqliteAuditWriter
   readonly #rows: { statement: number; count: number; values: Value[] } = {
     statement: -1,
     count: 0,
@@ -54,7 +54,7 @@ export class BatchRunner {
   constructor(db: DatabaseSync, probe: Probe) {
     this.#db = db
     this.#probe = probe
-    this.#record = new RecordWriter(db)
+    this.#auditWriter = new SqliteAuditWriter(db)
     this.#single = STATEMENTS.map((it) => db.prepare(it.sql))
     this.#several = STATEMENTS.map((it) =>
       it.own === undefined ? null : new SeveralRows(db, it, it.own),
@@ -81,7 +81,7 @@ export class BatchRunner {
     try {
       return this.#attempt(batch, false) ?? this.#again(batch)
     } catch (error) {
-      this.#record.end(false)
+      this.#auditWriter.end(false)
       return { bytes: 0, refused: [], failed: [], unknown: this.#unknownAfter(error) }
     }
   }
@@ -101,7 +101,7 @@ export class BatchRunner {
     let staged = false
     this.#rows.count = 0
     this.#blocks.back(0)
-    this.#record.begin()
+    this.#auditWriter.begin()
     this.#tally.clear()
     this.#transaction.begin.run()
     this.#probe('begun')
@@ -119,11 +119,11 @@ export class BatchRunner {
     }
     if (this.#flushRows() !== null) return null
     this.#blocks.flush()
-    this.#record.write()
+    this.#auditWriter.write()
     this.#tally.write()
     this.#probe('committing')
     this.#transaction.commit.run()
-    this.#record.end(true)
+    this.#auditWriter.end(true)
     this.#probe('committed')
     if (staged) this.#probe('staged')
     return { bytes: reader.position, refused, failed }
@@ -161,7 +161,7 @@ export class BatchRunner {
     const counted = this.#blocks.length
     let tokens = 0
     let over = false
-    const mark = this.#record.mark()
+    const mark = this.#auditWriter.mark()
     save.run()
     // After a refusal the rest is read to get past it, and not run.
     for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
@@ -185,7 +185,7 @@ export class BatchRunner {
     if (over) {
       back.run()
       this.#blocks.back(counted)
-      this.#record.back(mark)
+      this.#auditWriter.back(mark)
     }
     release.run()
     this.#tally.settle(!over)
@@ -202,7 +202,7 @@ export class BatchRunner {
   }
 
   #refuses(statement: number, values: Value[]): boolean {
-    if (this.#record.takes(statement, values)) return false
+    if (this.#auditWriter.takes(statement, values)) return false
     const single = this.#single[statement]!
     const { refuses } = STATEMENTS[statement]!
     if (refuses === 'if-found') return single.get(...values) !== undefined
@@ -248,10 +248,10 @@ export class BatchRunner {
    * else, a failed flush above all, leaves the file in a state that only opening it anew can tell.
    */
   #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
-    const reason = error instanceof RecordUnwritable ? error.cause : error
+    const reason = error instanceof AuditLogUnwritable ? error.cause : error
     let mayGoOn = primaryCodeOf(reason) === SQLITE.full
-    // Somebody forbade it; what does not get into the record is not done.
-    mayGoOn ||= error instanceof RecordUnwritable && isOwnFault(error.cause)
+    // Somebody forbade it; what does not get into the audit log is not done.
+    mayGoOn ||= error instanceof AuditLogUnwritable && isOwnFault(error.cause)
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     } catch {

@@ -7,7 +7,7 @@ import type {
   ApplicationReader,
   DefinitionReader,
   ProxyReader,
-  RecordReader,
+  AuditLogReader,
   SessionReader,
   Store,
   TenantReader,
@@ -27,7 +27,7 @@ import { migrate } from './migrate.ts'
 import { refuseMoved } from './move-mark.ts'
 import { proxyReader } from './proxy-reader.ts'
 import type { QueueActivity } from './queue-activity.ts'
-import { recordReader } from './record-reader.ts'
+import { auditLogReader } from './audit-log-reader.ts'
 import { definitionOf } from './rows.ts'
 import { sessionReader } from './session-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
   readonly jobs: JobReader
-  readonly record: RecordReader
+  readonly auditLog: AuditLogReader
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #usage: UsageReader
@@ -135,7 +135,7 @@ export class SqliteStore implements Store {
     this.jobs = jobReader(reader)
     this.#sweepLook = new SweepLook(reader)
     this.#held = new HeldBack(reader)
-    this.record = recordReader(reader)
+    this.auditLog = auditLogReader(reader)
   }
 
   /** How busy the writing is. */

@@ -4,7 +4,7 @@ import { deleteDefinition, insertDefinition, updateDefinition } from './definiti
 import { renewals } from './envelope-statements.ts'
 import { KEY_TABLE } from './key-statements.ts'
 import { JOB_TABLE } from './job-statements.ts'
-import { RECORD_TABLE } from './record-statements.ts'
+import { AUDIT_LOG_TABLE } from './audit-log-statements.ts'
 import { rowOf } from './several-rows.ts'
 import { SWEEP_TABLE } from './sweep-statements.ts'
 import { TRANSACTION_TABLE } from './transaction-statements.ts'
@@ -323,7 +323,7 @@ const TABLE = {
 
   ...KEY_TABLE,
   ...renewals(),
-  ...RECORD_TABLE,
+  ...AUDIT_LOG_TABLE,
   ...CHANGE_TABLE,
   ...TRANSACTION_TABLE,
   ...JOB_TABLE,

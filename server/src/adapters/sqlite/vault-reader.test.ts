@@ -17,7 +17,7 @@ const STAYS: Readonly<Record<string, string>> = {
   units: 'what is open of it is in tokens.made_in; what was never finished is removed before',
 }
 
-/** Columns that this store alone has, and what crosses in their place: of entries that share a row, rows. */
+/** Columns that this store alone has, and what crosses in their place: of events that share a row, rows. */
 const TIES = {
   'transactions.number': null,
   'record.earlier': null,

@@ -10,7 +10,7 @@ import {
   type VaultTableName,
   type VaultValue,
 } from '../../world/vault-tables.ts'
-import { entriesOfRow } from './earlier-entries.ts'
+import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
@@ -57,7 +57,7 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
     left: (table, after) => {
       const sql =
         table === 'record'
-          ? entriesLeft(after)
+          ? eventsLeft(after)
           : `SELECT count(*) FROM ${fromOf(table)} ${after === null ? '' : follows(table)}`
       const [row] = prepare(sql).all(...parametersOf(table, after))
       return Number((row as unknown as SQLOutputValue[])[0])
@@ -70,7 +70,7 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
       let bytes = 0
       for (const found of prepare(sliceOf(table, after)).iterate(...parametersOf(table, after))) {
         const stored = found as unknown as SQLOutputValue[]
-        for (const values of table === 'record' ? entriesOf(stored) : [stored]) {
+        for (const values of table === 'record' ? eventsOf(stored) : [stored]) {
           const row = values.map((it, n) => unpack(kinds[n]!, it))
           rows.push(row)
           bytes += bytesOf(row)
@@ -94,17 +94,17 @@ export function sliceOf(table: VaultTableName, after: string | null): string {
     ORDER BY ${key.join(', ')} LIMIT ${MOVE_ROWS_AT_ONCE}`
 }
 
-/** A row of the record holds one entry or several. */
-function entriesLeft(after: string | null): string {
+/** A row of the audit log holds one event or several. */
+function eventsLeft(after: string | null): string {
   if (after === null) return 'SELECT total(number - removed_number) FROM record_heads'
   return `SELECT total(CASE tenant WHEN ?1 THEN number - ?2 ELSE number - removed_number END)
     FROM record_heads WHERE tenant >= ?1`
 }
 
-/** Returns the entries of a row of the record, as rows of their own. */
-function entriesOf(stored: SQLOutputValue[]): SQLOutputValue[][] {
+/** Returns the events of a row of the audit log, as rows of their own. */
+function eventsOf(stored: SQLOutputValue[]): SQLOutputValue[][] {
   const [tenant, number, listed, entry, hash, earlier] = stored as NonNullable<SQLOutputValue>[]
-  return entriesOfRow({ number, listed, entry, hash, earlier } as Row).map(
+  return eventsOfRow({ number, listed, entry, hash, earlier } as Row).map(
     (it) => [tenant, it.number, it.listed, it.entry, it.hash] as SQLOutputValue[],
   )
 }

@@ -8,7 +8,7 @@ import {
   type StillWorld,
 } from '../../../test/kit/still-world.ts'
 import { mayAnywhere } from '../../access/authorize.ts'
-import { recordOf } from '../../access/record.ts'
+import { auditEventsOf } from '../../access/audit-events.ts'
 import { setUp } from '../../access/set-up.ts'
 import type { Caller } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
@@ -109,7 +109,7 @@ describe('authorizeInvocation()', () => {
       for (const permission of ['token:use', 'proxy:invoke'] as const) {
         const caller = callerWith({ permissions: [permission] })
         authorizeInvocation(caller, 'a.example', it)
-        assert.deepEqual(entriesOf(caller), [
+        assert.deepEqual(eventsOf(caller), [
           [true, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
         ])
       }
@@ -121,7 +121,7 @@ describe('authorizeInvocation()', () => {
       const caller = callerWith({ permissions: ['token:read'] })
       const call = () => authorizeInvocation(caller, 'a.example', it)
       assert.throws(call, { code: 'permission_missing' })
-      assert.deepEqual(entriesOf(caller), [
+      assert.deepEqual(eventsOf(caller), [
         [false, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
       ])
     }
@@ -130,7 +130,7 @@ describe('authorizeInvocation()', () => {
   test('lets nobody pass that has no key, but to a proxy that asks for none, and records it', () => {
     const caller = anonymous()
     authorizeInvocation(caller, 'a.example', proxy)
-    assert.deepEqual(entriesOf(caller), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
+    assert.deepEqual(eventsOf(caller), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
     const others = [null, { ...proxy, requireAuth: true }, { ...proxy, id: proxy.tenant.id }]
     for (const it of others) {
       assert.throws(() => authorizeInvocation(anonymous(), 'a.example', it), {
@@ -146,8 +146,8 @@ describe('authorizeInvocation()', () => {
   })
 })
 
-function entriesOf(caller: Caller): unknown[] {
-  return recordOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
+function eventsOf(caller: Caller): unknown[] {
+  return auditEventsOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
     return [it.allowed, it.entityType, it.operation, it.destination, it.entityIds]
   })
 }

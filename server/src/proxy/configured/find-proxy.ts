@@ -37,7 +37,7 @@ export async function findProxy(
 
 /**
  * Returns who calls a proxy without an API key: nobody with any right, so that nothing is detokenized. In the
- * record the proxy stands for its callers.
+ * audit log the proxy stands for its callers.
  */
 export function anonymousOf({ id, tenant }: FoundProxy): Principal {
   return {

@@ -10,7 +10,7 @@ import type { OpenReactor } from '../wire.ts'
 /**
  * Whom the code acts for: a key for the length of a run, and a caller for what is made of its result.
  *
- * In the record the reactor stands where their key would be. Decision 0029.
+ * In the audit log the reactor stands where their key would be. Decision 0029.
  */
 
 /** Lends the code a key of its application; null for none. Whoever calls ends it. */

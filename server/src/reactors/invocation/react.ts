@@ -22,7 +22,7 @@ export interface Invocation {
  * Runs a reactor with what the caller may use of the tokens in its arguments, and answers with what it returned: `raw`
  * as it is, and the tokens of `tokenize`. With a callback it is accepted, and run when the answer is gone.
  *
- * Every decision and every use is in the record before the code is begun. What the code throws is an answer, too, but
+ * Every decision and every use is in the audit log before the code is begun. What the code throws is an answer, too, but
  * for what was put into it, which is taken out of its words.
  *
  * Throws `reactor_not_found`, `permission_missing`, `body_invalid`, `reactor_application_gone`, `reactors_busy`,

@@ -2,16 +2,16 @@ import { z } from 'zod'
 import { authorize } from '../access/authorize.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
-import { ENTITY_TYPES } from './kinds.ts'
-import { listEvents } from './list-events.ts'
+import { ENTITY_TYPES } from './entity-types.ts'
+import { listAuditLog } from './listing.ts'
 import {
   entityTypeSchema,
-  eventPageSchema,
-  listEventsQuery,
-  parseEventFilter,
-  parseStart,
+  auditLogPageSchema,
+  auditLogQuery,
+  parseAuditLogFilter,
+  parseAuditLogCursor,
   renderEntityType,
-  renderEvent,
+  renderAuditLogItem,
 } from './wire.ts'
 
 export const getLogs = endpoint({
@@ -20,20 +20,24 @@ export const getLogs = endpoint({
   summary: 'List what happened',
   permission: 'log:read',
   shows: 'many',
-  query: listEventsQuery,
-  answers: { 200: { description: 'One page, newest first.', schema: eventPageSchema } },
+  query: auditLogQuery,
+  answers: { 200: { description: 'One page, newest first.', schema: auditLogPageSchema } },
   handle: async ({ world, caller, query }) => {
-    const [page, filter, start] = [parsePage(query), parseEventFilter(query), parseStart(query)]
-    const found = await listEvents(world, caller, { filter, page, start })
+    const [page, filter, start] = [
+      parsePage(query),
+      parseAuditLogFilter(query),
+      parseAuditLogCursor(query),
+    ]
+    const found = await listAuditLog(world, caller, { filter, page, start })
     const cursor = found.more ? found.items.at(-1)!.id : null
-    return ok(renderPage(found, page, (it) => renderEvent(caller.tenantId, it), cursor))
+    return ok(renderPage(found, page, (it) => renderAuditLogItem(caller.tenantId, it), cursor))
   },
 })
 
 export const getLogEntityTypes = endpoint({
   method: 'GET',
   path: '/logs/entity-types',
-  summary: 'List the kinds of things in the record',
+  summary: 'List the kinds of things in the audit log',
   permission: 'log:read',
   answers: { 200: { description: 'All there are.', schema: z.array(entityTypeSchema) } },
   handle: async ({ caller }) => {

@@ -1,20 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { RECORD_BEGIN, chainHash, type RecordPoint } from '../../world/record.ts'
+import { CHAIN_START, chainHash, type ChainPosition } from '../../world/audit-log.ts'
 import type { Value } from './batch.ts'
-import { EarlierEntries, withoutEntriesTo } from './earlier-entries.ts'
+import { EarlierEvents, withoutEventsTo } from './earlier-events.ts'
 import { keyOfPacked } from './ids.ts'
 import { STATEMENT } from './statements.ts'
 
-/** Tenants whose last entry is remembered. */
+/** Tenants whose last event is remembered. */
 const HEADS_MAX = 10_000
 
 /**
- * Writes what a batch adds to the record: last, when it is known which of its commits are made.
+ * Writes what a batch adds to the audit log: last, when it is known which of its commits are made.
  *
- * Here the order of commits is decided, so here entries get their numbers and hashes: without gaps, and in
+ * Here the order of commits is decided, so here events get their numbers and hashes: without gaps, and in
  * the same transaction as what they are about.
  */
-export class RecordWriter {
+export class SqliteAuditWriter {
   readonly #insert: StatementSync
   readonly #findFirst: StatementSync
   readonly #cut: StatementSync
@@ -25,7 +25,7 @@ export class RecordWriter {
   /** By tenant, as Latin-1; what the database has when no batch is under way. */
   #heads = new Map<string, Head>()
   #pending: Pending[] = []
-  readonly #earlier = new EarlierEntries()
+  readonly #earlier = new EarlierEvents()
 
   constructor(db: DatabaseSync) {
     this.#insert = db.prepare(
@@ -50,22 +50,22 @@ export class RecordWriter {
     )
   }
 
-  /** Takes note of a step if it is about the record; returns whether it was. */
+  /** Takes note of a step if it is about the audit log; returns whether it was. */
   takes(statement: number, values: readonly Value[]): boolean {
-    if (statement === STATEMENT.appendRecord) {
-      const [tenant, events, entry] = values
-      this.#pending.push({ tenant, events, entry } as Pending)
+    if (statement === STATEMENT.appendAuditEvent) {
+      const [tenant, items, entry] = values
+      this.#pending.push({ tenant, items, entry } as Pending)
       return true
     }
-    if (statement === STATEMENT.trimRecord) {
+    if (statement === STATEMENT.trimAuditLog) {
       const [tenant, number] = values
       this.#removeTo(tenant!, number as number)
       return true
     }
-    if (statement !== STATEMENT.takeParkedRecord) return false
+    if (statement !== STATEMENT.takeParkedAuditEvents) return false
     const [tenant, transaction] = values
-    for (const { events, entry } of this.#findParked.all(tenant!, transaction!)) {
-      this.#pending.push({ tenant, events, entry } as Pending)
+    for (const { events: items, entry } of this.#findParked.all(tenant!, transaction!)) {
+      this.#pending.push({ tenant, items, entry } as Pending)
     }
     return true
   }
@@ -90,24 +90,24 @@ export class RecordWriter {
     if (!made || this.#heads.size > HEADS_MAX) this.#heads = new Map()
   }
 
-  /** Writes what was taken, or throws RecordUnwritable. */
+  /** Writes what was taken, or throws AuditLogUnwritable. */
   write(): void {
     if (this.#pending.length === 0) return
     try {
       this.#write(this.#pending)
     } catch (cause) {
-      throw new RecordUnwritable(cause)
+      throw new AuditLogUnwritable(cause)
     }
   }
 
   #write(pending: readonly Pending[]): void {
-    for (const [head, entries] of this.#byHead(pending)) {
+    for (const [head, events] of this.#byHead(pending)) {
       const { tenant } = head
-      for (const [n, { events, entry }] of entries.entries()) {
+      for (const [n, { items, entry }] of events.entries()) {
         head.number++
-        head.listed += events
+        head.listed += items
         head.hash = chainHash(head.hash, head, entry)
-        if (n < entries.length - 1 && !this.#earlier.isFull) {
+        if (n < events.length - 1 && !this.#earlier.isFull) {
           this.#earlier.add({ listed: head.listed, hash: head.hash, entry })
         } else {
           const earlier = this.#earlier.take()
@@ -135,13 +135,13 @@ export class RecordWriter {
     return groups
   }
 
-  /** Removes a tenant's entries up to `number`; the row that it is in may have others after it. */
+  /** Removes a tenant's events up to `number`; the row that it is in may have others after it. */
   #removeTo(tenant: NonNullable<Value>, number: number): void {
     this.#trim.run(tenant, number)
     const first = this.#findFirst.get(tenant)
     if (!(first?.earlier instanceof Uint8Array)) return
     const row = { number: Number(first.number), earlier: first.earlier }
-    const kept = withoutEntriesTo(number, row)
+    const kept = withoutEventsTo(number, row)
     if (kept?.length !== row.earlier.length) this.#cut.run(kept, tenant, row.number)
   }
 
@@ -149,29 +149,29 @@ export class RecordWriter {
     const name = keyOfPacked(tenant)
     let head = this.#heads.get(name)
     if (head === undefined) {
-      head = { tenant, ...this.#findPoint(tenant) }
+      head = { tenant, ...this.#findPosition(tenant) }
       this.#heads.set(name, head)
     }
     head.tenant = tenant
     return head
   }
 
-  #findPoint(tenant: Pending['tenant']): RecordPoint {
+  #findPosition(tenant: Pending['tenant']): ChainPosition {
     const row = this.#findHead.get(tenant)
-    if (row === undefined) return RECORD_BEGIN
+    if (row === undefined) return CHAIN_START
     return { number: Number(row.number), listed: Number(row.listed), hash: row.hash as Uint8Array }
   }
 }
 
-/** The record cannot be written, and so nothing of the batch was. */
-export class RecordUnwritable extends Error {
+/** The audit log cannot be written, and so nothing of the batch was. */
+export class AuditLogUnwritable extends Error {
   constructor(cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    super(`the record cannot be written: ${reason}`, { cause })
+    super(`the audit log cannot be written: ${reason}`, { cause })
   }
 }
 
-/** Where a tenant's record ends, as it grows. */
+/** Where a tenant's audit log ends, as it grows. */
 interface Head {
   /** As it came with the latest batch. */
   tenant: Pending['tenant']
@@ -182,6 +182,6 @@ interface Head {
 
 interface Pending {
   readonly tenant: Uint8Array | string
-  readonly events: number
+  readonly items: number
   readonly entry: Uint8Array
 }

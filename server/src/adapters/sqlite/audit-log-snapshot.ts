@@ -1,41 +1,41 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { RecordReader, TenantReader } from '../../world/store.ts'
+import type { AuditLogReader, TenantReader } from '../../world/store.ts'
 import { UnusableDatabase, openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
-import { recordReader } from './record-reader.ts'
+import { auditLogReader } from './audit-log-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 
 /** What is there to be checked, as it was at one moment. */
-export interface OpenRecord {
+export interface SqliteAuditLogSnapshot {
   readonly tenants: TenantReader
-  readonly record: RecordReader
+  readonly auditLog: AuditLogReader
   readonly close: () => void
 }
 
 const CACHE_KIB = 8 * 1024
 
 /**
- * Opens the record in `folder` for reading, beside a service that may be running on it.
+ * Opens the audit log in `folder` for reading, beside a service that may be running on it.
  *
  * All reads see the same moment, whatever is written meanwhile. Throws when there is no database, or one of a
- * program that kept no record yet.
+ * program that kept no audit log yet.
  */
-export function openRecord(folder: string): OpenRecord {
+export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
   requireDatabase(folder)
   const db = connect(join(folder, 'symbolon.db'), folder)
   try {
     const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_heads'").get()
     if (table === undefined) {
       throw new Error(
-        `Cannot read ${folder}: its database is of a program that kept no record; ` +
+        `Cannot read ${folder}: its database is of a program that kept no audit log; ` +
           'start this program on it once',
       )
     }
     db.exec('BEGIN')
     return {
       tenants: tenantReader(db),
-      record: recordReader(db),
+      auditLog: auditLogReader(db),
       close: () => db.close(),
     }
   } catch (error) {

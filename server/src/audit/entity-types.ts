@@ -1,7 +1,7 @@
 /**
- * The kinds of things that the record is about, for people to choose from.
+ * The kinds of things that the audit log is about, for people to choose from.
  *
- * The record itself takes any; what is not in this list can still be asked for.
+ * The audit log itself takes any; what is not in this list can still be asked for.
  */
 export const ENTITY_TYPES: readonly { readonly name: string; readonly title: string }[] = [
   { name: 'token', title: 'Token' },

@@ -1,10 +1,10 @@
-/** What is done with a record besides appending to it. */
+/** What is done with an audit log besides appending to it. */
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packSeal } from '../../world/packed-seal.ts'
-import type { RecordPoint, RecordSeal } from '../../world/record.ts'
+import type { ChainPosition, RecordSeal } from '../../world/audit-log.ts'
 import type { Change } from '../../world/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
-import { pendingOf } from './record-writer.ts'
+import { pendingOf } from './audit-writer.ts'
 import { packText } from './text.ts'
 import type { Step, Unit } from './unit.ts'
 
@@ -16,9 +16,9 @@ const PARKED = {
   entry: 'bytea',
 } as const
 
-export async function parkRecord(
+export async function parkAuditEvents(
   { session, tenantId }: Unit,
-  { transactionId, entries }: Extract<Change, { kind: 'park-record' }>,
+  { transactionId, events }: Extract<Change, { kind: 'park-audit-events' }>,
 ): Step {
   const id = packText(transactionId)
   const [row] = await session.ask(
@@ -27,17 +27,17 @@ export async function parkRecord(
     [tenantId, id],
   )
   const last = Number(row!.last)
-  if (last + entries.length > PARKED_MAX) return { kind: 'transaction-full' }
-  const rows = entries.map((it, n) => {
-    const { events, entry } = pendingOf(it)
-    return [tenantId, id, last + n + 1, events, entry]
+  if (last + events.length > PARKED_MAX) return { kind: 'transaction-full' }
+  const rows = events.map((it, n) => {
+    const { items, entry } = pendingOf(it)
+    return [tenantId, id, last + n + 1, items, entry]
   })
   await session.run(insertRows('record_parked', PARKED), columnsOf(PARKED, rows))
   return null
 }
 
 export async function appendParked(
-  { session, tenantId, entries }: Unit,
+  { session, tenantId, events }: Unit,
   transactionId: string,
 ): Step {
   const rows = await session.ask(
@@ -46,8 +46,8 @@ export async function appendParked(
     [tenantId, packText(transactionId)],
   )
   rows.sort((a, b) => Number(a.position) - Number(b.position))
-  for (const { events, entry } of rows) {
-    entries.push({ events: Number(events), entry: entry as Uint8Array })
+  for (const { events: items, entry } of rows) {
+    events.push({ items: Number(items), entry: entry as Uint8Array })
   }
   return null
 }
@@ -61,9 +61,9 @@ export async function dropParked({ session, tenantId }: Unit, transactionId: str
 }
 
 /** Several servers may do so at once: a beginning never moves back. */
-export async function trimRecord(
+export async function trimAuditLog(
   { session, tenantId }: Unit,
-  { number, listed, hash }: RecordPoint,
+  { number, listed, hash }: ChainPosition,
 ): Step {
   await session.run('DELETE FROM record WHERE tenant = $1 AND number <= $2', [tenantId, number])
   await session.run(

@@ -1,25 +1,28 @@
 import { PARKED_MAX } from '../../base/limits.ts'
 import {
-  RECORD_BEGIN,
+  CHAIN_START,
   chainHash,
-  encodeEntry,
-  eventsOf,
-  type RecordEntry,
-  type RecordPoint,
+  encodeAuditEvent,
+  itemCountOf,
+  type AuditEvent,
+  type ChainPosition,
   type RecordSeal,
-  type StoredRecordRow,
-} from '../../world/record.ts'
+  type StoredAuditEvent,
+} from '../../world/audit-log.ts'
 import type { Change, Conflict } from '../../world/change.ts'
-import type { RecordReader } from '../../world/store.ts'
+import type { AuditLogReader } from '../../world/store.ts'
 import { Shelf, copyOf } from './shelves.ts'
 
-type RecordChange = Extract<
+type AuditLogChange = Extract<
   Change,
-  { readonly kind: `${'append' | 'park' | 'trim' | 'seal'}-record` | `${string}-parked-record` }
+  {
+    readonly kind:
+      `${'append' | 'park' | 'trim' | 'put'}-audit-${string}` | `${string}-parked-audit-events`
+  }
 >
 
-/** The record of every tenant, in arrays: the part of the memory store that numbers and chains. */
-export class MemoryRecord {
+/** The audit log of every tenant, in arrays: the part of the memory store that numbers and chains. */
+export class MemoryAuditLog {
   readonly #chains: Shelf<Chain>
   readonly #parked: Shelf<Parked>
 
@@ -29,12 +32,12 @@ export class MemoryRecord {
     this.#parked = new Shelf<Parked>(undo)
   }
 
-  readonly reader: RecordReader = {
+  readonly reader: AuditLogReader = {
     state: async (tenantId) => {
       const chain = this.#chains.find(tenantId, CHAIN)
       if (chain === null) return null
       const { removed, seal } = chain
-      return copyOf({ removed, last: pointOf(chain.rows.at(-1) ?? removed), seal })
+      return copyOf({ removed, last: positionOf(chain.rows.at(-1) ?? removed), seal })
     },
     rowsAfter: async (tenantId, after, limit) =>
       copyOf(this.#rows(tenantId, (it) => it.number > after).slice(0, limit)),
@@ -50,23 +53,23 @@ export class MemoryRecord {
         .map(([tenantId]) => tenantId),
   }
 
-  apply(tenantId: string, change: RecordChange): Conflict | null {
+  apply(tenantId: string, change: AuditLogChange): Conflict | null {
     switch (change.kind) {
-      case 'append-record':
-        this.append(tenantId, change.entries)
+      case 'append-audit-events':
+        this.append(tenantId, change.events)
         return null
-      case 'park-record':
-        return this.park(tenantId, change.transactionId, change.entries)
-      case 'append-parked-record':
+      case 'park-audit-events':
+        return this.park(tenantId, change.transactionId, change.events)
+      case 'append-parked-audit-events':
         this.appendParked(tenantId, change.transactionId)
         return null
-      case 'drop-parked-record':
+      case 'drop-parked-audit-events':
         this.dropParked(tenantId, change.transactionId)
         return null
-      case 'trim-record':
+      case 'trim-audit-log':
         this.trim(tenantId, change.removed)
         return null
-      case 'seal-record':
+      case 'put-audit-checkpoint':
         this.seal(tenantId, change.seal)
         return null
 
@@ -77,31 +80,31 @@ export class MemoryRecord {
     }
   }
 
-  append(tenantId: string, entries: readonly RecordEntry[]): void {
+  append(tenantId: string, events: readonly AuditEvent[]): void {
     const chain = this.#chainOf(tenantId)
     const rows = [...chain.rows]
-    let last: RecordPoint = rows.at(-1) ?? chain.removed
-    for (const it of entries) {
-      const point = { number: last.number + 1, listed: last.listed + eventsOf(it) }
-      const entry = encodeEntry(it)
-      const row = { ...point, entry, hash: chainHash(last.hash, point, entry) }
+    let last: ChainPosition = rows.at(-1) ?? chain.removed
+    for (const it of events) {
+      const position = { number: last.number + 1, listed: last.listed + itemCountOf(it) }
+      const entry = encodeAuditEvent(it)
+      const row = { ...position, entry, hash: chainHash(last.hash, position, entry) }
       rows.push(row)
       last = row
     }
     this.#chains.put(tenantId, CHAIN, { ...chain, rows })
   }
 
-  park(tenantId: string, transactionId: string, entries: readonly RecordEntry[]): Conflict | null {
-    const before = this.#parked.find(tenantId, transactionId)?.entries ?? []
-    if (before.length + entries.length > PARKED_MAX) return { kind: 'transaction-full' }
-    this.#parked.put(tenantId, transactionId, { transactionId, entries: [...before, ...entries] })
+  park(tenantId: string, transactionId: string, events: readonly AuditEvent[]): Conflict | null {
+    const before = this.#parked.find(tenantId, transactionId)?.events ?? []
+    if (before.length + events.length > PARKED_MAX) return { kind: 'transaction-full' }
+    this.#parked.put(tenantId, transactionId, { transactionId, events: [...before, ...events] })
     return null
   }
 
   appendParked(tenantId: string, transactionId: string): void {
     const parked = this.#parked.find(tenantId, transactionId)
     if (parked === null) return
-    this.append(tenantId, parked.entries)
+    this.append(tenantId, parked.events)
     this.dropParked(tenantId, transactionId)
   }
 
@@ -120,7 +123,7 @@ export class MemoryRecord {
     return [this.#chains, this.#parked]
   }
 
-  trim(tenantId: string, removed: RecordPoint): void {
+  trim(tenantId: string, removed: ChainPosition): void {
     const chain = this.#chainOf(tenantId)
     const rows = chain.rows.filter((it) => it.number > removed.number)
     this.#chains.put(tenantId, CHAIN, { ...chain, removed, rows })
@@ -133,10 +136,10 @@ export class MemoryRecord {
   }
 
   #chainOf(tenantId: string): Chain {
-    return this.#chains.find(tenantId, CHAIN) ?? { removed: RECORD_BEGIN, rows: [], seal: null }
+    return this.#chains.find(tenantId, CHAIN) ?? { removed: CHAIN_START, rows: [], seal: null }
   }
 
-  #rows(tenantId: string, which: (row: StoredRecordRow) => boolean): StoredRecordRow[] {
+  #rows(tenantId: string, which: (row: StoredAuditEvent) => boolean): StoredAuditEvent[] {
     return (this.#chains.find(tenantId, CHAIN)?.rows ?? []).filter(which)
   }
 }
@@ -144,21 +147,21 @@ export class MemoryRecord {
 /** What waits for a transaction. */
 interface Parked {
   readonly transactionId: string
-  readonly entries: readonly RecordEntry[]
+  readonly events: readonly AuditEvent[]
 }
 
 interface Chain {
-  readonly removed: RecordPoint
-  readonly rows: readonly StoredRecordRow[]
+  readonly removed: ChainPosition
+  readonly rows: readonly StoredAuditEvent[]
   readonly seal: RecordSeal | null
 }
 
-const CHAIN = 'record'
+const CHAIN = 'chain'
 
 function isUnsealed({ rows, removed, seal }: Chain): boolean {
   return (rows.at(-1) ?? removed).number > (seal?.last.number ?? 0)
 }
 
-function pointOf({ number, listed, hash }: RecordPoint): RecordPoint {
+function positionOf({ number, listed, hash }: ChainPosition): ChainPosition {
   return { number, listed, hash }
 }

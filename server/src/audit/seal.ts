@@ -1,31 +1,31 @@
 /**
- * The seal of a record: what the tenant's keys say about its chain, about once a second.
+ * The seal of an audit log: what the tenant's keys say about its chain, about once a second.
  *
- * The chain alone would not stop somebody who can write to the database: they could change an entry and work
+ * The chain alone would not stop somebody who can write to the database: they could change an event and work
  * out every later hash anew. What is sealed they cannot. A seal is made only on top of the one before, so
  * that nobody can have the service seal what they made up. Decision 0020.
  */
 import { RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
 import {
-  timeOfEntry,
-  type RecordPoint,
+  timeOfAuditEvent,
+  type ChainPosition,
   type RecordSeal,
-  type StoredRecordRow,
-} from '../world/record.ts'
-import type { RecordState } from '../world/store.ts'
+  type StoredAuditEvent,
+} from '../world/audit-log.ts'
+import type { AuditLogState } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 
 type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
 
 /**
- * Returns a function that seals every record that has entries after its seal.
+ * Returns a function that seals every audit log that has events after its seal.
  *
  * What cannot be sealed is left as it is, and logged once.
  */
 export function recordSealer(world: Reach): () => Promise<void> {
   const reported = new Set<string>()
   return async () => {
-    for (const tenantId of await world.store.record.tenantIds('unsealed')) {
+    for (const tenantId of await world.store.auditLog.tenantIds('unsealed')) {
       try {
         await sealRecord(world, tenantId)
         reported.delete(tenantId)
@@ -40,38 +40,39 @@ export function recordSealer(world: Reach): () => Promise<void> {
 async function sealRecord(world: Reach, tenantId: string): Promise<void> {
   // Nobody can seal for a tenant that was deleted: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
-  const state = await world.store.record.state(tenantId)
+  const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
   const seal = await nextSeal(world, tenantId, state, state.removed)
-  await world.store.commit(tenantId, [{ kind: 'seal-record', seal }])
+  await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', seal }])
 }
 
 /**
- * Returns a seal over what `state` says, with `removed` as the last entry that is gone.
+ * Returns a seal over what `state` says, with `removed` as the last event that is gone.
  *
- * Throws when the seal before is not genuine or the record does not continue it.
+ * Throws when the seal before is not genuine or the audit log does not continue it.
  */
 export async function nextSeal(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-  { removed: before, last, seal }: RecordState,
-  removed: RecordPoint,
+  { removed: before, last, seal }: AuditLogState,
+  removed: ChainPosition,
 ): Promise<RecordSeal> {
   const keys = await world.keyring.open(tenantId)
   if (seal === null) {
-    const [first] = await world.store.record.rowsAfter(tenantId, 0, 1)
-    if (!isBeginning(tenantId, first)) throw new Error('Cannot seal the record: its seal is gone')
+    const [first] = await world.store.auditLog.rowsAfter(tenantId, 0, 1)
+    if (!isBeginning(tenantId, first))
+      throw new Error('Cannot seal the audit log: its seal is gone')
   } else {
     if (!keys.attests(statementOf(tenantId, seal), seal.proof)) {
-      throw new Error('Cannot seal the record: its seal is not ours')
+      throw new Error('Cannot seal the audit log: its seal is not ours')
     }
     const { number } = seal.last
     const sealed =
       number === before.number
         ? before
-        : (await world.store.record.rowsAfter(tenantId, number - 1, 1))[0]
+        : (await world.store.auditLog.rowsAfter(tenantId, number - 1, 1))[0]
     if (!isSame(before, seal.removed) || !isSame(sealed, seal.last)) {
-      throw new Error('Cannot seal the record: it does not continue what was sealed')
+      throw new Error('Cannot seal the audit log: it does not continue what was sealed')
     }
   }
   const next = { removed, last, at: world.clock.now() }
@@ -86,11 +87,11 @@ export function statementOf(
   return ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
 }
 
-function textsOf({ number, listed, hash }: RecordPoint): string[] {
+function textsOf({ number, listed, hash }: ChainPosition): string[] {
   return [String(number), String(listed), Buffer.from(hash).toString('hex')]
 }
 
-export function isSame(a: RecordPoint | undefined, b: RecordPoint): boolean {
+export function isSame(a: ChainPosition | undefined, b: ChainPosition): boolean {
   return (
     a !== undefined &&
     a.number === b.number &&
@@ -100,13 +101,13 @@ export function isSame(a: RecordPoint | undefined, b: RecordPoint): boolean {
 }
 
 /**
- * Whether the entry is the first of a tenant that has just been made.
+ * Whether the event is the first of a tenant that has just been made.
  *
  * When that was is in the tenant's id, which is part of everything the tenant has sealed and so cannot be
- * another: a record that was thrown away and begun anew does not pass.
+ * another: an audit log that was thrown away and begun anew does not pass.
  */
-export function isBeginning(tenantId: string, first: StoredRecordRow | undefined): boolean {
+export function isBeginning(tenantId: string, first: StoredAuditEvent | undefined): boolean {
   if (first?.number !== 1) return false
   const madeAt = Number.parseInt(tenantId.slice(0, 8) + tenantId.slice(9, 13), 16)
-  return Math.abs(timeOfEntry(first.entry) - madeAt) <= RECORD_UNSEALED_MS_MAX
+  return Math.abs(timeOfAuditEvent(first.entry) - madeAt) <= RECORD_UNSEALED_MS_MAX
 }

@@ -1,45 +1,45 @@
 /**
- * What goes into the record: from decisions that were made and changes about to be committed, to entries.
+ * What goes into the audit log: from decisions that were made and changes about to be committed, to events.
  *
- * Nobody writes entries by hand. A change says by its kind what it means for the record, and a decision by
+ * Nobody writes events by hand. A change says by its kind what it means for the audit log, and a decision by
  * its permission, so a new verb is recorded before anybody thinks of it. Decision 0020.
  */
 import type { Caller, Decision } from '../base/access.ts'
-import { RECORD_ENTITIES_MAX } from '../base/limits.ts'
-import type { RecordEntry } from '../world/record.ts'
+import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
+import type { AuditEvent } from '../world/audit-log.ts'
 import type { Change } from '../world/change.ts'
 import type { StoredToken, TransactionState } from '../world/stored.ts'
 
-/** Who does something: the part of a caller that the record names. */
+/** Who does something: the part of a caller that the audit log names. */
 export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
 
 /**
- * Returns the entries for what `changes` do and for those `decisions` that are not about it.
+ * Returns the events for what `changes` do and for those `decisions` that are not about it.
  *
  * A yes that is about no single thing, in a request that changes something, is what allowed the change:
- * one entry for both. Decisions that differ in nothing but the thing in question share an entry: not those
+ * one event for both. Decisions that differ in nothing but the thing in question share an event: not those
  * that send to different places.
  *
  * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
  * once, and what the changes do is parked until they are made.
  */
-export function recordOf(
+export function auditEventsOf(
   actor: Actor,
   at: number,
   decisions: readonly Decision[],
   changes: readonly Change[],
-): RecordEntry[] {
+): AuditEvent[] {
   const changed: PartOfChange[] = []
   for (const change of changes) {
     const made = partOfChange(change)
     if (made !== null) changed.push(made)
   }
-  const entries: RecordEntry[] = []
+  const events: AuditEvent[] = []
   if (changed.length > 0) {
     const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
     const permission = allowing?.permission ?? ''
     for (const { entityType, operation, ids } of changed) {
-      append(entries, actor, at, {
+      append(events, actor, at, {
         entityType,
         operation,
         allowed: true,
@@ -53,17 +53,17 @@ export function recordOf(
       })
     }
   }
-  for (const it of partsOfDecisions(decisions, changed)) append(entries, actor, at, it)
-  return entries
+  for (const it of partsOfDecisions(decisions, changed)) append(events, actor, at, it)
+  return events
 }
 
-function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): void {
+function append(events: AuditEvent[], actor: Actor, at: number, part: Part): void {
   const { applicationId, keyId, traceId } = actor
   const { entityType, operation, allowed, changed, permission, shown } = part
   const { replayed, dryRun, destination, ids } = part
-  for (let from = 0; from === 0 || from < ids.length; from += RECORD_ENTITIES_MAX) {
+  for (let from = 0; from === 0 || from < ids.length; from += AUDIT_EVENT_ENTITIES_MAX) {
     // Written out, as above: every request passes here, and to copy an object by its names takes as long as the rest.
-    entries.push({
+    events.push({
       at,
       applicationId,
       keyId,
@@ -78,13 +78,15 @@ function append(entries: RecordEntry[], actor: Actor, at: number, part: Part): v
       dryRun,
       destination,
       entityIds:
-        ids.length <= RECORD_ENTITIES_MAX ? ids : ids.slice(from, from + RECORD_ENTITIES_MAX),
+        ids.length <= AUDIT_EVENT_ENTITIES_MAX
+          ? ids
+          : ids.slice(from, from + AUDIT_EVENT_ENTITIES_MAX),
     })
   }
 }
 
-/** What entries of one request differ in. */
-type Part = Omit<RecordEntry, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
+/** What events of one request differ in. */
+type Part = Omit<AuditEvent, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
 
 interface PartOfChange {
   readonly entityType: string
@@ -92,7 +94,7 @@ interface PartOfChange {
   readonly ids: string[]
 }
 
-/** Complete, so that a new kind of change has to say what the record says about it. */
+/** Complete, so that a new kind of change has to say what the audit log says about it. */
 function partOfChange(change: Change): PartOfChange | null {
   switch (change.kind) {
     case 'insert-tenant':
@@ -145,7 +147,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'put-callback-secrets':
       return part('callback_secret', 'rotate')
 
-    // Of no concern to the tenant, or the record itself, or the operator's: those are in the log.
+    // Of no concern to the tenant, or the audit log itself, or the operator's: those are in the log.
     case 'clear-tenant':
     case 'require-root-key':
     case 'insert-tenant-key':
@@ -156,12 +158,12 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'enlist':
     case 'install':
     case 'remember-answer':
-    case 'append-record':
-    case 'park-record':
-    case 'append-parked-record':
-    case 'drop-parked-record':
-    case 'trim-record':
-    case 'seal-record':
+    case 'append-audit-events':
+    case 'park-audit-events':
+    case 'append-parked-audit-events':
+    case 'drop-parked-audit-events':
+    case 'trim-audit-log':
+    case 'put-audit-checkpoint':
     // That it was invoked is a decision, and so is what is done with its result.
     case 'insert-job':
     case 'claim-job':
@@ -236,7 +238,7 @@ interface DecidedPart extends Part {
   seen: Set<string> | null
 }
 
-/** Whether the two share an entry, if they are about the same kind of thing. */
+/** Whether the two share an event, if they are about the same kind of thing. */
 function isAlike(a: Decision, b: Decision): boolean {
   return (
     a.permission === b.permission &&

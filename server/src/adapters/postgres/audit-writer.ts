@@ -1,23 +1,23 @@
 import {
   chainHash,
-  encodeEntry,
-  eventsOf,
-  type RecordEntry,
-  type RecordPoint,
-} from '../../world/record.ts'
+  encodeAuditEvent,
+  itemCountOf,
+  type AuditEvent,
+  type ChainPosition,
+} from '../../world/audit-log.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
-/** An entry that is to be appended. */
+/** An event that is to be appended. */
 export interface Pending {
-  readonly events: number
+  readonly items: number
   readonly entry: Uint8Array
 }
 
-export function pendingOf(entry: RecordEntry): Pending {
-  return { events: eventsOf(entry), entry: encodeEntry(entry) }
+export function pendingOf(event: AuditEvent): Pending {
+  return { items: itemCountOf(event), entry: encodeAuditEvent(event) }
 }
 
 const ROW = {
@@ -30,9 +30,9 @@ const ROW = {
 
 const HEAD = { tenant: 'uuid', number: 'bigint', listed: 'bigint', hash: 'bytea' } as const
 
-/** Fails where the place of an entry is taken, and so does the transaction. */
+/** Fails where the number of an event is taken, and so does the transaction. */
 const INSERT = kept(
-  'insert-record',
+  'insert-audit-events',
   `INSERT INTO record (${Object.keys(ROW).join(', ')}) SELECT * FROM ${rowsFrom(ROW, 'rows')}`,
 )
 
@@ -42,24 +42,24 @@ const MOVE_HEADS = kept(
     FROM ${rowsFrom(HEAD, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
 )
 
-/** Entries that go to the database in one statement. */
+/** Events that go to the database in one statement. */
 const ROWS_AT_ONCE = 1_000
 
 /**
- * Appends to the records of tenants whose heads are locked: numbers and chains entries in the order in which they
+ * Appends to the audit logs of tenants whose heads are locked: numbers and chains events in the order in which they
  * were added. Nobody else can be doing so, on whatever server.
  */
-export class RecordWriter {
-  readonly #heads: Map<string, RecordPoint>
+export class PostgresAuditWriter {
+  readonly #heads: Map<string, ChainPosition>
   #pending: { readonly tenant: string; readonly it: Pending }[] = []
 
   /** `heads` are rows of tenant_heads. */
   constructor(heads: readonly Row[]) {
-    this.#heads = new Map(heads.map((row) => [String(row.tenant), pointOf(row)]))
+    this.#heads = new Map(heads.map((row) => [String(row.tenant), positionOf(row)]))
   }
 
-  append(tenant: string, entries: readonly Pending[]): void {
-    for (const it of entries) this.#pending.push({ tenant, it })
+  append(tenant: string, events: readonly Pending[]): void {
+    for (const it of events) this.#pending.push({ tenant, it })
   }
 
   /** Writes what was appended since the last time. Throws at once what keeps it from being sent: COMMIT must not follow then. */
@@ -68,11 +68,11 @@ export class RecordWriter {
     const rows: (string | number | Uint8Array)[][] = []
     for (const { tenant, it } of this.#pending) {
       const before = this.#heads.get(tenant)!
-      const point = { number: before.number + 1, listed: before.listed + it.events }
-      const hash = chainHash(before.hash, point, it.entry)
-      this.#heads.set(tenant, { ...point, hash })
+      const position = { number: before.number + 1, listed: before.listed + it.items }
+      const hash = chainHash(before.hash, position, it.entry)
+      this.#heads.set(tenant, { ...position, hash })
       moved.add(tenant)
-      rows.push([tenant, point.number, point.listed, it.entry, hash])
+      rows.push([tenant, position.number, position.listed, it.entry, hash])
     }
     this.#pending = []
     if (moved.size === 0) return Promise.resolve()
@@ -90,6 +90,6 @@ export class RecordWriter {
   }
 }
 
-export function pointOf({ number, listed, hash }: Row): RecordPoint {
+export function positionOf({ number, listed, hash }: Row): ChainPosition {
   return { number: Number(number), listed: Number(listed), hash: hash as Uint8Array }
 }

@@ -1,16 +1,16 @@
-/** The statements that keep the record of who did what. */
+/** The statements that keep the audit log. */
 import type { Statement } from './statements.ts'
 
-export const RECORD_TABLE = {
-  /** Gathered by the record's own writer, which numbers and chains what the batch comes to. */
-  appendRecord: {
+export const AUDIT_LOG_TABLE = {
+  /** Gathered by the audit log's own writer, which numbers and chains what the batch comes to. */
+  appendAuditEvent: {
     sql: 'SELECT ?, ?, ?',
     params: ['id', 'integer', 'bytes'],
     refuses: 'never',
     plain: true,
   },
 
-  parkRecord: {
+  parkAuditEvent: {
     sql: `INSERT INTO record_parked (tenant, transaction_id, position, events, entry)
       SELECT ?1, ?2, coalesce(max(position), 0) + 1, ?3, ?4
       FROM record_parked WHERE tenant = ?1 AND transaction_id = ?2`,
@@ -25,34 +25,34 @@ export const RECORD_TABLE = {
     refuses: 'if-found',
   },
 
-  /** Its rows go to the record's writer. */
-  takeParkedRecord: {
+  /** Its rows go to the audit log's writer. */
+  takeParkedAuditEvents: {
     sql: 'SELECT ?, ?',
     params: ['id', 'id'],
     refuses: 'never',
   },
 
-  dropParkedRecord: {
+  dropParkedAuditEvents: {
     sql: 'DELETE FROM record_parked WHERE tenant = ? AND transaction_id = ?',
     params: ['id', 'id'],
     refuses: 'never',
   },
 
-  /** Done by the record's writer. */
-  trimRecord: {
+  /** Done by the audit log's writer. */
+  trimAuditLog: {
     sql: 'SELECT ?, ?',
     params: ['id', 'integer'],
     refuses: 'never',
   },
 
-  moveRecordBegin: {
+  moveAuditLogStart: {
     sql: `UPDATE record_heads SET removed_number = ?2, removed_listed = ?3, removed_hash = ?4
       WHERE tenant = ?1`,
     params: ['id', 'integer', 'integer', 'bytes'],
     refuses: 'never',
   },
 
-  sealRecord: {
+  putAuditCheckpoint: {
     sql: `UPDATE record_heads SET sealed_number = ?2, seal = ?3
       WHERE tenant = ?1 AND removed_number = ?4`,
     params: ['id', 'integer', 'text', 'integer'],

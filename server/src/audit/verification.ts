@@ -1,90 +1,90 @@
 /**
- * Whether a tenant's record is what was written, and if not, from where on.
+ * Whether a tenant's audit log is what was written, and if not, from where on.
  */
-import { RECORD_ROWS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
 import {
   chainHash,
-  decodeHead,
-  timeOfEntry,
-  type RecordPoint,
+  decodeAuditEventSummary,
+  timeOfAuditEvent,
+  type ChainPosition,
   type RecordSeal,
-  type StoredRecordRow,
-} from '../world/record.ts'
-import type { RecordState } from '../world/store.ts'
+  type StoredAuditEvent,
+} from '../world/audit-log.ts'
+import type { AuditLogState } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { isBeginning, isSame, statementOf } from './seal.ts'
 
 export interface Verdict {
   readonly tenantId: string
-  /** What is there, as far as it was read: entry numbers, both included; 0 for none. */
+  /** What is there, as far as it was read: event numbers, both included; 0 for none. */
   readonly first: number
   readonly last: number
-  /** In hex, of the last entry that was read: kept elsewhere, it shows later that nothing was cut off. */
+  /** In hex, of the last event that was read: kept elsewhere, it shows later that nothing was cut off. */
   readonly hash: string
-  /** Up to which number the tenant's keys vouch for the record. */
+  /** Up to which number the tenant's keys vouch for the audit log. */
   readonly sealed: number
-  /** Null for a record that is intact. */
+  /** Null for an audit log that is intact. */
   readonly flaw: Flaw | null
 }
 
 export interface Flaw {
-  /** Of the first entry that is not right. */
+  /** Of the first event that is not right. */
   readonly number: number
-  /** Completes "entry 7 ...". */
+  /** Completes "event 7 ...". */
   readonly what: string
 }
 
-/** Reads the whole record of one tenant and checks each entry against the one before, then the seal. */
-export async function verifyRecord(
-  world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'record'> },
+/** Reads the whole audit log of one tenant and checks each event against the one before, then the seal. */
+export async function verifyAuditLog(
+  world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
   tenantId: string,
 ): Promise<Verdict> {
-  const { record } = world.store
+  const { auditLog: record } = world.store
   const state = await record.state(tenantId)
   if (state === null) {
-    const flaw = { number: 1, what: 'is missing: the record has no beginning' }
+    const flaw = { number: 1, what: 'is missing: the audit log has no beginning' }
     return { tenantId, first: 0, last: 0, hash: '', sealed: 0, flaw }
   }
   const keys = await world.keyring.open(tenantId)
   const genuine =
     state.seal !== null && keys.attests(statementOf(tenantId, state.seal), state.seal.proof)
   const tail = new Tail(state.seal)
-  let point: RecordPoint = state.removed
+  let position: ChainPosition = state.removed
   let flaw: Flaw | null = flawOfSeal(state, genuine)
   for (;;) {
     if (flaw !== null) break
-    const rows = await record.rowsAfter(tenantId, point.number, RECORD_ROWS_AT_ONCE)
+    const rows = await record.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
     if (rows.length === 0) break
-    flaw = firstFlaw(point, rows) ?? tail.flawOf(rows)
-    if (state.seal === null && point.number === 0 && !isBeginning(tenantId, rows[0])) {
+    flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
+    if (state.seal === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
       flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no seal' }
     }
     const good = rows.filter((it) => flaw === null || it.number < flaw.number)
-    point = good.at(-1) ?? point
+    position = good.at(-1) ?? position
     await world.clock.yield()
   }
-  flaw ??= flawOfEnd(state.last, point)
-  flaw ??= tail.flawOfEnd(point)
+  flaw ??= flawOfEnd(state.last, position)
+  flaw ??= tail.flawOfEnd(position)
   return {
     tenantId,
-    first: point.number > state.removed.number ? state.removed.number + 1 : 0,
-    last: point.number,
-    hash: Buffer.from(point.hash).toString('hex'),
+    first: position.number > state.removed.number ? state.removed.number + 1 : 0,
+    last: position.number,
+    hash: Buffer.from(position.hash).toString('hex'),
     sealed: genuine ? state.seal.last.number : 0,
     flaw,
   }
 }
 
 /** Returns the first of `rows`, which are those after `point`, that does not follow from what was before. */
-export function firstFlaw(point: RecordPoint, rows: readonly StoredRecordRow[]): Flaw | null {
-  let before = point
+export function firstFlaw(position: ChainPosition, rows: readonly StoredAuditEvent[]): Flaw | null {
+  let before = position
   for (const row of rows) {
     const expected = before.number + 1
     if (row.number !== expected) return { number: expected, what: 'is missing' }
     const number = expected
-    const events = eventsOfRow(row)
-    if (events === null) return { number, what: 'was changed: it cannot be read' }
-    if (row.listed !== before.listed + events)
+    const items = itemCountOfRow(row)
+    if (items === null) return { number, what: 'was changed: it cannot be read' }
+    if (row.listed !== before.listed + items)
       return { number, what: 'was changed: its count is off' }
     const hash = chainHash(before.hash, row, row.entry)
     if (!hash.equals(row.hash)) {
@@ -95,19 +95,19 @@ export function firstFlaw(point: RecordPoint, rows: readonly StoredRecordRow[]):
   return null
 }
 
-/** Returns how many events the row is to be counted as; null when it is unreadable. */
-function eventsOfRow({ entry }: StoredRecordRow): number | null {
+/** Returns how many items the row is to be counted as; null when it is unreadable. */
+function itemCountOfRow({ entry }: StoredAuditEvent): number | null {
   try {
-    return decodeHead(entry).events
+    return decodeAuditEventSummary(entry).items
   } catch {
     return null
   }
 }
 
-function flawOfSeal({ seal, removed, last }: RecordState, genuine: boolean): Flaw | null {
+function flawOfSeal({ seal, removed, last }: AuditLogState, genuine: boolean): Flaw | null {
   if (seal === null) {
-    // Whoever sets up a tenant is in its record, so none is empty.
-    if (last.number === 0) return { number: 1, what: 'is missing: the record is empty' }
+    // Whoever sets up a tenant is in its audit log, so none is empty.
+    if (last.number === 0) return { number: 1, what: 'is missing: the audit log is empty' }
     if (removed.number === 0) return null
     return { number: removed.number + 1, what: 'cannot be vouched for: the seal is gone' }
   }
@@ -116,20 +116,20 @@ function flawOfSeal({ seal, removed, last }: RecordState, genuine: boolean): Fla
   }
   if (!isSame(removed, seal.removed)) {
     const number = Math.min(removed.number, seal.removed.number) + 1
-    return { number, what: 'is not where the sealed record begins' }
+    return { number, what: 'is not where the sealed audit log begins' }
   }
-  // Cut off behind the seal's back; the entries themselves are looked at one by one.
+  // Cut off behind the seal's back; the events themselves are looked at one by one.
   return last.number < seal.last.number ? flawOfEnd(seal.last, last) : null
 }
 
-/** Compares where the record should end with where it does. */
-function flawOfEnd(expected: RecordPoint, actual: RecordPoint): Flaw | null {
+/** Compares where the audit log should end with where it does. */
+function flawOfEnd(expected: ChainPosition, actual: ChainPosition): Flaw | null {
   if (actual.number < expected.number) return { number: actual.number + 1, what: 'is missing' }
   if (actual.number > expected.number) {
     return { number: expected.number + 1, what: 'is more than there should be' }
   }
   if (isSame(actual, expected)) return null
-  return { number: actual.number, what: 'is not what the record should end with' }
+  return { number: actual.number, what: 'is not what the audit log should end with' }
 }
 
 /** Looks at what lies at the seal and after it. */
@@ -141,7 +141,7 @@ class Tail {
     this.#seal = seal
   }
 
-  flawOf(rows: readonly StoredRecordRow[]): Flaw | null {
+  flawOf(rows: readonly StoredAuditEvent[]): Flaw | null {
     const sealed = this.#seal?.last.number ?? 0
     for (const row of rows) {
       if (row.number === sealed && !isSame(row, this.#seal!.last)) {
@@ -151,7 +151,7 @@ class Tail {
         }
       }
       if (row.number <= sealed) continue
-      const at = timeOfEntry(row.entry)
+      const at = timeOfAuditEvent(row.entry)
       this.#oldest ??= at
       if (at - this.#oldest <= RECORD_UNSEALED_MS_MAX) continue
       return { number: row.number, what: 'should have been sealed long ago' }
@@ -159,8 +159,8 @@ class Tail {
     return null
   }
 
-  flawOfEnd(point: RecordPoint): Flaw | null {
-    if (this.#seal === null || point.number >= this.#seal.last.number) return null
-    return { number: point.number + 1, what: 'is missing, and was sealed' }
+  flawOfEnd(position: ChainPosition): Flaw | null {
+    if (this.#seal === null || position.number >= this.#seal.last.number) return null
+    return { number: position.number + 1, what: 'is missing, and was sealed' }
   }
 }

@@ -5,11 +5,11 @@ import { TOKEN_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { QueryParameters } from '../http/endpoint.ts'
 import { eitherPaginationSchema, pageQuery } from '../http/pagination.ts'
-import { titleOf, type ENTITY_TYPES } from './kinds.ts'
-import type { EventFilter, EventPlace, RecordEvent } from './list-events.ts'
+import { titleOf, type ENTITY_TYPES } from './entity-types.ts'
+import type { AuditLogFilter, AuditLogCursor, AuditLogItem } from './listing.ts'
 
 /**
- * The record as it goes over the wire: events, each about one thing.
+ * The audit log as it goes over the wire: items, each about one thing.
  *
  * Source: interface.md, Logs.
  */
@@ -19,9 +19,9 @@ const entityTypeName = z.string().meta({
   examples: ['token'],
 })
 
-export const eventSchema = z
+export const auditLogItemSchema = z
   .object({
-    id: z.string().meta({ description: 'Number of the entry, and of the thing in it.' }),
+    id: z.string().meta({ description: 'Number of the event, and of the thing in it.' }),
     tenant_id: z.uuid(),
     actor_id: z.uuid().meta({ description: 'The application that asked.' }),
     actor_type: z.enum(['application', 'proxy']).meta({
@@ -45,18 +45,18 @@ export const eventSchema = z
   })
   .meta({ id: 'Log', description: 'Something that was done, or refused.' })
 
-export const eventPageSchema = z.object({
+export const auditLogPageSchema = z.object({
   pagination: eitherPaginationSchema,
-  data: z.array(eventSchema),
+  data: z.array(auditLogItemSchema),
 })
 
 export const entityTypeSchema = z
   .object({ display_name: z.string(), value: z.string() })
-  .meta({ id: 'LogEntityType', description: 'A kind of thing that the record is about.' })
+  .meta({ id: 'LogEntityType', description: 'A kind of thing that the audit log is about.' })
 
 const instant = z.iso.datetime({ offset: true }).optional()
 
-export const listEventsQuery = pageQuery.extend({
+export const auditLogQuery = pageQuery.extend({
   entity_type: entityTypeName.optional(),
   entity_id: z.string().max(TOKEN_ID_CHARS_MAX).optional(),
   start_date: instant.meta({ description: 'From then on.' }),
@@ -65,7 +65,7 @@ export const listEventsQuery = pageQuery.extend({
 })
 
 /** Throws `query_invalid`. A parameter that is empty counts as absent. */
-export function parseEventFilter(query: QueryParameters): EventFilter {
+export function parseAuditLogFilter(query: QueryParameters): AuditLogFilter {
   const entityType = only(query, 'entity_type')
   const entityId = only(query, 'entity_id')
   const from = parseDate(query, 'start_date')
@@ -79,33 +79,33 @@ export function parseEventFilter(query: QueryParameters): EventFilter {
 }
 
 /** Returns what a list is to go on after; null for its beginning. Throws `cursor_invalid`. */
-export function parseStart(query: QueryParameters): EventPlace | null {
+export function parseAuditLogCursor(query: QueryParameters): AuditLogCursor | null {
   const text = only(query, 'start')
   if (text === undefined) return null
-  const [, entry, thing] = /^(\d{1,15})-(\d{1,4})$/.exec(text) ?? []
-  if (entry === undefined) {
+  const [, event, thing] = /^(\d{1,15})-(\d{1,4})$/.exec(text) ?? []
+  if (event === undefined) {
     throw new ServiceError('cursor_invalid', {
       start: ['Take it from the answer before, unchanged.'],
     })
   }
-  return { entry: Number(entry), thing: Number(thing) }
+  return { event: Number(event), thing: Number(thing) }
 }
 
-export function renderEvent(tenantId: string, event: RecordEvent): JsonObject {
+export function renderAuditLogItem(tenantId: string, item: AuditLogItem): JsonObject {
   return {
-    id: event.id,
+    id: item.id,
     tenant_id: tenantId,
-    actor_id: event.applicationId,
-    actor_type: event.applicationId === event.keyId ? 'proxy' : 'application',
-    key_id: event.keyId,
-    trace_id: event.traceId,
-    entity_type: event.entityType,
-    ...(event.entityId === null ? {} : { entity_id: event.entityId }),
-    operation: event.operation,
-    ...(event.destination === null ? {} : { destination: event.destination }),
-    result: event.allowed ? 'allowed' : 'refused',
-    message: messageOf(event),
-    created_at: renderInstant(event.at),
+    actor_id: item.applicationId,
+    actor_type: item.applicationId === item.keyId ? 'proxy' : 'application',
+    key_id: item.keyId,
+    trace_id: item.traceId,
+    entity_type: item.entityType,
+    ...(item.entityId === null ? {} : { entity_id: item.entityId }),
+    operation: item.operation,
+    ...(item.destination === null ? {} : { destination: item.destination }),
+    result: item.allowed ? 'allowed' : 'refused',
+    message: messageOf(item),
+    created_at: renderInstant(item.at),
   }
 }
 
@@ -114,14 +114,14 @@ export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number])
 }
 
 /** Says in a line what the members say: fixed words and perhaps a host, no data. */
-function messageOf(event: RecordEvent): string {
-  const { allowed, operation, permission, shown, replayed, dryRun, destination } = event
-  const what = `${titleOf(event.entityType)} ${PAST[operation] ?? operation}`
+function messageOf(item: AuditLogItem): string {
+  const { allowed, operation, permission, shown, replayed, dryRun, destination } = item
+  const what = `${titleOf(item.entityType)} ${PAST[operation] ?? operation}`
   const toward = destination === null ? '' : ` toward ${destination}`
-  if (!allowed) return `Refused: ${operation} ${event.entityType}, without ${permission}${toward}`
+  if (!allowed) return `Refused: ${operation} ${item.entityType}, without ${permission}${toward}`
   if (replayed) return `${what} before: the answer was repeated`
-  if (dryRun) return `Dry run: ${operation} ${event.entityType}${toward}, nothing was sent`
-  if (!event.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${event.entityType}`
+  if (dryRun) return `Dry run: ${operation} ${item.entityType}${toward}, nothing was sent`
+  if (!item.changed && CHANGING.has(operation)) return `Allowed: ${operation} ${item.entityType}`
   if (shown === null) return `${what}${toward}`
   return `${what}: ${SHOWN[shown]}${destination === null ? '' : ` to ${destination}`}`
 }

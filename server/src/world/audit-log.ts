@@ -3,13 +3,13 @@ import type { Transform } from '../base/access.ts'
 import { readUuid, writeUuid } from '../base/uuid-bytes.ts'
 
 /**
- * The record of who did what: its entries, how they are written down, and what chains them.
+ * The audit log: its events, how they are written down, and what chains them.
  *
- * An entry is about one operation of one request on one kind of thing, whatever the number of things: a
- * bulk of ten thousand tokens is some ten entries. It names who, what and when, and never holds data. The
+ * An event is about one operation of one request on one kind of thing, whatever the number of things: a
+ * bulk of ten thousand tokens is some ten events. It names who, what and when, and never holds data. The
  * form in bytes is for ever, since hashes and seals are made over it. Decision 0020.
  */
-export interface RecordEntry {
+export interface AuditEvent {
   /** Epoch milliseconds. */
   readonly at: number
   readonly applicationId: string
@@ -32,73 +32,73 @@ export interface RecordEntry {
   readonly dryRun: boolean
   /** The host that something was to be sent to, with its port where that is not the scheme's own. */
   readonly destination: string | null
-  /** At most RECORD_ENTITIES_MAX; none where the operation was about no single thing. */
+  /** At most AUDIT_EVENT_ENTITIES_MAX; none where the operation was about no single thing. */
   readonly entityIds: readonly string[]
 }
 
-/** A place in a tenant's chain of entries. */
-export interface RecordPoint {
-  /** Of the entry, from 1, without gaps; 0 is before the first. */
+/** A position in a tenant's chain of events. */
+export interface ChainPosition {
+  /** Of the event, from 1, without gaps; 0 is before the first. */
   readonly number: number
-  /** Events up to here, this entry's included: what lists are numbered by. */
+  /** Items up to here, this event's included: what lists are numbered by. */
   readonly listed: number
   /** Over everything up to here; 32 bytes, all zero before the first. */
   readonly hash: Uint8Array
 }
 
-export interface StoredRecordRow extends RecordPoint {
-  /** encodeEntry(). */
+export interface StoredAuditEvent extends ChainPosition {
+  /** encodeAuditEvent(). */
   readonly entry: Uint8Array
 }
 
 /** Says which part of the chain is whole, in a way that only the tenant's keys can say it. */
 export interface RecordSeal {
-  /** The last entry that was removed for its age. */
-  readonly removed: RecordPoint
-  /** The last entry at the time. */
-  readonly last: RecordPoint
+  /** The last event that was removed for its age. */
+  readonly removed: ChainPosition
+  /** The last event at the time. */
+  readonly last: ChainPosition
   readonly at: number
   /** TenantKeys.attest() over all of it. */
   readonly proof: Uint8Array
 }
 
-export const RECORD_BEGIN: RecordPoint = { number: 0, listed: 0, hash: new Uint8Array(32) }
+export const CHAIN_START: ChainPosition = { number: 0, listed: 0, hash: new Uint8Array(32) }
 
 /**
- * Returns how many events of a list the entry is: one for each thing, or one where there is none.
+ * Returns how many items of a list the event is: one for each thing, or one where there is none.
  *
- * Reading the record is part of the record but of no list that does not ask for it: otherwise each page
+ * Reading the audit log is part of the audit log but of no list that does not ask for it: otherwise each page
  * would push what is on the next one further away, and whoever turns pages until one is empty would never
  * come to an end.
  */
-export function eventsOf({
+export function itemCountOf({
   entityType,
   entityIds,
-}: Pick<RecordEntry, 'entityType' | 'entityIds'>): number {
-  return countOf(entityType, entityIds.length)
+}: Pick<AuditEvent, 'entityType' | 'entityIds'>): number {
+  return itemCount(entityType, entityIds.length)
 }
 
-function countOf(entityType: string, things: number): number {
-  return entityType === READING_OF_RECORD ? 0 : Math.max(1, things)
+function itemCount(entityType: string, things: number): number {
+  return entityType === AUDIT_LOG_ENTITY_TYPE ? 0 : Math.max(1, things)
 }
 
-export const READING_OF_RECORD = 'log'
+export const AUDIT_LOG_ENTITY_TYPE = 'log'
 
 /**
- * Returns the hash of an entry that follows `previous`: SHA-256 over the hash before, the entry's number
- * and its count of events so far (8 bytes each, big-endian), and its bytes.
+ * Returns the hash of an event that follows `previous`: SHA-256 over the hash before, the event's number
+ * and its count of items so far (8 bytes each, big-endian), and its bytes.
  */
 export function chainHash(
   previous: Uint8Array,
-  { number, listed }: Pick<RecordPoint, 'number' | 'listed'>,
+  { number, listed }: Pick<ChainPosition, 'number' | 'listed'>,
   entry: Uint8Array,
 ): Buffer {
-  const length = HEAD_BYTES + entry.length
+  const length = PREFIX_BYTES + entry.length
   if (hashed.length < length) hashed = Buffer.allocUnsafeSlow(length)
   hashed.set(previous, 0)
   writeWhole(hashed, number, 32)
   writeWhole(hashed, listed, 40)
-  hashed.set(entry, HEAD_BYTES)
+  hashed.set(entry, PREFIX_BYTES)
   // As text it comes in half the time: bytes that are made outside JavaScript cost more than hashing does.
   return Buffer.from(hash('sha256', hashed.subarray(0, length), 'binary'), 'binary')
 }
@@ -106,7 +106,7 @@ export function chainHash(
 /** What is hashed is put together here, one after the other. */
 let hashed = Buffer.allocUnsafeSlow(1024)
 
-const HEAD_BYTES = 48
+const PREFIX_BYTES = 48
 
 function writeWhole(bytes: Buffer, value: number, at: number): void {
   bytes.writeUInt16BE(0, at)
@@ -114,40 +114,40 @@ function writeWhole(bytes: Buffer, value: number, at: number): void {
 }
 
 /**
- * Writes an entry as bytes: form (1), time (6), flags (1), transform (1), application, key, trace id, kind
+ * Writes an event as bytes: form (1), time (6), flags (1), transform (1), application, key, trace id, kind
  * of thing, operation, permission, the number of ids (4), ids. A text is its length (2) and UTF-8; a uuid is
  * `ffff` and 16 bytes. Numbers are big-endian.
  *
- * That is form 1. Form 2 is of entries with a destination, which comes after the permission; no other differs
+ * That is form 1. Form 2 is of events with a destination, which comes after the permission; no other differs
  * from what it always was. Decision 0026.
  */
-export function encodeEntry(entry: RecordEntry): Buffer {
-  return Buffer.from(writeEntry(entry))
+export function encodeAuditEvent(event: AuditEvent): Buffer {
+  return Buffer.from(writeAuditEvent(event))
 }
 
 /** The same, in bytes that are good until the next call: for who copies them anyway. */
-export function writeEntry(entry: RecordEntry): Buffer {
-  const { entityIds, destination } = entry
-  const most = lengthMax(entry)
+export function writeAuditEvent(event: AuditEvent): Buffer {
+  const { entityIds, destination } = event
+  const most = lengthMax(event)
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(most)
   const bytes = scratch
   bytes[0] = destination === null ? FORM : FORM_WITH_DESTINATION
-  bytes.writeUIntBE(entry.at, 1, 6)
-  bytes[7] = (entry.allowed ? 0 : REFUSED) | (entry.replayed ? REPLAYED : 0)
-  if (entry.changed) bytes[7] |= CHANGED
-  if (entry.dryRun) bytes[7] |= DRY_RUN
-  bytes[8] = SHOWN.indexOf(entry.shown)
+  bytes.writeUIntBE(event.at, 1, 6)
+  bytes[7] = (event.allowed ? 0 : REFUSED) | (event.replayed ? REPLAYED : 0)
+  if (event.changed) bytes[7] |= CHANGED
+  if (event.dryRun) bytes[7] |= DRY_RUN
+  bytes[8] = SHOWN.indexOf(event.shown)
   let at = 9
-  at = lastActor.write(bytes, at, entry.applicationId, entry.keyId, null)
-  at = writeText(bytes, at, entry.traceId)
-  at = lastKind.write(bytes, at, entry.entityType, entry.operation, entry.permission)
+  at = lastActor.write(bytes, at, event.applicationId, event.keyId, null)
+  at = writeText(bytes, at, event.traceId)
+  at = lastKind.write(bytes, at, event.entityType, event.operation, event.permission)
   if (destination !== null) at = writeText(bytes, at, destination)
   at = bytes.writeUInt32BE(entityIds.length, at)
   for (const id of entityIds) at = writeText(bytes, at, id)
   return bytes.subarray(0, at)
 }
 
-/** Two or three texts as they were written last: most entries in a row have them in common. */
+/** Two or three texts as they were written last: most events in a row have them in common. */
 class LastTexts {
   #first: string | null = null
   #second = ''
@@ -173,36 +173,36 @@ class LastTexts {
 const lastActor = new LastTexts()
 const lastKind = new LastTexts()
 
-/** Entries are far shorter than they might be, so each is written here. */
+/** Events are far shorter than they might be, so each is written here. */
 let scratch = Buffer.allocUnsafeSlow(1024)
 
-/** Throws when the bytes are no entry. */
-export function decodeEntry(entry: Uint8Array): RecordEntry {
-  const [{ things, events: _events, ...head }, reader] = read(entry)
-  return { ...head, entityIds: Array.from({ length: things }, () => reader.text()) }
+/** Throws when the bytes are no event. */
+export function decodeAuditEvent(entry: Uint8Array): AuditEvent {
+  const [{ things, items: _items, ...summary }, reader] = read(entry)
+  return { ...summary, entityIds: Array.from({ length: things }, () => reader.text()) }
 }
 
-/** What an entry says but for the ids of the things, of which there may be many. */
-export interface RecordEntryHead extends Omit<RecordEntry, 'entityIds'> {
+/** What an event says but for the ids of the things, of which there may be many. */
+export interface AuditEventSummary extends Omit<AuditEvent, 'entityIds'> {
   readonly things: number
-  /** eventsOf() the entry. */
-  readonly events: number
+  /** itemCountOf() the event. */
+  readonly items: number
 }
 
-/** Throws when the bytes are no entry. */
-export function decodeHead(entry: Uint8Array): RecordEntryHead {
+/** Throws when the bytes are no event. */
+export function decodeAuditEventSummary(entry: Uint8Array): AuditEventSummary {
   return read(entry)[0]
 }
 
-function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
+function read(entry: Uint8Array): [AuditEventSummary, TextReader] {
   const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.length)
   const form = bytes[0]
   if (form !== FORM && form !== FORM_WITH_DESTINATION) {
-    throw new Error('Cannot read an entry of the record: its form is not known')
+    throw new Error('Cannot read an audit event: its form is not known')
   }
   const flags = bytes[7]!
   const reader = new TextReader(bytes, 9)
-  const head = {
+  const summary = {
     at: bytes.readUIntBE(1, 6),
     allowed: (flags & REFUSED) === 0,
     replayed: (flags & REPLAYED) !== 0,
@@ -218,11 +218,11 @@ function read(entry: Uint8Array): [RecordEntryHead, TextReader] {
     destination: form === FORM_WITH_DESTINATION ? reader.text() : null,
   }
   const things = reader.count()
-  return [{ ...head, things, events: countOf(head.entityType, things) }, reader]
+  return [{ ...summary, things, items: itemCount(summary.entityType, things) }, reader]
 }
 
-/** Returns when the entry was made, without reading the rest. */
-export function timeOfEntry(entry: Uint8Array): number {
+/** Returns when the event was made, without reading the rest. */
+export function timeOfAuditEvent(entry: Uint8Array): number {
   return Buffer.from(entry.buffer, entry.byteOffset, entry.length).readUIntBE(1, 6)
 }
 
@@ -239,7 +239,7 @@ class TextReader {
     const length = this.#bytes.readUInt16BE(this.#at)
     const from = this.#at + 2
     this.#at = from + (length === UUID ? 16 : length)
-    if (this.#at > this.#bytes.length) throw new RangeError('An entry of the record is cut short')
+    if (this.#at > this.#bytes.length) throw new RangeError('An audit event is cut short')
     return length === UUID
       ? readUuid(this.#bytes, from)
       : this.#bytes.toString('utf8', from, this.#at)
@@ -248,14 +248,14 @@ class TextReader {
   count(): number {
     this.#at += 4
     const count = this.#bytes.readUInt32BE(this.#at - 4)
-    if (count * 2 > this.#bytes.length) throw new RangeError('An entry of the record is cut short')
+    if (count * 2 > this.#bytes.length) throw new RangeError('An audit event is cut short')
     return count
   }
 }
 
-function lengthMax(entry: RecordEntry): number {
-  const { applicationId, keyId, traceId, entityType, operation, permission, destination } = entry
-  const { entityIds } = entry
+function lengthMax(event: AuditEvent): number {
+  const { applicationId, keyId, traceId, entityType, operation, permission, destination } = event
+  const { entityIds } = event
   let chars = applicationId.length + keyId.length + traceId.length
   chars += entityType.length + operation.length + permission.length + (destination?.length ?? 0)
   for (const id of entityIds) chars += id.length

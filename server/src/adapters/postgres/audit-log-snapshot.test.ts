@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
-import { openPostgresRecord } from './open-record.ts'
+import { openPostgresAuditLog } from './audit-log-snapshot.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 test('a connection that is lost between two questions fails the next one, and nothing else', async () => {
   const url = await freshDatabase()
   const store = await PostgresStore.open({ url })
   await store.close()
-  const { record, close } = await openPostgresRecord(url)
+  const { auditLog: record, close } = await openPostgresAuditLog(url)
   assert.deepEqual(await record.tenantIds('all'), [])
   const others = 'datname = current_database() AND pid <> pg_backend_pid()'
   await query(url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${others}`)
@@ -20,6 +20,6 @@ test('a connection that is lost between two questions fails the next one, and no
 })
 
 test('a database that cannot be reached is refused in a sentence', async () => {
-  const opened = openPostgresRecord('postgres://symbolon@localhost:1/symbolon')
+  const opened = openPostgresAuditLog('postgres://symbolon@localhost:1/symbolon')
   await assert.rejects(opened, { message: 'Cannot reach the database' })
 })

@@ -1,25 +1,25 @@
-import type { RecordReader, TenantReader } from '../../world/store.ts'
+import type { AuditLogReader, TenantReader } from '../../world/store.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './database.ts'
-import { recordReader, tenantReader } from './readers.ts'
+import { auditLogReader, tenantReader } from './readers.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
 import type { Row } from './rows.ts'
 import type { Ask } from './session.ts'
 
 /** What is there to be checked, as it was at one moment. */
-export interface OpenRecord {
+export interface PostgresAuditLogSnapshot {
   readonly tenants: TenantReader
-  readonly record: RecordReader
+  readonly auditLog: AuditLogReader
   readonly close: () => Promise<void>
 }
 
 /**
- * Opens the record in the database at `url` for reading, beside servers that may be running on it.
+ * Opens the audit log in the database at `url` for reading, beside servers that may be running on it.
  *
  * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached, has
- * no record in it, or part of one that is on its way.
+ * no audit log in it, or part of one that is on its way.
  */
-export async function openPostgresRecord(url: string): Promise<OpenRecord> {
+export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLogSnapshot> {
   const client = await connectedTo({
     ...bounded(connectionSettings(url)),
     // To check is to compute between questions, for longer than those who hold locks may.
@@ -31,10 +31,10 @@ export async function openPostgresRecord(url: string): Promise<OpenRecord> {
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")
     if (row!.there !== true)
-      throw new Error('Cannot read the record: there is none in the database')
+      throw new Error('Cannot read the audit log: there is none in the database')
     await requireFidelity(ask)
     await refuseUnfinishedMove(ask)
-    return { tenants: tenantReader(ask), record: recordReader(ask), close: () => client.end() }
+    return { tenants: tenantReader(ask), auditLog: auditLogReader(ask), close: () => client.end() }
   } catch (error) {
     await client.end()
     throw error

@@ -4,18 +4,18 @@ import * as fc from '../../test/kit/fast-check.ts'
 import { TRANSFORMS } from '../base/access.ts'
 import {
   chainHash,
-  decodeEntry,
-  decodeHead,
-  encodeEntry,
-  eventsOf,
-  RECORD_BEGIN,
-  timeOfEntry,
-  type RecordEntry,
-} from './record.ts'
+  decodeAuditEvent,
+  decodeAuditEventSummary,
+  encodeAuditEvent,
+  itemCountOf,
+  CHAIN_START,
+  timeOfAuditEvent,
+  type AuditEvent,
+} from './audit-log.ts'
 
 const text = fc.string({ unit: 'binary', maxLength: 60 })
 const id = fc.oneof(fc.uuid(), text)
-const entry: fc.Arbitrary<RecordEntry> = fc.record(
+const auditEvent: fc.Arbitrary<AuditEvent> = fc.record(
   {
     at: fc.nat({ max: 2 ** 48 - 1 }),
     applicationId: id,
@@ -35,24 +35,24 @@ const entry: fc.Arbitrary<RecordEntry> = fc.record(
   { noNullPrototype: true },
 )
 
-describe('encodeEntry()', () => {
+describe('encodeAuditEvent()', () => {
   test('loses nothing', () => {
     fc.assert(
-      fc.property(entry, (it) => {
-        const bytes = encodeEntry(it)
-        assert.deepEqual(decodeEntry(bytes), it)
+      fc.property(auditEvent, (it) => {
+        const bytes = encodeAuditEvent(it)
+        assert.deepEqual(decodeAuditEvent(bytes), it)
         const { entityIds, ...rest } = it
-        const counts = { things: entityIds.length, events: eventsOf(it) }
-        assert.deepEqual(decodeHead(bytes), { ...rest, ...counts })
-        assert.equal(timeOfEntry(bytes), it.at)
+        const counts = { things: entityIds.length, items: itemCountOf(it) }
+        assert.deepEqual(decodeAuditEventSummary(bytes), { ...rest, ...counts })
+        assert.equal(timeOfAuditEvent(bytes), it.at)
       }),
     )
   })
 
-  test('gives different entries different bytes', () => {
+  test('gives different events different bytes', () => {
     fc.assert(
-      fc.property(entry, entry, (a, b) => {
-        const equal = encodeEntry(a).equals(encodeEntry(b))
+      fc.property(auditEvent, auditEvent, (a, b) => {
+        const equal = encodeAuditEvent(a).equals(encodeAuditEvent(b))
         assert.equal(equal, JSON.stringify(a) === JSON.stringify(b))
       }),
     )
@@ -60,35 +60,36 @@ describe('encodeEntry()', () => {
 
   test('takes sixteen bytes and two for each thing', () => {
     const ids = Array.from({ length: 100 }, () => '01945d00-0000-4000-8000-00000000000b')
-    const some: RecordEntry = { ...fc.sample(entry, 1)[0]!, entityIds: [] }
-    const grown = encodeEntry({ ...some, entityIds: ids }).length - encodeEntry(some).length
+    const some: AuditEvent = { ...fc.sample(auditEvent, 1)[0]!, entityIds: [] }
+    const grown =
+      encodeAuditEvent({ ...some, entityIds: ids }).length - encodeAuditEvent(some).length
     assert.equal(grown, 1800)
   })
 })
 
-test('decodeEntry() reads no entry that was cut short, and none of another form', () => {
+test('decodeAuditEvent() reads no event that was cut short, and none of another form', () => {
   fc.assert(
-    fc.property(entry, fc.nat(), (it, seed) => {
-      const bytes = encodeEntry(it)
-      assert.throws(() => decodeEntry(bytes.subarray(0, seed % bytes.length)))
-      assert.throws(() => decodeEntry(Buffer.concat([Uint8Array.of(9), bytes.subarray(1)])))
+    fc.property(auditEvent, fc.nat(), (it, seed) => {
+      const bytes = encodeAuditEvent(it)
+      assert.throws(() => decodeAuditEvent(bytes.subarray(0, seed % bytes.length)))
+      assert.throws(() => decodeAuditEvent(Buffer.concat([Uint8Array.of(9), bytes.subarray(1)])))
     }),
   )
 })
 
-test('chainHash() is SHA-256 over the hash before, number, count of events and entry', () => {
-  const some = encodeEntry(ENTRY)
+test('chainHash() is SHA-256 over the hash before, number, count of items and event', () => {
+  const some = encodeAuditEvent(EVENT)
   // Written down by hand: the form is for ever.
-  assert.equal(some.toString('hex'), written(`01 ${HEAD} ${IDS}`))
+  assert.equal(some.toString('hex'), written(`01 ${PREFIX} ${IDS}`))
   assert.equal(
-    encodeEntry({ ...ENTRY, destination: 'api.example' }).toString('hex'),
-    written(`02 ${HEAD} 000b 6170692e6578616d706c65 ${IDS}`),
+    encodeAuditEvent({ ...EVENT, destination: 'api.example' }).toString('hex'),
+    written(`02 ${PREFIX} 000b 6170692e6578616d706c65 ${IDS}`),
   )
   assert.equal(
-    encodeEntry({ ...ENTRY, dryRun: true }).toString('hex'),
-    written(`01 ${HEAD} ${IDS}`).replace('019ca9450a0001', '019ca9450a0009'),
+    encodeAuditEvent({ ...EVENT, dryRun: true }).toString('hex'),
+    written(`01 ${PREFIX} ${IDS}`).replace('019ca9450a0001', '019ca9450a0009'),
   )
-  const begin = RECORD_BEGIN.hash
+  const begin = CHAIN_START.hash
   const first = chainHash(begin, { number: 1, listed: 2 }, some)
   assert.notDeepEqual(first, chainHash(begin, { number: 2, listed: 2 }, some))
   assert.notDeepEqual(first, chainHash(begin, { number: 1, listed: 1 }, some))
@@ -96,10 +97,10 @@ test('chainHash() is SHA-256 over the hash before, number, count of events and e
   assert.equal(first.toString('hex'), HASH)
 })
 
-/** Of the entry above as number 1: `(32 zero bytes, 1, 2, entry)` through another program's SHA-256. */
+/** Of the event above as number 1: `(32 zero bytes, 1, 2, event)` through another program's SHA-256. */
 const HASH = 'c4df65a5017c548e31caafdb857b0aef296083f46f650d394412531bf37118c3'
 
-const ENTRY: RecordEntry = {
+const EVENT: AuditEvent = {
   at: 1_772_366_400_000,
   applicationId: '01945d00-0000-4000-8000-00000000000b',
   keyId: '01945d00-0000-4000-8000-00000000000c',
@@ -117,7 +118,7 @@ const ENTRY: RecordEntry = {
 }
 
 /** All but the form, up to the permission. */
-const HEAD = [
+const PREFIX = [
   '019ca9450a00 01 02',
   'ffff 01945d0000004000800000000000000b',
   'ffff 01945d0000004000800000000000000c',

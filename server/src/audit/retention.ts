@@ -1,20 +1,20 @@
-import { RECORD_ROWS_AT_ONCE } from '../base/limits.ts'
-import { timeOfEntry } from '../world/record.ts'
+import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
+import { timeOfAuditEvent } from '../world/audit-log.ts'
 import type { World } from '../world/world.ts'
 import { nextSeal } from './seal.ts'
-import { firstFlaw } from './verify.ts'
+import { firstFlaw } from './verification.ts'
 
 type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
 
 /**
- * Removes entries that are older than `days`, in every tenant, oldest first, a slice at a time.
+ * Removes events that are older than `days`, in every tenant, oldest first, a slice at a time.
  *
- * What is left begins where the last removed entry ended; that point is sealed in the same commit. Entries
+ * What is left begins where the last removed event ended; that point is sealed in the same commit. Events
  * that do not follow from each other are evidence and stay, with everything after them; that is logged.
  */
-export async function sweepRecords(world: Reach, days: number): Promise<void> {
+export async function sweepAuditLogs(world: Reach, days: number): Promise<void> {
   const before = world.clock.now() - days * DAY_MS
-  for (const tenantId of await world.store.record.tenantIds('all')) {
+  for (const tenantId of await world.store.auditLog.tenantIds('all')) {
     try {
       // What is left of a tenant that was deleted is removed without its keys, which are gone.
       if ((await world.store.tenants.find(tenantId)) === null) continue
@@ -27,22 +27,22 @@ export async function sweepRecords(world: Reach, days: number): Promise<void> {
 
 /** Returns whether there may be more. */
 async function sweepSlice(world: Reach, tenantId: string, before: number): Promise<boolean> {
-  const { record } = world.store
+  const { auditLog: record } = world.store
   const state = await record.state(tenantId)
   if (state === null) return false
-  const rows = await record.rowsAfter(tenantId, state.removed.number, RECORD_ROWS_AT_ONCE)
-  const young = rows.findIndex((it) => timeOfEntry(it.entry) >= before)
+  const rows = await record.rowsAfter(tenantId, state.removed.number, AUDIT_EVENTS_AT_ONCE)
+  const young = rows.findIndex((it) => timeOfAuditEvent(it.entry) >= before)
   const old = young < 0 ? rows : rows.slice(0, young)
   const last = old.at(-1)
   if (last === undefined) return false
   const flaw = firstFlaw(state.removed, old)
-  if (flaw !== null) throw new Error(`Cannot remove entry ${flaw.number}: it ${flaw.what}`)
+  if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
   const { number, listed, hash } = last
   const removed = { number, listed, hash }
   const seal = await nextSeal(world, tenantId, state, removed)
   await world.store.commit(tenantId, [
-    { kind: 'trim-record', removed },
-    { kind: 'seal-record', seal },
+    { kind: 'trim-audit-log', removed },
+    { kind: 'put-audit-checkpoint', seal },
   ])
   return young < 0
 }

@@ -1,21 +1,21 @@
 /**
- * Entries of the record that were committed together share the row of the last of them.
+ * Audit events that were committed together share the row of the last of them.
  *
- * To insert a row, and to write the pages that it moves about, costs more than what an entry says. Each of those
- * before the last is, one after the other: events so far (6), length of the entry (4), hash (32), entry. Numbers are
- * big-endian; an entry's own number follows from that of the row. Decision 0048.
+ * To insert a row, and to write the pages that it moves about, costs more than what an event says. Each of those
+ * before the last is, one after the other: items so far (6), length of the event (4), hash (32), event. Numbers are
+ * big-endian; an event's own number follows from that of the row. Decision 0048.
  */
-import type { StoredRecordRow } from '../../world/record.ts'
+import type { StoredAuditEvent } from '../../world/audit-log.ts'
 import type { Row } from './rows.ts'
 
 const HASH = { at: 10, bytes: 32 } as const
-const HEAD_BYTES = HASH.at + HASH.bytes
+const HEADER_BYTES = HASH.at + HASH.bytes
 
-/** A row with so much in it takes no more entries: whoever wants one of them reads them all. */
+/** A row with so much in it takes no more events: whoever wants one of them reads them all. */
 const ROW_BYTES_MAX = 32 * 1024
 
-/** Puts entries together for a row. */
-export class EarlierEntries {
+/** Puts events together for a row. */
+export class EarlierEvents {
   #bytes = Buffer.allocUnsafeSlow(ROW_BYTES_MAX)
   #at = 0
 
@@ -23,8 +23,8 @@ export class EarlierEntries {
     return this.#at >= ROW_BYTES_MAX
   }
 
-  add({ listed, hash, entry }: Omit<StoredRecordRow, 'number'>): void {
-    const needed = this.#at + HEAD_BYTES + entry.length
+  add({ listed, hash, entry }: Omit<StoredAuditEvent, 'number'>): void {
+    const needed = this.#at + HEADER_BYTES + entry.length
     if (needed > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(needed)
       this.#bytes.copy(larger, 0, 0, this.#at)
@@ -34,7 +34,7 @@ export class EarlierEntries {
     bytes.writeUIntBE(listed, this.#at, 6)
     bytes.writeUInt32BE(entry.length, this.#at + 6)
     bytes.set(hash, this.#at + HASH.at)
-    bytes.set(entry, this.#at + HEAD_BYTES)
+    bytes.set(entry, this.#at + HEADER_BYTES)
     this.#at = needed
   }
 
@@ -47,12 +47,12 @@ export class EarlierEntries {
 }
 
 /**
- * Returns the entries of a row of the table in order.
+ * Returns the events of a row of the table in order.
  *
- * Of bytes that are no entries, which somebody else put there, as much as can be read: what is missing then, or too
+ * Of bytes that are no events, which somebody else put there, as much as can be read: what is missing then, or too
  * much, is seen where the chain is checked.
  */
-export function entriesOfRow(row: Row): StoredRecordRow[] {
+export function eventsOfRow(row: Row): StoredAuditEvent[] {
   const last = {
     number: Number(row.number),
     listed: Number(row.listed),
@@ -61,31 +61,33 @@ export function entriesOfRow(row: Row): StoredRecordRow[] {
   }
   // Not there at all in a database that no start has brought to this version yet.
   if (!(row.earlier instanceof Uint8Array)) return [last]
-  const places = placesIn(row.earlier)
-  const first = last.number - places.length
-  return [...places.map(({ from: _from, ...it }, n) => ({ number: first + n, ...it })), last]
+  const packed = packedEventsIn(row.earlier)
+  const first = last.number - packed.length
+  return [...packed.map(({ from: _from, ...it }, n) => ({ number: first + n, ...it })), last]
 }
 
-/** Returns `earlier`, of a row with this number, without its entries up to `number`. */
-export function withoutEntriesTo(
+/** Returns `earlier`, of a row with this number, without its events up to `number`. */
+export function withoutEventsTo(
   number: number,
   row: { readonly number: number; readonly earlier: Uint8Array },
 ): Uint8Array | null {
-  const places = placesIn(row.earlier)
-  const removed = number - (row.number - places.length) + 1
+  const packed = packedEventsIn(row.earlier)
+  const removed = number - (row.number - packed.length) + 1
   if (removed <= 0) return row.earlier
-  const kept = places[removed]
+  const kept = packed[removed]
   return kept === undefined ? null : row.earlier.subarray(kept.from)
 }
 
-function placesIn(earlier: Uint8Array): (Omit<StoredRecordRow, 'number'> & { from: number })[] {
+function packedEventsIn(
+  earlier: Uint8Array,
+): (Omit<StoredAuditEvent, 'number'> & { from: number })[] {
   const bytes = Buffer.from(earlier.buffer, earlier.byteOffset, earlier.length)
-  const places = []
-  for (let from = 0; from + HEAD_BYTES <= bytes.length;) {
-    const begin = from + HEAD_BYTES
+  const packed = []
+  for (let from = 0; from + HEADER_BYTES <= bytes.length;) {
+    const begin = from + HEADER_BYTES
     const end = begin + bytes.readUInt32BE(from + 6)
     if (end > bytes.length) break
-    places.push({
+    packed.push({
       from,
       listed: bytes.readUIntBE(from, 6),
       hash: earlier.subarray(from + HASH.at, begin),
@@ -93,5 +95,5 @@ function placesIn(earlier: Uint8Array): (Omit<StoredRecordRow, 'number'> & { fro
     })
     from = end
   }
-  return places
+  return packed
 }

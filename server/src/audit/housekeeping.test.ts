@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { setUp } from '../access/set-up.ts'
-import { RECORD_ROWS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
-import type { RecordEntry, RecordSeal } from '../world/record.ts'
-import type { RecordReader } from '../world/store.ts'
+import type { AuditEvent, RecordSeal } from '../world/audit-log.ts'
+import type { AuditLogReader } from '../world/store.ts'
 import { recordSealer } from './seal.ts'
-import { sweepRecords } from './sweep.ts'
-import { verifyRecord } from './verify.ts'
+import { sweepAuditLogs } from './retention.ts'
+import { verifyAuditLog } from './verification.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -20,11 +20,11 @@ describe('recordSealer()', () => {
     for (const last of [3, 4, 4, 6]) {
       await append(last - (await lastOf(world, tenantId)))
       await seal()
-      const state = await world.store.record.state(tenantId)
+      const state = await world.store.auditLog.state(tenantId)
       assert.equal(state?.seal?.last.number, last)
-      assert.equal((await verifyRecord(world, tenantId)).sealed, last)
+      assert.equal((await verifyAuditLog(world, tenantId)).sealed, last)
     }
-    assert.equal(world.committed.filter((it) => it.kind === 'seal-record').length, 3)
+    assert.equal(world.committed.filter((it) => it.kind === 'put-audit-checkpoint').length, 3)
     assert.deepEqual(world.logged, [])
   })
 
@@ -42,15 +42,15 @@ describe('recordSealer()', () => {
       const { world, tenantId, append } = await stage()
       const seal = recordSealer(world)
       await seal()
-      const genuine = (await world.store.record.state(tenantId))!.seal!
-      const change = { kind: 'seal-record', seal: forge(genuine) } as const
+      const genuine = (await world.store.auditLog.state(tenantId))!.seal!
+      const change = { kind: 'put-audit-checkpoint', seal: forge(genuine) } as const
       await world.store.commit(tenantId, [change])
       await append(1)
       await seal()
       await seal()
       assert.equal(world.logged.length, 1)
-      assert.deepEqual((await world.store.record.state(tenantId))?.seal, change.seal)
-      assert.notEqual((await verifyRecord(world, tenantId)).flaw, null)
+      assert.deepEqual((await world.store.auditLog.state(tenantId))?.seal, change.seal)
+      assert.notEqual((await verifyAuditLog(world, tenantId)).flaw, null)
     })
   }
 
@@ -58,12 +58,12 @@ describe('recordSealer()', () => {
     const store = new MemoryStore()
     const world = stillWorld(store)
     const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
-    const { last } = (await store.record.state(tenantId))!
+    const { last } = (await store.auditLog.state(tenantId))!
     // As if all had been thrown away and begun anew, a while later.
-    await store.commit(tenantId, [{ kind: 'trim-record', removed: { ...last, number: 3 } }])
+    await store.commit(tenantId, [{ kind: 'trim-audit-log', removed: { ...last, number: 3 } }])
     world.clock.pass(RECORD_UNSEALED_MS_MAX + 1)
     await recordSealer(world)()
-    assert.equal((await store.record.state(tenantId))?.seal, null)
+    assert.equal((await store.auditLog.state(tenantId))?.seal, null)
     assert.equal(world.logged.length, 1)
   })
 
@@ -75,44 +75,44 @@ describe('recordSealer()', () => {
     })
     const seal = recordSealer(world)
     await seal()
-    const genuine = (await world.store.record.state(tenantId))!.seal!
+    const genuine = (await world.store.auditLog.state(tenantId))!.seal!
     const bad = { ...genuine, proof: new Uint8Array() }
-    await world.store.commit(tenantId, [{ kind: 'seal-record', seal: bad }])
+    await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', seal: bad }])
     await append(1)
-    await world.store.commit(other, [{ kind: 'append-record', entries: [entry(world)] }])
+    await world.store.commit(other, [{ kind: 'append-audit-events', events: [auditEvent(world)] }])
     await seal()
-    assert.equal((await world.store.record.state(other))?.seal?.last.number, 4)
+    assert.equal((await world.store.auditLog.state(other))?.seal?.last.number, 4)
   })
 })
 
-describe('sweepRecords()', () => {
-  test('removes what is older than the days, in slices, and leaves a record that is intact', async () => {
+describe('sweepAuditLogs()', () => {
+  test('removes what is older than the days, in slices, and leaves an audit log that is intact', async () => {
     const { world, tenantId, append } = await stage()
-    await append(RECORD_ROWS_AT_ONCE * 2)
+    await append(AUDIT_EVENTS_AT_ONCE * 2)
     await recordSealer(world)()
     world.clock.pass(DAY_MS)
     await append(5)
     await recordSealer(world)()
-    await sweepRecords(world, 1)
-    assert.equal((await world.store.record.state(tenantId))?.removed.number, 0, 'none is older')
+    await sweepAuditLogs(world, 1)
+    assert.equal((await world.store.auditLog.state(tenantId))?.removed.number, 0, 'none is older')
     world.clock.pass(1)
     await append(1)
-    await sweepRecords(world, 1)
-    const old = RECORD_ROWS_AT_ONCE * 2 + 3
-    const verdict = await verifyRecord(world, tenantId)
+    await sweepAuditLogs(world, 1)
+    const old = AUDIT_EVENTS_AT_ONCE * 2 + 3
+    const verdict = await verifyAuditLog(world, tenantId)
     assert.deepEqual([verdict.flaw, verdict.first, verdict.last], [null, old + 1, old + 6])
-    assert.equal(world.committed.filter((it) => it.kind === 'trim-record').length, 3)
+    assert.equal(world.committed.filter((it) => it.kind === 'trim-audit-log').length, 3)
     await append(1)
     await recordSealer(world)()
-    assert.equal((await verifyRecord(world, tenantId)).sealed, old + 7)
+    assert.equal((await verifyAuditLog(world, tenantId)).sealed, old + 7)
 
     world.clock.pass(DAY_MS + 1)
-    await sweepRecords(world, 1)
-    const empty = await verifyRecord(world, tenantId)
+    await sweepAuditLogs(world, 1)
+    const empty = await verifyAuditLog(world, tenantId)
     assert.deepEqual([empty.flaw, empty.first, empty.sealed], [null, 0, old + 7])
     await append(1)
     await recordSealer(world)()
-    assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+    assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
     assert.deepEqual(world.logged, [])
   })
 
@@ -120,39 +120,39 @@ describe('sweepRecords()', () => {
     const { world, tenantId, append } = await stage()
     await append(3)
     await recordSealer(world)()
-    const before = await world.store.record.state(tenantId)
+    const before = await world.store.auditLog.state(tenantId)
     world.clock.pass(2 * DAY_MS)
-    const { record } = world.store
-    const edited: RecordReader = {
+    const { auditLog: record } = world.store
+    const edited: AuditLogReader = {
       ...record,
       rowsAfter: async (...asked) => {
         const rows = await record.rowsAfter(...asked)
         return rows.map((it) => (it.number === 2 ? { ...it, hash: new Uint8Array(32) } : it))
       },
     }
-    await sweepRecords({ ...world, store: { ...world.store, record: edited } }, 1)
+    await sweepAuditLogs({ ...world, store: { ...world.store, auditLog: edited } }, 1)
     assert.deepEqual(await record.state(tenantId), before)
-    assert.match(inspect(world.logged), /record_not_swept.*Cannot remove entry 2/s)
-    await sweepRecords(world, 1)
+    assert.match(inspect(world.logged), /record_not_swept.*Cannot remove event 2/s)
+    await sweepAuditLogs(world, 1)
     assert.equal((await record.state(tenantId))?.removed.number, 6)
   })
 
   test('keeps what begins elsewhere than it was sealed', async () => {
     const { world, tenantId, append } = await stage()
     await recordSealer(world)()
-    const { removed, seal } = (await world.store.record.state(tenantId))!
+    const { removed, seal } = (await world.store.auditLog.state(tenantId))!
     const tampered = { ...removed, hash: new Uint8Array(32).fill(1) }
-    await world.store.commit(tenantId, [{ kind: 'trim-record', removed: tampered }])
+    await world.store.commit(tenantId, [{ kind: 'trim-audit-log', removed: tampered }])
     await append(1)
     world.clock.pass(2 * DAY_MS)
-    await sweepRecords(world, 1)
-    const state = await world.store.record.state(tenantId)
+    await sweepAuditLogs(world, 1)
+    const state = await world.store.auditLog.state(tenantId)
     assert.deepEqual([state?.removed, state?.seal], [tampered, seal])
     assert.equal(world.logged.length, 1)
   })
 })
 
-test('a seal that was made while old entries were removed does not spoil the record', async () => {
+test('a seal that was made while old events were removed does not spoil the audit log', async () => {
   const { world, tenantId, append } = await stage()
   await recordSealer(world)()
   await append(3)
@@ -170,14 +170,14 @@ test('a seal that was made while old entries were removed does not spoil the rec
   }
   const sealing = recordSealer({ ...world, store: late })()
   await sealed.promise
-  await sweepRecords(world, 1)
+  await sweepAuditLogs(world, 1)
   removed.resolve()
   await sealing
-  assert.equal((await world.store.record.state(tenantId))?.removed.number, 6)
-  assert.equal((await verifyRecord(world, tenantId)).flaw, null)
+  assert.equal((await world.store.auditLog.state(tenantId))?.removed.number, 6)
+  assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
   await append(1)
   await recordSealer(world)()
-  assert.equal((await verifyRecord(world, tenantId)).sealed, 8)
+  assert.equal((await verifyAuditLog(world, tenantId)).sealed, 8)
   assert.deepEqual(world.logged, [])
 })
 
@@ -186,17 +186,19 @@ async function stage() {
   const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
   const append = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) {
-      await world.store.commit(tenantId, [{ kind: 'append-record', entries: [entry(world)] }])
+      await world.store.commit(tenantId, [
+        { kind: 'append-audit-events', events: [auditEvent(world)] },
+      ])
     }
   }
   return { world, tenantId, append }
 }
 
 async function lastOf(world: StillWorld, tenantId: string): Promise<number> {
-  return (await world.store.record.state(tenantId))!.last.number
+  return (await world.store.auditLog.state(tenantId))!.last.number
 }
 
-function entry({ clock }: StillWorld): RecordEntry {
+function auditEvent({ clock }: StillWorld): AuditEvent {
   return {
     at: clock.now(),
     applicationId: 'application',

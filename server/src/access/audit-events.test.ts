@@ -3,18 +3,18 @@ import { describe, test } from 'node:test'
 import { callerWith, STILL_NOW } from '../../test/kit/still-world.ts'
 import type { Caller } from '../base/access.ts'
 import { ask, authorize, type Thing } from './authorize.ts'
-import { recordOf } from './record.ts'
+import { auditEventsOf } from './audit-events.ts'
 
 const PROXY = '01945d00-0000-4000-8000-0000000000f0'
 
-describe('recordOf()', () => {
+describe('auditEventsOf()', () => {
   test('names the destination of each use, and keeps different ones apart', () => {
     const caller = callerWith({ permissions: ['token:use'] })
     for (const destination of ['a.example', 'b.example', 'a.example']) {
       for (const n of [1, 2]) authorize(caller, 'token:use', token(n), destination)
     }
     authorize(caller, 'token:use', token(3))
-    assert.deepEqual(entriesOf(caller), [
+    assert.deepEqual(eventsOf(caller), [
       ['token', 'use', 'reveal', 'a.example', [serial(1), serial(2)]],
       ['token', 'use', 'reveal', 'b.example', [serial(1), serial(2)]],
       ['token', 'use', 'reveal', null, [serial(3)]],
@@ -25,8 +25,11 @@ describe('recordOf()', () => {
     for (const permission of ['proxy:invoke', 'reactor:invoke'] as const) {
       const caller = callerWith({ permissions: [permission] })
       authorize(caller, permission, token(1), 'a.example')
-      assert.deepEqual(entriesOf(caller), [['token', 'use', 'reveal', 'a.example', [serial(1)]]])
-      assert.equal(recordOf(caller, STILL_NOW, caller.decisions, [])[0]?.permission, permission)
+      assert.deepEqual(eventsOf(caller), [['token', 'use', 'reveal', 'a.example', [serial(1)]]])
+      assert.equal(
+        auditEventsOf(caller, STILL_NOW, caller.decisions, [])[0]?.permission,
+        permission,
+      )
     }
   })
 
@@ -34,7 +37,7 @@ describe('recordOf()', () => {
     const caller = callerWith({ permissions: ['proxy:invoke'] })
     authorize(caller, 'proxy:invoke', [], 'a.example')
     authorize(caller, 'proxy:invoke', { id: PROXY, serial: PROXY, containers: [] }, 'a.example')
-    assert.deepEqual(entriesOf(caller), [
+    assert.deepEqual(eventsOf(caller), [
       ['proxy', 'invoke', null, 'a.example', []],
       ['proxy', 'invoke', null, 'a.example', [PROXY]],
     ])
@@ -46,9 +49,9 @@ describe('recordOf()', () => {
       authorize(caller, 'token:use', token(1), 'a.example')
       caller.decisions.push({ ...caller.decisions.pop()!, ...dryRun })
     }
-    const entries = recordOf(caller, STILL_NOW, caller.decisions, [])
+    const events = auditEventsOf(caller, STILL_NOW, caller.decisions, [])
     assert.deepEqual(
-      entries.map((it) => it.dryRun),
+      events.map((it) => it.dryRun),
       [false, true],
     )
   })
@@ -56,17 +59,17 @@ describe('recordOf()', () => {
   test('names the destination of what was refused', () => {
     const caller = callerWith({ permissions: ['token:read'] })
     assert.equal(ask(caller, 'token:use', token(1), 'a.example'), null)
-    const [entry] = recordOf(caller, STILL_NOW, caller.decisions, [])
-    assert.deepEqual([entry?.allowed, entry?.destination], [false, 'a.example'])
+    const [event] = auditEventsOf(caller, STILL_NOW, caller.decisions, [])
+    assert.deepEqual([event?.allowed, event?.destination], [false, 'a.example'])
   })
 
   test('keeps a decision to send something apart from what the request changes', () => {
     const caller = callerWith({ permissions: ['proxy:invoke'] })
     authorize(caller, 'proxy:invoke', [], 'a.example')
     const change = { kind: 'delete-application', id: serial(9) } as const
-    const entries = recordOf(caller, STILL_NOW, caller.decisions, [change])
+    const events = auditEventsOf(caller, STILL_NOW, caller.decisions, [change])
     assert.deepEqual(
-      entries.map((it) => [it.entityType, it.destination]),
+      events.map((it) => [it.entityType, it.destination]),
       [
         ['application', null],
         ['proxy', 'a.example'],
@@ -75,8 +78,8 @@ describe('recordOf()', () => {
   })
 })
 
-function entriesOf(caller: Caller): unknown[] {
-  return recordOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
+function eventsOf(caller: Caller): unknown[] {
+  return auditEventsOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
     return [it.entityType, it.operation, it.shown, it.destination, it.entityIds]
   })
 }

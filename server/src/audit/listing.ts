@@ -1,0 +1,221 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller } from '../base/access.ts'
+import { AUDIT_EVENTS_AT_ONCE, AUDIT_THINGS_AT_ONCE } from '../base/limits.ts'
+import {
+  decodeAuditEvent,
+  decodeAuditEventSummary,
+  AUDIT_LOG_ENTITY_TYPE,
+  type AuditEvent,
+  type AuditEventSummary,
+  type StoredAuditEvent,
+} from '../world/audit-log.ts'
+import type { Page, PageRequest, AuditLogReader, AuditLogState } from '../world/store.ts'
+import type { World } from '../world/world.ts'
+
+/** What happened to one thing: an audit event is as many items as it names things. */
+export interface AuditLogItem extends Omit<AuditEvent, 'entityIds'> {
+  /** The number of the event, and of the thing in it from 1: `1204-1`. */
+  readonly id: string
+  /** Null where it was about no single thing. */
+  readonly entityId: string | null
+}
+
+export interface AuditLogFilter {
+  readonly entityType?: string
+  readonly entityId?: string
+  /** Epoch milliseconds, included. */
+  readonly from?: number
+  /** Epoch milliseconds, not included. */
+  readonly to?: number
+}
+
+/** One item: the number of its event, and of the thing in it from 1. */
+export interface AuditLogCursor {
+  readonly event: number
+  readonly thing: number
+}
+
+export interface AuditLogRequest {
+  readonly filter: AuditLogFilter
+  /** Counted from `start`. */
+  readonly page: PageRequest
+  /** Only what is older than this; null for everything. */
+  readonly start: AuditLogCursor | null
+}
+
+export interface AuditLogPage extends Page<AuditLogItem> {
+  /** Whether there are items after the last one of the page. */
+  readonly more: boolean
+}
+
+/**
+ * Returns one page of what happened in the tenant, newest first; its total is of all that passes the filter.
+ *
+ * Without a filter a page is found by its number; with one every event is looked at, a slice at a time.
+ * Throws `permission_missing`.
+ */
+export async function listAuditLog(
+  world: Pick<World, 'clock' | 'store'>,
+  caller: Caller,
+  request: AuditLogRequest,
+): Promise<AuditLogPage> {
+  authorize(caller, 'log:read')
+  const { auditLog: record } = world.store
+  const state = await record.state(caller.tenantId)
+  if (state === null) return { total: 0, items: [], more: false }
+  const filter = await bySerial(world.store, caller.tenantId, request.filter)
+  return Object.values(filter).every((it) => it === undefined)
+    ? await pageOfAll(record, caller.tenantId, state, request)
+    : await pageOfSome(world, caller.tenantId, state, { ...request, filter })
+}
+
+/** The id of a token may have been made of data, so the audit log knows tokens by their serials. */
+async function bySerial(
+  { tokens }: Pick<World['store'], 'tokens'>,
+  tenantId: string,
+  filter: AuditLogFilter,
+): Promise<AuditLogFilter> {
+  if (filter.entityId === undefined) return filter
+  const [token] = await tokens.find(tenantId, [filter.entityId])
+  return token === undefined ? filter : { ...filter, entityId: token.serial }
+}
+
+async function pageOfAll(
+  auditLog: AuditLogReader,
+  tenantId: string,
+  { removed, last }: AuditLogState,
+  { page: { page, size }, start }: AuditLogRequest,
+): Promise<AuditLogPage> {
+  const total = last.listed - removed.listed
+  const first = start === null ? last.listed : (await listedAt(auditLog, tenantId, start)) - 1
+  const newest = first - (page - 1) * size
+  const oldest = Math.max(newest - size, removed.listed)
+  const items: AuditLogItem[] = []
+  let before =
+    newest <= oldest ? 0 : (await numberOf(auditLog, tenantId, removed, last, newest)) + 1
+  while (before > 0) {
+    const rows = await auditLog.rowsBefore(tenantId, before, size)
+    before = rows.at(-1)?.number ?? 0
+    for (const row of rows) {
+      if (isCounted(row)) items.push(...itemsBetween(row, oldest, newest))
+      // A page may be of one event, and each of the others be as long.
+      if (row.listed > oldest && items.length < newest - oldest) continue
+      before = 0
+      break
+    }
+  }
+  return { total, items, more: items.length > 0 && oldest > removed.listed }
+}
+
+/** Returns those items of an event that are listed after `oldest` and up to `newest`. */
+function itemsBetween(row: StoredAuditEvent, oldest: number, newest: number): AuditLogItem[] {
+  const { ids, itemOf } = openEvent(row)
+  const from = Math.max(0, row.listed - newest)
+  const count = Math.min(ids.length, row.listed - oldest) - from
+  return Array.from({ length: Math.max(0, count) }, (_, at) => itemOf(from + at))
+}
+
+/** Returns which of all items the one at the cursor is, or would be; what is not there any more is before all. */
+async function listedAt(
+  auditLog: AuditLogReader,
+  tenantId: string,
+  { event: entry, thing }: AuditLogCursor,
+): Promise<number> {
+  const [row] = await auditLog.rowsBefore(tenantId, entry + 1, 1)
+  if (row === undefined) return 0
+  if (row.number !== entry || !isCounted(row)) return row.listed + 1
+  return row.listed - Math.max(0, decodeAuditEventSummary(row.entry).items - thing)
+}
+
+/** Returns the number of the event that holds an item, which is one of those between. */
+async function numberOf(
+  auditLog: AuditLogReader,
+  tenantId: string,
+  removed: { readonly number: number },
+  last: { readonly number: number },
+  listed: number,
+): Promise<number> {
+  let [low, high] = [removed.number + 1, last.number]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const [row] = await auditLog.rowsAfter(tenantId, middle - 1, 1)
+    if (row === undefined || row.listed >= listed) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+async function pageOfSome(
+  { clock, store }: Pick<World, 'clock' | 'store'>,
+  tenantId: string,
+  { last }: AuditLogState,
+  { filter, page: { page, size }, start }: AuditLogRequest,
+): Promise<AuditLogPage> {
+  const [from, to] = [(page - 1) * size, page * size]
+  const items: AuditLogItem[] = []
+  let total = 0
+  /** Of the total, what is not older than `start`. */
+  let before = 0
+  for (let next = last.number + 1; ; await clock.yield()) {
+    const rows = await store.auditLog.rowsBefore(tenantId, next, AUDIT_EVENTS_AT_ONCE)
+    if (rows.length === 0) return { total, items, more: items.length > 0 && total - before > to }
+    next = rows.at(-1)!.number
+    let looked = 0
+    for (const row of rows) {
+      const summary = decodeAuditEventSummary(row.entry)
+      if (!passes(summary, filter)) continue
+      const wanted = filter.entityId
+      const things = Math.max(1, summary.things)
+      const at = total - before
+      const isStart = row.number === start?.event
+      const isBefore = start !== null && row.number > start.event
+      if (wanted === undefined && !isStart && (isBefore || at + things <= from || at >= to)) {
+        total += things
+        if (isBefore) before += things
+        continue
+      }
+      const { ids, itemOf } = openEvent(row)
+      for (let index = 0; index < ids.length; index++) {
+        if (wanted !== undefined && ids[index] !== wanted) continue
+        const rank = total++ - before
+        if (isBefore || (isStart && things - index >= start.thing)) before++
+        else if (rank >= from && rank < to) items.push(itemOf(index))
+      }
+      looked += things
+      if (looked < AUDIT_THINGS_AT_ONCE) continue
+      await clock.yield()
+      looked = 0
+    }
+  }
+}
+
+function passes(summary: AuditEventSummary, { entityType, from, to }: AuditLogFilter): boolean {
+  if (from !== undefined && summary.at < from) return false
+  if (to !== undefined && summary.at >= to) return false
+  if (entityType === undefined) return summary.entityType !== AUDIT_LOG_ENTITY_TYPE
+  return summary.entityType === entityType
+}
+
+/** Whether an event is in the list of everything: whoever read the audit log is only where that is asked for. */
+function isCounted({ entry }: StoredAuditEvent): boolean {
+  return decodeAuditEventSummary(entry).entityType !== AUDIT_LOG_ENTITY_TYPE
+}
+
+/** An event that was read. */
+interface OpenedEvent {
+  /** What it is about, the last thing first; null for no single thing. */
+  readonly ids: readonly (string | null)[]
+  /** Returns the item of one of them. To make it takes longer than to look at its id. */
+  readonly itemOf: (index: number) => AuditLogItem
+}
+
+function openEvent({ number, entry }: StoredAuditEvent): OpenedEvent {
+  const { entityIds, ...rest } = decodeAuditEvent(entry)
+  const ids = entityIds.length === 0 ? [null] : entityIds.toReversed()
+  const itemOf = (index: number): AuditLogItem => ({
+    ...rest,
+    id: `${number}-${ids.length - index}`,
+    entityId: ids[index]!,
+  })
+  return { ids, itemOf }
+}
