@@ -14,7 +14,7 @@ export interface LoadOptions {
   readonly connections: number
   readonly warmupMs: number
   readonly measureMs: number
-  /** The whole request, head and body; called for each. */
+  /** The whole request, header section and body; called for each. */
   readonly request: () => Buffer
   /** The only status that counts as success. */
   readonly status: number
@@ -116,14 +116,14 @@ function statusOf(answer: Buffer): number {
   return Number(answer.toString('latin1', 9, 12))
 }
 
-/** Bytes of the whole answer, or null while its head is incomplete. */
+/** Bytes of the whole answer, or null while its header section is incomplete. */
 function answerLength(bytes: Buffer): number | null {
-  const headEnd = bytes.indexOf('\r\n\r\n')
-  if (headEnd < 0) return null
-  const head = bytes.toString('latin1', 0, headEnd).toLowerCase()
-  const at = head.indexOf('\r\ncontent-length:')
+  const headerSectionEnd = bytes.indexOf('\r\n\r\n')
+  if (headerSectionEnd < 0) return null
+  const headerSection = bytes.toString('latin1', 0, headerSectionEnd).toLowerCase()
+  const at = headerSection.indexOf('\r\ncontent-length:')
   if (at < 0) throw new Error('An answer has no content length')
-  return headEnd + 4 + parseInt(head.slice(at + 17), 10)
+  return headerSectionEnd + 4 + parseInt(headerSection.slice(at + 17), 10)
 }
 
 export class Histogram {

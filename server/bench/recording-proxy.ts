@@ -30,7 +30,8 @@ function passOn(
   const asked = { method, path: url, headers: { 'content-type': headers['content-type'] }, body }
   pool.dispatch(asked, {
     onRequestStart: () => {},
-    onResponseStart: (_controller, status, head) => void answer.writeHead(status, head),
+    onResponseStart: (_controller, status, headerSection) =>
+      void answer.writeHead(status, headerSection),
     onResponseData: (_controller, chunk) => void answer.write(chunk),
     onResponseEnd: () => void answer.end(),
     onResponseError: () => void answer.destroy(),

@@ -52,7 +52,7 @@ export class Database {
     const rows = this.#db.prepare('SELECT * FROM record ORDER BY number').all()
     const events = rows.flatMap((row) => eventsOfRow(row))
     const flaw = firstFlaw(CHAIN_START, events)
-    const head = this.#db.prepare('SELECT number FROM record_heads').get()
+    const tip = this.#db.prepare('SELECT number FROM record_heads').get()
     const made = new Set(
       events
         .map((it) => decodeAuditEvent(it.entry))
@@ -69,7 +69,7 @@ export class Database {
     const unrecorded = serials.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
     return [
       ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
-      ...(head?.['number'] === events.length ? [] : ['the audit log ends elsewhere than it says']),
+      ...(tip?.['number'] === events.length ? [] : ['the audit log ends elsewhere than it says']),
       ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the audit log`]),
     ]
   }

@@ -63,13 +63,13 @@ export class PostgresDatabase {
   async #flawsOfAuditLog(): Promise<string[]> {
     const events = await this.ask<StoredAuditEvent>('SELECT * FROM record ORDER BY number')
     const flaw = firstFlaw(CHAIN_START, events)
-    const [head] = await this.ask<{ number: number }>('SELECT number FROM tenant_heads')
+    const [tip] = await this.ask<{ number: number }>('SELECT number FROM tenant_heads')
     const made = new Set(events.flatMap(({ entry }) => tokensMadeIn(entry)))
     const serials = await this.ask<{ serial: string }>(`SELECT serial FROM tokens WHERE ${VISIBLE}`)
     const unrecorded = serials.filter((it) => !made.has(it.serial)).length
     return [
       ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
-      ...(head?.number === events.length ? [] : ['the audit log ends elsewhere than it says']),
+      ...(tip?.number === events.length ? [] : ['the audit log ends elsewhere than it says']),
       ...(unrecorded === 0 ? [] : [`${unrecorded} tokens that nobody made, says the audit log`]),
     ]
   }

@@ -374,8 +374,8 @@ export const EGRESS_IDLE_MS = 4_000
 export const EGRESS_IDLE_MS_MAX = 30_000
 export const EGRESS_IDLE_MARGIN_MS = 2_000
 
-/** Head of a destination's answer: all header fields together. Ours. */
-export const EGRESS_HEAD_BYTES_MAX = 64 * KiB
+/** Header section of a destination's answer: all header fields together. Ours. */
+export const EGRESS_HEADER_SECTION_BYTES_MAX = 64 * KiB
 
 /** The fields in it: each costs something, however short it is. Ours. */
 export const EGRESS_HEADERS_MAX = 1_000
@@ -395,7 +395,7 @@ export const RENDERED_BODY_BYTES_MAX = 32 * MiB
 export const MULTIPART_PARTS_MAX = 1_000
 
 /** All headers of one part of a multipart body; with more it is not well-formed. Ours. */
-export const PART_HEAD_BYTES_MAX = 4 * KiB
+export const PART_HEADER_SECTION_BYTES_MAX = 4 * KiB
 
 /** A content type of a body that is sent on; a longer one is not understood. Ours. */
 export const CONTENT_TYPE_CHARS_MAX = 1_000
@@ -481,7 +481,7 @@ export const CALLBACKS_TO_ONE_AT_ONCE = 8
 export const CANONICAL_INLINE_CHARS = 8 * 1024
 export const CANONICAL_IDLE_MS = 10 * 1000
 
-/** How long a receiver may take for the head of its answer, and when a callback under way is taken for lost. Ours. */
+/** How long a receiver may take for the header section of its answer, and when a callback under way is taken for lost. Ours. */
 export const CALLBACK_TIMEOUT_MS = 15 * 1000
 export const CALLBACK_CLAIM_MS = 60 * 1000
 

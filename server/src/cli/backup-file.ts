@@ -1,7 +1,7 @@
 /** What is in a backup, before it is encrypted: a line of JSON about it, and then the database as a file. */
 import type { RootKeyCheck } from '../world/stored.ts'
 
-export interface BackupHead {
+export interface BackupHeader {
   /** When it was begun: whatever was acknowledged before is in it. */
   readonly madeAt: number
   /** Of the program that made it. */
@@ -10,8 +10,8 @@ export interface BackupHead {
   readonly tenants: number
 }
 
-export function writeBackupHead({ madeAt, version, rootKey, tenants }: BackupHead): Uint8Array {
-  const head = {
+export function writeBackupHeader({ madeAt, version, rootKey, tenants }: BackupHeader): Uint8Array {
+  const header = {
     backup: 1,
     madeAt: new Date(madeAt).toISOString(),
     version,
@@ -19,26 +19,26 @@ export function writeBackupHead({ madeAt, version, rootKey, tenants }: BackupHea
     rootKeyCheck: Buffer.from(rootKey.check).toString('base64'),
     tenants,
   }
-  return Buffer.from(`${JSON.stringify(head)}\n`)
+  return Buffer.from(`${JSON.stringify(header)}\n`)
 }
 
-/** Parts the head from what follows; throws where there is none. `bytes` is some kilobytes at least, or all. */
-export function readBackupHead(bytes: Uint8Array): { head: BackupHead; rest: Uint8Array } {
+/** Parts the header from what follows; throws where there is none. `bytes` is some kilobytes at least, or all. */
+export function readBackupHeader(bytes: Uint8Array): { header: BackupHeader; rest: Uint8Array } {
   const end = bytes.indexOf(NEWLINE)
   const text = Buffer.from(bytes.subarray(0, Math.max(0, end))).toString()
   if (!text.startsWith('{"backup":1,')) {
     throw new Error('Cannot restore: what is in the file is no backup that this program knows')
   }
-  const head = JSON.parse(text) as Record<string, string | number>
+  const header = JSON.parse(text) as Record<string, string | number>
   return {
-    head: {
-      madeAt: Date.parse(String(head['madeAt'])),
-      version: String(head['version']),
+    header: {
+      madeAt: Date.parse(String(header['madeAt'])),
+      version: String(header['version']),
       rootKey: {
-        id: String(head['rootKey']),
-        check: Buffer.from(String(head['rootKeyCheck']), 'base64'),
+        id: String(header['rootKey']),
+        check: Buffer.from(String(header['rootKeyCheck']), 'base64'),
       },
-      tenants: Number(head['tenants']),
+      tenants: Number(header['tenants']),
     },
     rest: bytes.subarray(end + 1),
   }

@@ -9,7 +9,7 @@ import { readMoveMark, refuseMoved } from '../adapters/sqlite/move-mark.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import { writeBackupHead } from './backup-file.ts'
+import { writeBackupHeader } from './backup-file.ts'
 import type { Run } from './command.ts'
 import { fileError } from './file-error.ts'
 import { version } from './version.ts'
@@ -46,9 +46,9 @@ export const backupCommand: Run = async ({ flags, out }) => {
   const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
   try {
     const { rootKey, tenants } = await copyDatabase(config.dataDir, copy)
-    const head = writeBackupHead({ madeAt, version: version(), rootKey, tenants })
+    const header = writeBackupHeader({ madeAt, version: version(), rootKey, tenants })
     const refuse = fileError('to', to, 'written')
-    const content = encryptAge(contentOf(head, copy), recipient)
+    const content = encryptAge(contentOf(header, copy), recipient)
     const bytes = await writeWhole(part, content).catch(refuse)
     await publish(part, to).catch(refuse)
     out(`${to}: ${bytes} bytes, ${tenants} tenants, for ${String(recipient)}`)
@@ -73,8 +73,8 @@ export const backupKey: Run = async ({ flags, out }) => {
   return 0
 }
 
-async function* contentOf(head: Uint8Array, path: string): AsyncIterable<Uint8Array> {
-  yield head
+async function* contentOf(header: Uint8Array, path: string): AsyncIterable<Uint8Array> {
+  yield header
   yield* createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Uint8Array>
 }
 

@@ -14,7 +14,7 @@ import { ConfigError, readConfig } from '../config.ts'
 import { openSamples, type Opened } from '../keys/open-samples.ts'
 import { disownRuns } from '../reactors/jobs/disown-runs.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
-import { readBackupHead, type BackupHead } from './backup-file.ts'
+import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, Run } from './command.ts'
 import { fileError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
@@ -38,13 +38,13 @@ export const restore: Run = async ({ flags, out }) => {
   const beside = join(folder, 'restoring')
   let restored = false
   try {
-    const head = await unpack({ from, identity, beside, keyProvider })
+    const header = await unpack({ from, identity, beside, keyProvider })
     const depth = flags['all'] === undefined ? 'samples' : 'all'
     const opened = await tryOut(beside, keyProvider, depth)
     await rename(join(beside, 'symbolon.db'), join(folder, 'symbolon.db'))
     await syncFolder(folder)
     restored = true
-    out(`restored to ${folder}: as of ${new Date(head.madeAt).toISOString()}`)
+    out(`restored to ${folder}: as of ${new Date(header.madeAt).toISOString()}`)
     out(`${opened.tenants} tenants, ${opened.tokens} tokens, ${opened.envelopes} values opened`)
     return 0
   } finally {
@@ -88,21 +88,21 @@ interface Unpacking {
 }
 
 /** Writes what is in the backup to a folder of its own, if the root key is the right one. */
-async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHead> {
+async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHeader> {
   const opened = await open(from).catch(fileError('from', from, 'read'))
   if ((await opened.stat()).isDirectory()) {
     await opened.close()
     throw new ConfigError(`--from is '${from}', which is a folder: name the backup in it.`)
   }
   const source = opened.createReadStream({ highWaterMark: 1024 * 1024 })
-  let head: BackupHead | null = null
+  let header: BackupHeader | null = null
   let file: Awaited<ReturnType<typeof open>> | null = null
   try {
     for await (const chunk of decryptAge(source as AsyncIterable<Uint8Array>, identity)) {
-      if (head === null) {
-        const first = readBackupHead(chunk)
-        head = first.head
-        const { rootKey } = head
+      if (header === null) {
+        const first = readBackupHeader(chunk)
+        header = first.header
+        const { rootKey } = header
         await checkRootKey({ tenants: { rootKeyCheck: async () => rootKey } }, keyProvider)
         await mkdir(beside, { mode: 0o700 })
         file = await open(join(beside, 'symbolon.db'), 'wx', 0o600)
@@ -114,7 +114,7 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
     await file?.close()
     source.destroy()
   }
-  return head!
+  return header!
 }
 
 /** Opens it as the service would, sees to it that nothing is run that was run since, and closes it again. */

@@ -10,7 +10,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
 
 const CLOCK = new SystemClock()
-const HEAD = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+const HEADER_SECTION = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 const COUNT = 60_000
 const DIGITS = Array.from({ length: COUNT }, (_, n) => n % 10)
 const BODY = `${DIGITS.map((it) => `1\r\n${it}\r\n`).join('')}0\r\n\r\n`
@@ -26,15 +26,15 @@ test('chunks that come together arrive together, and none is lost', async (t) =>
       response.end(`${pieces.join('') === DIGITS.join('')} ${pieces.length < COUNT / 500}`)
     })
   })
-  assert.match(await say(HEAD + BODY), /true true/)
+  assert.match(await say(HEADER_SECTION + BODY), /true true/)
 })
 
-test('a body that came with its head can be read at once', async (t) => {
+test('a body that came with its header section can be read at once', async (t) => {
   const { say } = await listen(t, async (message, response) => {
     await CLOCK.yield()
     response.end(`${message.complete} ${(message.read() as Buffer).toString()}`)
   })
-  assert.match(await say(`${HEAD}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`), /true abcde/)
+  assert.match(await say(`${HEADER_SECTION}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`), /true abcde/)
 })
 
 test('who reads slowly is given no more than is asked for, and all of it in the end', async (t) => {
@@ -47,7 +47,7 @@ test('who reads slowly is given no more than is asked for, and all of it in the 
     }
     response.end(String(pieces.join('') === DIGITS.join('')))
   })
-  assert.match(await say(HEAD + BODY), /true/)
+  assert.match(await say(HEADER_SECTION + BODY), /true/)
 })
 
 for (const wanted of [true, false]) {
@@ -56,7 +56,7 @@ for (const wanted of [true, false]) {
       if (wanted) message.resume().on('end', () => response.end('done'))
       else response.end('done')
     })
-    await Promise.all(Array.from({ length: 6 }, () => say(HEAD + BODY)))
+    await Promise.all(Array.from({ length: 6 }, () => say(HEADER_SECTION + BODY)))
     assert.equal(
       reads.reduce((sum, it) => sum + it),
       6 * COUNT,

@@ -12,8 +12,8 @@ export class WrittenReply implements PassageReply {
   readonly #reply: FastifyReply
   readonly #corsOrigins: DoorOptions['corsOrigins']
   #drained: () => void = () => {}
-  /** Whether the head has not left, and waits for data to go along with. */
-  #headWaits = false
+  /** Whether the header section has not left, and waits for data to go along with. */
+  #headerSectionWaits = false
   /** Whether somebody looks after those who take nothing. */
   #patient = false
 
@@ -48,20 +48,20 @@ export class WrittenReply implements PassageReply {
     // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
     raw.writeHead(status, reason, [...headers, ...own])
     this.#reply.hijack()
-    // It is whole with its head, whatever else comes.
+    // It is whole with its header section, whatever else comes.
     if (status === 204 || status === 304) {
       raw.end()
       return
     }
-    // Whoever waits for the first byte sees the head at once. Not by flushHeaders(), which writes it as UTF-8.
-    this.#headWaits = true
+    // Whoever waits for the first byte sees the header section at once. Not by flushHeaders(), which writes it as UTF-8.
+    this.#headerSectionWaits = true
     queueMicrotask(() => {
-      if (this.#headWaits) this.data(NOTHING)
+      if (this.#headerSectionWaits) this.data(NOTHING)
     })
   }
 
   data(chunk: Uint8Array): boolean {
-    this.#headWaits = false
+    this.#headerSectionWaits = false
     if (this.#reply.raw.writableEnded) return true
     const welcome = this.#reply.raw.write(chunk)
     if (!welcome) this.#waitForDrain()
@@ -73,7 +73,7 @@ export class WrittenReply implements PassageReply {
   }
 
   end(): void {
-    this.#headWaits = false
+    this.#headerSectionWaits = false
     this.#reply.raw.end()
   }
 

@@ -42,7 +42,7 @@ async function* sealedBy(
   for (const shelf of ENVELOPE_SHELVES) {
     let after: EnvelopeCursor | null = { shelf, row: '' }
     while (after?.shelf === shelf) {
-      const stretch = { head: NO_HEAD, after, limit: SAMPLES_AT_ONCE }
+      const stretch = { dataKeyId: NO_KEY_ID, after, limit: SAMPLES_AT_ONCE }
       const { found, next }: Envelopes = await world.store.tenants.envelopes(tenantId, stretch)
       yield found
       after = depth === 'all' ? next : null
@@ -52,5 +52,5 @@ async function* sealedBy(
 }
 
 /** No envelope begins so. */
-const NO_HEAD = Uint8Array.of(0)
+const NO_KEY_ID = Uint8Array.of(0)
 const SAMPLES_AT_ONCE = 1000

@@ -76,7 +76,7 @@ async function rotateTo(
     if ((await means.maker.reread(tenantId)).version > version) return
     await renewAll()
   } while (!(await rested()))
-  await world.store.commit(tenantId, [{ kind: 'refuse-seals', before: keys.head }])
+  await world.store.commit(tenantId, [{ kind: 'refuse-seals', before: keys.dataKeyId }])
   // Nothing can come any more. But what waits for a transaction becomes a token when that is committed,
   // perhaps where the first walk has been already: the second finds it.
   await renewAll()
@@ -166,12 +166,16 @@ async function dataKeyVersions(world: Tenants, tenantId: string): Promise<number
 async function* behind(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { head }: RenewingKeys,
+  { dataKeyId: head }: RenewingKeys,
 ): AsyncIterable<Envelopes> {
   let limit = ENVELOPE_ROWS_AT_ONCE
   let after: EnvelopeCursor | null = null
   do {
-    const stretch: Envelopes = await world.store.tenants.envelopes(tenantId, { head, after, limit })
+    const stretch: Envelopes = await world.store.tenants.envelopes(tenantId, {
+      dataKeyId: head,
+      after,
+      limit,
+    })
     yield stretch
     after = stretch.next
     // Where somebody has been before there is less to do for each row.
@@ -185,7 +189,7 @@ function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedE
     try {
       const renewed = keys.renew(placeOf(it), it.envelope)
       // What is sealed under a later key, and opens, is left to whoever made that.
-      return isSealedBefore(it.envelope, keys.head) ? [{ ...it, renewed }] : []
+      return isSealedBefore(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(
         `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +

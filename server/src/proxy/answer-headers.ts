@@ -1,7 +1,7 @@
 import { isReadable, type Accepted } from './content-coding.ts'
 import { endsHere, fold } from './hop-headers.ts'
 
-export interface AnswerHead {
+export interface AnswerHeaderSection {
   readonly reason: string
   /** Names and values in turn. */
   readonly headers: readonly string[]
@@ -10,19 +10,19 @@ export interface AnswerHead {
 }
 
 /**
- * Returns the head of the destination's answer for the caller: as it came, but for headers that
+ * Returns the header section of the destination's answer for the caller: as it came, but for headers that
  *
  * - end here: hop by hop, or named by `Connection`;
  * - speak for this service: its trace id, what browsers may do with its answers, and the headers by which
  *   callers tell whose the answer is and whether the request may have held expressions that were not read;
  * - are no longer true, when the body is decoded on its way.
  */
-export function answerHead(
+export function answerHeaderSection(
   status: number,
   reason: string,
   came: readonly string[],
   { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
-): AnswerHead {
+): AnswerHeaderSection {
   const decode = status === 206 || isEmpty(status) ? null : codingToRead(came, accepted)
   const ends = endsHere(came)
   const headers: string[] = []

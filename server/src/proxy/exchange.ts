@@ -7,7 +7,7 @@ import {
   type OutboundRequest,
   type Route,
 } from '../world/egress.ts'
-import { answerHead } from './answer-headers.ts'
+import { answerHeaderSection } from './answer-headers.ts'
 import { decoderFor, type Accepted } from './content-coding.ts'
 
 /**
@@ -30,11 +30,11 @@ export async function exchange(
   let decoded = null as PromiseWithResolvers<void> | null
 
   const call: OutboundCall = egress.send(route, request, {
-    head(status, reason, headers) {
+    headerSection(status, reason, headers) {
       guarded(() => {
-        const head = answerHead(status, reason, headers, { accepted, unread })
-        decode = head.decode
-        reply.begin(status, head.reason, head.headers)
+        const headerSection = answerHeaderSection(status, reason, headers, { accepted, unread })
+        decode = headerSection.decode
+        reply.begin(status, headerSection.reason, headerSection.headers)
       })
     },
     data(chunk) {

@@ -1,4 +1,4 @@
 export interface ProxySettings {
-  /** How long the head of a destination's answer may take, and how long its body may pause. */
+  /** How long the header section of a destination's answer may take, and how long its body may pause. */
   readonly timeoutMs: number
 }

@@ -10,7 +10,7 @@ export interface EgressStage {
   readonly url: URL
 }
 
-/** What the destination answers: a head, these chunks one after the other, and then an end, or none. */
+/** What the destination answers: a header section, these chunks one after the other, and then an end, or none. */
 export interface ToldAnswer {
   readonly status: number
   readonly chunks: readonly string[]
@@ -47,7 +47,7 @@ export function egressContract(
       await assert.rejects(vetted, { name: 'EgressRefusal', rule: 'scheme' })
     })
 
-    test('send() tells a head once, then data, then the end, and is done', async () => {
+    test('send() tells a header section once, then data, then the end, and is done', async () => {
       const { told, call } = await send(whole, POST)
       await call.done
       assert.deepEqual([told[0], told.slice(1, -1).join(''), told.at(-1)], ['299', 'onetwo', 'end'])
@@ -108,7 +108,7 @@ export function egressContract(
       const { egress, url } = await open(answer)
       const told: string[] = []
       const receiver: OutboundReceiver = {
-        head: (status) => void told.push(String(status)),
+        headerSection: (status) => void told.push(String(status)),
         data: (chunk) => {
           told.push(Buffer.from(chunk).toString())
           return more()

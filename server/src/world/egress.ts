@@ -54,7 +54,7 @@ export interface OutboundRequest {
   /** What goes out; null for none. A stream of unknown length goes out in chunks. */
   readonly body: Uint8Array | OutboundStream | null
   /**
-   * How long the head of the answer may take, counted anew with each part of a stream that goes out, and then how
+   * How long the header section of the answer may take, counted anew with each part of a stream that goes out, and then how
    * long its body may pause.
    */
   readonly timeoutMs: number
@@ -68,7 +68,7 @@ export interface OutboundStream {
 
 export interface OutboundReceiver {
   /** Called once, before any data: headers as names and values in turn, as they came. */
-  head(status: number, reason: string, headers: readonly string[]): void
+  headerSection(status: number, reason: string, headers: readonly string[]): void
   /** Returns whether more may come at once; if not, nothing comes until `resume`. */
   data(chunk: Uint8Array): boolean
   /** Called once, when the answer is whole. */
@@ -76,7 +76,7 @@ export interface OutboundReceiver {
 }
 
 export interface OutboundCall {
-  /** Resolves after `end`; rejects with EgressFailure, also after a head was told. */
+  /** Resolves after `end`; rejects with EgressFailure, also after a header section was told. */
   readonly done: Promise<void>
   resume(): void
   /** Drops the connection: `done` rejects with `aborted`. */
@@ -108,8 +108,8 @@ export type EgressFault =
   | 'unreachable' // no connection
   | 'tls' // no trustworthy one
   | 'reset' // it ended before the answer did
-  | 'answer-invalid' // what came back is not HTTP, or too large a head
-  | 'timeout' // the head took too long, or the body paused
+  | 'answer-invalid' // what came back is not HTTP, or too large a header section
+  | 'timeout' // the header section took too long, or the body paused
   | 'aborted' // by us
   | 'request' // the body's stream failed or was not as long as it said
 

@@ -50,7 +50,7 @@ export interface RenewingKeys {
    * What every envelope made now begins with, and none made under another version of the data key. Of later
    * versions it is more, as bytes are compared.
    */
-  readonly head: Uint8Array
+  readonly dataKeyId: Uint8Array
 
   /** Returns an envelope for the same place that says the same, made now. Throws as open() does. */
   renew(place: Place, envelope: Uint8Array): Uint8Array

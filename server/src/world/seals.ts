@@ -54,35 +54,36 @@ const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = 
   'delete-job': null,
 }
 
-/** Returns why changes are refused where nothing is kept that is sealed before `head`; null when they are not. */
-export function refusalOf(changes: readonly Change[], head: Uint8Array): Error | null {
-  const stale = changes.flatMap(sealedIn).some((it) => isSealedBefore(it, head))
+/** Returns why changes are refused where nothing is kept that is sealed before `dataKeyId`; null when they are not. */
+export function refusalOf(changes: readonly Change[], dataKeyId: Uint8Array): Error | null {
+  const stale = changes.flatMap(sealedIn).some((it) => isSealedBefore(it, dataKeyId))
   if (!stale) return null
   return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
 }
 
 /** What is refused by a store that one process writes to: with that goes whoever sealed under older keys. */
 export class RefusedSeals {
-  readonly #heads = new Map<string, Uint8Array>()
+  readonly #oldestKeyIds = new Map<string, Uint8Array>()
 
   /** Returns why the tenant's changes are refused, or null; takes note of what is to be refused from now on. */
   refusal(tenantId: string, changes: readonly Change[]): Error | null {
     for (const it of changes) if (it.kind === 'refuse-seals') this.#refuse(tenantId, it.before)
     // Of nearly all processes: a key is replaced once a year.
-    if (this.#heads.size === 0) return null
-    const head = this.#heads.get(tenantId)
-    return head === undefined ? null : refusalOf(changes, head)
+    if (this.#oldestKeyIds.size === 0) return null
+    const dataKeyId = this.#oldestKeyIds.get(tenantId)
+    return dataKeyId === undefined ? null : refusalOf(changes, dataKeyId)
   }
 
   #refuse(tenantId: string, before: Uint8Array): void {
-    const known = this.#heads.get(tenantId)
-    if (known === undefined || isSealedBefore(known, before)) this.#heads.set(tenantId, before)
+    const known = this.#oldestKeyIds.get(tenantId)
+    if (known === undefined || isSealedBefore(known, before))
+      this.#oldestKeyIds.set(tenantId, before)
   }
 }
 
-/** Whether what the envelope begins with, RenewingKeys.head, is less than `head`: it was made under an older key. */
-export function isSealedBefore(envelope: Uint8Array, head: Uint8Array): boolean {
-  return Buffer.compare(envelope.subarray(0, head.length), head) < 0
+/** Whether what the envelope begins with, RenewingKeys.dataKeyId, is less than `dataKeyId`: it was made under an older key. */
+export function isSealedBefore(envelope: Uint8Array, dataKeyId: Uint8Array): boolean {
+  return Buffer.compare(envelope.subarray(0, dataKeyId.length), dataKeyId) < 0
 }
 
 function sealedIn(change: Change): readonly Uint8Array[] {

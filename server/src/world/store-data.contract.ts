@@ -136,7 +136,7 @@ export function dataContract(name: string, open: Open): void {
       const stretches: string[][] = []
       let after: EnvelopeCursor | null = null
       do {
-        const stretch = { head: Uint8Array.of(0xff), after, limit: 64 }
+        const stretch = { dataKeyId: Uint8Array.of(0xff), after, limit: 64 }
         const { found, next }: Envelopes = await store.tenants.envelopes(TENANT, stretch)
         stretches.push(found.map((it) => it.row))
         after = next

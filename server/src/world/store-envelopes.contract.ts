@@ -33,7 +33,7 @@ const CVC = { envelope: bytes(70), expiresAt: NOW + 1000 }
 const DONE = job(2, { stage: 'keep', result: bytes(31) })
 
 /** Begins no envelope of these tests. */
-const NO_HEAD = Uint8Array.of(0xff, 0xff)
+const NO_KEY_ID = Uint8Array.of(0xff, 0xff)
 
 export function envelopeContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: envelopes`, () => {
@@ -69,16 +69,16 @@ export function envelopeContract(name: string, open: Open): void {
       assert.equal(found.find((it) => it.shelf === 'callback_secrets')?.id, TENANT)
     })
 
-    test('envelopes() leaves out what begins with the head, and what is another tenant’s', async (t) => {
+    test('envelopes() leaves out what begins with the key id, and what is another tenant’s', async (t) => {
       const store = await opened(t, open)
       await fillStore(store)
       const [first] = await all(store)
-      const head = first!.envelope.slice(0, 4)
-      const others = await all(store, { head })
+      const dataKeyId = first!.envelope.slice(0, 4)
+      const others = await all(store, { dataKeyId })
       assert.ok(others.length > 0)
       assert.ok(
-        others.every((it) => Buffer.compare(it.envelope.subarray(0, 4), head) !== 0),
-        'one with the head',
+        others.every((it) => Buffer.compare(it.envelope.subarray(0, 4), dataKeyId) !== 0),
+        'one with the key id',
       )
       assert.deepEqual(await all(store, { tenantId: uuid(2) }), [])
     })
@@ -92,7 +92,7 @@ export function envelopeContract(name: string, open: Open): void {
         (await all(store)).map((it) => Buffer.from(it.envelope)),
         renewed.map((it) => Buffer.from(it.renewed)),
       )
-      assert.deepEqual(await all(store, { head: Uint8Array.of(9, 9) }), [])
+      assert.deepEqual(await all(store, { dataKeyId: Uint8Array.of(9, 9) }), [])
       const after = await store.tokens.find(TENANT, [uuid(1), 'an alias'])
       const plain = (it: (typeof after)[number]) => ({ ...it, data: null, cvc: it.cvc?.expiresAt })
       assert.deepEqual(after.map(plain), before.map(plain))
@@ -253,12 +253,12 @@ async function fillStore(store: Store): Promise<void> {
 
 async function all(
   store: Store,
-  { tenantId = TENANT, head = NO_HEAD, limit = 64 } = {},
+  { tenantId = TENANT, dataKeyId = NO_KEY_ID, limit = 64 } = {},
 ): Promise<StoredEnvelope[]> {
   const all: StoredEnvelope[] = []
   let after: EnvelopeCursor | null = null
   do {
-    const stretch = await store.tenants.envelopes(tenantId, { head, after, limit })
+    const stretch = await store.tenants.envelopes(tenantId, { dataKeyId, after, limit })
     all.push(...stretch.found)
     after = stretch.next
   } while (after !== null)

@@ -85,7 +85,7 @@ export interface TenantReader {
   keys(tenantId: string): Promise<WrappedTenantKey[]>
   /**
    * A stretch of everything the tenant has sealed, visible or not: those envelopes that do not begin with
-   * `head`, of some `limit` rows after `after`, or of the first; in an order of the store's own. It ends at the
+   * `dataKeyId`, of some `limit` rows after `after`, or of the first; in an order of the store's own. It ends at the
    * latest with the row with which what is found is ENVELOPE_BYTES_AT_ONCE.
    */
   envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
@@ -211,7 +211,7 @@ export interface AuditLogState {
 }
 
 export interface EnvelopeStretch {
-  readonly head: Uint8Array
+  readonly dataKeyId: Uint8Array
   readonly after: EnvelopeCursor | null
   readonly limit: number
 }

@@ -169,7 +169,11 @@ async function attempt(egress: Egress, url: string): Promise<void> {
 async function send(egress: Egress, route: Awaited<ReturnType<Egress['vet']>>): Promise<unknown> {
   let status: unknown
   const request = { method: 'GET', headers: [], body: null, timeoutMs: 600_000 }
-  const receiver = { head: (it: number) => void (status = it), data: () => true, end: () => {} }
+  const receiver = {
+    headerSection: (it: number) => void (status = it),
+    data: () => true,
+    end: () => {},
+  }
   try {
     await egress.send(route, request, receiver).done
   } catch (error) {

@@ -12,13 +12,13 @@ function dial(vault: RunningVault): Socket {
 }
 
 function post(path: string, key: string, body: string, length = Buffer.byteLength(body)): string {
-  const head = [
+  const headerSection = [
     `POST ${path} HTTP/1.1`,
     'host: vault',
     `bt-api-key: ${key}`,
     'content-type: application/json',
   ]
-  return [...head, `content-length: ${length}`, '', body].join('\r\n')
+  return [...headerSection, `content-length: ${length}`, '', body].join('\r\n')
 }
 
 async function answered(vault: RunningVault, key: string, path: string): Promise<number> {

@@ -5,7 +5,7 @@ import { afterEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { EGRESS_CONNECTIONS_MAX, MiB, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
 import { TEXT } from '../../src/proxy/bodies/content-type.ts'
-import { parseHead } from '../../src/proxy/bodies/multipart.ts'
+import { parseHeaderSection } from '../../src/proxy/bodies/multipart.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
@@ -49,14 +49,14 @@ test('a body in a million chunks does not fill memory', async (t) => {
     const socket = connect({ host: hostname, port: Number(port) })
     let answer = ''
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString())).on('error', () => {})
-    const head = [
+    const headerSection = [
       `POST ${path} HTTP/1.1`,
       'Host: vault.example',
       `BT-API-KEY: ${key}`,
       'BT-PROXY-URL: https://localhost:1',
       'Transfer-Encoding: chunked',
     ]
-    socket.write(`${head.join('\r\n')}\r\n\r\n`)
+    socket.write(`${headerSection.join('\r\n')}\r\n\r\n`)
     const piece = '1\r\n \r\n'.repeat(10_000)
     for (let it = 0; it < 80; it++) {
       // It may be told that it is late before it has sent all of it, and hung up on.
@@ -95,22 +95,23 @@ test('a body that takes long to fill lets others have their turns', async () => 
   assert(turns >= body.length, `${turns} turns`)
 })
 
-test('a head with a text that is never closed is looked through once, as any other is', () => {
+test('a header section with a text that is never closed is looked through once, as any other is', () => {
   const field = 'Content-Disposition: form-data; name="a"'
   const text = `"${String.raw`\"`.repeat(1_900)}`
   const closed = `${field}; x=${text}"`
   const open = `${field}; x=${text}`
-  assert.notEqual(parseHead(closed), null)
-  assert.equal(parseHead(open), null)
+  assert.notEqual(parseHeaderSection(closed), null)
+  assert.equal(parseHeaderSection(open), null)
   // Where the pattern finds no text from a quote, it has looked to the end of all, and does so from the next one anew.
-  for (const head of [closed, open]) assert.equal(head.replaceAll(TEXT, '').includes('"'), false)
+  for (const headerSection of [closed, open])
+    assert.equal(headerSection.replaceAll(TEXT, '').includes('"'), false)
 })
 
 describe('through the proxy', () => {
   let stage: ProxyStage
   afterEach(() => stage.close())
 
-  function head(headers: readonly string[], line = 'GET /proxy HTTP/1.1'): string {
+  function headerSection(headers: readonly string[], line = 'GET /proxy HTTP/1.1'): string {
     return `${[line, 'Host: vault.example', ...headers].join('\r\n')}\r\n\r\n`
   }
 
@@ -131,7 +132,7 @@ describe('through the proxy', () => {
   test('a client that takes nothing of its answer does not hold a connection for ever', async () => {
     stage = await proxyStage({ serve: endless })
     const { client, serving } = await stage.dialWithin()
-    client.pause().write(head(mine()))
+    client.pause().write(headerSection(mine()))
     await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
     assert.equal(stage.destination.open(), 1)
     serving.emit('timeout')
@@ -151,7 +152,7 @@ describe('through the proxy', () => {
     })
     const { client, serving } = await stage.dialWithin()
     const headers = [...mine(), 'Content-Type: image/png', 'Content-Length: 100000000']
-    client.pause().write(head(headers, 'POST /proxy HTTP/1.1'))
+    client.pause().write(headerSection(headers, 'POST /proxy HTTP/1.1'))
     client.write(Buffer.alloc(100_000_000))
     await standstill(() => serving.bytesRead)
     assert.ok(serving.bytesRead < 100_000_000)
@@ -166,7 +167,7 @@ describe('through the proxy', () => {
       serve: onRequest((socket) => answerWith(socket, 200, [], Buffer.alloc(24 * MiB))),
     })
     const { client, serving } = await stage.dialWithin()
-    client.pause().write(head(mine()))
+    client.pause().write(headerSection(mine()))
     await until(() => serving.timeout === REQUEST_TIMEOUT_MS)
     let bytes = 0
     client.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
@@ -179,7 +180,7 @@ describe('through the proxy', () => {
     stage = await proxyStage({ serve: endless })
     for (const count of [1, 5]) {
       const client = await stage.dial()
-      client.resume().write(head(mine()).repeat(count))
+      client.resume().write(headerSection(mine()).repeat(count))
       await until(() => stage.destination.open() === count)
       client.destroy()
       await until(() => stage.destination.open() === 0)
@@ -210,17 +211,19 @@ describe('through the proxy', () => {
       server.on('connection', (it: Socket) => served.push(it))
     }
     const asked = [
-      head(whole).slice(0, 40),
-      head(mine()),
-      head(whole, 'POST /proxy/half HTTP/1.1') + body,
-      head(whole, 'POST /proxy/silent HTTP/1.1') + body,
-      head(whole, 'POST /proxy/zipped HTTP/1.1') + body,
-      head(inPart, 'POST /proxy/half HTTP/1.1') + body,
-      head(image, 'POST /proxy/half HTTP/1.1') + body,
-      head([...mine(), 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1') + '4\r\n"{{ ',
-      head(node, 'GET /proxy/silent HTTP/1.1'),
-      head(node, 'GET /proxy/half HTTP/1.1'),
-      head(mine(), 'GET /proxy/silent HTTP/1.1') + head(mine(), 'GET /proxy/half HTTP/1.1'),
+      headerSection(whole).slice(0, 40),
+      headerSection(mine()),
+      headerSection(whole, 'POST /proxy/half HTTP/1.1') + body,
+      headerSection(whole, 'POST /proxy/silent HTTP/1.1') + body,
+      headerSection(whole, 'POST /proxy/zipped HTTP/1.1') + body,
+      headerSection(inPart, 'POST /proxy/half HTTP/1.1') + body,
+      headerSection(image, 'POST /proxy/half HTTP/1.1') + body,
+      headerSection([...mine(), 'Transfer-Encoding: chunked'], 'POST /proxy HTTP/1.1') +
+        '4\r\n"{{ ',
+      headerSection(node, 'GET /proxy/silent HTTP/1.1'),
+      headerSection(node, 'GET /proxy/half HTTP/1.1'),
+      headerSection(mine(), 'GET /proxy/silent HTTP/1.1') +
+        headerSection(mine(), 'GET /proxy/half HTTP/1.1'),
     ]
     for (const bytes of asked) {
       // After so many turns of the event loop: while it is read, looked up, recorded, dialled, sent, answered.
@@ -259,9 +262,9 @@ describe('through the proxy', () => {
     )
     let told = 0
     for (const it of strangers)
-      it.on('data', () => (told += 1)).write(head(theirs, 'GET /proxy/silent HTTP/1.1'))
+      it.on('data', () => (told += 1)).write(headerSection(theirs, 'GET /proxy/silent HTTP/1.1'))
     await until(() => silent.length === EGRESS_CONNECTIONS_MAX)
-    const text = await stage.talk(head(mine()), answered)
+    const text = await stage.talk(headerSection(mine()), answered)
     assert.match(text, /^HTTP\/1\.1 200 [^]*done$/)
     assert.equal(told, 0, 'they waited for nobody')
     for (const it of strangers) it.destroy()

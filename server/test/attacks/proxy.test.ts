@@ -196,7 +196,7 @@ describe('at the destination', () => {
     ]
     for (const [type, body] of forms) {
       const before = stage.destination.received.length
-      const head = [
+      const headerSection = [
         'POST /proxy/here HTTP/1.1',
         'Host: vault.example',
         `BT-API-KEY: ${stage.key}`,
@@ -204,7 +204,7 @@ describe('at the destination', () => {
         `Content-Type: ${type}`,
         `Content-Length: ${body.length}`,
       ]
-      const text = await stage.talk(`${head.join('\r\n')}\r\n\r\n${body}`)
+      const text = await stage.talk(`${headerSection.join('\r\n')}\r\n\r\n${body}`)
       assert.match(text, /^HTTP\/1\.1 200 /, type)
       const lines = stage.destination.received.slice(before).map(({ line }) => line)
       assert.deepEqual(lines, ['POST /here HTTP/1.1'], type)
@@ -221,10 +221,10 @@ describe('at the destination', () => {
   })
 
   test('no request comes back to the vault itself, by whatever name', async () => {
-    const head = (url: string): string =>
+    const headerSection = (url: string): string =>
       `GET /proxy/tokens HTTP/1.1\r\nHost: x\r\nBT-API-KEY: ${stage.key}\r\nBT-PROXY-URL: ${url}\r\n\r\n`
     for (const host of ['localhost', 'LOCALHOST.', '127.0.0.1', '[::1]', '0x7f.1', '2130706433']) {
-      const text = await stage.talk(head(`http://${host}:${stage.port()}`))
+      const text = await stage.talk(headerSection(`http://${host}:${stage.port()}`))
       assert.match(text, /^HTTP\/1\.1 400 [^]*destination_refused/, host)
     }
   })

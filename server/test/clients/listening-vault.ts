@@ -100,8 +100,8 @@ export async function startServe(): Promise<ListeningVault> {
 
 /** Answers with what it was sent; `/refuse` with 402. */
 async function echo(): Promise<TestDestination> {
-  const answer = onRequest((socket, head, body) => {
-    const [line] = head.split('\r\n')
+  const answer = onRequest((socket, headerSection, body) => {
+    const [line] = headerSection.split('\r\n')
     const refusing = line!.includes('/refuse')
     const sent = JSON.stringify({ line, body: body.toString() })
     socket.write(

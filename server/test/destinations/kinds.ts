@@ -13,9 +13,9 @@ export interface Kind {
   readonly tls?: TlsOptions & { readonly certificate: CertificateName }
   /** Whether the request is for TLS; as the destination, unless said otherwise. */
   readonly secure?: boolean
-  /** How the call ends, and whether a head is told before. */
+  /** How the call ends, and whether a header section is told before. */
   readonly ends: EgressFault | 'whole'
-  readonly head: boolean
+  readonly headerSection: boolean
   /** By Node's own client, if that sees it otherwise: it has read on before it tells of the end. */
   readonly endsByNode?: EgressFault
   /** Whether a request that follows may meet the connection while it is being closed. */
@@ -26,112 +26,122 @@ export interface Kind {
   readonly abandon?: 'reading' | 'paused'
 }
 
-const HEAD = 'HTTP/1.1 200 OK\r\n'
-const WHOLE = `${HEAD}Content-Length: 2\r\n\r\nok`
+const HEADER_SECTION = 'HTTP/1.1 200 OK\r\n'
+const WHOLE = `${HEADER_SECTION}Content-Length: 2\r\n\r\nok`
 const GOOD = { certificate: 'destination' } as const
 
 export const KINDS: readonly Kind[] = [
-  { name: 'refuses', answer: null, ends: 'unreachable', head: false },
-  { name: 'accepts and is silent', answer: (it) => it.resume(), ends: 'timeout', head: false },
+  { name: 'refuses', answer: null, ends: 'unreachable', headerSection: false },
+  {
+    name: 'accepts and is silent',
+    answer: (it) => it.resume(),
+    ends: 'timeout',
+    headerSection: false,
+  },
   {
     name: 'accepts and closes',
     answer: (it) => it.resume().end(),
     ends: 'reset',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'resets when asked',
     answer: onRequest((it) => it.resetAndDestroy()),
     ends: 'reset',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'resets inside the body',
     answer: onRequest((it) => {
-      it.write(`${HEAD}Content-Length: 100\r\n\r\nhalf`, () => it.resetAndDestroy())
+      it.write(`${HEADER_SECTION}Content-Length: 100\r\n\r\nhalf`, () => it.resetAndDestroy())
     }),
     ends: 'reset',
-    head: true,
+    headerSection: true,
     abrupt: true,
   },
-  says('closes inside the body', `${HEAD}Content-Length: 100\r\n\r\nhalf`, 'reset', true),
+  says('closes inside the body', `${HEADER_SECTION}Content-Length: 100\r\n\r\nhalf`, 'reset', true),
   says(
     'closes inside a chunk',
-    `${HEAD}Transfer-Encoding: chunked\r\n\r\n9\r\nhalf`,
+    `${HEADER_SECTION}Transfer-Encoding: chunked\r\n\r\n9\r\nhalf`,
     'reset',
     true,
   ),
-  says('closes inside the head', `${HEAD}Content-Len`, 'reset', false),
+  says('closes inside the header section', `${HEADER_SECTION}Content-Len`, 'reset', false),
   {
-    name: 'trickles the head',
-    answer: onRequest((it) => trickle(it, `${HEAD}X-Slow: ${'x'.repeat(10_000)}`, 20)),
+    name: 'trickles the header section',
+    answer: onRequest((it) => trickle(it, `${HEADER_SECTION}X-Slow: ${'x'.repeat(10_000)}`, 20)),
     ends: 'timeout',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'trickles the body, and then stops',
     answer: onRequest((it) => {
-      it.write(`${HEAD}Content-Length: 100\r\n\r\n`)
+      it.write(`${HEADER_SECTION}Content-Length: 100\r\n\r\n`)
       trickle(it, 'slow', 20)
     }),
     ends: 'timeout',
-    head: true,
+    headerSection: true,
   },
   {
     name: 'trickles the body to its end',
     answer: onRequest((it) => {
-      it.write(`${HEAD}Content-Length: 20\r\n\r\n`)
+      it.write(`${HEADER_SECTION}Content-Length: 20\r\n\r\n`)
       trickle(it, 'x'.repeat(20), 10)
     }),
     ends: 'whole',
-    head: true,
+    headerSection: true,
   },
   says(
     'has a megabyte of headers',
-    `${HEAD}${'X-Much: abcdefghijklmnop\r\n'.repeat(42_000)}\r\n`,
+    `${HEADER_SECTION}${'X-Much: abcdefghijklmnop\r\n'.repeat(42_000)}\r\n`,
     'answer-invalid',
     false,
   ),
   says(
     'has one header of a megabyte',
-    `${HEAD}X-Much: ${'x'.repeat(1 << 20)}\r\n\r\n`,
+    `${HEADER_SECTION}X-Much: ${'x'.repeat(1 << 20)}\r\n\r\n`,
     'answer-invalid',
     false,
   ),
   keeps(
     'has two lengths',
-    `${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`,
+    `${HEADER_SECTION}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`,
     'answer-invalid',
     false,
   ),
   keeps(
     'has a length and chunks',
-    `${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+    `${HEADER_SECTION}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
     'answer-invalid',
     false,
   ),
   keeps(
     'has chunks and a length',
-    `${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
+    `${HEADER_SECTION}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
     'answer-invalid',
     false,
   ),
   keeps(
     'has a length that is no number',
-    `${HEAD}Content-Length: 2x\r\n\r\nok`,
+    `${HEADER_SECTION}Content-Length: 2x\r\n\r\nok`,
     'answer-invalid',
     false,
   ),
   keeps(
     'has a chunk that is no number',
-    `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\nok`,
+    `${HEADER_SECTION}Transfer-Encoding: chunked\r\n\r\nzz\r\nok`,
     'answer-invalid',
     true,
   ),
-  keeps('has a field without a name', `${HEAD}: nothing\r\n\r\n`, 'answer-invalid', false),
+  keeps(
+    'has a field without a name',
+    `${HEADER_SECTION}: nothing\r\n\r\n`,
+    'answer-invalid',
+    false,
+  ),
   keeps(
     'has a field with a space in its name',
-    `${HEAD}X Y: nothing\r\n\r\n`,
+    `${HEADER_SECTION}X Y: nothing\r\n\r\n`,
     'answer-invalid',
     false,
   ),
@@ -164,7 +174,7 @@ export const KINDS: readonly Kind[] = [
   {
     ...says(
       'says less than there is',
-      `${HEAD}Content-Length: 2\r\n\r\nok and more`,
+      `${HEADER_SECTION}Content-Length: 2\r\n\r\nok and more`,
       'whole',
       true,
     ),
@@ -173,7 +183,7 @@ export const KINDS: readonly Kind[] = [
   keeps('answers twice', WHOLE + WHOLE, 'whole', true),
   keeps('answers', WHOLE, 'whole', true),
   { ...says('answers and closes without a word', WHOLE, 'whole', true), closing: true },
-  says('ends its body by closing', `${HEAD}\r\nok`, 'whole', true),
+  says('ends its body by closing', `${HEADER_SECTION}\r\nok`, 'whole', true),
   keeps(
     'continues unasked',
     `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nX: y\r\n\r\n${WHOLE}`,
@@ -185,26 +195,26 @@ export const KINDS: readonly Kind[] = [
     name: 'continues for ever',
     answer: onRequest((it) => pour(it, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))),
     ends: 'timeout',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'hints for ever',
     answer: onRequest((it) => pour(it, 'HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n'.repeat(100))),
     ends: 'timeout',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'has no end, and the caller goes away',
-    answer: onRequest((it) => pour(it, `${HEAD}\r\n`, 'x'.repeat(10_000))),
+    answer: onRequest((it) => pour(it, `${HEADER_SECTION}\r\n`, 'x'.repeat(10_000))),
     ends: 'aborted',
-    head: true,
+    headerSection: true,
     abandon: 'reading',
   },
   {
     name: 'has no end, and the caller pauses and goes away',
-    answer: onRequest((it) => pour(it, `${HEAD}\r\n`, 'x'.repeat(10_000))),
+    answer: onRequest((it) => pour(it, `${HEADER_SECTION}\r\n`, 'x'.repeat(10_000))),
     ends: 'aborted',
-    head: true,
+    headerSection: true,
     abandon: 'paused',
   },
   {
@@ -212,7 +222,7 @@ export const KINDS: readonly Kind[] = [
     answer: onRequest((it) => it.write(WHOLE)),
     tls: GOOD,
     ends: 'whole',
-    head: true,
+    headerSection: true,
   },
   secret('signed its certificate itself', { certificate: 'self-signed' }),
   secret('has a certificate for another name', { certificate: 'other' }),
@@ -228,36 +238,42 @@ export const KINDS: readonly Kind[] = [
     answer: (it) => it.once('data', () => it.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
     secure: true,
     ends: 'tls',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'resets when it should speak TLS',
     answer: (it) => it.once('data', () => it.resetAndDestroy()),
     secure: true,
     ends: 'tls',
-    head: false,
+    headerSection: false,
   },
   {
     name: 'is silent when it should speak TLS',
     answer: (it) => it.resume(),
     secure: true,
     ends: 'timeout',
-    head: false,
+    headerSection: false,
   },
 ]
 
 /** Says this to each request, and closes. */
-function says(name: string, bytes: string, ends: Kind['ends'], head: boolean): Kind {
-  return { name, answer: onRequest((it) => it.end(bytes, 'latin1')), ends, head }
+function says(name: string, bytes: string, ends: Kind['ends'], headerSection: boolean): Kind {
+  return { name, answer: onRequest((it) => it.end(bytes, 'latin1')), ends, headerSection }
 }
 
 /** Says this to each request, and keeps the connection. */
-function keeps(name: string, bytes: string, ends: Kind['ends'], head: boolean): Kind {
-  return { name, answer: onRequest((it) => it.write(bytes, 'latin1')), ends, head }
+function keeps(name: string, bytes: string, ends: Kind['ends'], headerSection: boolean): Kind {
+  return { name, answer: onRequest((it) => it.write(bytes, 'latin1')), ends, headerSection }
 }
 
 function secret(name: string, tls: NonNullable<Kind['tls']>): Kind {
-  return { name, answer: onRequest((it) => it.write(WHOLE)), tls, ends: 'tls', head: false }
+  return {
+    name,
+    answer: onRequest((it) => it.write(WHOLE)),
+    tls,
+    ends: 'tls',
+    headerSection: false,
+  }
 }
 
 /** One byte after the other. */

@@ -47,7 +47,7 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
       const route = await egress.vet('tenant-a', url, null)
       const told: string[] = []
       const receiver: OutboundReceiver = {
-        head: () => told.push('head'),
+        headerSection: () => told.push('header section'),
         data: () => {
           if (kind.abandon === 'reading') call.abort()
           if (kind.abandon === 'paused') setImmediate(() => call.abort())
@@ -56,7 +56,7 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
         end: () => told.push('end'),
       }
       const body = Buffer.from('{"number":"4242"}')
-      const timeoutMs = kind.ends !== 'timeout' ? 60_000 : kind.head ? 4 * lateMs : lateMs
+      const timeoutMs = kind.ends !== 'timeout' ? 60_000 : kind.headerSection ? 4 * lateMs : lateMs
       const request = { method: 'POST', headers: CARRIERS[carrier], body, timeoutMs }
       const call = egress.send(route, request, receiver)
       const ended = await call.done.then(
@@ -66,7 +66,10 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
       const mayBeLost = kind.closing ?? kind.abrupt ?? false
       if (mayBeLost && ended === 'reset' && told.length === 0) return
       const ends = (carrier === 'node' ? kind.endsByNode : undefined) ?? kind.ends
-      const expected = [...(kind.head ? ['head'] : []), ...(ends === 'whole' ? ['end'] : [])]
+      const expected = [
+        ...(kind.headerSection ? ['header section'] : []),
+        ...(ends === 'whole' ? ['end'] : []),
+      ]
       assert.deepEqual({ ended, told }, { ended: ends, told: expected }, `${kind.name}, ${carrier}`)
     },
   }

@@ -41,8 +41,8 @@ export function examplesOf(document: string): Example[] {
 }
 
 function messageOf(fence: string): Message {
-  const [, head = '', body = ''] = /^([^]*?)(?:\n\n([^]*))?$/.exec(fence.trimEnd()) ?? []
-  const [first = '', ...lines] = head.split('\n')
+  const [, headerSection = '', body = ''] = /^([^]*?)(?:\n\n([^]*))?$/.exec(fence.trimEnd()) ?? []
+  const [first = '', ...lines] = headerSection.split('\n')
   const headers = lines.map((it) => {
     const colon = it.indexOf(': ')
     return [it.slice(0, colon).toLowerCase(), it.slice(colon + 2)] as const

@@ -27,7 +27,7 @@ test(
     const service = await startService(secondStart(other))
     try {
       const said = await run(tour(service.managementKey, service.url, other))
-      // The others are heads of answers.
+      // The others are header sections of answers.
       const lines = said.split('\n').filter((it) => it.startsWith('{'))
       assert.equal(said.match(/^bt-proxy-destination-status: 200\r$/gim)?.length, 1)
       assert.equal(said.match(/^HTTP\/1\.1 200 OK\r$/gm)?.length, 2)

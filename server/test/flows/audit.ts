@@ -149,7 +149,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     return number
   },
-  'the end cut off, and the head set to that': (db, roll) => {
+  'the end cut off, and the chain tip set to that': (db, roll) => {
     const number = Math.min(SEALED, Math.max(REMOVED + 2, anyNumber(roll)))
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     db.prepare(
@@ -163,7 +163,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     return number
   },
-  'the head set back': (db, roll) => {
+  'the chain tip set back': (db, roll) => {
     const number = anyNumber(roll) - 1
     db.prepare('UPDATE record_heads SET number = ?').run(number)
     return number + 1
@@ -200,7 +200,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     db.exec('DELETE FROM record')
     return REMOVED + 1
   },
-  'all of it removed, and the head': (db) => {
+  'all of it removed, and the chain tip': (db) => {
     db.exec('DELETE FROM record; DELETE FROM record_heads')
     return 1
   },
@@ -254,8 +254,8 @@ function packed(events: readonly StoredAuditEvent[]): Uint8Array | null {
 
 /** Does what somebody without the keys can do: works out every hash after what they changed. */
 function rehash(db: DatabaseSync): void {
-  const head = db.prepare('SELECT removed_hash AS hash FROM record_heads').get()!
-  let before = head['hash'] as Uint8Array
+  const tip = db.prepare('SELECT removed_hash AS hash FROM record_heads').get()!
+  let before = tip['hash'] as Uint8Array
   const put = db.prepare('UPDATE record SET hash = ?, earlier = ? WHERE number = ?')
   for (const row of db.prepare('SELECT * FROM record ORDER BY number').all()) {
     const events = eventsOfRow(row).map((it) => {

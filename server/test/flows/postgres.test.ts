@@ -289,7 +289,7 @@ async function contentsOf(database: string): Promise<unknown> {
     database,
     `SELECT (SELECT count(*) FROM tenants) AS tenants, (SELECT count(*) FROM record) AS events,
        (SELECT count(*) FROM applications) AS applications, (SELECT count(*) FROM installation) AS installed,
-       (SELECT string_agg(hash::text || coalesce(seal, ''), '' ORDER BY tenant) FROM tenant_heads) AS heads`,
+       (SELECT string_agg(hash::text || coalesce(seal, ''), '' ORDER BY tenant) FROM tenant_heads) AS tips`,
   )
   return rows
 }

@@ -16,7 +16,7 @@ afterEach(() => stage.close())
 
 const TOTAL = 12 * MiB
 
-function headOf(headers: readonly string[], line = 'POST /proxy HTTP/1.1'): string {
+function headerSectionOf(headers: readonly string[], line = 'POST /proxy HTTP/1.1'): string {
   const all = [
     line,
     'Host: vault.example',
@@ -51,20 +51,20 @@ interface Sink {
 function sink(counted: Sink, reading: () => boolean = () => true): Answer {
   return (socket) => {
     counted.sockets.push(socket)
-    let head = ''
+    let headerSection = ''
     let length = 0
     let chunked = false
     let tail = ''
     socket.on('data', (chunk: Buffer) => {
       if (!reading()) socket.pause()
-      if (!head.includes('\r\n\r\n')) {
-        head += chunk.toString('latin1')
-        const end = head.indexOf('\r\n\r\n')
+      if (!headerSection.includes('\r\n\r\n')) {
+        headerSection += chunk.toString('latin1')
+        const end = headerSection.indexOf('\r\n\r\n')
         if (end < 0) return
-        length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
-        chunked = /^transfer-encoding: chunked/im.test(head)
-        counted.bytes += head.length - end - 4
-        tail = head.slice(-8)
+        length = Number(/^content-length: (\d+)/im.exec(headerSection)?.[1] ?? 0)
+        chunked = /^transfer-encoding: chunked/im.test(headerSection)
+        counted.bytes += headerSection.length - end - 4
+        tail = headerSection.slice(-8)
       } else {
         counted.bytes += chunk.length
         tail = (tail + chunk.toString('latin1', Math.max(0, chunk.length - 8))).slice(-8)
@@ -90,7 +90,7 @@ describe('a request body of 12 MiB', () => {
         const piece = Buffer.alloc(64 * 1024, 'x')
         const known = framing === 'Content-Length'
         socket.write(
-          headOf([
+          headerSectionOf([
             `Content-Type: ${type}`,
             known ? `Content-Length: ${TOTAL}` : `${framing}: chunked`,
           ]),
@@ -116,7 +116,9 @@ describe('a request body of 12 MiB', () => {
     let text = ''
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
     const total = 64 * MiB
-    socket.write(headOf(['Content-Type: application/octet-stream', `Content-Length: ${total}`]))
+    socket.write(
+      headerSectionOf(['Content-Type: application/octet-stream', `Content-Length: ${total}`]),
+    )
     const poured = pour(socket, total, Buffer.alloc(64 * 1024))
     await until(() => counted.sockets.length > 0 && counted.bytes > 0)
     // As much as fits into the buffers between the two, and then no more.
@@ -143,7 +145,7 @@ describe('a request body of 12 MiB', () => {
     const socket = await stage.dial()
     let text = ''
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    socket.write(headOf(['Content-Type: text/plain', `Content-Length: ${TOTAL}`]))
+    socket.write(headerSectionOf(['Content-Type: text/plain', `Content-Length: ${TOTAL}`]))
     await pour(socket, BODY_BYTES_MAX + MiB, Buffer.alloc(64 * 1024, 'x'))
     await until(() => counted.bytes > 0)
     socket.write(`{{ ${id} }}`)
@@ -160,7 +162,7 @@ describe('a request body of 12 MiB', () => {
     const counted: Sink = { bytes: 0, sockets: [] }
     stage = await proxyStage({ serve: sink(counted) })
     const socket = await stage.dial()
-    socket.write(headOf(['Content-Type: image/png', `Content-Length: ${TOTAL}`]))
+    socket.write(headerSectionOf(['Content-Type: image/png', `Content-Length: ${TOTAL}`]))
     await pour(socket, MiB, Buffer.alloc(64 * 1024))
     await until(() => counted.bytes > 0)
     assert.equal(stage.destination.open(), 1)
@@ -177,7 +179,7 @@ describe('a request body of 12 MiB', () => {
     let text = ''
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
     const total = 2 * MiB
-    socket.write(headOf(['Content-Type: image/png', `Content-Length: ${total}`]))
+    socket.write(headerSectionOf(['Content-Type: image/png', `Content-Length: ${total}`]))
     await pour(socket, total, Buffer.alloc(64 * 1024))
     await until(() => answered(text))
     assert.match(text, /^HTTP\/1\.1 401 /)
@@ -207,7 +209,7 @@ describe('an answer of 12 MiB', () => {
 
   test('arrives whole', async () => {
     stage = await proxyStage({ serve: pouring([`Content-Length: ${TOTAL}`], TOTAL, { bytes: 0 }) })
-    const text = await stage.talk(headOf(['Content-Length: 0']))
+    const text = await stage.talk(headerSectionOf(['Content-Length: 0']))
     assert.equal(text.length - text.indexOf('\r\n\r\n') - 4, TOTAL)
   })
 
@@ -217,7 +219,7 @@ describe('an answer of 12 MiB', () => {
     stage = await proxyStage({ serve: pouring([`Content-Length: ${total}`], total, written) })
     const socket = await stage.dial()
     socket.pause()
-    socket.write(headOf(['Content-Length: 0']))
+    socket.write(headerSectionOf(['Content-Length: 0']))
     await until(() => written.bytes > 0)
     let before = -1
     for (let still = 0; still < 200; still++) {
@@ -239,7 +241,7 @@ describe('an answer of 12 MiB', () => {
       serve: pouring([`Content-Length: ${TOTAL * 8}`], TOTAL * 8, written),
     })
     const socket = await stage.dial()
-    socket.write(headOf(['Content-Length: 0']))
+    socket.write(headerSectionOf(['Content-Length: 0']))
     await once(socket, 'data')
     socket.destroy()
     await until(() => stage.destination.open() === 0)
@@ -259,7 +261,7 @@ describe('an answer of 12 MiB', () => {
             setImmediate(() => socket.destroy())
           }),
       })
-      const text = await stage.talk(headOf(['Content-Length: 0'], line), () => false)
+      const text = await stage.talk(headerSectionOf(['Content-Length: 0'], line), () => false)
       assert.match(text, /^HTTP\/1\.1 200 OK\r\n/)
       assert.match(text, end)
       assert.ok(!text.includes('proxy_error'))
@@ -281,7 +283,7 @@ test('an answer that breaks off is a reset to a client that reads to the end of 
   const socket = await stage.dial()
   let fault: NodeJS.ErrnoException | undefined
   socket.on('error', (error) => (fault = error))
-  socket.write(headOf(['Content-Length: 0'], 'POST /proxy HTTP/1.0'))
+  socket.write(headerSectionOf(['Content-Length: 0'], 'POST /proxy HTTP/1.0'))
   socket.resume()
   await until(() => socket.destroyed)
   assert.equal(fault?.code, 'ECONNRESET')
@@ -299,7 +301,7 @@ test('what is passed on when the vault is told to stop comes to its end first', 
   const socket = await stage.dial()
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  socket.write(headOf(['Content-Length: 0']))
+  socket.write(headerSectionOf(['Content-Length: 0']))
   await until(() => text.endsWith('first'))
   const closed = stage.vault.servers.close()
   assert.equal(finish.length, 1)
@@ -324,17 +326,17 @@ describe('a compressed answer', () => {
         const socket = await stage.dial()
         const parts: Buffer[] = []
         socket.on('data', (chunk: Buffer) => parts.push(chunk))
-        socket.write(headOf([`Accept-Encoding: ${accepted}`, 'Content-Length: 0']))
+        socket.write(headerSectionOf([`Accept-Encoding: ${accepted}`, 'Content-Length: 0']))
         await until(() => answered(Buffer.concat(parts).toString('latin1')))
         const whole = Buffer.concat(parts)
-        const head = whole.toString('latin1', 0, whole.indexOf('\r\n\r\n'))
-        assert.match(head, /X-Other: kept/)
+        const headerSection = whole.toString('latin1', 0, whole.indexOf('\r\n\r\n'))
+        assert.match(headerSection, /X-Other: kept/)
         if (accepted === coding) {
-          assert.match(head, new RegExp(`Content-Encoding: ${coding}`))
-          assert.deepEqual(whole.subarray(head.length + 4), bytes)
+          assert.match(headerSection, new RegExp(`Content-Encoding: ${coding}`))
+          assert.deepEqual(whole.subarray(headerSection.length + 4), bytes)
         } else {
-          assert.ok(!/content-encoding|content-length/i.test(head), head)
-          assert.equal(dechunked(whole.toString('latin1', head.length + 4)), plain)
+          assert.ok(!/content-encoding|content-length/i.test(headerSection), headerSection)
+          assert.equal(dechunked(whole.toString('latin1', headerSection.length + 4)), plain)
         }
         socket.destroy()
       })
@@ -348,7 +350,7 @@ describe('a compressed answer', () => {
       const digests = ['Content-Digest: sha-256=:x:', 'Repr-Digest: sha-256=:x:', 'Content-MD5: x']
       answerWith(socket, 200, ['Content-Encoding: gzip', ...digests], gzipSync('plain'))
     }
-    const text = await stage.talk(headOf(['Content-Length: 0']))
+    const text = await stage.talk(headerSectionOf(['Content-Length: 0']))
     assert.match(text, /\r\n\r\n5\r\nplain\r\n0\r\n\r\n$/)
     assert.ok(!/digest|md5/i.test(text), text)
   })
@@ -357,7 +359,7 @@ describe('a compressed answer', () => {
     stage = await proxyStage()
     stage.destination.answer = (_received, socket) =>
       answerWith(socket, 200, ['Content-Encoding: gzip'], 'not gzip at all')
-    const text = await stage.talk(headOf(['Content-Length: 0']), () => false)
+    const text = await stage.talk(headerSectionOf(['Content-Length: 0']), () => false)
     assert.ok(!text.endsWith('0\r\n\r\n'), text)
     const { logged } = stage.vault.world
     await until(() => JSON.stringify(logged.at(-1)).includes('/proxy'))

@@ -238,7 +238,7 @@ describe('A receiver that', () => {
     })
   }
 
-  test('answers without an end has acknowledged with its head', async () => {
+  test('answers without an end has acknowledged with its header section', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ status: 200, chunks: ['x'.repeat(100_000), 'y'] }))
     await stage.invoke()

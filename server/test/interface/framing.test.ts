@@ -19,7 +19,7 @@ import { tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 interface Exchange {
   /** 0 when nothing came. */
   readonly status: number
-  readonly head: string
+  readonly headerSection: string
   readonly body: string
   /** Whether the server closed the connection after the first answer. */
   readonly closed: boolean
@@ -33,8 +33,8 @@ before(async () => {
 })
 after(async () => await stage.vault.close())
 
-function traceIdIn(head: string): string {
-  return /^bt-trace-id: (.*?)\r?$/im.exec(head)?.[1] ?? 'none'
+function traceIdIn(headerSection: string): string {
+  return /^bt-trace-id: (.*?)\r?$/im.exec(headerSection)?.[1] ?? 'none'
 }
 
 /** A request for a token that is not there, with more headers; ends as a request ends. */
@@ -47,15 +47,15 @@ function post(headers: readonly string[], body: string): string {
 }
 
 test('each answer to what is no request has a trace id of its own', async () => {
-  const heads = [await send('nonsense\r\n\r\n'), await send('nonsense\r\n\r\n')]
-  const [one, other] = heads.map((it) => traceIdIn(it.head))
+  const headerSections = [await send('nonsense\r\n\r\n'), await send('nonsense\r\n\r\n')]
+  const [one, other] = headerSections.map((it) => traceIdIn(it.headerSection))
   assert.match(one!, UUID_V4)
   assert.match(other!, UUID_V4)
   assert.notEqual(one, other)
 })
 
 test('a well-formed request is answered and the connection stays open', async () => {
-  const { status, head, closed } = await send(getWith([]))
+  const { status, headerSection: head, closed } = await send(getWith([]))
   assert.equal(status, 404)
   assert.match(head, /bt-trace-id: /)
   assert.equal(closed, false)
@@ -85,14 +85,14 @@ for (const [status, line] of [
       getWith([`Content-Length: ${BODY_BYTES_MAX + 1}`, 'BT-TRACE-ID: mine'], line),
     )
     assert.equal(reply.status, status)
-    assert.match(reply.head, /bt-trace-id: mine/)
+    assert.match(reply.headerSection, /bt-trace-id: mine/)
   })
 }
 
 test('a request that expects more than 100-continue is refused with 417, as others are', async () => {
   const headers = ['Expect: the-unexpected', 'Content-Length: 3', 'BT-TRACE-ID: mine']
   const before = stage.stored().length
-  const { status, head, body, closed } = await send(post(headers, '"x"'))
+  const { status, headerSection: head, body, closed } = await send(post(headers, '"x"'))
   assert.deepEqual([status, closed], [417, true])
   assert.match(head, /bt-trace-id: mine/)
   assert.equal((JSON.parse(body) as Record<string, unknown>)['code'], 'expectation_unmet')
@@ -131,9 +131,9 @@ describe('refused with its status, as JSON, and nothing is done:', () => {
     test(`${name}: ${status}`, async () => {
       const before = stage.stored().length
       const exchange = await send(bytes())
-      assert.equal(exchange.status, status, exchange.head)
-      assert.match(exchange.head, /content-type: application\/json; charset=utf-8/i)
-      assert.match(traceIdIn(exchange.head), UUID_V4)
+      assert.equal(exchange.status, status, exchange.headerSection)
+      assert.match(exchange.headerSection, /content-type: application\/json; charset=utf-8/i)
+      assert.match(traceIdIn(exchange.headerSection), UUID_V4)
       const body = JSON.parse(exchange.body) as Record<string, unknown>
       assert.equal(body['status'], status)
       assert.equal(typeof body['title'], 'string')
@@ -172,12 +172,12 @@ describe('the connection is closed after', () => {
 
 describe('a client that reads only when it has sent everything', () => {
   const size = BODY_BYTES_MAX * 2
-  const head = (): string => post([`Content-Length: ${size}`], '')
+  const headerSection = (): string => post([`Content-Length: ${size}`], '')
 
   test('sees why its body is refused, and what it sends after that is not done', async () => {
     const before = stage.stored().length
     const { socket, closed } = await dial()
-    for (const bytes of [head(), '1'.repeat(size), post(['Content-Length: 3'], '"x"')]) {
+    for (const bytes of [headerSection(), '1'.repeat(size), post(['Content-Length: 3'], '"x"')]) {
       await new Promise((resolve) => socket.write(bytes, resolve))
     }
     let text = ''
@@ -190,7 +190,7 @@ describe('a client that reads only when it has sent everything', () => {
 
   test('and never has is not waited for longer than LINGER_MS', async () => {
     const { socket, served } = await dial()
-    socket.write(head())
+    socket.write(headerSection())
     await once(socket, 'readable')
     const pouring = setInterval(() => socket.write('1'), 10)
     assert.equal(await within(200, served), false)
@@ -322,9 +322,9 @@ function chunks(bytes: number): string {
 /** Sends `bytes` and returns the first answer. */
 async function send(bytes: string): Promise<Exchange> {
   const { text, closed } = await talk(bytes)
-  const [head, ...rest] = text.split('\r\n\r\n')
-  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head!)?.[1] ?? 0)
-  return { status, head: head!, body: rest.join('\r\n\r\n'), closed }
+  const [headerSection, ...rest] = text.split('\r\n\r\n')
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(headerSection!)?.[1] ?? 0)
+  return { status, headerSection: headerSection!, body: rest.join('\r\n\r\n'), closed }
 }
 
 /** Sends `bytes` and returns all that came, once the connection was closed or as many answers are whole. */

@@ -203,11 +203,11 @@ function inVersion10(bytes: string): string {
 test('an answer that breaks in the bytes that it begins with is known by its status, and is not whole', async () => {
   const { destination } = stage
   const answer = destination.answer
-  const head = 'HTTP/1.1 200 OK\r\nX-Own: a\r\n'
+  const headerSection = 'HTTP/1.1 200 OK\r\nX-Own: a\r\n'
   for (const bytes of [
-    `${head}Content-Length: 2\r\n\r\nok and more`,
-    `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n`,
-    `${head}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nmore`,
+    `${headerSection}Content-Length: 2\r\n\r\nok and more`,
+    `${headerSection}Transfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n`,
+    `${headerSection}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nmore`,
   ]) {
     for (const headers of [[], ['BT-PROXY-KEEP-ALIVE: timeout=5']]) {
       destination.answer = (_received, socket) => void socket.write(bytes)
@@ -229,17 +229,17 @@ test('what is in a body is no second request, however it is framed', async () =>
 
 test('a body that breaks its framing while it is passed on is no whole request, and its answer no answer', async () => {
   const before = stage.destination.received.length
-  const head = get(
+  const headerSection = get(
     ['Content-Type: image/png', 'Transfer-Encoding: chunked'],
     'POST /proxy HTTP/1.1',
   )
-  const text = await stage.talk(`${head}5\r\nhello\r\nxyz\r\n`)
+  const text = await stage.talk(`${headerSection}5\r\nhello\r\nxyz\r\n`)
   assert.match(text, /^HTTP\/1\.1 400 /)
   assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
   assert.equal(stage.destination.received.slice(before).filter((it) => it.body !== '').length, 0)
 })
 
-test('an answer that is whole with its head is, whatever bytes come behind it', async (t) => {
+test('an answer that is whole with its header section is, whatever bytes come behind it', async (t) => {
   const { answer } = stage.destination
   t.after(() => (stage.destination.answer = answer))
   for (const status of [204, 304]) {
@@ -296,8 +296,8 @@ describe('bytes that are no request do not come between a request and its answer
         while (serving.bytesRead < request.length + behind.length) await new Promise(setImmediate)
         // What came of it would be here by then.
         for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
-        const head = begun ? '' : 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,'
-        destination.write(`${head}-two!`)
+        const headerSection = begun ? '' : 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,'
+        destination.write(`${headerSection}-two!`)
         await once(client, 'end')
         const [, more] = /^HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\none,-two!([^]*)$/.exec(text)!
         assert.match(more!, answers)
@@ -308,11 +308,11 @@ describe('bytes that are no request do not come between a request and its answer
 
   test('what is behind a token that is made', async () => {
     const body = '{"type":"token","data":"x"}'
-    const head = get(
+    const headerSection = get(
       ['Content-Type: application/json', `Content-Length: ${body.length}`],
       'POST /tokens HTTP/1.1',
     )
-    const text = await stage.talk(`${head}${body}x`)
+    const text = await stage.talk(`${headerSection}${body}x`)
     assert.match(text, /^HTTP\/1\.1 201 /)
     assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
   })

@@ -211,7 +211,7 @@ test('what a destination receives of 500 sets of headers is exactly what the rul
 describe('of an answer', () => {
   test('hop-by-hop headers stay behind, and the rest arrives with its names, its order and all repetitions', async () => {
     stage.destination.answer = (_received, socket) => {
-      const head = [
+      const headerSection = [
         'Set-Cookie: a=1',
         'X-One: \u00e9',
         'set-cookie: b=2',
@@ -231,11 +231,11 @@ describe('of an answer', () => {
         'Access-Control-Allow-Origin: https://theirs.example',
         'Content-Length: 2',
       ]
-      socket.write(`HTTP/1.1 418 I'm a teapot\r\n${head.join('\r\n')}\r\n\r\nhi`, 'latin1')
+      socket.write(`HTTP/1.1 418 I'm a teapot\r\n${headerSection.join('\r\n')}\r\n\r\nhi`, 'latin1')
     }
     const text = await ask(['BT-TRACE-ID: mine', 'Origin: https://shop.example'])
-    const [head, body] = text.split('\r\n\r\n')
-    const [first, ...lines] = head!.split('\r\n')
+    const [headerSection, body] = text.split('\r\n\r\n')
+    const [first, ...lines] = headerSection!.split('\r\n')
     assert.equal(first, "HTTP/1.1 418 I'm a teapot")
     assert.equal(body, 'hi')
     assert.deepEqual(

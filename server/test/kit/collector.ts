@@ -7,31 +7,31 @@ export interface Collected extends OutboundReceiver {
   readonly headers: readonly string[]
   readonly body: Buffer
   /** What was told, in order. */
-  readonly told: readonly ('head' | 'data' | 'end')[]
+  readonly told: readonly ('header section' | 'data' | 'end')[]
 }
 
 /** `more` says after each chunk whether the next may come at once. */
 export function collector(more: () => boolean = () => true): Collected {
-  const told: ('head' | 'data' | 'end')[] = []
+  const told: ('header section' | 'data' | 'end')[] = []
   const chunks: Buffer[] = []
-  let head: { status: number; reason: string; headers: readonly string[] } | null = null
+  let headerSection: { status: number; reason: string; headers: readonly string[] } | null = null
   return {
     get status() {
-      return head?.status ?? null
+      return headerSection?.status ?? null
     },
     get reason() {
-      return head?.reason ?? ''
+      return headerSection?.reason ?? ''
     },
     get headers() {
-      return head?.headers ?? []
+      return headerSection?.headers ?? []
     },
     get body() {
       return Buffer.concat(chunks)
     },
     told,
-    head(status, reason, headers) {
-      told.push('head')
-      head = { status, reason, headers }
+    headerSection(status, reason, headers) {
+      told.push('header section')
+      headerSection = { status, reason, headers }
     },
     data(chunk) {
       told.push('data')

@@ -58,8 +58,8 @@ export interface ProxyStageOptions extends StillVaultOptions {
 
 export async function proxyStage(options: ProxyStageOptions = {}): Promise<ProxyStage> {
   const received: Received[] = []
-  const serve = onRequest((socket, head, body) => {
-    const [line = '', ...lines] = head.split('\r\n')
+  const serve = onRequest((socket, headerSection, body) => {
+    const [line = '', ...lines] = headerSection.split('\r\n')
     const headers = lines.map((it) => {
       const colon = it.indexOf(':')
       return [it.slice(0, colon), it.slice(colon + 1).trim()] as const
@@ -167,16 +167,18 @@ export function answerWith(
   body: string | Buffer,
 ): void {
   const bytes = Buffer.from(body as string, 'latin1')
-  const head = [`HTTP/1.1 ${status} Reason`, ...headers, `Content-Length: ${bytes.length}`]
+  const headerSection = [`HTTP/1.1 ${status} Reason`, ...headers, `Content-Length: ${bytes.length}`]
   // In one piece: two would wait for each other.
-  socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]))
+  socket.write(
+    Buffer.concat([Buffer.from(`${headerSection.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]),
+  )
 }
 
 /** Whether `text` is one whole answer. */
 export function answered(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false
-  const head = text.slice(0, end)
-  if (/^transfer-encoding: chunked/im.test(head)) return text.endsWith('0\r\n\r\n')
-  return text.length >= end + 4 + Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+  const headerSection = text.slice(0, end)
+  if (/^transfer-encoding: chunked/im.test(headerSection)) return text.endsWith('0\r\n\r\n')
+  return text.length >= end + 4 + Number(/^content-length: (\d+)/im.exec(headerSection)?.[1] ?? 0)
 }

@@ -27,7 +27,7 @@ export interface StillAnswer {
   readonly reason?: string
   readonly headers?: readonly string[]
   readonly chunks?: readonly (string | Uint8Array)[]
-  /** With no status said, there is no head before it. */
+  /** With no status said, there is no header section before it. */
   readonly fault?: EgressFault
 }
 
@@ -104,7 +104,7 @@ function stillCall(
     const sent = { owner, url: url.href, method, headers, body }
     egress.sent.push(sent)
     const { status, reason = '', headers: theirs = [], chunks = [], fault } = egress.reply(sent)
-    if (status !== undefined && !over) receiver.head(status, reason, theirs)
+    if (status !== undefined && !over) receiver.headerSection(status, reason, theirs)
     for (const chunk of chunks) {
       if (over) return
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -188,9 +188,9 @@ function thinSeal(label: string, plaintext: Uint8Array): Buffer {
 }
 
 function thinOpen(label: string, envelope: Uint8Array): Buffer {
-  const head = Buffer.from(`${label}\n`)
-  if (Buffer.compare(envelope.subarray(0, head.length), head) !== 0) {
+  const prefix = Buffer.from(`${label}\n`)
+  if (Buffer.compare(envelope.subarray(0, prefix.length), prefix) !== 0) {
     throw new Error('Cannot open the envelope: it belongs somewhere else')
   }
-  return Buffer.from(envelope.subarray(head.length).map((byte) => byte ^ 0xff))
+  return Buffer.from(envelope.subarray(prefix.length).map((byte) => byte ^ 0xff))
 }

@@ -65,8 +65,10 @@ export async function testDestination(
   }
 }
 
-/** Calls `answer` with each request as soon as its head and a body of known length are there. */
-export function onRequest(answer: (socket: Socket, head: string, body: Buffer) => void): Answer {
+/** Calls `answer` with each request as soon as its header section and a body of known length are there. */
+export function onRequest(
+  answer: (socket: Socket, headerSection: string, body: Buffer) => void,
+): Answer {
   return (socket) => {
     let bytes = Buffer.alloc(0)
     socket.on('data', (chunk: Buffer) => {
@@ -74,13 +76,13 @@ export function onRequest(answer: (socket: Socket, head: string, body: Buffer) =
       for (;;) {
         const end = bytes.indexOf('\r\n\r\n')
         if (end === -1) return
-        const head = bytes.toString('latin1', 0, end)
-        const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
+        const headerSection = bytes.toString('latin1', 0, end)
+        const length = Number(/^content-length: (\d+)$/im.exec(headerSection)?.[1] ?? 0)
         const whole = end + 4 + length
         if (bytes.length < whole) return
         const body = bytes.subarray(end + 4, whole)
         bytes = bytes.subarray(whole)
-        answer(socket, head, body)
+        answer(socket, headerSection, body)
       }
     })
   }

@@ -111,7 +111,7 @@ async function* sealedBy({ store }: Side, id: string): AsyncGenerator<[string, S
   let shelf: [string, StoredEnvelope][] = []
   let after: EnvelopeCursor | null = null
   do {
-    const stretch = { head: Uint8Array.of(0), after, limit: AT_ONCE }
+    const stretch = { dataKeyId: Uint8Array.of(0), after, limit: AT_ONCE }
     const { found, next } = await store.tenants.envelopes(id, stretch)
     const named = found.map((it): [string, StoredEnvelope] => [
       `${it.shelf} ${it.row} ${it.part}`,

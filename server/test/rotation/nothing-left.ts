@@ -16,10 +16,10 @@ export async function assertNothingLeft(where: Where): Promise<void> {
   const { ask, close } = await opened(where)
   const versions = await ask("SELECT version FROM tenant_keys WHERE purpose = 'enc'")
   assert.equal(versions.length, 1, 'one data key')
-  const head = Buffer.alloc(5)
-  head.writeUInt8(1)
-  head.writeUInt32BE(Number(versions[0]!['version']), 1)
-  const hex = head.toString('hex')
+  const dataKeyId = Buffer.alloc(5)
+  dataKeyId.writeUInt8(1)
+  dataKeyId.writeUInt32BE(Number(versions[0]!['version']), 1)
+  const hex = dataKeyId.toString('hex')
   const literal = where.database === null ? `x'${hex}'` : `'\\x${hex}'::bytea`
   for (const { shelf, columns } of where.database === null ? SEALED : SEALED_ON_POSTGRES) {
     for (const column of Object.keys(columns)) {
@@ -53,7 +53,7 @@ async function assertAllOpens(where: Where): Promise<void> {
     const shelves = new Set<string>()
     let after: EnvelopeCursor | null = null
     do {
-      const stretch = { head: Uint8Array.of(0), after, limit: 1000 }
+      const stretch = { dataKeyId: Uint8Array.of(0), after, limit: 1000 }
       const { found, next } = await world.store.tenants.envelopes(tenantId, stretch)
       for (const it of found) {
         keys.open(placeOf(it), it.envelope)

@@ -14,8 +14,8 @@ import { CARD, SAMPLES, type Expected } from './samples.ts'
 
 /** Says what it was sent; knows no /missing, and never answers to /slow. */
 const destination = await testDestination(
-  onRequest((socket, head, body) => {
-    const [line = '', ...lines] = head.split('\r\n')
+  onRequest((socket, headerSection, body) => {
+    const [line = '', ...lines] = headerSection.split('\r\n')
     const [method, path] = line.split(' ')
     if (path === '/slow') return
     const header = (name: string): string | undefined =>

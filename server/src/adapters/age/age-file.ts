@@ -25,9 +25,9 @@ export async function* encryptAge(
   const fileKey = randomBytes(FILE_KEY_BYTES)
   const { share, wrapKey } = recipient.meet()
   const wrapped = seal(wrapKey, ZERO_NONCE, fileKey)
-  const head = `${VERSION}\n-> X25519 ${base64(share)}\n${base64(wrapped)}\n---`
+  const header = `${VERSION}\n-> X25519 ${base64(share)}\n${base64(wrapped)}\n---`
   const nonce = randomBytes(PAYLOAD_NONCE_BYTES)
-  yield Buffer.from(`${head} ${base64(macOf(fileKey, head))}\n`)
+  yield Buffer.from(`${header} ${base64(macOf(fileKey, header))}\n`)
   yield nonce
   const key = payloadKeyOf(fileKey, nonce)
   fileKey.fill(0)
@@ -45,7 +45,7 @@ export async function* encryptAge(
  */
 export async function* decryptAge(file: Bytes, identity: AgeIdentity): AsyncIterable<Uint8Array> {
   const source = new Source(file)
-  const fileKey = await openHead(source, identity)
+  const fileKey = await openHeader(source, identity)
   const nonce = await source.take(PAYLOAD_NONCE_BYTES)
   if (nonce.length < PAYLOAD_NONCE_BYTES) throw new Error('Cannot decrypt: the file is cut off')
   const key = payloadKeyOf(fileKey, nonce)
@@ -60,7 +60,7 @@ export async function* decryptAge(file: Bytes, identity: AgeIdentity): AsyncIter
   }
 }
 
-async function openHead(source: Source, identity: AgeIdentity): Promise<Buffer> {
+async function openHeader(source: Source, identity: AgeIdentity): Promise<Buffer> {
   const [version, stanza, body, end] = [
     await source.line(),
     await source.line(),
@@ -82,7 +82,7 @@ async function openHead(source: Source, identity: AgeIdentity): Promise<Buffer> 
   const mac = macOf(fileKey, `${version}\n${stanza}\n${body}\n---`)
   const said = unbase64(mac64)
   if (said.length !== mac.length || !timingSafeEqual(said, mac)) {
-    throw new Error('Cannot decrypt: the head of the file was altered')
+    throw new Error('Cannot decrypt: the header of the file was altered')
   }
   return fileKey
 }
@@ -190,9 +190,9 @@ function payloadKeyOf(fileKey: Uint8Array, nonce: Uint8Array): Buffer {
   return Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32))
 }
 
-function macOf(fileKey: Uint8Array, head: string): Buffer {
+function macOf(fileKey: Uint8Array, header: string): Buffer {
   const key = Buffer.from(hkdfSync('sha256', fileKey, '', 'header', 32))
-  return createHmac('sha256', key).update(head).digest()
+  return createHmac('sha256', key).update(header).digest()
 }
 
 /** Without padding, as age writes it. */

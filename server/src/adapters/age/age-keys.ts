@@ -70,7 +70,7 @@ export class AgeIdentity {
     const lines = text.split(/\r?\n/).filter((it) => it !== '' && !it.startsWith('#'))
     const bytes = lines.length === 1 ? decodeBech32(SECRET, lines[0]!) : null
     if (bytes?.length !== KEY_BYTES) return null
-    const der = Buffer.concat([PKCS8_HEAD, bytes])
+    const der = Buffer.concat([PKCS8_PREFIX, bytes])
     const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
     der.fill(0)
     bytes.fill(0)
@@ -90,7 +90,7 @@ function wrapKeyOf(
   recipient: Uint8Array,
 ): Buffer {
   const publicKey = createPublicKey({
-    key: Buffer.concat([SPKI_HEAD, other]),
+    key: Buffer.concat([SPKI_PREFIX, other]),
     format: 'der',
     type: 'spki',
   })
@@ -107,5 +107,5 @@ const PUBLIC = 'age'
 const SECRET = 'age-secret-key-'
 const KEY_BYTES = 32
 /** What DER puts before the 32 bytes. Source: RFC 8410. */
-const SPKI_HEAD = Buffer.from('302a300506032b656e032100', 'hex')
-const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex')
+const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex')
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex')

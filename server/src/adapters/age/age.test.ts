@@ -65,8 +65,15 @@ describe('decryptAge()', () => {
   test('throws when it was cut off, also between two chunks, and when something was added', async () => {
     const plaintext = Buffer.alloc(2 * chunk + 5, 1)
     const file = await written([plaintext], identity.recipient)
-    const head = file.length - (plaintext.length + 3 * 16)
-    for (const end of [0, 20, head, head + chunk + 16, head + 2 * (chunk + 16), file.length - 1]) {
+    const header = file.length - (plaintext.length + 3 * 16)
+    for (const end of [
+      0,
+      20,
+      header,
+      header + chunk + 16,
+      header + 2 * (chunk + 16),
+      file.length - 1,
+    ]) {
       await assert.rejects(read([file.subarray(0, end)], identity), `${end} bytes`)
     }
     await assert.rejects(read([file, Buffer.alloc(1)], identity))
@@ -74,12 +81,12 @@ describe('decryptAge()', () => {
 
   test('throws when two chunks changed places', async () => {
     const file = await written([Buffer.alloc(2 * chunk + 5, 1)], identity.recipient)
-    const head = file.length - (2 * chunk + 5 + 3 * 16)
+    const header = file.length - (2 * chunk + 5 + 3 * 16)
     const [one, two] = [0, 1].map((n) =>
-      file.subarray(head + n * (chunk + 16)).subarray(0, chunk + 16),
+      file.subarray(header + n * (chunk + 16)).subarray(0, chunk + 16),
     )
-    const rest = file.subarray(head + 2 * (chunk + 16))
-    await assert.rejects(read([file.subarray(0, head), two!, one!, rest], identity))
+    const rest = file.subarray(header + 2 * (chunk + 16))
+    await assert.rejects(read([file.subarray(0, header), two!, one!, rest], identity))
   })
 })
 

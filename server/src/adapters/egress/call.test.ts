@@ -4,7 +4,7 @@ import type { OutboundReceiver } from '../../world/egress.ts'
 import { Call } from './call.ts'
 import { Timekeeper } from './timekeeper.ts'
 
-const RECEIVER: OutboundReceiver = { head: () => {}, data: () => true, end: () => {} }
+const RECEIVER: OutboundReceiver = { headerSection: () => {}, data: () => true, end: () => {} }
 const TIMEOUT_MS = 25_000
 
 class BareCall extends Call {

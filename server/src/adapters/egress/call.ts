@@ -11,7 +11,7 @@ import type { Timed, Timekeeper } from './timekeeper.ts'
 /**
  * One request under way, whatever carries it: keeps what is promised about its answer, its time and its end.
  *
- * What carries it reports to onHead, onData, onEnd and onError; it is told to pause, to go on, and to drop the
+ * What carries it reports to onHeaderSection, onData, onEnd and onError; it is told to pause, to go on, and to drop the
  * connection.
  */
 export abstract class Call implements OutboundCall, Timed {
@@ -89,7 +89,7 @@ export abstract class Call implements OutboundCall, Timed {
     this.#moved = true
   }
 
-  protected onHead(status: number, reason: string, headers: readonly string[]): void {
+  protected onHeaderSection(status: number, reason: string, headers: readonly string[]): void {
     if (this.#over) return
     // No final status: there is none below, and nobody asked to switch protocols.
     if (status < 200 || headers.length > EGRESS_HEADERS_MAX * 2) {
@@ -98,7 +98,7 @@ export abstract class Call implements OutboundCall, Timed {
     }
     this.#inBody = true
     this.#moved = true
-    this.#receiver.head(status, reason, headers)
+    this.#receiver.headerSection(status, reason, headers)
   }
 
   /** Returns whether to go on reading. */

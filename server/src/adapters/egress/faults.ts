@@ -1,7 +1,7 @@
 import { EgressFailure, type EgressFault } from '../../world/egress.ts'
 
 /**
- * What an error of a connection means to whoever sent the request; `inBody` says whether a head was told. What is no
+ * What an error of a connection means to whoever sent the request; `inBody` says whether a header section was told. What is no
  * error of a connection is returned as it is: it is ours.
  */
 export function failureOf(error: unknown, inBody: boolean): unknown {
@@ -14,7 +14,7 @@ function faultOf({ name, message }: Error, code: string, inBody: boolean): Egres
   const known = FAULTS[code]
   if (known !== undefined) return known
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'answer-invalid' : 'reset'
-  // Undici says so of any head with a length in it that it cannot read, and of a body that was cut off.
+  // Undici says so of any header section with a length in it that it cannot read, and of a body that was cut off.
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return inBody ? 'reset' : 'answer-invalid'
   if (name === 'HTTPParserError') return CUT_OFF.test(message) ? 'reset' : 'answer-invalid'
   if (code.startsWith('HPE_')) return 'answer-invalid'

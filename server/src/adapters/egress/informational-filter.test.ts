@@ -47,7 +47,7 @@ function read(text: string, cuts: readonly number[]): string {
   const filter = new InformationalFilter()
   const stream = new PassThrough()
   const socket = filter.attach(stream as unknown as Socket)
-  filter.expectHead()
+  filter.expectHeaderSection()
   const bytes = Buffer.from(text, 'latin1')
   const edges = [
     0,

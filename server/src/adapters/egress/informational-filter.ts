@@ -9,12 +9,12 @@ import type { Socket } from 'node:net'
  * what came is held back.
  */
 export class InformationalFilter {
-  #atHead = false
+  #atHeaderSection = false
   #held: Buffer | null = null
 
   /** From here on an answer begins: only before it can there be others. */
-  expectHead(): void {
-    this.#atHead = true
+  expectHeaderSection(): void {
+    this.#atHeaderSection = true
     this.#held = null
   }
 
@@ -23,7 +23,7 @@ export class InformationalFilter {
     this.#held = null
     socket.read = (size?: number): Buffer | null => {
       // By read(0) a stream asks itself for more.
-      if (size !== undefined || !this.#atHead) return read(size) as Buffer | null
+      if (size !== undefined || !this.#atHeaderSection) return read(size) as Buffer | null
       for (;;) {
         const chunk = read() as Buffer | null
         if (chunk === null) return null
@@ -49,7 +49,7 @@ export class InformationalFilter {
       bytes = bytes.subarray(end + 4)
       if (bytes.length === 0) return null
     }
-    this.#atHead = false
+    this.#atHeaderSection = false
     return bytes
   }
 }

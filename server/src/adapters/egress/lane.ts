@@ -1,6 +1,6 @@
 import { Client, type Dispatcher } from 'undici'
 import {
-  EGRESS_HEAD_BYTES_MAX,
+  EGRESS_HEADER_SECTION_BYTES_MAX,
   EGRESS_IDLE_MARGIN_MS,
   EGRESS_IDLE_MS,
   EGRESS_IDLE_MS_MAX,
@@ -44,7 +44,7 @@ export class Lane {
       },
       allowH2: false,
       pipelining: 1,
-      maxHeaderSize: EGRESS_HEAD_BYTES_MAX,
+      maxHeaderSize: EGRESS_HEADER_SECTION_BYTES_MAX,
       strictContentLength: true,
       keepAliveTimeout: EGRESS_IDLE_MS,
       keepAliveMaxTimeout: EGRESS_IDLE_MS_MAX,
@@ -62,8 +62,8 @@ export class Lane {
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    this.#informing.expectHead()
-    this.#reading.expectHead()
+    this.#informing.expectHeaderSection()
+    this.#reading.expectHeaderSection()
     this.#client.dispatch(options, handler)
   }
 

@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { EGRESS_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { EGRESS_HEADER_SECTION_BYTES_MAX } from '../../base/limits.ts'
 import { http } from '../../base/node-http.ts'
 import { EgressFailure, type OutboundReceiver, type OutboundRequest } from '../../world/egress.ts'
 import { Call } from './call.ts'
@@ -62,7 +62,7 @@ export class NodeCall extends Call implements Passenger, DialCall {
       headers: this.#fields(),
       agent: this.#agent,
       insecureHTTPParser: false,
-      maxHeaderSize: EGRESS_HEAD_BYTES_MAX,
+      maxHeaderSize: EGRESS_HEADER_SECTION_BYTES_MAX,
       call: this,
     }
     const sending = http.request(options)
@@ -92,7 +92,7 @@ export class NodeCall extends Call implements Passenger, DialCall {
 
   #receive(answer: IncomingMessage): void {
     this.#answer = answer
-    this.onHead(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
+    this.onHeaderSection(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
     const { turns, owner } = this.#pool.reading
     answer.on('data', (chunk: Buffer) => {
       turns.count(chunk.byteLength)

@@ -36,11 +36,11 @@ test('an answer begins with a short portion, whatever those of the last one were
   read()
   reading.count(EGRESS_PORTION_BYTES_MIN)
   assert.equal(read(), EGRESS_PORTION_BYTES_MAX)
-  reading.expectHead()
+  reading.expectHeaderSection()
   assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
 })
 
-test('the lines of a head are paid for, a turn of them at a time', () => {
+test('the lines of a header section are paid for, a turn of them at a time', () => {
   const { turns, stream, read } = connection()
   stream.push(Buffer.from('a:\r\n'.repeat(10_000)))
   let portions = 0

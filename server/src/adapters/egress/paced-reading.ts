@@ -11,7 +11,7 @@ import type { ReadingTurns } from '../../base/reading-turns.ts'
  *
  * Undici takes what there is by `read`, all of it at once, so that is where it is given less. To have it pause after some
  * chunks is no help: it puts the rest back where the socket has read more by then, and more each time. A portion is as
- * long as some chunks like those of the last one. Of a head, which has thousands of fields if it likes, it is short; and
+ * long as some chunks like those of the last one. Of a header section, which has thousands of fields if it likes, it is short; and
  * each line of it counts as a chunk would.
  */
 export class PacedReading {
@@ -21,7 +21,7 @@ export class PacedReading {
   /** Of the last portion. */
   #bytes = 0
   #chunks = 0
-  #atHead = true
+  #atHeaderSection = true
   #waiting = false
 
   constructor(turns: ReadingTurns, owner: string) {
@@ -32,15 +32,15 @@ export class PacedReading {
   /** Takes note of a chunk that was in what was read, of so many bytes. */
   count(bytes: number): void {
     this.#chunks += 1
-    this.#atHead = false
+    this.#atHeaderSection = false
     this.#turns.count(bytes)
   }
 
   /** From here on an answer begins. */
-  expectHead(): void {
+  expectHeaderSection(): void {
     this.#portion = EGRESS_PORTION_BYTES_MIN
     this.#chunks = 0
-    this.#atHead = true
+    this.#atHeaderSection = true
   }
 
   attach<Connection extends Socket>(socket: Connection): Connection {
@@ -63,7 +63,7 @@ export class PacedReading {
       const isLong = socket.readableLength > this.#portion
       const portion = (isLong ? read(this.#portion) : read()) as Buffer | null
       this.#bytes = portion?.length ?? 0
-      if (isLong && this.#atHead) this.#turns.spend(linesIn(portion!))
+      if (isLong && this.#atHeaderSection) this.#turns.spend(linesIn(portion!))
       return portion
     }
     const destroy = socket.destroy.bind(socket)
@@ -93,7 +93,7 @@ function isGivenUp(error: Error | null): boolean {
 }
 
 /**
- * Has undici's parser not make an error for each further line of a head that is too long: there may be ten thousand in what it
+ * Has undici's parser not make an error for each further line of a header section that is too long: there may be ten thousand in what it
  * has read, each of which takes as long as twenty lines. There is no way to tell it from outside, so this looks inside.
  */
 function overlookTheRest(socket: Socket): void {

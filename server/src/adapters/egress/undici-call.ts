@@ -12,7 +12,7 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
   readonly #path: string
   #lane: Lane | null = null
   #controller: Dispatcher.DispatchController | null = null
-  /** Bytes of the body that are still to come, as far as its head says. */
+  /** Bytes of the body that are still to come, as far as its header section says. */
   #left = Infinity
 
   constructor(
@@ -58,7 +58,7 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     if (status >= 100 && status < 200 && status !== 101) return
     const headers = (controller.rawHeaders as Buffer[]).map(latin1)
     this.#left = lengthOf(headers)
-    this.onHead(status, asSent(reason), headers)
+    this.onHeaderSection(status, asSent(reason), headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -107,7 +107,7 @@ function headersOf(
   return [...headers, 'content-length', String(body.length)]
 }
 
-/** What the head says of the body's length; the parser has seen to it that it says so once, in digits. */
+/** What the header section says of the body's length; the parser has seen to it that it says so once, in digits. */
 function lengthOf(headers: readonly string[]): number {
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at]!

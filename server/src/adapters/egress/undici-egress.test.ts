@@ -85,11 +85,11 @@ for (const carrier of ['undici', 'node'] as const) {
   describe(`send() by ${carrier}`, () => {
     const own = CARRIERS[carrier]
 
-    test('carries method, path, headers and body, and tells head, data and end', async (t) => {
+    test('carries method, path, headers and body, and tells header section, data and end', async (t) => {
       const seen: string[] = []
       const { egress, url } = await stage(t, {
-        answer: onRequest((socket, head, body) => {
-          seen.push(head, body.toString())
+        answer: onRequest((socket, headerSection, body) => {
+          seen.push(headerSection, body.toString())
           const answer =
             'HTTP/1.1 201 Made it\r\nX-One: a\r\nx-one: \xe9\r\nContent-Length: 5\r\n\r\n'
           socket.write(answer + 'hello', 'latin1')
@@ -105,7 +105,7 @@ for (const carrier of ['undici', 'node'] as const) {
       })
       assert.deepEqual([got.status, got.reason, got.body.toString()], [201, 'Made it', 'hello'])
       assert.deepEqual(got.headers, ['X-One', 'a', 'x-one', '\xe9', 'Content-Length', '5'])
-      assert.deepEqual(got.told.slice(0, 1).concat(got.told.slice(-1)), ['head', 'end'])
+      assert.deepEqual(got.told.slice(0, 1).concat(got.told.slice(-1)), ['header section', 'end'])
       const [first, ...lines] = seen[0]!.split('\r\n')
       assert.equal(first, 'POST /a/b?c=%20d HTTP/1.1')
       assert.equal(lines.filter((it) => /^host: /i.test(it)).length, 1)
@@ -119,15 +119,15 @@ for (const carrier of ['undici', 'node'] as const) {
     })
 
     test('frames any body with any method, and says when there is none', async (t) => {
-      const heads: string[] = []
-      const { egress, url } = await stage(t, { answer: noting(heads) })
+      const headerSections: string[] = []
+      const { egress, url } = await stage(t, { answer: noting(headerSections) })
       for (const method of ['GET', 'DELETE', 'POST', 'PUT', 'PATCH']) {
         await sent(egress, url, { ...GET, method, headers: own })
         await sent(egress, url, { ...GET, method, headers: own, body: Buffer.from('abc') })
         await sent(egress, url, { ...GET, method, headers: own, body: streamOf(['ab', 'c'], 3) })
         await sent(egress, url, { ...GET, method, headers: own, body: streamOf(['ab', 'c'], null) })
       }
-      const framing = heads.map((it) => {
+      const framing = headerSections.map((it) => {
         return `${/^\w+/.exec(it)![0]} ${/^(?:content-length|transfer-encoding): (.*)$/im.exec(it)?.[1] ?? '-'}`
       })
       assert.deepEqual(
@@ -222,7 +222,7 @@ for (const carrier of ['undici', 'node'] as const) {
       assert.ok(most <= 2 * (READ_CHUNKS_A_TURN + portion), `${most} in one turn`)
     })
 
-    test('takes as many fields in the head of an answer as there may be, and not one more', async (t) => {
+    test('takes as many fields in the header section of an answer as there may be, and not one more', async (t) => {
       for (const [fields, status] of [
         [EGRESS_HEADERS_MAX - 1, 204],
         [EGRESS_HEADERS_MAX, null],
@@ -230,8 +230,10 @@ for (const carrier of ['undici', 'node'] as const) {
         [20_000, null],
       ] as const) {
         const long = status === null && fields > 10_000 ? `x: ${'x'.repeat(65_000)}\r\n` : ''
-        const head = `HTTP/1.1 204 OK\r\nconnection: close\r\n${long}${'a:\r\n'.repeat(fields)}\r\n`
-        const { egress, url } = await stage(t, { answer: onRequest((socket) => socket.end(head)) })
+        const headerSection = `HTTP/1.1 204 OK\r\nconnection: close\r\n${long}${'a:\r\n'.repeat(fields)}\r\n`
+        const { egress, url } = await stage(t, {
+          answer: onRequest((socket) => socket.end(headerSection)),
+        })
         const asked = sent(egress, url, { ...GET, headers: own })
         if (status === null) await assert.rejects(asked, { fault: 'answer-invalid' })
         else assert.equal((await asked).status, status)
@@ -297,7 +299,7 @@ for (const carrier of ['undici', 'node'] as const) {
       second.abort()
       second.resume()
       await assert.rejects(second.done, { fault: 'aborted' })
-      assert.deepEqual([early.told, late.told], [[], ['head']])
+      assert.deepEqual([early.told, late.told], [[], ['header section']])
     })
 
     test('ends what is under way when the door is closed', async (t) => {
@@ -421,8 +423,8 @@ test('send() keeps the connections of so many destinations, and lets those go th
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const slow: Socket[] = []
   const { egress, destination, url } = await stage(t, {
-    answer: onRequest((socket, head) => {
-      if (head.includes('/slow')) slow.push(socket)
+    answer: onRequest((socket, headerSection) => {
+      if (headerSection.includes('/slow')) slow.push(socket)
       else socket.write('HTTP/1.1 204 No Content\r\n\r\n')
     }),
   })
@@ -466,27 +468,27 @@ test('send() refuses a header that cannot be one', async (t) => {
 
 const noContent: Answer = onRequest((socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'))
 
-/** Answers each request once it is whole, of whatever length, and notes its head. */
-function noting(heads: string[]): Answer {
+/** Answers each request once it is whole, of whatever length, and notes its header section. */
+function noting(headerSections: string[]): Answer {
   return (socket) => {
     let text = ''
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1')
-      const [head, ...rest] = text.split('\r\n\r\n')
+      const [headerSection, ...rest] = text.split('\r\n\r\n')
       const body = rest.join('\r\n\r\n')
-      const whole = /^transfer-encoding: chunked/im.test(head!)
+      const whole = /^transfer-encoding: chunked/im.test(headerSection!)
         ? text.endsWith('0\r\n\r\n')
         : rest.length > 0 &&
-          body.length === Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? 0)
+          body.length === Number(/^content-length: (\d+)/im.exec(headerSection!)?.[1] ?? 0)
       if (!whole) return
-      heads.push(head!)
+      headerSections.push(headerSection!)
       text = ''
       socket.write('HTTP/1.1 204 No Content\r\n\r\n')
     })
   }
 }
 
-test('a head or a trailer that is too long is an error once, and not for each line behind', async (t) => {
+test('a header section or a trailer that is too long is an error once, and not for each line behind', async (t) => {
   let made = 0
   const { prototype } = errors.HeadersOverflowError
   const code = 'UND_ERR_HEADERS_OVERFLOW'

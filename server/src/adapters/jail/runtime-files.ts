@@ -35,14 +35,14 @@ function loaderOf(program: string): string | null {
       readSync(descriptor, buffer, 0, length, at)
       return buffer
     }
-    const head = bytes(0, 64)
-    if (head.readUInt32BE(0) !== 0x7f454c46 || head[4] !== 2) {
+    const header = bytes(0, 64)
+    if (header.readUInt32BE(0) !== 0x7f454c46 || header[4] !== 2) {
       throw new Error(`${program} is no program of 64 bits`)
     }
     const [at, size, count] = [
-      Number(head.readBigUInt64LE(32)),
-      head.readUInt16LE(54),
-      head.readUInt16LE(56),
+      Number(header.readBigUInt64LE(32)),
+      header.readUInt16LE(54),
+      header.readUInt16LE(56),
     ]
     for (let it = 0; it < count; it++) {
       const header = bytes(at + it * size, size)

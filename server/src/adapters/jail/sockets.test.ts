@@ -11,8 +11,8 @@ import { JailRunner } from './jail-runner.ts'
 /** What was asked for, in order. */
 const asked: string[] = []
 
-const echo = onRequest((socket, head, body) => {
-  const [line = ''] = head.split('\r\n')
+const echo = onRequest((socket, headerSection, body) => {
+  const [line = ''] = headerSection.split('\r\n')
   const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
 })

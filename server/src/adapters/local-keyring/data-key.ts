@@ -14,26 +14,26 @@ import { PlaceContexts } from './place-contexts.ts'
  */
 export class DataKey {
   /** What its envelopes begin with. */
-  readonly head = Buffer.alloc(HEAD_BYTES)
+  readonly id = Buffer.alloc(KEY_ID_BYTES)
   readonly #key: KeyObject
   readonly #contexts: PlaceContexts
 
   constructor(tenantId: string, version: number, key: KeyObject) {
     this.#key = key
-    this.head.writeUInt8(AES_256_GCM, 0)
-    this.head.writeUInt32BE(version, 1)
+    this.id.writeUInt8(AES_256_GCM, 0)
+    this.id.writeUInt32BE(version, 1)
     this.#contexts = new PlaceContexts(tenantId, version)
   }
 
   seal(nonces: Nonces, place: Place, plaintext: Sensitive<string>): Uint8Array {
     const text = plaintext.reveal()
     assertWellFormed(text)
-    return encrypt(this.#key, this.head, nonces.next(), this.#contexts.of(place), text)
+    return encrypt(this.#key, this.id, nonces.next(), this.#contexts.of(place), text)
   }
 
   /** Throws when the envelope was altered or belongs to another place. */
   open(place: Place, envelope: Uint8Array): Sensitive<string> {
-    const bytes = decrypt(this.#key, HEAD_BYTES, this.#contexts.of(place), envelope)
+    const bytes = decrypt(this.#key, KEY_ID_BYTES, this.#contexts.of(place), envelope)
     const plaintext = new Sensitive(bytes.toString('utf8'))
     bytes.fill(0)
     return plaintext
@@ -42,7 +42,7 @@ export class DataKey {
 
 /** Returns the version of the key an envelope was made under. Throws when it is not an envelope. */
 export function keyVersionOf(envelope: Uint8Array): number {
-  if (envelope.length < HEAD_BYTES) throw new Error('Cannot open an envelope: it is too short')
+  if (envelope.length < KEY_ID_BYTES) throw new Error('Cannot open an envelope: it is too short')
   if (envelope[0] !== AES_256_GCM) {
     throw new Error('Cannot open an envelope: its algorithm is not known')
   }
@@ -51,4 +51,4 @@ export function keyVersionOf(envelope: Uint8Array): number {
 }
 
 const AES_256_GCM = 1
-const HEAD_BYTES = 5
+const KEY_ID_BYTES = 5

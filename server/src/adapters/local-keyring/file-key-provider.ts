@@ -20,7 +20,7 @@ export class FileKeyProvider implements KeyProvider {
   /** Whether the file was created just now; in production it should lie elsewhere. */
   readonly created: boolean
   readonly #key: KeyObject
-  readonly #head: Buffer
+  readonly #prefix: Buffer
 
   private constructor(key: KeyObject, created: boolean) {
     const id = createHmac('sha256', key)
@@ -29,7 +29,7 @@ export class FileKeyProvider implements KeyProvider {
     this.id = id.toString('hex', 0, ID_BYTES)
     this.created = created
     this.#key = key
-    this.#head = Buffer.from([AES_256_GCM, ...id.subarray(0, ID_BYTES)])
+    this.#prefix = Buffer.from([AES_256_GCM, ...id.subarray(0, ID_BYTES)])
   }
 
   /** Throws, with a sentence that says what to change, when the file is missing or not safe. */
@@ -43,7 +43,7 @@ export class FileKeyProvider implements KeyProvider {
   }
 
   async wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
-    return encrypt(this.#key, this.#head, randomBytes(NONCE_BYTES), boundTo(context), key)
+    return encrypt(this.#key, this.#prefix, randomBytes(NONCE_BYTES), boundTo(context), key)
   }
 
   async unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array> {
@@ -52,13 +52,13 @@ export class FileKeyProvider implements KeyProvider {
     if (id !== this.id) {
       throw new Error(`Cannot unwrap a key: it is wrapped by root key ${id}, not by ${this.id}`)
     }
-    return decrypt(this.#key, HEAD_BYTES, boundTo(context), wrapped)
+    return decrypt(this.#key, PREFIX_BYTES, boundTo(context), wrapped)
   }
 }
 
 /** Returns the name of the root key that wrapped a key, as far as the wrapping says. */
 export function rootKeyIdOf(wrapped: Uint8Array): string {
-  return Buffer.from(wrapped.subarray(1, HEAD_BYTES)).toString('hex')
+  return Buffer.from(wrapped.subarray(1, PREFIX_BYTES)).toString('hex')
 }
 
 function boundTo(context: readonly string[]): Buffer {
@@ -67,4 +67,4 @@ function boundTo(context: readonly string[]): Buffer {
 
 const AES_256_GCM = 1
 const ID_BYTES = 8
-const HEAD_BYTES = 1 + ID_BYTES
+const PREFIX_BYTES = 1 + ID_BYTES

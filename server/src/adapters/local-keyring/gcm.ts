@@ -1,8 +1,8 @@
 /**
- * AES-256-GCM, the one way it is used here: head, nonce, ciphertext and tag, one after the other.
+ * AES-256-GCM, the one way it is used here: prefix, nonce, ciphertext and tag, one after the other.
  *
  * The tag is 16 bytes long and its length is always given: left out, Node takes a tag cut down to
- * four. Nothing decrypted leaves before the tag is checked. `head` is the caller's plain beginning of
+ * four. Nothing decrypted leaves before the tag is checked. `prefix` is the caller's plain beginning of
  * the message; it is protected only if `context` holds what it says.
  *
  * Source: NIST SP 800-38D; Node.js DEP0182.
@@ -18,7 +18,7 @@ export const TAG_BYTES = 16
  */
 export function encrypt(
   key: KeyObject,
-  head: Uint8Array,
+  prefix: Uint8Array,
   nonce: Uint8Array,
   context: Uint8Array,
   plaintext: string | Uint8Array,
@@ -31,10 +31,10 @@ export function encrypt(
   const ciphertext =
     typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext)
   cipher.final()
-  const message = Buffer.allocUnsafe(head.length + NONCE_BYTES + ciphertext.length + TAG_BYTES)
-  message.set(head, 0)
-  message.set(nonce, head.length)
-  message.set(ciphertext, head.length + NONCE_BYTES)
+  const message = Buffer.allocUnsafe(prefix.length + NONCE_BYTES + ciphertext.length + TAG_BYTES)
+  message.set(prefix, 0)
+  message.set(nonce, prefix.length)
+  message.set(ciphertext, prefix.length + NONCE_BYTES)
   message.set(cipher.getAuthTag(), message.length - TAG_BYTES)
   return message
 }
@@ -46,14 +46,14 @@ export function encrypt(
  */
 export function decrypt(
   key: KeyObject,
-  headBytes: number,
+  prefixBytes: number,
   context: Uint8Array,
   message: Uint8Array,
 ): Buffer {
-  const from = headBytes + NONCE_BYTES
+  const from = prefixBytes + NONCE_BYTES
   const to = message.length - TAG_BYTES
   if (to < from) throw new Error('Cannot decrypt a message: it is too short')
-  const decipher = createDecipheriv(ALGORITHM, key, message.subarray(headBytes, from), OPTIONS)
+  const decipher = createDecipheriv(ALGORITHM, key, message.subarray(prefixBytes, from), OPTIONS)
   decipher.setAAD(context)
   decipher.setAuthTag(message.subarray(to))
   const plaintext = decipher.update(message.subarray(from, to))

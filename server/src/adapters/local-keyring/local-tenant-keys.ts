@@ -60,8 +60,8 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     this.#whoKnows = whoKnows
   }
 
-  get head(): Uint8Array {
-    return this.#sealing.head
+  get dataKeyId(): Uint8Array {
+    return this.#sealing.id
   }
 
   renew(place: Place, envelope: Uint8Array): Uint8Array {
@@ -134,10 +134,10 @@ function digest(key: KeyObject, before: Uint8Array, value: Sensitive<string>): B
 }
 
 function proofOf(key: KeyObject, version: number, statement: readonly string[]): Buffer {
-  const head = Buffer.alloc(NUMBER_BYTES)
-  head.writeUInt32BE(version)
+  const keyId = Buffer.alloc(NUMBER_BYTES)
+  keyId.writeUInt32BE(version)
   const framed = frame(['symbolon statement', '1', ...statement])
-  return Buffer.concat([head, createHmac('sha256', key).update(framed).digest()])
+  return Buffer.concat([keyId, createHmac('sha256', key).update(framed).digest()])
 }
 
 const PROOF_BYTES = NUMBER_BYTES + 32

@@ -36,7 +36,7 @@ export function answerEnvelopes(answers: Shelf<StoredAnswer>, tenantId: string):
 /** As TenantReader.envelopes: a stretch ends with its shelf. */
 export function envelopesIn(
   all: readonly MemoryEnvelope[],
-  { head, after, limit }: EnvelopeStretch,
+  { dataKeyId: head, after, limit }: EnvelopeStretch,
 ): Envelopes {
   const shelf = after?.shelf ?? ENVELOPE_SHELVES[0]
   const own = all.filter((it) => it.shelf === shelf && it.row > (after?.row ?? ''))

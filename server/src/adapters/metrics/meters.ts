@@ -35,7 +35,7 @@ export class Meters {
     }
   }
 
-  /** Counts what is sent, and how long it takes until the head of an answer is there. */
+  /** Counts what is sent, and how long it takes until the header section of an answer is there. */
   egress(inner: Egress): Egress {
     return {
       vet: (owner, url, listed) =>
@@ -46,9 +46,9 @@ export class Meters {
       send: (route, request, receiver) => {
         const began = performance.now()
         const call = inner.send(route, request, {
-          head: (status, reason, headers) => {
+          headerSection: (status, reason, headers) => {
             this.#egressSeconds.observe((performance.now() - began) / 1000)
-            receiver.head(status, reason, headers)
+            receiver.headerSection(status, reason, headers)
           },
           data: (chunk) => receiver.data(chunk),
           end: () => receiver.end(),
@@ -93,7 +93,7 @@ export class Meters {
       counter('symbolon_requests_total', 'Requests that were answered.', this.#requests.samples()),
       {
         name: 'symbolon_request_seconds',
-        help: 'From the head of a request to the end of its answer.',
+        help: 'From the header section of a request to the end of its answer.',
         type: 'histogram',
         samples: seconds,
       },
@@ -105,7 +105,7 @@ export class Meters {
       counter('symbolon_egress_total', 'Requests that left, or were to.', this.#egress.samples()),
       {
         name: 'symbolon_egress_seconds',
-        help: 'From sending a request to the head of its answer.',
+        help: 'From sending a request to the header section of its answer.',
         type: 'histogram',
         samples: [{ value: this.#egressSeconds }],
       },

@@ -65,7 +65,7 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
     send: (_route, _request, receiver): OutboundCall => {
       const outcome = outcomes.shift()
       if (outcome !== null) return { done: Promise.reject(outcome!), resume() {}, abort() {} }
-      receiver.head(200, 'OK', [])
+      receiver.headerSection(200, 'OK', [])
       seen.push(receiver.data(Buffer.from('x')))
       receiver.end()
       return { done: Promise.resolve(), resume() {}, abort() {} }
@@ -73,7 +73,7 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   } as Partial<Egress> as Egress
   const egress = meters.egress(inner)
   const receiver = {
-    head: (...head: unknown[]) => void seen.push(head),
+    headerSection: (...headerSection: unknown[]) => void seen.push(headerSection),
     data: () => false,
     end: () => void seen.push('end'),
   }

@@ -28,7 +28,7 @@ const ROW = {
   hash: 'bytea',
 } as const
 
-const HEAD = { tenant: 'uuid', number: 'bigint', listed: 'bigint', hash: 'bytea' } as const
+const TIP = { tenant: 'uuid', number: 'bigint', listed: 'bigint', hash: 'bytea' } as const
 
 /** Fails where the number of an event is taken, and so does the transaction. */
 const INSERT = kept(
@@ -36,26 +36,26 @@ const INSERT = kept(
   `INSERT INTO record (${Object.keys(ROW).join(', ')}) SELECT * FROM ${rowsFrom(ROW, 'rows')}`,
 )
 
-const MOVE_HEADS = kept(
-  'move-heads',
+const MOVE_TIPS = kept(
+  'move-chain-tips',
   `UPDATE tenant_heads SET number = ends.number, listed = ends.listed, hash = ends.hash
-    FROM ${rowsFrom(HEAD, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
+    FROM ${rowsFrom(TIP, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
 )
 
 /** Events that go to the database in one statement. */
 const ROWS_AT_ONCE = 1_000
 
 /**
- * Appends to the audit logs of tenants whose heads are locked: numbers and chains events in the order in which they
+ * Appends to the audit logs of tenants whose chain tips are locked: numbers and chains events in the order in which they
  * were added. Nobody else can be doing so, on whatever server.
  */
 export class PostgresAuditWriter {
-  readonly #heads: Map<string, ChainPosition>
+  readonly #tips: Map<string, ChainPosition>
   #pending: { readonly tenant: string; readonly it: Pending }[] = []
 
-  /** `heads` are rows of tenant_heads. */
-  constructor(heads: readonly Row[]) {
-    this.#heads = new Map(heads.map((row) => [String(row.tenant), positionOf(row)]))
+  /** `tips` are rows of tenant_heads. */
+  constructor(tips: readonly Row[]) {
+    this.#tips = new Map(tips.map((row) => [String(row.tenant), positionOf(row)]))
   }
 
   append(tenant: string, events: readonly Pending[]): void {
@@ -67,10 +67,10 @@ export class PostgresAuditWriter {
     const moved = new Set<string>()
     const rows: (string | number | Uint8Array)[][] = []
     for (const { tenant, it } of this.#pending) {
-      const before = this.#heads.get(tenant)!
+      const before = this.#tips.get(tenant)!
       const position = { number: before.number + 1, listed: before.listed + it.items }
       const hash = chainHash(before.hash, position, it.entry)
-      this.#heads.set(tenant, { ...position, hash })
+      this.#tips.set(tenant, { ...position, hash })
       moved.add(tenant)
       rows.push([tenant, position.number, position.listed, it.entry, hash])
     }
@@ -82,10 +82,10 @@ export class PostgresAuditWriter {
       writes.push(session.run(INSERT, columnsOf(ROW, slice)))
     }
     const ends = [...moved].map((tenant) => {
-      const { number, listed, hash } = this.#heads.get(tenant)!
+      const { number, listed, hash } = this.#tips.get(tenant)!
       return [tenant, number, listed, hash]
     })
-    writes.push(session.run(MOVE_HEADS, columnsOf(HEAD, ends)))
+    writes.push(session.run(MOVE_TIPS, columnsOf(TIP, ends)))
     return allOf(writes)
   }
 }

@@ -19,7 +19,7 @@ const TYPE: Readonly<Record<string, number>> = {
 }
 
 /** Dimensions, whether there are nulls, type, length, number of the first element: four bytes each. */
-const HEAD_BYTES = 20
+const HEADER_BYTES = 20
 const NULL = -1
 
 /**
@@ -40,11 +40,11 @@ export function arrayOf(type: string, values: readonly Scalar[]): Value {
 class ArrayWriter {
   readonly #type: number
   #bytes: Buffer
-  #at = HEAD_BYTES
+  #at = HEADER_BYTES
 
   constructor(type: number, length: number) {
     this.#type = type
-    this.#bytes = Buffer.allocUnsafe(HEAD_BYTES + 40 * length)
+    this.#bytes = Buffer.allocUnsafe(HEADER_BYTES + 40 * length)
     for (const [n, it] of [1, 1, type, length, 1].entries()) this.#bytes.writeInt32BE(it, 4 * n)
   }
 

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { CLEARED } from './clearing.ts'
 
-test('of a deleted tenant every table with rows of tenants is cleared, but for its keys and its head', () => {
+test('of a deleted tenant every table with rows of tenants is cleared, but for its keys and its chain tip', () => {
   const schema = readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')
   const tables = [...schema.matchAll(/^CREATE TABLE (\w+) \(\n {2}tenant uuid/gm)].map(
     (it) => it[1]!,
   )
-  // Keys go with the tenant itself, before anything else; the head goes when nothing else is left.
+  // Keys go with the tenant itself, before anything else; the chain tip goes when nothing else is left.
   const others = ['tenant_heads', 'tenant_keys']
   assert.deepEqual(tables.toSorted(), [...Object.keys(CLEARED), ...others].toSorted())
 })

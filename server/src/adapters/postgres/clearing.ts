@@ -31,7 +31,7 @@ export function isCleared(tenant: string): string {
   return `(${empty.join(' AND ')})`
 }
 
-/** Only of a tenant that is deleted. The head goes last: it is what writers take turns by. */
+/** Only of a tenant that is deleted. The chain tip goes last: it is what writers take turns by. */
 export async function clearTenant(
   { session, tenantId }: Unit,
   { deletedBefore }: { readonly deletedBefore: number },

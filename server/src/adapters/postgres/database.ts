@@ -23,7 +23,7 @@ const START_MS_MAX = 20_000
 const STATEMENT_MS_MAX = 4_000
 const ANSWER_MS_MAX = 4_500
 
-/** How long one waits for somebody else's lock, such as that of a tenant's head. */
+/** How long one waits for somebody else's lock, such as that of a tenant's chain tip. */
 const LOCK_MS_MAX = 3_000
 
 /** How long a connection may do nothing inside a transaction before the database ends it: its locks are in the way. */

@@ -16,7 +16,7 @@ test('a stretch of long envelopes is as long as can be renewed at once, and the 
   const rows = new Set<string>()
   let after: EnvelopeCursor | null = null
   do {
-    const stretch = { head: Uint8Array.of(1), after, limit: 8 }
+    const stretch = { dataKeyId: Uint8Array.of(1), after, limit: 8 }
     const { found, looked, next } = await store.tenants.envelopes(TENANT, stretch)
     for (const it of found) rows.add(it.row)
     assert.equal(looked, found.length)

@@ -8,7 +8,7 @@ import { packText, unpackText } from './text.ts'
 
 /** Reads what a tenant has sealed, table by table, each in the order of its key. */
 export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
-  return async (tenantId, { head, after, limit }) => {
+  return async (tenantId, { dataKeyId: head, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
     const sealed = SEALED[at]!
     const { shelf } = sealed

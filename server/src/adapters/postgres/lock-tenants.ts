@@ -3,7 +3,7 @@ import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
 /**
- * Locks the heads of tenants and returns them: until the transaction ends nobody else writes for these tenants.
+ * Locks the chain tips of tenants and returns them: until the transaction ends nobody else writes for these tenants.
  *
  * Always in the same order, so that no two servers can wait for each other.
  */
@@ -23,7 +23,7 @@ export async function lockTenants(
     [ids.filter((id) => !locked.some((it) => it.tenant === id)), CHAIN_START.hash],
   )
   const all = await lock(session, ids)
-  if (all.length < ids.length) throw new Error('The head of a tenant is gone')
+  if (all.length < ids.length) throw new Error('The chain tip of a tenant is gone')
   return all
 }
 

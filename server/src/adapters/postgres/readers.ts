@@ -82,7 +82,7 @@ export function answerReader(ask: Ask): AnswerReader {
   }
 }
 
-/** The head of a tenant that never recorded anything is at 0. */
+/** The chain tip of a tenant that never recorded anything is at 0. */
 export function auditLogReader(ask: Ask): AuditLogReader {
   return {
     state: async (tenantId) => {

@@ -20,7 +20,7 @@ export type Outcome = null | Conflict | Error
 
 /** What a batch writes at its end, for all its commits. */
 interface Ending {
-  readonly heads: Heads
+  readonly tips: LockedChainTips
   readonly tally: TokenTally
   readonly auditWriter: PostgresAuditWriter
   /** Whether there is a savepoint, of the commit before. */
@@ -63,10 +63,10 @@ async function attempt(
   const begun = new Set([...together].filter(isUnopposed))
   const rows = await begin(session, commits, begun)
   if (rows === null) return null
-  const heads = new Heads(rows)
-  if (![...together].every((it) => heads.refusal(it) === null)) return null
+  const tips = new LockedChainTips(rows)
+  if (![...together].every((it) => tips.refusal(it) === null)) return null
   const ending = {
-    heads,
+    tips: tips,
     tally: new TokenTally(),
     auditWriter: new PostgresAuditWriter(rows),
     saved: false,
@@ -82,7 +82,7 @@ async function attempt(
 }
 
 /**
- * Begins the transaction, inserts the tokens of `begun`, and locks the heads of all tenants, which it resolves with;
+ * Begins the transaction, inserts the tokens of `begun`, and locks the chain tips of all tenants, which it resolves with;
  * with null when a token was in the way.
  *
  * All are on their way before one is answered: every answer that is waited for costs a turn of the event loop. Only
@@ -97,8 +97,8 @@ async function begin(
   try {
     if (isLong(begun)) await beginning
     const tenantIds = commits.map((it) => it.tenantId)
-    const [[, inserted], heads] = await allOf([beginning, lockTenants(session, tenantIds)])
-    return inserted ? heads : null
+    const [[, inserted], tips] = await allOf([beginning, lockTenants(session, tenantIds)])
+    return inserted ? tips : null
   } catch (error) {
     if (troubleOf(error) !== 'own') throw error
     return null
@@ -106,7 +106,7 @@ async function begin(
 }
 
 async function guarded(session: Session, commit: Commit, ending: Ending): Promise<Outcome> {
-  const refusal = ending.heads.refusal(commit)
+  const refusal = ending.tips.refusal(commit)
   if (refusal !== null) return refusal
   const { tenantId, changes } = commit
   const unit = unitOf(session, tenantId, enlistedIn(changes))
@@ -131,8 +131,8 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   return null
 }
 
-/** What the locked heads say of seals that are taken no more. */
-class Heads {
+/** What the locked chain tips say of seals that are taken no more. */
+class LockedChainTips {
   readonly #sealedFrom: ReadonlyMap<string, Uint8Array>
 
   constructor(rows: readonly Row[]) {
@@ -144,8 +144,8 @@ class Heads {
 
   /** Returns why the commit is not to be made, or null. */
   refusal({ tenantId, changes }: Commit): Error | null {
-    const head = this.#sealedFrom.get(tenantId)
-    return head === undefined ? null : refusalOf(changes, head)
+    const dataKeyId = this.#sealedFrom.get(tenantId)
+    return dataKeyId === undefined ? null : refusalOf(changes, dataKeyId)
   }
 }
 

@@ -90,7 +90,7 @@ async function waitingIn(url: string): Promise<number> {
 async function totalOf(store: Store): Promise<number> {
   let [count, after] = [0, null as EnvelopeCursor | null]
   do {
-    const stretch = { head: Uint8Array.of(0), after, limit: 64 }
+    const stretch = { dataKeyId: Uint8Array.of(0), after, limit: 64 }
     const { found, next } = await store.tenants.envelopes(TENANT, stretch)
     ;[count, after] = [count + found.length, next]
   } while (after !== null)

@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<VaultColumn, string>> = {
   flag: 'boolean',
 }
 
-/** Returns the table here; the audit log's heads are what all writing takes turns by, and are called so. */
+/** Returns the table here; the chain tips are what all writing takes turns by, and are called so. */
 export function tableHere(table: VaultTableName): string {
   return table === 'record_heads' ? 'tenant_heads' : table
 }

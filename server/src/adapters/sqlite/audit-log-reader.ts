@@ -7,7 +7,7 @@ import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
 export function auditLogReader(db: DatabaseSync): AuditLogReader {
-  const head = db.prepare('SELECT * FROM record_heads WHERE tenant = ?')
+  const tip = db.prepare('SELECT * FROM record_heads WHERE tenant = ?')
   // A row is its last event's, so the first one wanted may be in a row with a number beyond it.
   const after = db.prepare('SELECT * FROM record WHERE tenant = ? AND number > ? ORDER BY number')
   const before = db.prepare(
@@ -20,7 +20,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
 
   return {
     state: async (tenantId) => {
-      const row = head.get(packId(tenantId))
+      const row = tip.get(packId(tenantId))
       if (row === undefined) return null
       const { removed_number, removed_listed, removed_hash, seal } = row
       return {

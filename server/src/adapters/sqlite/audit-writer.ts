@@ -6,7 +6,7 @@ import { keyOfPacked } from './ids.ts'
 import { STATEMENT } from './statements.ts'
 
 /** Tenants whose last event is remembered. */
-const HEADS_MAX = 10_000
+const CHAIN_TIPS_MAX = 10_000
 
 /**
  * Writes what a batch adds to the audit log: last, when it is known which of its commits are made.
@@ -19,11 +19,11 @@ export class SqliteAuditWriter {
   readonly #findFirst: StatementSync
   readonly #cut: StatementSync
   readonly #trim: StatementSync
-  readonly #findHead: StatementSync
-  readonly #moveHead: StatementSync
+  readonly #findTip: StatementSync
+  readonly #moveTip: StatementSync
   readonly #findParked: StatementSync
   /** By tenant, as Latin-1; what the database has when no batch is under way. */
-  #heads = new Map<string, Head>()
+  #tips = new Map<string, ChainTip>()
   #pending: Pending[] = []
   readonly #earlier = new EarlierEvents()
 
@@ -36,8 +36,8 @@ export class SqliteAuditWriter {
       'SELECT number, earlier FROM record WHERE tenant = ? ORDER BY number LIMIT 1',
     )
     this.#cut = db.prepare('UPDATE record SET earlier = ? WHERE tenant = ? AND number = ?')
-    this.#findHead = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
-    this.#moveHead = db.prepare(
+    this.#findTip = db.prepare('SELECT number, listed, hash FROM record_heads WHERE tenant = ?')
+    this.#moveTip = db.prepare(
       `INSERT INTO record_heads
         (tenant, removed_number, removed_listed, removed_hash, number, listed, hash, sealed_number)
         VALUES (?1, 0, 0, zeroblob(32), ?2, ?3, ?4, 0)
@@ -87,7 +87,7 @@ export class SqliteAuditWriter {
   /** Forgets the batch; `made` says that the database has it. */
   end(made: boolean): void {
     this.#pending = []
-    if (!made || this.#heads.size > HEADS_MAX) this.#heads = new Map()
+    if (!made || this.#tips.size > CHAIN_TIPS_MAX) this.#tips = new Map()
   }
 
   /** Writes what was taken, or throws AuditLogUnwritable. */
@@ -101,34 +101,34 @@ export class SqliteAuditWriter {
   }
 
   #write(pending: readonly Pending[]): void {
-    for (const [head, events] of this.#byHead(pending)) {
-      const { tenant } = head
+    for (const [tip, events] of this.#byTip(pending)) {
+      const { tenant } = tip
       for (const [n, { items, entry }] of events.entries()) {
-        head.number++
-        head.listed += items
-        head.hash = chainHash(head.hash, head, entry)
+        tip.number++
+        tip.listed += items
+        tip.hash = chainHash(tip.hash, tip, entry)
         if (n < events.length - 1 && !this.#earlier.isFull) {
-          this.#earlier.add({ listed: head.listed, hash: head.hash, entry })
+          this.#earlier.add({ listed: tip.listed, hash: tip.hash, entry })
         } else {
           const earlier = this.#earlier.take()
-          this.#insert.run(tenant, head.number, head.listed, entry, head.hash, earlier)
+          this.#insert.run(tenant, tip.number, tip.listed, entry, tip.hash, earlier)
         }
       }
-      this.#moveHead.run(tenant, head.number, head.listed, head.hash)
+      this.#moveTip.run(tenant, tip.number, tip.listed, tip.hash)
       // What it was made in has room for hundreds.
-      head.hash = Uint8Array.from(head.hash)
+      tip.hash = Uint8Array.from(tip.hash)
     }
   }
 
-  #byHead(pending: readonly Pending[]): Map<Head, Pending[]> {
-    const groups = new Map<Head, Pending[]>()
-    let head: Head | null = null
+  #byTip(pending: readonly Pending[]): Map<ChainTip, Pending[]> {
+    const groups = new Map<ChainTip, Pending[]>()
+    let tip: ChainTip | null = null
     let group: Pending[] = []
     for (const it of pending) {
-      if (head === null || it.tenant !== head.tenant) {
-        head = this.#headOf(it.tenant)
-        group = groups.get(head) ?? []
-        groups.set(head, group)
+      if (tip === null || it.tenant !== tip.tenant) {
+        tip = this.#tipOf(it.tenant)
+        group = groups.get(tip) ?? []
+        groups.set(tip, group)
       }
       group.push(it)
     }
@@ -145,19 +145,19 @@ export class SqliteAuditWriter {
     if (kept?.length !== row.earlier.length) this.#cut.run(kept, tenant, row.number)
   }
 
-  #headOf(tenant: Pending['tenant']): Head {
+  #tipOf(tenant: Pending['tenant']): ChainTip {
     const name = keyOfPacked(tenant)
-    let head = this.#heads.get(name)
-    if (head === undefined) {
-      head = { tenant, ...this.#findPosition(tenant) }
-      this.#heads.set(name, head)
+    let tip = this.#tips.get(name)
+    if (tip === undefined) {
+      tip = { tenant, ...this.#findPosition(tenant) }
+      this.#tips.set(name, tip)
     }
-    head.tenant = tenant
-    return head
+    tip.tenant = tenant
+    return tip
   }
 
   #findPosition(tenant: Pending['tenant']): ChainPosition {
-    const row = this.#findHead.get(tenant)
+    const row = this.#findTip.get(tenant)
     if (row === undefined) return CHAIN_START
     return { number: Number(row.number), listed: Number(row.listed), hash: row.hash as Uint8Array }
   }
@@ -172,7 +172,7 @@ export class AuditLogUnwritable extends Error {
 }
 
 /** Where a tenant's audit log ends, as it grows. */
-interface Head {
+interface ChainTip {
   /** As it came with the latest batch. */
   tenant: Pending['tenant']
   number: number

@@ -12,7 +12,7 @@ import { unpackContainers } from '../../world/packed-token.ts'
 export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
   const looks = SEALED.map((it) => ({ ...it, look: db.prepare(lookFor(it)) }))
 
-  return async (tenantId, { head, after, limit }) => {
+  return async (tenantId, { dataKeyId: head, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
     const { shelf, columns, look } = looks[at]!
     const from = after === null || after.row === '' ? '' : packId(after.row)

@@ -15,8 +15,8 @@ function seen(body: string, type: string | undefined, length: number): boolean {
   return last
 }
 
-function part(head: string, content: string): string {
-  return `--b\r\n${head}\r\n\r\n${content}\r\n`
+function part(headerSection: string, content: string): string {
+  return `--b\r\n${headerSection}\r\n\r\n${content}\r\n`
 }
 
 /** Of chunks; a long body would take its time byte by byte. */

@@ -1,6 +1,6 @@
-import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { MULTIPART_PARTS_MAX, PART_HEADER_SECTION_BYTES_MAX } from '../../base/limits.ts'
 import { parseContentType, type ContentType } from './content-type.ts'
-import { delimiterOf, parseHead } from './multipart.ts'
+import { delimiterOf, parseHeaderSection } from './multipart.ts'
 import {
   mayHoldExpression,
   mayHoldExpressionInAnyPart,
@@ -52,7 +52,7 @@ class StretchWatch {
 /** Watches a multipart body: it follows the delimiters, and looks into parts that are read. */
 class PartsWatch {
   readonly #delimiter: Buffer
-  /** What has come and is not settled: the head of a part, or what may be the start of a delimiter. */
+  /** What has come and is not settled: the header section of a part, or what may be the start of a delimiter. */
   #held: Buffer = Buffer.from('\r\n')
   /** Of the part that is passing by; null between parts. What is before the first is looked into. */
   #type: ContentType | null = MULTIPART
@@ -67,7 +67,7 @@ class PartsWatch {
   see(chunk: Buffer): boolean {
     this.#held = Buffer.concat([this.#held, chunk])
     for (;;) {
-      const seen = this.#type === null ? this.#readHead() : this.#passBy(this.#type)
+      const seen = this.#type === null ? this.#readHeaderSection() : this.#passBy(this.#type)
       if (seen !== 'more') return seen
     }
   }
@@ -86,14 +86,16 @@ class PartsWatch {
     return 'more'
   }
 
-  #readHead(): boolean | 'more' {
+  #readHeaderSection(): boolean | 'more' {
     const end = this.#held.indexOf('\r\n\r\n')
     if (end < 0) {
-      if (this.#held.length <= PART_HEAD_BYTES_MAX) return false
+      if (this.#held.length <= PART_HEADER_SECTION_BYTES_MAX) return false
       return this.#lose()
     }
     const start = this.#held.indexOf('\r\n')
-    const type = parseHead(this.#held.toString('latin1', start + 2, Math.max(end, start + 2)))
+    const type = parseHeaderSection(
+      this.#held.toString('latin1', start + 2, Math.max(end, start + 2)),
+    )
     if (type === null || ++this.#parts > MULTIPART_PARTS_MAX) return this.#lose()
     this.#type = type
     this.#held = this.#held.subarray(end + 2)

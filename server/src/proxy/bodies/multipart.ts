@@ -2,7 +2,7 @@
  * Bodies in parts (`multipart/form-data`, `mixed` and `related`), read strictly: where two readers could see two different
  * lists of parts, none is seen. Source: RFC 2046, section 5.1; RFC 2387; RFC 7578.
  */
-import { MULTIPART_PARTS_MAX, PART_HEAD_BYTES_MAX } from '../../base/limits.ts'
+import { MULTIPART_PARTS_MAX, PART_HEADER_SECTION_BYTES_MAX } from '../../base/limits.ts'
 import { OPAQUE, parseContentType, TEXT, UNREAD, type ContentType } from './content-type.ts'
 
 export interface Part {
@@ -27,16 +27,19 @@ export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
     }
     const start = afterPadding(bytes, at)
     if (start < 0) return null
-    const head =
+    const headerSectionEnd =
       bytes.toString('latin1', start, start + 2) === '\r\n'
         ? start - 2
         : bytes.indexOf('\r\n\r\n', start)
-    const end = bytes.indexOf(`\r\n${delimiter}`, head + 2)
-    if (head < 0 || end < 0 || head - start > PART_HEAD_BYTES_MAX) return null
+    const end = bytes.indexOf(`\r\n${delimiter}`, headerSectionEnd + 2)
+    if (headerSectionEnd < 0 || end < 0 || headerSectionEnd - start > PART_HEADER_SECTION_BYTES_MAX)
+      return null
     if (parts.length === MULTIPART_PARTS_MAX) return null
-    const type = parseHead(bytes.toString('latin1', start, Math.max(head, start)))
+    const type = parseHeaderSection(
+      bytes.toString('latin1', start, Math.max(headerSectionEnd, start)),
+    )
     if (type === null) return null
-    parts.push({ from: head + 4, to: Math.max(end, head + 4), type })
+    parts.push({ from: headerSectionEnd + 4, to: Math.max(end, headerSectionEnd + 4), type })
     at = end + 2 + delimiter.length
   }
 }
@@ -64,9 +67,9 @@ function afterPadding(bytes: Buffer, from: number): number {
 }
 
 /** Returns how the content below these headers is read; null when they are not well-formed. */
-export function parseHead(head: string): ContentType | null {
+export function parseHeaderSection(headerSection: string): ContentType | null {
   const headers = new Map<string, string>()
-  const unfolded = head.replaceAll(/\r\n[\t ]/g, ' ')
+  const unfolded = headerSection.replaceAll(/\r\n[\t ]/g, ' ')
   for (const line of unfolded === '' ? [] : unfolded.split('\r\n')) {
     const [, name, value] = HEADER.exec(line) ?? []
     if (name === undefined || value === undefined || headers.has(name.toLowerCase())) return null

@@ -6,7 +6,7 @@ import {
   DETOKENIZE_MENTIONS_MAX,
   ERROR_PATH_CHARS_MAX,
   MULTIPART_PARTS_MAX,
-  PART_HEAD_BYTES_MAX,
+  PART_HEADER_SECTION_BYTES_MAX,
   RENDERED_BODY_BYTES_MAX,
 } from '../../base/limits.ts'
 import { Allowance } from '../../expressions/template.ts'
@@ -331,8 +331,8 @@ describe('no expression is forwarded as it is without a word', () => {
   test('of files and images nothing is told', () => {
     const file =
       'Content-Disposition: form-data; name=a; filename=b\r\nContent-Transfer-Encoding: base64'
-    for (const head of [file, 'Content-Type: image/png']) {
-      const body = Buffer.from(`--b\r\n${head}\r\n\r\n{{ x }}\r\n--b--`)
+    for (const headerSection of [file, 'Content-Type: image/png']) {
+      const body = Buffer.from(`--b\r\n${headerSection}\r\n\r\n{{ x }}\r\n--b--`)
       assert.equal(readBody(body, 'multipart/form-data; boundary=b').unread, false)
     }
     assert.equal(readBody(Buffer.from('{{ x }}'), 'image/png').unread, false)
@@ -486,14 +486,14 @@ describe('what a body may have is bounded', () => {
 
   test('the headers of a part', () => {
     const read = (length: number) => {
-      const head = 'a:'.padEnd(length, ' ')
-      const part = `--b\r\n${head}\r\n\r\n{{x}}\r\n--b--`
+      const headerSection = 'a:'.padEnd(length, ' ')
+      const part = `--b\r\n${headerSection}\r\n\r\n{{x}}\r\n--b--`
       return readBody(Buffer.from(part), 'multipart/form-data; boundary=b')
     }
-    for (const length of [PART_HEAD_BYTES_MAX - 1, PART_HEAD_BYTES_MAX]) {
+    for (const length of [PART_HEADER_SECTION_BYTES_MAX - 1, PART_HEADER_SECTION_BYTES_MAX]) {
       assert.equal(read(length).mentions.length, 1)
     }
-    assert.throws(() => read(PART_HEAD_BYTES_MAX + 1), { code: 'body_invalid' })
+    assert.throws(() => read(PART_HEADER_SECTION_BYTES_MAX + 1), { code: 'body_invalid' })
   })
 
   test('what is written in all', () => {

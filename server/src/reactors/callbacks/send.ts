@@ -20,7 +20,7 @@ export interface Delivery {
 }
 
 /**
- * Sends a result once, by the rules of the door out as they are now, and says what became of it. The head of the answer
+ * Sends a result once, by the rules of the door out as they are now, and says what became of it. The header section of the answer
  * decides; a redirect is followed nowhere, and a failure like others.
  */
 export async function send(
@@ -39,7 +39,8 @@ export async function send(
       timeoutMs: CALLBACK_TIMEOUT_MS,
     }
     const call = egress.send(route, request, {
-      head: (status, _reason, theirs) => outcome.resolve(outcomeOf(status, theirs, clock.now())),
+      headerSection: (status, _reason, theirs) =>
+        outcome.resolve(outcomeOf(status, theirs, clock.now())),
       data: (chunk) => {
         read += chunk.length
         if (read > CALLBACK_ANSWER_BYTES_MAX) call.abort()

@@ -50,14 +50,14 @@ export interface Frame {
 }
 
 /** Of kind and length. */
-const HEAD_BYTES = 5
+const HEADER_BYTES = 5
 
 export function frame(kind: number, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, it) => sum + it.length, 0)
-  const head = Buffer.allocUnsafe(HEAD_BYTES)
-  head.writeUInt32BE(length)
-  head.writeUInt8(kind, 4)
-  return Buffer.concat([head, ...parts])
+  const header = Buffer.allocUnsafe(HEADER_BYTES)
+  header.writeUInt32BE(length)
+  header.writeUInt8(kind, 4)
+  return Buffer.concat([header, ...parts])
 }
 
 export function textFrame(kind: number, text: string): Buffer {
@@ -66,9 +66,9 @@ export function textFrame(kind: number, text: string): Buffer {
 
 /** A frame about the run, or the connection, with this number. */
 export function numberedFrame(kind: number, number: number, content: string | Uint8Array): Buffer {
-  const head = Buffer.allocUnsafe(4)
-  head.writeUInt32BE(number)
-  return frame(kind, head, typeof content === 'string' ? Buffer.from(content) : content)
+  const header = Buffer.allocUnsafe(4)
+  header.writeUInt32BE(number)
+  return frame(kind, header, typeof content === 'string' ? Buffer.from(content) : content)
 }
 
 /** Cuts a stream of bytes into frames again. */
@@ -87,14 +87,14 @@ export class FrameReader {
     this.#chunks.push(chunk)
     this.#length += chunk.length
     const frames: Frame[] = []
-    while (this.#length >= HEAD_BYTES) {
-      const head = this.#peek(HEAD_BYTES)
-      const length = head.readUInt32BE(0)
+    while (this.#length >= HEADER_BYTES) {
+      const header = this.#peek(HEADER_BYTES)
+      const length = header.readUInt32BE(0)
       if (length > this.#bytesMax) throw new RangeError('A frame is too long')
-      if (this.#length < HEAD_BYTES + length) break
-      const whole = this.#peek(HEAD_BYTES + length)
-      this.#drop(HEAD_BYTES + length)
-      frames.push({ kind: head.readUInt8(4), payload: whole.subarray(HEAD_BYTES) })
+      if (this.#length < HEADER_BYTES + length) break
+      const whole = this.#peek(HEADER_BYTES + length)
+      this.#drop(HEADER_BYTES + length)
+      frames.push({ kind: header.readUInt8(4), payload: whole.subarray(HEADER_BYTES) })
     }
     return frames
   }
