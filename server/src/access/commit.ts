@@ -4,7 +4,7 @@ import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
-import type { Place } from '../world/keyring.ts'
+import type { SealContext } from '../world/keyring.ts'
 import type { Change, Conflict } from '../world/change.ts'
 import type { StoredAnswer } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -118,7 +118,7 @@ export async function replay(
   const stored = await world.store.answers.find(caller.tenantId, scope.id, world.clock.now())
   if (stored === null) return null
   const keys = await world.keyring.open(caller.tenantId)
-  const rest: RestOfAnswer = JSON.parse(keys.open(placeOf(scope), stored.body).reveal())
+  const rest: RestOfAnswer = JSON.parse(keys.open(sealContextOf(scope), stored.body).reveal())
   scope.remembered = true
   return { status: stored.status, ...rest }
 }
@@ -142,11 +142,14 @@ async function seal(
   return {
     id: scope.id,
     status,
-    body: keys.seal(placeOf(scope), new Sensitive(JSON.stringify(rest satisfies RestOfAnswer))),
+    body: keys.seal(
+      sealContextOf(scope),
+      new Sensitive(JSON.stringify(rest satisfies RestOfAnswer)),
+    ),
     expiresAt: Math.min(now + IDEMPOTENCY_LIFETIME_MS, scope.until ?? Infinity),
   }
 }
 
-function placeOf(scope: ReplayScope): Place {
+function sealContextOf(scope: ReplayScope): SealContext {
   return { id: scope.id, part: 'answer', type: 'answer', containers: [] }
 }

@@ -2,7 +2,7 @@ import type { Envelopes } from '../world/store.ts'
 import type { EnvelopeCursor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { ENVELOPE_SHELVES } from '../world/stored.ts'
-import { placeOf } from './place-of.ts'
+import { sealContextOf } from './seal-context.ts'
 import { tokensOf } from './tokens-of.ts'
 
 export interface Opened {
@@ -26,7 +26,7 @@ export async function openSamples(
     tokens += await tokensOf(world, tenantId)
     const keys = await world.keyring.open(tenantId)
     for await (const found of sealedBy(world, tenantId, depth)) {
-      for (const it of found) keys.open(placeOf(it), it.envelope)
+      for (const it of found) keys.open(sealContextOf(it), it.envelope)
       envelopes += found.length
     }
   }

@@ -9,7 +9,7 @@ import type { RenewedEnvelope } from '../world/change.ts'
 import type { Envelopes, Store } from '../world/store.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { placeOf } from './place-of.ts'
+import { sealContextOf } from './seal-context.ts'
 import { tokensOf } from './tokens-of.ts'
 
 type Reach = Pick<World, 'clock' | 'log' | 'store'>
@@ -187,7 +187,7 @@ async function* behind(
 function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedEnvelope[] {
   return found.flatMap((it) => {
     try {
-      const renewed = keys.renew(placeOf(it), it.envelope)
+      const renewed = keys.renew(sealContextOf(it), it.envelope)
       // What is sealed under a later key, and opens, is left to whoever made that.
       return isSealedBefore(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
     } catch (cause) {

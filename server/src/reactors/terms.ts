@@ -6,7 +6,7 @@
  */
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { Place, TenantKeys } from '../world/keyring.ts'
+import type { SealContext, TenantKeys } from '../world/keyring.ts'
 import type { StoredReactor } from '../world/stored.ts'
 
 export interface ReactorTerms {
@@ -18,7 +18,7 @@ export interface ReactorTerms {
 }
 
 export function sealTerms(keys: TenantKeys, id: string, terms: ReactorTerms): Uint8Array {
-  return keys.seal(placeOf(id), new Sensitive(JSON.stringify(terms)))
+  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(terms)))
 }
 
 /** Throws if the reactor was tampered with. */
@@ -26,9 +26,9 @@ export function openTerms(
   keys: TenantKeys,
   { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
 ): ReactorTerms {
-  return JSON.parse(keys.open(placeOf(id), terms).reveal()) as ReactorTerms
+  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as ReactorTerms
 }
 
-function placeOf(id: string): Place {
+function sealContextOf(id: string): SealContext {
   return { id, part: 'terms', type: 'reactor', containers: [] }
 }

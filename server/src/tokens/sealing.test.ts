@@ -30,8 +30,8 @@ function tokenOf(
   const draft = parseDraft(request, NOW, (member) => member)
   const sealed = sealData(keys, draft, 'id-1', NOW)
   const { containers } = draft.options
-  const place = { id: 'id-1', serial: 'serial-1', type: draft.type.name, containers }
-  return { ...place, ...sealed, ...change } as StoredToken
+  const context = { id: 'id-1', serial: 'serial-1', type: draft.type.name, containers }
+  return { ...context, ...sealed, ...change } as StoredToken
 }
 
 describe('sealData() and openData()', () => {

@@ -8,7 +8,7 @@ import type { Grant } from '../access/authorize.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { CVC_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { Place, TenantKeys } from '../world/keyring.ts'
+import type { SealContext, TenantKeys } from '../world/keyring.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { Draft } from './draft.ts'
 import { findTokenType } from './types/registry.ts'
@@ -18,18 +18,18 @@ export type SealedData = Pick<StoredToken, 'data' | 'cvc'>
 /** Seals the data of `draft` for the token `id`. */
 export function sealData(keys: TenantKeys, draft: Draft, id: string, now: number): SealedData {
   const { type, data, options } = draft
-  const place = placeOf(id, 'data', type.name, options.containers)
+  const context = sealContextOf(id, 'data', type.name, options.containers)
   const plain = data.reveal()
   const member = type.shortLived
   const apart = member !== null && isJsonObject(plain) ? plain[member] : undefined
   const rest = withoutShortLived(draft).data.reveal()
   return {
-    data: keys.seal(place, new Sensitive(JSON.stringify(rest))),
+    data: keys.seal(context, new Sensitive(JSON.stringify(rest))),
     cvc:
       typeof apart !== 'string'
         ? null
         : {
-            envelope: keys.seal({ ...place, part: 'cvc' }, new Sensitive(apart)),
+            envelope: keys.seal({ ...context, part: 'cvc' }, new Sensitive(apart)),
             expiresAt: now + CVC_LIFETIME_MS,
           },
   }
@@ -60,16 +60,21 @@ export function openData(
   if (grant.serial !== token.serial) {
     throw new Error('Cannot open a token: nobody was asked about it; hand it to authorize()')
   }
-  const place = placeOf(token.id, 'data', token.type, token.containers)
-  const data = JSON.parse(keys.open(place, token.data).reveal()) as Json
+  const context = sealContextOf(token.id, 'data', token.type, token.containers)
+  const data = JSON.parse(keys.open(context, token.data).reveal()) as Json
   const member = findTokenType(token.type)?.shortLived
   const cvc = token.cvc
   if (typeof member === 'string' && cvc !== null && cvc.expiresAt > now && isJsonObject(data)) {
-    data[member] = keys.open({ ...place, part: 'cvc' }, cvc.envelope).reveal()
+    data[member] = keys.open({ ...context, part: 'cvc' }, cvc.envelope).reveal()
   }
   return new Sensitive(data)
 }
 
-function placeOf(id: string, part: string, type: string, containers: readonly string[]): Place {
+function sealContextOf(
+  id: string,
+  part: string,
+  type: string,
+  containers: readonly string[],
+): SealContext {
   return { id, part, type, containers }
 }

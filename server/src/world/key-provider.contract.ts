@@ -16,8 +16,8 @@ export function keyProviderContract(
       const provider = await open('one')
       const later = await open('one')
       await fc.assert(
-        fc.asyncProperty(key, context, async (it, place) => {
-          assert.deepEqual(bytesOf(await later.unwrap(await provider.wrap(it, place), place)), [
+        fc.asyncProperty(key, context, async (it, boundTo) => {
+          assert.deepEqual(bytesOf(await later.unwrap(await provider.wrap(it, boundTo), boundTo)), [
             ...it,
           ])
         }),
@@ -27,9 +27,9 @@ export function keyProviderContract(
     test('unwrap() rejects in any other context', async () => {
       const provider = await open('one')
       await fc.assert(
-        fc.asyncProperty(key, context, context, async (it, place, other) => {
-          fc.pre(JSON.stringify(place) !== JSON.stringify(other))
-          await assert.rejects(provider.unwrap(await provider.wrap(it, place), other))
+        fc.asyncProperty(key, context, context, async (it, boundTo, other) => {
+          fc.pre(JSON.stringify(boundTo) !== JSON.stringify(other))
+          await assert.rejects(provider.unwrap(await provider.wrap(it, boundTo), other))
         }),
       )
     })
@@ -51,37 +51,37 @@ export function keyProviderContract(
 
     test('unwrap() rejects when a single bit was altered', async () => {
       const provider = await open('one')
-      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['place'])
+      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['context'])
       for (let bit = 0; bit < wrapped.length * 8; bit += 1) {
         const altered = Uint8Array.from(wrapped)
         altered[bit >> 3]! ^= 1 << (bit & 7)
-        await assert.rejects(provider.unwrap(altered, ['place']), `bit ${bit}`)
+        await assert.rejects(provider.unwrap(altered, ['context']), `bit ${bit}`)
       }
     })
 
     test('unwrap() rejects what was cut short or added to', async () => {
       const provider = await open('one')
-      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['place'])
+      const wrapped = await provider.wrap(new Uint8Array(32).fill(7), ['context'])
       for (let length = 0; length < wrapped.length; length += 1) {
         await assert.rejects(
-          provider.unwrap(wrapped.slice(0, length), ['place']),
+          provider.unwrap(wrapped.slice(0, length), ['context']),
           `${length} bytes`,
         )
       }
-      await assert.rejects(provider.unwrap(Uint8Array.from([...wrapped, 0]), ['place']))
+      await assert.rejects(provider.unwrap(Uint8Array.from([...wrapped, 0]), ['context']))
     })
 
     test('unwrap() rejects under another root key', async () => {
       const [provider, other] = [await open('one'), await open('two')]
-      const wrapped = await provider.wrap(new Uint8Array(32), ['place'])
-      await assert.rejects(other.unwrap(wrapped, ['place']))
+      const wrapped = await provider.wrap(new Uint8Array(32), ['context'])
+      await assert.rejects(other.unwrap(wrapped, ['context']))
     })
 
     test('wrap() never gives the same bytes twice, and never the key itself', async () => {
       const provider = await open('one')
       const it = new Uint8Array(32).fill(7)
-      const first = await provider.wrap(it, ['place'])
-      assert.notDeepEqual(bytesOf(first), bytesOf(await provider.wrap(it, ['place'])))
+      const first = await provider.wrap(it, ['context'])
+      assert.notDeepEqual(bytesOf(first), bytesOf(await provider.wrap(it, ['context'])))
       assert.ok(!Buffer.from(first).includes(Buffer.from(it)))
       assert.deepEqual(bytesOf(it), bytesOf(new Uint8Array(32).fill(7)))
     })

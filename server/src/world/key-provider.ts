@@ -1,7 +1,7 @@
 /**
  * Who holds the root key. It wraps and unwraps tenant keys, and never gives itself away.
  *
- * `context` binds a wrapped key to its place: unwrapping with any other context fails.
+ * `context` binds a wrapped key to where it belongs: unwrapping with any other context fails.
  */
 export interface KeyProvider {
   /** Name of the root key now in use; derived from the key, but telling nothing about it. */

@@ -5,7 +5,7 @@ import { Sensitive } from '../base/sensitive.ts'
 import {
   TENANT_KEY_PURPOSES,
   type Keyring,
-  type Place,
+  type SealContext,
   type TenantKeys,
   type WrappedTenantKey,
 } from './keyring.ts'
@@ -111,10 +111,10 @@ export function keyringContract(
       await assert.rejects(async () => keyring.open('tenant-a'))
     })
 
-    test('open(seal(x)) is x, for every text and place, and for whoever opens it', async () => {
+    test('open(seal(x)) is x, for every text and context, and for whoever opens it', async () => {
       const { keys, later } = await setUp()
       fc.assert(
-        fc.property(place, text, (where, it) => {
+        fc.property(context, text, (where, it) => {
           const envelope = keys.seal(where, new Sensitive(it))
           assert.equal(keys.open(where, envelope).reveal(), it)
           assert.equal(later.open(where, Uint8Array.from(envelope)).reveal(), it)
@@ -134,39 +134,39 @@ export function keyringContract(
         '𝒳'.repeat(99),
         'x'.repeat(5 << 20),
       ]) {
-        assert.equal(keys.open(PLACE, keys.seal(PLACE, new Sensitive(it))).reveal(), it)
+        assert.equal(keys.open(CONTEXT, keys.seal(CONTEXT, new Sensitive(it))).reveal(), it)
       }
     })
 
     test('seal() refuses what would come back as another text', async () => {
       const { keys } = await setUp()
-      assert.throws(() => keys.seal(PLACE, new Sensitive('a\ud800')))
-      assert.throws(() => keys.seal({ ...PLACE, id: '\udfff' }, new Sensitive('a')))
+      assert.throws(() => keys.seal(CONTEXT, new Sensitive('a\ud800')))
+      assert.throws(() => keys.seal({ ...CONTEXT, id: '\udfff' }, new Sensitive('a')))
     })
 
     test('open() refuses when a single bit was altered', async () => {
       const { keys } = await setUp()
-      const envelope = keys.seal(PLACE, new Sensitive('4242424242424242'))
+      const envelope = keys.seal(CONTEXT, new Sensitive('4242424242424242'))
       for (let bit = 0; bit < envelope.length * 8; bit += 1) {
         const altered = Uint8Array.from(envelope)
         altered[bit >> 3]! ^= 1 << (bit & 7)
-        assert.throws(() => keys.open(PLACE, altered), `bit ${bit}`)
+        assert.throws(() => keys.open(CONTEXT, altered), `bit ${bit}`)
       }
     })
 
     test('open() refuses what was cut short or added to', async () => {
       const { keys } = await setUp()
-      const envelope = keys.seal(PLACE, new Sensitive('4242'))
+      const envelope = keys.seal(CONTEXT, new Sensitive('4242'))
       for (let length = 0; length < envelope.length; length += 1) {
-        assert.throws(() => keys.open(PLACE, envelope.slice(0, length)), `${length} bytes`)
+        assert.throws(() => keys.open(CONTEXT, envelope.slice(0, length)), `${length} bytes`)
       }
-      assert.throws(() => keys.open(PLACE, Uint8Array.from([...envelope, 0])))
+      assert.throws(() => keys.open(CONTEXT, Uint8Array.from([...envelope, 0])))
     })
 
-    test('open() refuses in any other place', async () => {
+    test('open() refuses in any other context', async () => {
       const { keys } = await setUp()
       fc.assert(
-        fc.property(place, place, text, (here, there, it) => {
+        fc.property(context, context, text, (here, there, it) => {
           fc.pre(written(here) !== written(there))
           const envelope = keys.seal(here, new Sensitive(it))
           assert.throws(() => keys.open(there, envelope))
@@ -176,13 +176,13 @@ export function keyringContract(
       )
     })
 
-    test('open() refuses when one thing about the place is different', async () => {
+    test('open() refuses when one thing about the context is different', async () => {
       const { keys } = await setUp()
-      const envelope = keys.seal(PLACE, new Sensitive('4242'))
-      const others: Partial<Place>[] = [
+      const envelope = keys.seal(CONTEXT, new Sensitive('4242'))
+      const others: Partial<SealContext>[] = [
         { id: '018f0000-0000-4000-8000-000000000002' },
         { id: '018f0000-0000-4000-8000-00000000000' },
-        { id: PLACE.id.toUpperCase() },
+        { id: CONTEXT.id.toUpperCase() },
         { id: '' },
         { part: 'cvc' },
         { part: 'dat', type: 'acard' },
@@ -195,21 +195,21 @@ export function keyringContract(
         { containers: ['/pci/', '/low/'] },
       ]
       for (const other of others) {
-        assert.throws(() => keys.open({ ...PLACE, ...other }, envelope), JSON.stringify(other))
+        assert.throws(() => keys.open({ ...CONTEXT, ...other }, envelope), JSON.stringify(other))
       }
     })
 
     test('open() refuses the envelope of another tenant', async () => {
       const { keys, foreign } = await setUp()
-      const envelope = keys.seal(PLACE, new Sensitive('4242'))
-      assert.throws(() => foreign.open(PLACE, envelope))
+      const envelope = keys.seal(CONTEXT, new Sensitive('4242'))
+      assert.throws(() => foreign.open(CONTEXT, envelope))
     })
 
     test('seal() never gives the same envelope twice', async () => {
       const { keys } = await setUp()
       const seen = new Set<string>()
       for (let count = 0; count < 10_000; count += 1) {
-        seen.add(Buffer.from(keys.seal(PLACE, new Sensitive('4242'))).toString('latin1'))
+        seen.add(Buffer.from(keys.seal(CONTEXT, new Sensitive('4242'))).toString('latin1'))
       }
       assert.equal(seen.size, 10_000)
     })
@@ -326,8 +326,8 @@ export function keyringContract(
 /** Everything UTF-8 can say: all of Unicode but lone surrogates. */
 const text = fc.string({ unit: 'binary', maxLength: 300 })
 
-/** Few different values, so that places often differ in one thing only. */
-const place: fc.Arbitrary<Place> = fc.record(
+/** Few different values, so that contexts often differ in one thing only. */
+const context: fc.Arbitrary<SealContext> = fc.record(
   {
     id: fc.oneof(
       fc.constantFrom(
@@ -345,7 +345,7 @@ const place: fc.Arbitrary<Place> = fc.record(
   { noNullPrototype: true },
 )
 
-const PLACE: Place = {
+const CONTEXT: SealContext = {
   id: '018f0000-0000-4000-8000-000000000001',
   part: 'data',
   type: 'card',
@@ -358,6 +358,6 @@ function numberOf(text: string): bigint {
   return Array.from(text).reduce((sum, it) => sum * 58n + BigInt(alphabet.indexOf(it)), 0n)
 }
 
-function written({ id, part, type, containers }: Place): string {
+function written({ id, part, type, containers }: SealContext): string {
   return JSON.stringify([id, part, type, containers])
 }

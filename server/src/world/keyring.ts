@@ -52,16 +52,16 @@ export interface RenewingKeys {
    */
   readonly dataKeyId: Uint8Array
 
-  /** Returns an envelope for the same place that says the same, made now. Throws as open() does. */
-  renew(place: Place, envelope: Uint8Array): Uint8Array
+  /** Returns an envelope for the same context that says the same, made now. Throws as open() does. */
+  renew(context: SealContext, envelope: Uint8Array): Uint8Array
 }
 
 export interface TenantKeys {
-  /** Returns an envelope only this tenant's keys open, and only for the same place. */
-  seal(place: Place, plaintext: Sensitive<string>): Uint8Array
+  /** Returns an envelope only this tenant's keys open, and only for the same context. */
+  seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array
 
-  /** Returns the plaintext, or throws when the envelope was altered or belongs to another place. */
-  open(place: Place, envelope: Uint8Array): Sensitive<string>
+  /** Returns the plaintext, or throws when the envelope was altered or belongs to another context. */
+  open(context: SealContext, envelope: Uint8Array): Sensitive<string>
 
   /** Returns 44 base58 characters, equal for equal `scope` and `value`, telling nothing else. */
   fingerprint(scope: string, value: Sensitive<string>): string
@@ -80,8 +80,8 @@ export interface TenantKeys {
   attests(statement: readonly string[], proof: Uint8Array): boolean
 }
 
-/** Where an envelope belongs. Moved anywhere else it does not open. */
-export interface Place {
+/** What an envelope is bound to, as its associated data (AAD). Moved anywhere else it does not open. */
+export interface SealContext {
   /** The entity it is part of: a token id, an answer's id. */
   readonly id: string
   /** Which part of the entity: `data`, `cvc`, `answer`. */

@@ -37,7 +37,7 @@ const NO_KEY_ID = Uint8Array.of(0xff, 0xff)
 
 export function envelopeContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: envelopes`, () => {
-    test('envelopes() finds all that is sealed, with its place, whatever the length of a stretch', async (t) => {
+    test('envelopes() finds all that is sealed, with its context, whatever the length of a stretch', async (t) => {
       const store = await opened(t, open)
       await fillStore(store)
       const expected = [

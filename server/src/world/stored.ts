@@ -204,7 +204,7 @@ export const ENVELOPE_SHELVES = [
 /** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
 export type EnvelopeShelf = (typeof ENVELOPE_SHELVES)[number]
 
-/** An envelope where it rests, with what its place depends on. */
+/** An envelope where it rests, with what its context is made of. */
 export interface StoredEnvelope extends EnvelopeCursor {
   /** `data` or `cvc` of a token, `terms` or `result` of a job; of anything else, all of it. */
   readonly part: 'data' | 'cvc' | 'terms' | 'result' | 'all'

@@ -152,11 +152,11 @@ describe('findTracesInFiles() finds a canary', () => {
 /** The world with a keyring that shows what it seals. */
 function sealing(world: World, look: (plaintext: string) => void): World {
   return withKeys(world, (keys) => ({
-    seal: (place, plaintext) => {
-      if (place.part === 'data') look(plaintext.reveal())
-      return keys.seal(place, plaintext)
+    seal: (context, plaintext) => {
+      if (context.part === 'data') look(plaintext.reveal())
+      return keys.seal(context, plaintext)
     },
-    open: (place, envelope) => keys.open(place, envelope),
+    open: (context, envelope) => keys.open(context, envelope),
     fingerprint: (scope, value) => keys.fingerprint(scope, value),
     index: (value) => keys.index(value),
     attest: (statement) => keys.attest(statement),
@@ -167,8 +167,8 @@ function sealing(world: World, look: (plaintext: string) => void): World {
 /** The world with a keyring that changes what it opens. */
 function opening(world: World, change: (plaintext: string) => string): World {
   return withKeys(world, (keys) => ({
-    seal: (place, plaintext) => keys.seal(place, plaintext),
-    open: (place, envelope) => new Sensitive(change(keys.open(place, envelope).reveal())),
+    seal: (context, plaintext) => keys.seal(context, plaintext),
+    open: (context, envelope) => new Sensitive(change(keys.open(context, envelope).reveal())),
     fingerprint: (scope, value) => keys.fingerprint(scope, value),
     index: (value) => keys.index(value),
     attest: (statement) => keys.attest(statement),

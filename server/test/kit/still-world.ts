@@ -9,7 +9,7 @@ import { stillRunner, type StillRunner } from './still-runner.ts'
 import type { CanonicalJson } from '../../src/world/canonical-json.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import type { KeyProvider } from '../../src/world/key-provider.ts'
-import type { Keyring, Place, TenantKeys } from '../../src/world/keyring.ts'
+import type { Keyring, SealContext, TenantKeys } from '../../src/world/keyring.ts'
 import type { Log } from '../../src/world/log.ts'
 import type { WorldRandom } from '../../src/world/random.ts'
 import type { Change } from '../../src/world/change.ts'
@@ -167,11 +167,11 @@ const thinKeyring: Keyring = {
 }
 
 function thinKeys(tenantId: string): TenantKeys {
-  const label = ({ id, part, type, containers }: Place): string =>
+  const label = ({ id, part, type, containers }: SealContext): string =>
     JSON.stringify([tenantId, id, part, type, containers])
   return {
-    seal: (place, plaintext) => thinSeal(label(place), Buffer.from(plaintext.reveal())),
-    open: (place, envelope) => new Sensitive(thinOpen(label(place), envelope).toString()),
+    seal: (context, plaintext) => thinSeal(label(context), Buffer.from(plaintext.reveal())),
+    open: (context, envelope) => new Sensitive(thinOpen(label(context), envelope).toString()),
     fingerprint: (scope, value) => hash('sha256', `${tenantId} ${scope} ${value.reveal()}`, 'hex'),
     index: (value) => hash('sha256', `${tenantId} ${value.reveal()}`, 'buffer'),
     attest: (statement) => thinProof(tenantId, statement),

@@ -6,12 +6,12 @@ import { TransparentKeyring } from './transparent-keyring.ts'
 
 keyringContract('transparent', async (findKeys) => new TransparentKeyring(findKeys))
 
-test('seal() leaves the place and the plaintext readable', async () => {
+test('seal() leaves the context and the plaintext readable', async () => {
   const wrapped = await new TransparentKeyring(async () => []).create('tenant-a', 0)
   const keys = await new TransparentKeyring(async () => wrapped).open('tenant-a')
-  const place = { id: '1', part: 'data', type: 'token', containers: ['/general/'] }
+  const context = { id: '1', part: 'data', type: 'token', containers: ['/general/'] }
   assert.match(
-    Buffer.from(keys.seal(place, new Sensitive('4242'))).toString('latin1'),
-    /^\{"place":\["tenant-a","1","data","token",\["\/general\/"\]\],"number":1,"plaintext":"4242"\}/,
+    Buffer.from(keys.seal(context, new Sensitive('4242'))).toString('latin1'),
+    /^\{"context":\["tenant-a","1","data","token",\["\/general\/"\]\],"number":1,"plaintext":"4242"\}/,
   )
 })

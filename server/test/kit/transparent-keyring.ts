@@ -4,7 +4,7 @@ import { Sensitive } from '../../src/base/sensitive.ts'
 import {
   TENANT_KEY_PURPOSES,
   type Keyring,
-  type Place,
+  type SealContext,
   type TenantKeys,
   type WrappedTenantKey,
 } from '../../src/world/keyring.ts'
@@ -14,7 +14,7 @@ type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
 /**
  * A keyring that hides nothing and refuses as strictly as a real one.
  *
- * An envelope is readable JSON of the place and the plaintext, so a test sees in the store what was
+ * An envelope is readable JSON of the context and the plaintext, so a test sees in the store what was
  * sealed, for where; a plain hash after it tells when it was altered. Keys are tenant names.
  */
 export class TransparentKeyring implements Keyring {
@@ -85,10 +85,10 @@ class TransparentTenantKeys implements TenantKeys {
     this.#tenantId = tenantId
   }
 
-  seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
+  seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array {
     this.#sealed += 1
     const content = {
-      place: this.#written(place),
+      context: this.#written(context),
       number: this.#sealed,
       plaintext: told(plaintext),
     }
@@ -96,14 +96,14 @@ class TransparentTenantKeys implements TenantKeys {
     return Buffer.concat([body, sha256(body)])
   }
 
-  open(place: Place, envelope: Uint8Array): Sensitive<string> {
+  open(context: SealContext, envelope: Uint8Array): Sensitive<string> {
     const end = Math.max(envelope.length - HASH_BYTES, 0)
     const body = Buffer.from(envelope.subarray(0, end))
     if (!sha256(body).equals(envelope.subarray(end))) {
       throw new Error('Cannot open an envelope: it was altered')
     }
-    const content = JSON.parse(body.toString()) as { place: unknown; plaintext: string }
-    if (JSON.stringify(content.place) !== JSON.stringify(this.#written(place))) {
+    const content = JSON.parse(body.toString()) as { context: unknown; plaintext: string }
+    if (JSON.stringify(content.context) !== JSON.stringify(this.#written(context))) {
       throw new Error('Cannot open an envelope: it belongs elsewhere')
     }
     return new Sensitive(content.plaintext)
@@ -129,8 +129,8 @@ class TransparentTenantKeys implements TenantKeys {
     return sha256(JSON.stringify(['attest', this.#tenantId, ...statement])).equals(proof)
   }
 
-  #written({ id, part, type, containers }: Place): readonly unknown[] {
-    if (!id.isWellFormed()) throw new Error('Cannot write a place: its id is ill-formed')
+  #written({ id, part, type, containers }: SealContext): readonly unknown[] {
+    if (!id.isWellFormed()) throw new Error('Cannot write a context: its id is ill-formed')
     return [this.#tenantId, id, part, type, containers]
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import { placeOf } from '../../src/keys/place-of.ts'
+import { sealContextOf } from '../../src/keys/seal-context.ts'
 import { ANY_TOKEN } from '../../src/world/token-query.ts'
 import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/world/stored.ts'
 import type { World } from '../../src/world/world.ts'
@@ -87,8 +87,8 @@ export async function compareStores(one: Side, other: Side): Promise<ComparedSto
       assert.equal((value as [string, StoredEnvelope])[0], name)
       const envelope = (value as [string, StoredEnvelope])[1]
       assert.deepEqual(envelope, it)
-      const opened = keys.open(placeOf(it), it.envelope).reveal()
-      assert.equal(otherKeys.open(placeOf(envelope), envelope.envelope).reveal(), opened)
+      const opened = keys.open(sealContextOf(it), it.envelope).reveal()
+      assert.equal(otherKeys.open(sealContextOf(envelope), envelope.envelope).reveal(), opened)
       compared.envelopes += 1
     }
     assert.equal((await left.next()).done, true)

@@ -5,7 +5,7 @@ import { PostgresDatabase } from '../../crash/postgres-database.ts'
 import { SEALED as SEALED_ON_POSTGRES } from '../../src/adapters/postgres/envelope-columns.ts'
 import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
-import { placeOf } from '../../src/keys/place-of.ts'
+import { sealContextOf } from '../../src/keys/seal-context.ts'
 import type { EnvelopeCursor } from '../../src/world/stored.ts'
 import { configOf, type ServerOptions } from './server.ts'
 
@@ -56,7 +56,7 @@ async function assertAllOpens(where: Where): Promise<void> {
       const stretch = { dataKeyId: Uint8Array.of(0), after, limit: 1000 }
       const { found, next } = await world.store.tenants.envelopes(tenantId, stretch)
       for (const it of found) {
-        keys.open(placeOf(it), it.envelope)
+        keys.open(sealContextOf(it), it.envelope)
         shelves.add(`${it.shelf} ${it.part}`)
       }
       after = next

@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { Place } from '../../world/keyring.ts'
+import type { SealContext } from '../../world/keyring.ts'
 import { assertWellFormed } from './frame.ts'
 import { decrypt, encrypt } from './gcm.ts'
 import type { Nonces } from './nonces.ts'
-import { PlaceContexts } from './place-contexts.ts'
+import { AssociatedData } from './associated-data.ts'
 
 /**
  * One version of a tenant's data key, and the form of an envelope: algorithm (1 byte), key version
@@ -16,24 +16,24 @@ export class DataKey {
   /** What its envelopes begin with. */
   readonly id = Buffer.alloc(KEY_ID_BYTES)
   readonly #key: KeyObject
-  readonly #contexts: PlaceContexts
+  readonly #associatedData: AssociatedData
 
   constructor(tenantId: string, version: number, key: KeyObject) {
     this.#key = key
     this.id.writeUInt8(AES_256_GCM, 0)
     this.id.writeUInt32BE(version, 1)
-    this.#contexts = new PlaceContexts(tenantId, version)
+    this.#associatedData = new AssociatedData(tenantId, version)
   }
 
-  seal(nonces: Nonces, place: Place, plaintext: Sensitive<string>): Uint8Array {
+  seal(nonces: Nonces, context: SealContext, plaintext: Sensitive<string>): Uint8Array {
     const text = plaintext.reveal()
     assertWellFormed(text)
-    return encrypt(this.#key, this.id, nonces.next(), this.#contexts.of(place), text)
+    return encrypt(this.#key, this.id, nonces.next(), this.#associatedData.of(context), text)
   }
 
-  /** Throws when the envelope was altered or belongs to another place. */
-  open(place: Place, envelope: Uint8Array): Sensitive<string> {
-    const bytes = decrypt(this.#key, KEY_ID_BYTES, this.#contexts.of(place), envelope)
+  /** Throws when the envelope was altered or belongs to another context. */
+  open(context: SealContext, envelope: Uint8Array): Sensitive<string> {
+    const bytes = decrypt(this.#key, KEY_ID_BYTES, this.#associatedData.of(context), envelope)
     const plaintext = new Sensitive(bytes.toString('utf8'))
     bytes.fill(0)
     return plaintext

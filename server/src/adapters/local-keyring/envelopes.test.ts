@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { Place, TenantKeyPurpose } from '../../world/keyring.ts'
+import type { SealContext, TenantKeyPurpose } from '../../world/keyring.ts'
 import { FileKeyProvider } from './file-key-provider.ts'
 import { LocalKeyring } from './local-keyring.ts'
 
@@ -15,15 +15,15 @@ test('a root key has the id it always had', async (t) => {
 
 test('envelopes made once open for ever', async (t) => {
   const keys = await openKeys(t)
-  for (const { comment, place, plaintext, envelope } of VECTORS.envelopes) {
-    assert.equal(keys.open(place, Buffer.from(envelope, 'hex')).reveal(), plaintext, comment)
+  for (const { comment, context, plaintext, envelope } of VECTORS.envelopes) {
+    assert.equal(keys.open(context, Buffer.from(envelope, 'hex')).reveal(), plaintext, comment)
   }
 })
 
 test('seal() writes the form that is described, byte for byte', async (t) => {
-  for (const { comment, version, place, plaintext, nonce, envelope } of VECTORS.envelopes) {
+  for (const { comment, version, context, plaintext, nonce, envelope } of VECTORS.envelopes) {
     const keys = await openKeys(t, version, nonce)
-    const sealed = Buffer.from(keys.seal(place, new Sensitive(plaintext)))
+    const sealed = Buffer.from(keys.seal(context, new Sensitive(plaintext)))
     assert.equal(sealed.toString('hex'), envelope, comment)
   }
 })
@@ -63,7 +63,7 @@ interface Vectors {
   readonly envelopes: readonly {
     comment: string
     version: number
-    place: Place
+    context: SealContext
     nonce: string
     plaintext: string
     envelope: string

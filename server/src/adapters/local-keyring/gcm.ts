@@ -3,7 +3,7 @@
  *
  * The tag is 16 bytes long and its length is always given: left out, Node takes a tag cut down to
  * four. Nothing decrypted leaves before the tag is checked. `prefix` is the caller's plain beginning of
- * the message; it is protected only if `context` holds what it says.
+ * the message; it is protected only if `associatedData` holds what it says.
  *
  * Source: NIST SP 800-38D; Node.js DEP0182.
  */
@@ -20,13 +20,13 @@ export function encrypt(
   key: KeyObject,
   prefix: Uint8Array,
   nonce: Uint8Array,
-  context: Uint8Array,
+  associatedData: Uint8Array,
   plaintext: string | Uint8Array,
 ): Buffer {
   if (nonce.length !== NONCE_BYTES)
     throw new Error('Cannot encrypt a message: its nonce is not whole')
   const cipher = createCipheriv(ALGORITHM, key, nonce, OPTIONS)
-  cipher.setAAD(context)
+  cipher.setAAD(associatedData)
   // A string goes in as it is: a buffer of it would be one more copy to wipe.
   const ciphertext =
     typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext)
@@ -42,19 +42,19 @@ export function encrypt(
 /**
  * Returns the plaintext in a buffer of its own, for the caller to wipe.
  *
- * Throws when message, key and context do not belong together.
+ * Throws when message, key and associated data do not belong together.
  */
 export function decrypt(
   key: KeyObject,
   prefixBytes: number,
-  context: Uint8Array,
+  associatedData: Uint8Array,
   message: Uint8Array,
 ): Buffer {
   const from = prefixBytes + NONCE_BYTES
   const to = message.length - TAG_BYTES
   if (to < from) throw new Error('Cannot decrypt a message: it is too short')
   const decipher = createDecipheriv(ALGORITHM, key, message.subarray(prefixBytes, from), OPTIONS)
-  decipher.setAAD(context)
+  decipher.setAAD(associatedData)
   decipher.setAuthTag(message.subarray(to))
   const plaintext = decipher.update(message.subarray(from, to))
   try {

@@ -5,7 +5,7 @@ import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { KeyProvider } from '../../world/key-provider.ts'
 import { keyringContract } from '../../world/keyring.contract.ts'
-import type { Place, WrappedTenantKey } from '../../world/keyring.ts'
+import type { SealContext, WrappedTenantKey } from '../../world/keyring.ts'
 import type { Random } from '../../world/random.ts'
 import { LocalKeyring } from './local-keyring.ts'
 
@@ -15,17 +15,17 @@ test('open() seals under the newest version and opens every version', async () =
   const first = [...(await versionOf(1)), ...(await versionOf(2, ['enc']))]
   const older = await openKeys(first.filter((it) => it.version === 1))
   const newer = await openKeys(first)
-  const [before, after] = [older.seal(PLACE, TEXT), newer.seal(PLACE, TEXT)]
+  const [before, after] = [older.seal(CONTEXT, TEXT), newer.seal(CONTEXT, TEXT)]
   assert.deepEqual([versionIn(before), versionIn(after)], [1, 2])
-  assert.equal(newer.open(PLACE, before).reveal(), TEXT.reveal())
-  assert.equal(newer.open(PLACE, after).reveal(), TEXT.reveal())
+  assert.equal(newer.open(CONTEXT, before).reveal(), TEXT.reveal())
+  assert.equal(newer.open(CONTEXT, after).reveal(), TEXT.reveal())
 })
 
 test('a key version as large as its four bytes allow is written and read as it is', async () => {
   const keys = await openKeys([...(await versionOf(1)), ...(await versionOf(2 ** 32 - 1, ['enc']))])
-  const envelope = keys.seal(PLACE, TEXT)
+  const envelope = keys.seal(CONTEXT, TEXT)
   assert.equal(versionIn(envelope), 2 ** 32 - 1)
-  assert.equal(keys.open(PLACE, envelope).reveal(), TEXT.reveal())
+  assert.equal(keys.open(CONTEXT, envelope).reveal(), TEXT.reveal())
 })
 
 test('an envelope under a later version makes the next open() read the keys again', async () => {
@@ -37,12 +37,12 @@ test('an envelope under a later version makes the next open() read the keys agai
   })
   const stale = await keyring.open(TENANT)
   wrapped.push(...(await versionOf(2, ['enc'])))
-  const envelope = (await openKeys(wrapped)).seal(PLACE, TEXT)
-  assert.throws(() => stale.open(PLACE, envelope), /the version of its key is not known/)
+  const envelope = (await openKeys(wrapped)).seal(CONTEXT, TEXT)
+  assert.throws(() => stale.open(CONTEXT, envelope), /the version of its key is not known/)
   const fresh = await keyring.open(TENANT)
-  assert.equal(fresh.open(PLACE, envelope).reveal(), TEXT.reveal())
+  assert.equal(fresh.open(CONTEXT, envelope).reveal(), TEXT.reveal())
   // The stale keys may still be in use by a request: they ask the fresh ones, and do not push them out.
-  assert.equal(stale.open(PLACE, envelope).reveal(), TEXT.reveal())
+  assert.equal(stale.open(CONTEXT, envelope).reveal(), TEXT.reveal())
   assert.equal(await keyring.open(TENANT), fresh)
   assert.equal(reads, 2)
 })
@@ -54,11 +54,11 @@ test('keys that a request began with open what the next version sealed, once tha
   wrapped.push(await keyring.next(TENANT, 2, 5))
   const keys = await keyring.reread(TENANT)
   assert.equal(await keyring.open(TENANT), keys)
-  const renewed = keys.renew(PLACE, early.seal(PLACE, TEXT))
+  const renewed = keys.renew(CONTEXT, early.seal(CONTEXT, TEXT))
   assert.deepEqual([versionIn(renewed), keys.dataKeyId.at(-1)], [2, 2])
   assert.deepEqual(renewed.subarray(0, 5), keys.dataKeyId)
-  assert.equal(early.open(PLACE, renewed).reveal(), TEXT.reveal())
-  assert.throws(() => keys.renew({ ...PLACE, id: '2' }, renewed))
+  assert.equal(early.open(CONTEXT, renewed).reveal(), TEXT.reveal())
+  assert.throws(() => keys.renew({ ...CONTEXT, id: '2' }, renewed))
 })
 
 test('reread() leaves the keys that are known in use until it has read', async () => {
@@ -150,7 +150,7 @@ test('keys in use stay in use while the provider is away', async () => {
     throw new Error('The provider is away')
   }
   assert.equal(await keyring.open(TENANT), keys)
-  assert.equal(keys.open(PLACE, keys.seal(PLACE, TEXT)).reveal(), TEXT.reveal())
+  assert.equal(keys.open(CONTEXT, keys.seal(CONTEXT, TEXT)).reveal(), TEXT.reveal())
 })
 
 test('the tenant used longest ago makes room when there are too many', async () => {
@@ -196,11 +196,11 @@ describe('LocalKeyring of a server that shares its store', () => {
     for (let ms = 0; ms <= 30_000; ms += 1_000) {
       if (ms === 4_000) one.wrapped.push(key)
       for (const it of [one, other]) {
-        const envelope = (await it.keyring.open(TENANT)).seal(PLACE, TEXT)
+        const envelope = (await it.keyring.open(TENANT)).seal(CONTEXT, TEXT)
         versions[ms / 1000] = (versions[ms / 1000] ?? '') + versionIn(envelope)
         for (const each of [one, other]) {
           assert.equal(
-            (await each.keyring.open(TENANT)).open(PLACE, envelope).reveal(),
+            (await each.keyring.open(TENANT)).open(CONTEXT, envelope).reveal(),
             '4242424242424242',
           )
         }
@@ -221,7 +221,7 @@ describe('LocalKeyring of a server that shares its store', () => {
       const { keyring } = await sharedKeyring([...wrapped])
       const key = await keyring.next(TENANT, 2, NOW - age)
       const started = await sharedKeyring([...wrapped, key])
-      assert.equal(versionIn((await started.keyring.open(TENANT)).seal(PLACE, TEXT)), version)
+      assert.equal(versionIn((await started.keyring.open(TENANT)).seal(CONTEXT, TEXT)), version)
     }
   })
 
@@ -230,16 +230,16 @@ describe('LocalKeyring of a server that shares its store', () => {
     wrapped.push(await keyring.next(TENANT, 2, NOW))
     const keys = await keyring.open(TENANT)
     wrapped.splice(3, 1, await keyring.next(TENANT, 2, NOW + 1))
-    const envelope = (await openKeys(wrapped)).seal(PLACE, TEXT)
-    assert.throws(() => keys.open(PLACE, envelope))
+    const envelope = (await openKeys(wrapped)).seal(CONTEXT, TEXT)
+    assert.throws(() => keys.open(CONTEXT, envelope))
     pass(5_000)
-    assert.equal((await keyring.open(TENANT)).open(PLACE, envelope).reveal(), TEXT.reveal())
+    assert.equal((await keyring.open(TENANT)).open(CONTEXT, envelope).reveal(), TEXT.reveal())
   })
 
   test('seals under the first version however young that is', async () => {
     const { keyring, wrapped } = await sharedKeyring()
     wrapped.forEach((it, n) => (wrapped[n] = { ...it, createdAt: NOW + 60_000 }))
-    assert.equal(versionIn((await keyring.open(TENANT)).seal(PLACE, TEXT)), 1)
+    assert.equal(versionIn((await keyring.open(TENANT)).seal(CONTEXT, TEXT)), 1)
   })
 
   test('forgets the keys of a tenant that another server has deleted', async () => {
@@ -275,7 +275,7 @@ async function sharedKeyring(wrapped?: WrappedTenantKey[], ahead = 0) {
 const NOW = Date.UTC(2026, 0, 1)
 const TENANT = 'tenant-a'
 const TEXT = new Sensitive('4242424242424242')
-const PLACE: Place = { id: '1', part: 'data', type: 'card', containers: ['/pci/'] }
+const CONTEXT: SealContext = { id: '1', part: 'data', type: 'card', containers: ['/pci/'] }
 
 /** The sender of nonces does not matter here, only that they differ. */
 const random: Random = { bytes: (length) => randomBytes(length) }

@@ -1,6 +1,11 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Sensitive } from '../../base/sensitive.ts'
-import type { Place, RenewingKeys, TenantKeyPurpose, TenantKeys } from '../../world/keyring.ts'
+import type {
+  SealContext,
+  RenewingKeys,
+  TenantKeyPurpose,
+  TenantKeys,
+} from '../../world/keyring.ts'
 import { base58Of } from './base58.ts'
 import { DataKey, keyVersionOf } from './data-key.ts'
 import { assertWellFormed, frame, NUMBER_BYTES } from './frame.ts'
@@ -64,21 +69,21 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     return this.#sealing.id
   }
 
-  renew(place: Place, envelope: Uint8Array): Uint8Array {
-    return this.seal(place, this.open(place, envelope))
+  renew(context: SealContext, envelope: Uint8Array): Uint8Array {
+    return this.seal(context, this.open(context, envelope))
   }
 
-  seal(place: Place, plaintext: Sensitive<string>): Uint8Array {
-    return this.#sealing.seal(this.#nonces, place, plaintext)
+  seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array {
+    return this.#sealing.seal(this.#nonces, context, plaintext)
   }
 
-  open(place: Place, envelope: Uint8Array): Sensitive<string> {
+  open(context: SealContext, envelope: Uint8Array): Sensitive<string> {
     const version = keyVersionOf(envelope)
     const dataKey = this.dataKeyOf(version) ?? this.#whoKnows(this)?.dataKeyOf(version)
     if (dataKey === undefined) {
       throw new Error('Cannot open an envelope: the version of its key is not known')
     }
-    return dataKey.open(place, envelope)
+    return dataKey.open(context, envelope)
   }
 
   dataKeyOf(version: number): DataKey | undefined {

@@ -19,16 +19,19 @@ test('in use is the root key that is installed, or else the first', async () => 
 test('turnTo() wraps by the next, and still unwraps what the one before wrapped', async () => {
   const [one, two] = [await openRoot('one'), await openRoot('two')]
   const keys = new RootKeys([one], null)
-  const before = await keys.wrap(KEY, ['place'])
+  const before = await keys.wrap(KEY, ['context'])
   keys.accept(two)
   assert.equal(keys.id, one.id)
-  assert.deepEqual([...(await keys.unwrap(await two.wrap(KEY, ['place']), ['place']))], [...KEY])
+  assert.deepEqual(
+    [...(await keys.unwrap(await two.wrap(KEY, ['context']), ['context']))],
+    [...KEY],
+  )
   keys.turnTo(two)
   assert.equal(keys.id, two.id)
-  const after = await keys.wrap(KEY, ['place'])
-  assert.deepEqual([...(await two.unwrap(after, ['place']))], [...KEY])
+  const after = await keys.wrap(KEY, ['context'])
+  assert.deepEqual([...(await two.unwrap(after, ['context']))], [...KEY])
   for (const it of [before, after]) {
-    assert.deepEqual([...(await keys.unwrap(it, ['place']))], [...KEY])
+    assert.deepEqual([...(await keys.unwrap(it, ['context']))], [...KEY])
   }
 })
 
@@ -39,7 +42,10 @@ test('follow() turns to the root key of that name, if it is known', async () => 
   assert.equal(keys.id, one.id)
   keys.follow(two.id)
   assert.equal(keys.id, two.id)
-  assert.deepEqual([...(await two.unwrap(await keys.wrap(KEY, ['place']), ['place']))], [...KEY])
+  assert.deepEqual(
+    [...(await two.unwrap(await keys.wrap(KEY, ['context']), ['context']))],
+    [...KEY],
+  )
   keys.follow(two.id)
   assert.equal(keys.id, two.id)
 })

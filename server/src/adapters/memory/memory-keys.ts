@@ -55,7 +55,7 @@ export class MemoryKeys {
         return this.rootKey?.id === change.id ? null : { kind: 'keys-changed' }
 
       case 'insert-tenant-key':
-        if (keys === null || placeIn(keys, change.key) >= 0) return { kind: 'keys-changed' }
+        if (keys === null || indexOf(keys, change.key) >= 0) return { kind: 'keys-changed' }
         this.put(tenantId, [...keys, change.key])
         return null
 
@@ -89,7 +89,7 @@ export class MemoryKeys {
     if (this.rootKey?.id !== before || all.length !== keys.length) return { kind: 'keys-changed' }
     for (const { tenantId, before: was, key } of keys) {
       const versions = this.of(tenantId)
-      const at = placeIn(versions, key)
+      const at = indexOf(versions, key)
       if (at < 0 || Buffer.compare(versions[at]!.wrapped, was) !== 0) {
         return { kind: 'keys-changed' }
       }
@@ -106,7 +106,7 @@ export class MemoryKeys {
   }
 }
 
-function placeIn(
+function indexOf(
   keys: readonly WrappedTenantKey[],
   { purpose, version }: WrappedTenantKey,
 ): number {

@@ -341,16 +341,16 @@ function envelopesOf(
   put: (renewed: StoredToken) => void,
 ): MemoryEnvelope[] {
   const { id, serial: row, type, containers, data, cvc } = token
-  const place = { shelf, row, id, type, containers }
+  const bound = { shelf, row, id, type, containers }
   const whole: MemoryEnvelope = {
-    ...place,
+    ...bound,
     part: 'data',
     envelope: data,
     renew: (renewed) => put({ ...token, data: renewed }),
   }
   if (cvc === null) return [whole]
   const apart: MemoryEnvelope = {
-    ...place,
+    ...bound,
     part: 'cvc',
     envelope: cvc.envelope,
     renew: (envelope) => put({ ...token, cvc: { ...cvc, envelope } }),

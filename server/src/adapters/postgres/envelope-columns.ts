@@ -11,7 +11,7 @@ interface Sealed {
   readonly row: string
   readonly rowType: 'uuid' | 'text'
   readonly columns: Readonly<Record<string, StoredEnvelope['part']>>
-  /** What the place of its envelopes depends on, and where that stands. */
+  /** What the context of its envelopes is made of, and where that stands. */
   readonly id: string
   readonly type: string
   readonly containers: string

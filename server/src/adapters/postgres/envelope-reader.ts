@@ -19,7 +19,7 @@ export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
       Object.entries(sealed.columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
         if (!(envelope instanceof Uint8Array)) return []
-        return [{ shelf, row: unpackText(String(row.row)), part, ...placeIn(row), envelope }]
+        return [{ shelf, row: unpackText(String(row.row)), part, ...contextIn(row), envelope }]
       }),
     )
     const last = rows.at(-1)
@@ -32,7 +32,7 @@ export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
   }
 }
 
-function placeIn({
+function contextIn({
   id,
   type,
   containers,

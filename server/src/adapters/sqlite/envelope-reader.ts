@@ -26,7 +26,7 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
       Object.entries(columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
         if (!(envelope instanceof Uint8Array)) return []
-        return [{ shelf, row: unpackId(row['row']), part, ...placeIn(row), envelope }]
+        return [{ shelf, row: unpackId(row['row']), part, ...contextIn(row), envelope }]
       }),
     )
     const last = rows.at(-1)
@@ -39,7 +39,7 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
   }
 }
 
-function placeIn({
+function contextIn({
   id,
   type,
   containers,

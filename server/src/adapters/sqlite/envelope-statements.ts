@@ -8,7 +8,7 @@ interface Sealed {
   /** The column that names a row within the tenant. */
   readonly row: string
   readonly columns: Readonly<Record<string, StoredEnvelope['part']>>
-  /** What the place of its envelopes depends on, and where that stands. */
+  /** What the context of its envelopes is made of, and where that stands. */
   readonly id: string
   readonly type: string
   readonly containers: string

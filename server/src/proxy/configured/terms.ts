@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 
 export interface ProxyTerms {
@@ -22,7 +22,7 @@ export interface ProxyTerms {
 }
 
 export function sealTerms(keys: TenantKeys, id: string, terms: ProxyTerms): Uint8Array {
-  return keys.seal(placeOf(id), new Sensitive(JSON.stringify(terms)))
+  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(terms)))
 }
 
 /** Throws if the proxy was tampered with. */
@@ -30,7 +30,7 @@ export function openTerms(
   keys: TenantKeys,
   { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
 ): ProxyTerms {
-  return JSON.parse(keys.open(placeOf(id), terms).reveal()) as ProxyTerms
+  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as ProxyTerms
 }
 
 /** By which a proxy is found, StoredProxy.hash. */
@@ -38,6 +38,6 @@ export function hashProxyKey(key: string): Uint8Array {
   return hash('sha256', key, 'buffer')
 }
 
-function placeOf(id: string): Place {
+function sealContextOf(id: string): SealContext {
   return { id, part: 'terms', type: 'proxy', containers: [] }
 }

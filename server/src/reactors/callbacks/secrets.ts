@@ -4,7 +4,7 @@
 import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { StoredCallbackSecrets } from '../../world/jobs.ts'
-import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { World } from '../../world/world.ts'
 import { SECRET_PREFIX } from './signature.ts'
 
@@ -73,7 +73,10 @@ function sealSecrets(
   revision: number,
 ): StoredCallbackSecrets {
   const plain = secrets.map((it) => [it.secret.reveal(), it.signingKey.reveal(), it.until])
-  return { secrets: keys.seal(placeOf(tenantId), new Sensitive(JSON.stringify(plain))), revision }
+  return {
+    secrets: keys.seal(sealContextOf(tenantId), new Sensitive(JSON.stringify(plain))),
+    revision,
+  }
 }
 
 function openSecrets(
@@ -81,7 +84,7 @@ function openSecrets(
   tenantId: string,
   { secrets }: StoredCallbackSecrets,
 ): CallbackSecret[] {
-  const plain = JSON.parse(keys.open(placeOf(tenantId), secrets).reveal()) as [
+  const plain = JSON.parse(keys.open(sealContextOf(tenantId), secrets).reveal()) as [
     string,
     string,
     number | null,
@@ -93,6 +96,6 @@ function openSecrets(
   }))
 }
 
-function placeOf(tenantId: string): Place {
+function sealContextOf(tenantId: string): SealContext {
   return { id: tenantId, part: 'secrets', type: 'callback', containers: [] }
 }

@@ -8,7 +8,7 @@ import type { Caller, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { Place, TenantKeys } from '../../world/keyring.ts'
+import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { StoredJob } from '../../world/jobs.ts'
 
 export interface JobTerms {
@@ -49,7 +49,7 @@ export function askerOf(caller: Caller): Asker {
 }
 
 export function sealJobTerms(keys: TenantKeys, id: string, terms: JobTerms): Uint8Array {
-  return keys.seal(placeOf(id, 'terms'), new Sensitive(JSON.stringify(terms)))
+  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(terms)))
 }
 
 /** Throws if the job was tampered with. */
@@ -57,21 +57,21 @@ export function openJobTerms(
   keys: TenantKeys,
   { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
 ): JobTerms {
-  return JSON.parse(keys.open(placeOf(id, 'terms'), terms).reveal()) as JobTerms
+  return JSON.parse(keys.open(sealContextOf(id, 'terms'), terms).reveal()) as JobTerms
 }
 
 /** With the body as the text that is sent, so that nobody reads what may be megabytes of JSON at each attempt. */
 export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
   const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
-  return keys.seal(placeOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
+  return keys.seal(sealContextOf(id, 'result'), new Sensitive(JSON.stringify(kept)))
 }
 
 /** Throws if the result was tampered with, or there is none. */
 export function openResult(keys: TenantKeys, { id, result }: StoredJob): Answer {
   if (result === null) throw new Error('Cannot open the result of a job: there is none')
-  return JSON.parse(keys.open(placeOf(id, 'result'), result).reveal()) as Answer
+  return JSON.parse(keys.open(sealContextOf(id, 'result'), result).reveal()) as Answer
 }
 
-function placeOf(id: string, part: string): Place {
+function sealContextOf(id: string, part: string): SealContext {
   return { id, part, type: 'job', containers: [] }
 }

@@ -1,15 +1,15 @@
-import type { Place } from '../../world/keyring.ts'
+import type { SealContext } from '../../world/keyring.ts'
 import { frame, NUMBER_BYTES } from './frame.ts'
 
 /**
- * What is bound to the envelopes of one version of a tenant's data key: whose they are, where they
+ * The associated data (AAD) of envelopes under one version of a tenant's data key: whose they are, where they
  * belong, and under which version they were made.
  *
  * Tokens of one kind differ in nothing but their id, and building the bytes anew for each would
  * cost as much as the encryption's set-up; so the bytes of recent kinds are kept, and an id as long as a
  * uuid is written over the one before.
  */
-export class PlaceContexts {
+export class AssociatedData {
   readonly #tenantId: string
   readonly #version: number
   readonly #recent: Recent[] = []
@@ -24,27 +24,27 @@ export class PlaceContexts {
   }
 
   /** Returns bytes that are good until the next call. Throws for a text that has no UTF-8 form. */
-  of(place: Place): Uint8Array {
-    if (place.id.length !== UUID_CHARS) return this.#build(place)
-    const { bytes } = this.#find(place) ?? this.#remember(place)
-    return writeAscii(place.id, bytes, this.#idAt) ? bytes : this.#build(place)
+  of(context: SealContext): Uint8Array {
+    if (context.id.length !== UUID_CHARS) return this.#build(context)
+    const { bytes } = this.#find(context) ?? this.#remember(context)
+    return writeAscii(context.id, bytes, this.#idAt) ? bytes : this.#build(context)
   }
 
-  #find(place: Place): Recent | undefined {
-    for (const it of this.#recent) if (isSameKind(it.place, place)) return it
+  #find(context: SealContext): Recent | undefined {
+    for (const it of this.#recent) if (isSameKind(it.context, context)) return it
     return undefined
   }
 
-  #build({ id, part, type, containers }: Place): Buffer {
+  #build({ id, part, type, containers }: SealContext): Buffer {
     const version = String(this.#version)
     return frame([LABEL, ALGORITHM, this.#tenantId, id, part, type, version, ...containers])
   }
 
-  #remember(place: Place): Recent {
-    const { id, part, type, containers } = place
+  #remember(context: SealContext): Recent {
+    const { id, part, type, containers } = context
     const recent = {
-      place: { id, part, type, containers: [...containers] },
-      bytes: this.#build({ ...place, id: ANY_ID }),
+      context: { id, part, type, containers: [...containers] },
+      bytes: this.#build({ ...context, id: ANY_ID }),
     }
     this.#recent[this.#next] = recent
     this.#next = (this.#next + 1) % KINDS_MAX
@@ -53,11 +53,11 @@ export class PlaceContexts {
 }
 
 interface Recent {
-  readonly place: Place
+  readonly context: SealContext
   readonly bytes: Buffer
 }
 
-function isSameKind(a: Place, b: Place): boolean {
+function isSameKind(a: SealContext, b: SealContext): boolean {
   if (a.type !== b.type || a.part !== b.part) return false
   if (a.containers.length !== b.containers.length) return false
   for (let at = 0; at < a.containers.length; at++) {

@@ -1,12 +1,12 @@
-import type { Place } from '../world/keyring.ts'
+import type { SealContext } from '../world/keyring.ts'
 import type { StoredEnvelope } from '../world/stored.ts'
 
 /**
- * Returns the place that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,
+ * Returns the context that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,
  * access/commit.ts, proxy/configured/terms.ts, reactors/terms.ts, reactors/jobs/job-terms.ts,
  * reactors/callbacks/secrets.ts. With any other it would not open.
  */
-export function placeOf({ shelf, part, id, type, containers }: StoredEnvelope): Place {
+export function sealContextOf({ shelf, part, id, type, containers }: StoredEnvelope): SealContext {
   switch (shelf) {
     case 'tokens':
     case 'pending':
@@ -22,7 +22,7 @@ export function placeOf({ shelf, part, id, type, containers }: StoredEnvelope): 
     case 'callback_secrets':
       return { id, part: 'secrets', type: 'callback', containers: [] }
     default:
-      throw new TypeError('Cannot place an envelope: nobody knows its shelf', {
+      throw new TypeError('Cannot name the context of an envelope: nobody knows its shelf', {
         cause: shelf satisfies never,
       })
   }

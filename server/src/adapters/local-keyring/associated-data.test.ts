@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
-import type { Place } from '../../world/keyring.ts'
+import type { SealContext } from '../../world/keyring.ts'
 import { frame } from './frame.ts'
-import { PlaceContexts } from './place-contexts.ts'
+import { AssociatedData } from './associated-data.ts'
 
-test('of() is the frame of everything an envelope is bound to, in whatever order places come', () => {
+test('of() is the frame of everything an envelope is bound to, in whatever order contexts come', () => {
   fc.assert(
     fc.property(
       fc.string(),
       fc.nat(),
-      fc.array(place, { maxLength: 60 }),
-      (tenant, version, places) => {
-        const contexts = new PlaceContexts(tenant, version)
-        for (const it of places) {
+      fc.array(context, { maxLength: 60 }),
+      (tenant, version, contexts) => {
+        const associatedData = new AssociatedData(tenant, version)
+        for (const it of contexts) {
           assert.deepEqual(
-            Buffer.from(contexts.of(it)),
+            Buffer.from(associatedData.of(it)),
             frame([
               'symbolon envelope',
               '1',
@@ -35,24 +35,24 @@ test('of() is the frame of everything an envelope is bound to, in whatever order
 })
 
 test('of() does not mind when the list of containers it was given changes later', () => {
-  const contexts = new PlaceContexts('tenant-a', 1)
+  const associatedData = new AssociatedData('tenant-a', 1)
   const containers = ['/a/']
-  const it: Place = {
+  const it: SealContext = {
     id: '018f0000-0000-4000-8000-000000000001',
     part: 'data',
     type: 't',
     containers,
   }
-  contexts.of(it)
+  associatedData.of(it)
   containers[0] = '/b/'
   assert.deepEqual(
-    Buffer.from(contexts.of(it)),
-    Buffer.from(new PlaceContexts('tenant-a', 1).of({ ...it, containers: ['/b/'] })),
+    Buffer.from(associatedData.of(it)),
+    Buffer.from(new AssociatedData('tenant-a', 1).of({ ...it, containers: ['/b/'] })),
   )
 })
 
 /** More kinds than are kept, so that some are met again after they were pushed out. */
-const place: fc.Arbitrary<Place> = fc.record(
+const context: fc.Arbitrary<SealContext> = fc.record(
   {
     id: fc.oneof(fc.uuid(), fc.constantFrom('alias', 'ß'.repeat(36), 'x'.repeat(36))),
     part: fc.constantFrom('data', 'cvc'),
