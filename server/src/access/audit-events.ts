@@ -152,7 +152,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
-    case 'refuse-seals':
+    case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
     case 'enlist':

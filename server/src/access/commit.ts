@@ -84,7 +84,7 @@ export async function commit(
  * not done before its commit, and is not done at all when it came to nothing.
  *
  * They come after the event that says who ended it. Their own times are those of their requests, up to an hour
- * before, and whoever verifies an audit log measures from the first event that is not sealed yet.
+ * before, and whoever verifies an audit log measures from the first event that no checkpoint covers yet.
  */
 function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
   const kind = as === 'committed' ? 'append-parked-audit-events' : 'drop-parked-audit-events'

@@ -249,7 +249,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'require-root-key': false,
   'insert-tenant-key': false,
   'renew-envelopes': false,
-  'refuse-seals': false,
+  'retire-data-keys': false,
   'destroy-tenant-keys': false,
   'replace-root-key': false,
   'insert-job': false,

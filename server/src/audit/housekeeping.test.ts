@@ -2,86 +2,95 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { setUp } from '../access/set-up.ts'
-import { AUDIT_EVENTS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE, AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import { stillWorld, thinKeyProvider, type StillWorld } from '../../test/kit/still-world.ts'
-import type { AuditEvent, RecordSeal } from '../world/audit-log.ts'
+import type { AuditEvent, AuditCheckpoint } from '../world/audit-log.ts'
 import type { AuditLogReader } from '../world/store.ts'
-import { recordSealer } from './seal.ts'
+import { auditCheckpointer } from './checkpoint.ts'
 import { sweepAuditLogs } from './retention.ts'
 import { verifyAuditLog } from './verification.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describe('recordSealer()', () => {
-  test('seals what is new, on top of what was sealed', async () => {
+describe('auditCheckpointer()', () => {
+  test('covers what is new, on top of what was covered', async () => {
     const { world, tenantId, append } = await stage()
-    const seal = recordSealer(world)
+    const checkpoint = auditCheckpointer(world)
     for (const last of [3, 4, 4, 6]) {
       await append(last - (await lastOf(world, tenantId)))
-      await seal()
+      await checkpoint()
       const state = await world.store.auditLog.state(tenantId)
-      assert.equal(state?.seal?.last.number, last)
+      assert.equal(state?.checkpoint?.last.number, last)
       assert.equal((await verifyAuditLog(world, tenantId)).sealed, last)
     }
     assert.equal(world.committed.filter((it) => it.kind === 'put-audit-checkpoint').length, 3)
     assert.deepEqual(world.logged, [])
   })
 
-  const forged: [name: string, forge: (seal: RecordSeal) => RecordSeal][] = [
-    ['whose proof is not the tenant’s', (seal) => ({ ...seal, proof: Uint8Array.of(1) })],
-    ['that says another end', (seal) => ({ ...seal, last: { ...seal.last, number: 2 } })],
+  const forged: [name: string, forge: (checkpoint: AuditCheckpoint) => AuditCheckpoint][] = [
+    [
+      'whose proof is not the tenant’s',
+      (checkpoint) => ({ ...checkpoint, proof: Uint8Array.of(1) }),
+    ],
+    [
+      'that says another end',
+      (checkpoint) => ({ ...checkpoint, last: { ...checkpoint.last, number: 2 } }),
+    ],
     [
       'that says another beginning',
-      (seal) => ({ ...seal, removed: { ...seal.removed, hash: seal.last.hash } }),
+      (checkpoint) => ({
+        ...checkpoint,
+        removed: { ...checkpoint.removed, hash: checkpoint.last.hash },
+      }),
     ],
-    ['that says another time', (seal) => ({ ...seal, at: seal.at + 1 })],
+    ['that says another time', (checkpoint) => ({ ...checkpoint, at: checkpoint.at + 1 })],
   ]
   for (const [name, forge] of forged) {
-    test(`does not build on a seal ${name}, and says so once`, async () => {
+    test(`does not build on a checkpoint ${name}, and says so once`, async () => {
       const { world, tenantId, append } = await stage()
-      const seal = recordSealer(world)
-      await seal()
-      const genuine = (await world.store.auditLog.state(tenantId))!.seal!
-      const change = { kind: 'put-audit-checkpoint', seal: forge(genuine) } as const
+      const checkpoint = auditCheckpointer(world)
+      await checkpoint()
+      const genuine = (await world.store.auditLog.state(tenantId))!.checkpoint!
+      const change = { kind: 'put-audit-checkpoint', checkpoint: forge(genuine) } as const
       await world.store.commit(tenantId, [change])
       await append(1)
-      await seal()
-      await seal()
+      await checkpoint()
+      await checkpoint()
       assert.equal(world.logged.length, 1)
-      assert.deepEqual((await world.store.auditLog.state(tenantId))?.seal, change.seal)
+      assert.deepEqual((await world.store.auditLog.state(tenantId))?.checkpoint, change.checkpoint)
       assert.notEqual((await verifyAuditLog(world, tenantId)).flaw, null)
     })
   }
 
-  test('seals a first time only what begins with its tenant', async () => {
+  test('covers a first time only what begins with its tenant', async () => {
     const store = new MemoryStore()
     const world = stillWorld(store)
     const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
     const { last } = (await store.auditLog.state(tenantId))!
     // As if all had been thrown away and begun anew, a while later.
     await store.commit(tenantId, [{ kind: 'trim-audit-log', removed: { ...last, number: 3 } }])
-    world.clock.pass(RECORD_UNSEALED_MS_MAX + 1)
-    await recordSealer(world)()
-    assert.equal((await store.auditLog.state(tenantId))?.seal, null)
+    world.clock.pass(AUDIT_CHECKPOINT_LAG_MS_MAX + 1)
+    await auditCheckpointer(world)()
+    assert.equal((await store.auditLog.state(tenantId))?.checkpoint, null)
     assert.equal(world.logged.length, 1)
   })
 
-  test('goes on with others when one cannot be sealed', async () => {
+  test('goes on with others when one cannot get a checkpoint', async () => {
     const { world, tenantId, append } = await stage()
     const { tenantId: other } = await setUp(world, thinKeyProvider(), {
       name: 'other',
       plan: 'enterprise',
     })
-    const seal = recordSealer(world)
-    await seal()
-    const genuine = (await world.store.auditLog.state(tenantId))!.seal!
+    const checkpoint = auditCheckpointer(world)
+    await checkpoint()
+    const genuine = (await world.store.auditLog.state(tenantId))!.checkpoint!
     const bad = { ...genuine, proof: new Uint8Array() }
-    await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', seal: bad }])
+    await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint: bad }])
     await append(1)
     await world.store.commit(other, [{ kind: 'append-audit-events', events: [auditEvent(world)] }])
-    await seal()
-    assert.equal((await world.store.auditLog.state(other))?.seal?.last.number, 4)
+    await checkpoint()
+    assert.equal((await world.store.auditLog.state(other))?.checkpoint?.last.number, 4)
   })
 })
 
@@ -89,10 +98,10 @@ describe('sweepAuditLogs()', () => {
   test('removes what is older than the days, in slices, and leaves an audit log that is intact', async () => {
     const { world, tenantId, append } = await stage()
     await append(AUDIT_EVENTS_AT_ONCE * 2)
-    await recordSealer(world)()
+    await auditCheckpointer(world)()
     world.clock.pass(DAY_MS)
     await append(5)
-    await recordSealer(world)()
+    await auditCheckpointer(world)()
     await sweepAuditLogs(world, 1)
     assert.equal((await world.store.auditLog.state(tenantId))?.removed.number, 0, 'none is older')
     world.clock.pass(1)
@@ -103,7 +112,7 @@ describe('sweepAuditLogs()', () => {
     assert.deepEqual([verdict.flaw, verdict.first, verdict.last], [null, old + 1, old + 6])
     assert.equal(world.committed.filter((it) => it.kind === 'trim-audit-log').length, 3)
     await append(1)
-    await recordSealer(world)()
+    await auditCheckpointer(world)()
     assert.equal((await verifyAuditLog(world, tenantId)).sealed, old + 7)
 
     world.clock.pass(DAY_MS + 1)
@@ -111,7 +120,7 @@ describe('sweepAuditLogs()', () => {
     const empty = await verifyAuditLog(world, tenantId)
     assert.deepEqual([empty.flaw, empty.first, empty.sealed], [null, 0, old + 7])
     await append(1)
-    await recordSealer(world)()
+    await auditCheckpointer(world)()
     assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
     assert.deepEqual(world.logged, [])
   })
@@ -119,7 +128,7 @@ describe('sweepAuditLogs()', () => {
   test('keeps what does not follow from what was before, for it is evidence', async () => {
     const { world, tenantId, append } = await stage()
     await append(3)
-    await recordSealer(world)()
+    await auditCheckpointer(world)()
     const before = await world.store.auditLog.state(tenantId)
     world.clock.pass(2 * DAY_MS)
     const { auditLog: record } = world.store
@@ -137,46 +146,46 @@ describe('sweepAuditLogs()', () => {
     assert.equal((await record.state(tenantId))?.removed.number, 6)
   })
 
-  test('keeps what begins elsewhere than it was sealed', async () => {
+  test('keeps what begins elsewhere than in its checkpoint', async () => {
     const { world, tenantId, append } = await stage()
-    await recordSealer(world)()
-    const { removed, seal } = (await world.store.auditLog.state(tenantId))!
+    await auditCheckpointer(world)()
+    const { removed, checkpoint: seal } = (await world.store.auditLog.state(tenantId))!
     const tampered = { ...removed, hash: new Uint8Array(32).fill(1) }
     await world.store.commit(tenantId, [{ kind: 'trim-audit-log', removed: tampered }])
     await append(1)
     world.clock.pass(2 * DAY_MS)
     await sweepAuditLogs(world, 1)
     const state = await world.store.auditLog.state(tenantId)
-    assert.deepEqual([state?.removed, state?.seal], [tampered, seal])
+    assert.deepEqual([state?.removed, state?.checkpoint], [tampered, seal])
     assert.equal(world.logged.length, 1)
   })
 })
 
-test('a seal that was made while old events were removed does not spoil the audit log', async () => {
+test('a checkpoint that was made while old events were removed does not spoil the audit log', async () => {
   const { world, tenantId, append } = await stage()
-  await recordSealer(world)()
+  await auditCheckpointer(world)()
   await append(3)
   world.clock.pass(2 * DAY_MS)
   await append(1)
-  const sealed = Promise.withResolvers<void>()
+  const checkpointed = Promise.withResolvers<void>()
   const removed = Promise.withResolvers<void>()
   const late = {
     ...world.store,
     commit: async (...asked: Parameters<typeof world.store.commit>) => {
-      sealed.resolve()
+      checkpointed.resolve()
       await removed.promise
       return await world.store.commit(...asked)
     },
   }
-  const sealing = recordSealer({ ...world, store: late })()
-  await sealed.promise
+  const checkpointing = auditCheckpointer({ ...world, store: late })()
+  await checkpointed.promise
   await sweepAuditLogs(world, 1)
   removed.resolve()
-  await sealing
+  await checkpointing
   assert.equal((await world.store.auditLog.state(tenantId))?.removed.number, 6)
   assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
   await append(1)
-  await recordSealer(world)()
+  await auditCheckpointer(world)()
   assert.equal((await verifyAuditLog(world, tenantId)).sealed, 8)
   assert.deepEqual(world.logged, [])
 })

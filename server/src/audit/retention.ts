@@ -1,7 +1,7 @@
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
 import { timeOfAuditEvent } from '../world/audit-log.ts'
 import type { World } from '../world/world.ts'
-import { nextSeal } from './seal.ts'
+import { nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './verification.ts'
 
 type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
@@ -9,7 +9,7 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
 /**
  * Removes events that are older than `days`, in every tenant, oldest first, a slice at a time.
  *
- * What is left begins where the last removed event ended; that point is sealed in the same commit. Events
+ * What is left begins where the last removed event ended; a checkpoint of that position is in the same commit. Events
  * that do not follow from each other are evidence and stay, with everything after them; that is logged.
  */
 export async function sweepAuditLogs(world: Reach, days: number): Promise<void> {
@@ -39,10 +39,10 @@ async function sweepSlice(world: Reach, tenantId: string, before: number): Promi
   if (flaw !== null) throw new Error(`Cannot remove event ${flaw.number}: it ${flaw.what}`)
   const { number, listed, hash } = last
   const removed = { number, listed, hash }
-  const seal = await nextSeal(world, tenantId, state, removed)
+  const checkpoint = await nextCheckpoint(world, tenantId, state, removed)
   await world.store.commit(tenantId, [
     { kind: 'trim-audit-log', removed },
-    { kind: 'put-audit-checkpoint', seal },
+    { kind: 'put-audit-checkpoint', checkpoint },
   ])
   return young < 0
 }

@@ -1,18 +1,18 @@
 /**
  * Whether a tenant's audit log is what was written, and if not, from where on.
  */
-import { AUDIT_EVENTS_AT_ONCE, RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { AUDIT_EVENTS_AT_ONCE, AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import {
   chainHash,
   decodeAuditEventSummary,
   timeOfAuditEvent,
   type ChainPosition,
-  type RecordSeal,
+  type AuditCheckpoint,
   type StoredAuditEvent,
 } from '../world/audit-log.ts'
 import type { AuditLogState } from '../world/store.ts'
 import type { World } from '../world/world.ts'
-import { isBeginning, isSame, statementOf } from './seal.ts'
+import { isBeginning, isSame, statementOf } from './checkpoint.ts'
 
 export interface Verdict {
   readonly tenantId: string
@@ -34,7 +34,7 @@ export interface Flaw {
   readonly what: string
 }
 
-/** Reads the whole audit log of one tenant and checks each event against the one before, then the seal. */
+/** Reads the whole audit log of one tenant and checks each event against the one before, then the checkpoint. */
 export async function verifyAuditLog(
   world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
   tenantId: string,
@@ -47,17 +47,18 @@ export async function verifyAuditLog(
   }
   const keys = await world.keyring.open(tenantId)
   const genuine =
-    state.seal !== null && keys.attests(statementOf(tenantId, state.seal), state.seal.proof)
-  const tail = new Tail(state.seal)
+    state.checkpoint !== null &&
+    keys.attests(statementOf(tenantId, state.checkpoint), state.checkpoint.proof)
+  const tail = new Tail(state.checkpoint)
   let position: ChainPosition = state.removed
-  let flaw: Flaw | null = flawOfSeal(state, genuine)
+  let flaw: Flaw | null = flawOfCheckpoint(state, genuine)
   for (;;) {
     if (flaw !== null) break
     const rows = await record.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
     if (rows.length === 0) break
     flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
-    if (state.seal === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
-      flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no seal' }
+    if (state.checkpoint === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
+      flaw ??= { number: 1, what: 'is not the first of this tenant, and there is no checkpoint' }
     }
     const good = rows.filter((it) => flaw === null || it.number < flaw.number)
     position = good.at(-1) ?? position
@@ -70,7 +71,7 @@ export async function verifyAuditLog(
     first: position.number > state.removed.number ? state.removed.number + 1 : 0,
     last: position.number,
     hash: Buffer.from(position.hash).toString('hex'),
-    sealed: genuine ? state.seal.last.number : 0,
+    sealed: genuine ? state.checkpoint.last.number : 0,
     flaw,
   }
 }
@@ -104,21 +105,27 @@ function itemCountOfRow({ entry }: StoredAuditEvent): number | null {
   }
 }
 
-function flawOfSeal({ seal, removed, last }: AuditLogState, genuine: boolean): Flaw | null {
+function flawOfCheckpoint(
+  { checkpoint: seal, removed, last }: AuditLogState,
+  genuine: boolean,
+): Flaw | null {
   if (seal === null) {
     // Whoever sets up a tenant is in its audit log, so none is empty.
     if (last.number === 0) return { number: 1, what: 'is missing: the audit log is empty' }
     if (removed.number === 0) return null
-    return { number: removed.number + 1, what: 'cannot be vouched for: the seal is gone' }
+    return { number: removed.number + 1, what: 'cannot be vouched for: the checkpoint is gone' }
   }
   if (!genuine) {
-    return { number: removed.number + 1, what: 'cannot be vouched for: the seal is not genuine' }
+    return {
+      number: removed.number + 1,
+      what: 'cannot be vouched for: the checkpoint is not genuine',
+    }
   }
   if (!isSame(removed, seal.removed)) {
     const number = Math.min(removed.number, seal.removed.number) + 1
-    return { number, what: 'is not where the sealed audit log begins' }
+    return { number, what: 'is not where the audit log begins in its checkpoint' }
   }
-  // Cut off behind the seal's back; the events themselves are looked at one by one.
+  // Cut off behind the back of the checkpoint; the events themselves are looked at one by one.
   return last.number < seal.last.number ? flawOfEnd(seal.last, last) : null
 }
 
@@ -132,35 +139,35 @@ function flawOfEnd(expected: ChainPosition, actual: ChainPosition): Flaw | null 
   return { number: actual.number, what: 'is not what the audit log should end with' }
 }
 
-/** Looks at what lies at the seal and after it. */
+/** Looks at what lies at the checkpoint and after it. */
 class Tail {
-  readonly #seal: RecordSeal | null
+  readonly #checkpoint: AuditCheckpoint | null
   #oldest: number | null = null
 
-  constructor(seal: RecordSeal | null) {
-    this.#seal = seal
+  constructor(checkpoint: AuditCheckpoint | null) {
+    this.#checkpoint = checkpoint
   }
 
   flawOf(rows: readonly StoredAuditEvent[]): Flaw | null {
-    const sealed = this.#seal?.last.number ?? 0
+    const sealed = this.#checkpoint?.last.number ?? 0
     for (const row of rows) {
-      if (row.number === sealed && !isSame(row, this.#seal!.last)) {
+      if (row.number === sealed && !isSame(row, this.#checkpoint!.last)) {
         return {
           number: sealed,
-          what: 'is not the one that was sealed: it or one before was rewritten',
+          what: 'is not the one in the checkpoint: it or one before was rewritten',
         }
       }
       if (row.number <= sealed) continue
       const at = timeOfAuditEvent(row.entry)
       this.#oldest ??= at
-      if (at - this.#oldest <= RECORD_UNSEALED_MS_MAX) continue
-      return { number: row.number, what: 'should have been sealed long ago' }
+      if (at - this.#oldest <= AUDIT_CHECKPOINT_LAG_MS_MAX) continue
+      return { number: row.number, what: 'should have been in a checkpoint long ago' }
     }
     return null
   }
 
   flawOfEnd(position: ChainPosition): Flaw | null {
-    if (this.#seal === null || position.number >= this.#seal.last.number) return null
-    return { number: position.number + 1, what: 'is missing, and was sealed' }
+    if (this.#checkpoint === null || position.number >= this.#checkpoint.last.number) return null
+    return { number: position.number + 1, what: 'is missing, and a checkpoint covers it' }
   }
 }

@@ -100,11 +100,11 @@ export const COMMIT_WAIT_MS_MAX = 5_000
 /** Things that one audit event names; an operation on more of them is several events. Ours. */
 export const AUDIT_EVENT_ENTITIES_MAX = 1_000
 
-/** How often audit events that are not sealed yet are looked for. Ours: decision 0020. */
-export const RECORD_SEAL_MS = 1_000
+/** How often audit events that no checkpoint covers yet are looked for. Ours: decision 0020. */
+export const AUDIT_CHECKPOINT_MS = 1_000
 
-/** Events that may follow the seal for so long, by their own times, before that is suspicious. Ours. */
-export const RECORD_UNSEALED_MS_MAX = 60_000
+/** Events that may follow the checkpoint for so long, by their own times, before that is suspicious. Ours. */
+export const AUDIT_CHECKPOINT_LAG_MS_MAX = 60_000
 
 /** How often audit events that are past their time are looked for. Ours. */
 export const AUDIT_SWEEP_MS = 60 * 60 * 1000

@@ -68,7 +68,7 @@ async function tenantIds({
 function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: Verdict): string {
   if (flaw !== null) return `tenant ${tenantId}: BROKEN: event ${flaw.number} ${flaw.what}`
   return (
-    `tenant ${tenantId}: intact, events ${first} to ${last}, sealed up to ${sealed}, ` +
+    `tenant ${tenantId}: intact, events ${first} to ${last}, checkpoint at ${sealed}, ` +
     `ends with ${hash}`
   )
 }

@@ -9,11 +9,11 @@ import { processFamilies } from '../adapters/metrics/process-families.ts'
 import { storeFamilies } from '../adapters/metrics/store-families.ts'
 import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
-import { RECORD_SEAL_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
+import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInside } from '../http/inside.ts'
 import { listen, tryListening, type Place } from '../http/listen.ts'
-import { recordSealer } from '../audit/seal.ts'
+import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import type { CommandInput, Run } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
@@ -79,9 +79,9 @@ export const serve: Run = async ({ flags, out }) => {
     const metrics = meters && (await measure(config, opened, meters))
     out(`Symbolon ${version()} is ready at ${addressOf(config.host, port)}`)
 
-    const seal = recordSealer(world)
+    const checkpoint = auditCheckpointer(world)
     const housekeeping = [
-      every(RECORD_SEAL_MS, seal),
+      every(AUDIT_CHECKPOINT_MS, checkpoint),
       every(AUDIT_SWEEP_MS, () => sweepAuditLogs(world, config.auditRetentionDays)),
     ]
 
@@ -94,9 +94,9 @@ export const serve: Run = async ({ flags, out }) => {
     await Promise.all([sweeper.stop(), rotations.stop(), resumed])
     await orders?.close()
     await metrics?.close()
-    // What was done last should not have to wait for the next start to be sealed.
-    const unsealed = (error: unknown): void => world.log.error('record_unsealed', error)
-    if (reason.status === 0) await seal().catch(unsealed)
+    // What was done last should not have to wait for the next start to be in a checkpoint.
+    const logFailure = (error: unknown): void => world.log.error('record_unsealed', error)
+    if (reason.status === 0) await checkpoint().catch(logFailure)
     return reason.status
   } finally {
     await opened.close()

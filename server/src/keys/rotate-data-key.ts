@@ -4,7 +4,7 @@
  */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
-import { isSealedBefore } from '../world/seals.ts'
+import { isUnderOlderKey } from '../world/retired-keys.ts'
 import type { RenewedEnvelope } from '../world/change.ts'
 import type { Envelopes, Store } from '../world/store.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../world/stored.ts'
@@ -76,7 +76,7 @@ async function rotateTo(
     if ((await means.maker.reread(tenantId)).version > version) return
     await renewAll()
   } while (!(await rested()))
-  await world.store.commit(tenantId, [{ kind: 'refuse-seals', before: keys.dataKeyId }])
+  await world.store.commit(tenantId, [{ kind: 'retire-data-keys', before: keys.dataKeyId }])
   // Nothing can come any more. But what waits for a transaction becomes a token when that is committed,
   // perhaps where the first walk has been already: the second finds it.
   await renewAll()
@@ -189,7 +189,7 @@ function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedE
     try {
       const renewed = keys.renew(sealContextOf(it), it.envelope)
       // What is sealed under a later key, and opens, is left to whoever made that.
-      return isSealedBefore(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
+      return isUnderOlderKey(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(
         `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +

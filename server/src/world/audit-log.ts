@@ -7,7 +7,7 @@ import { readUuid, writeUuid } from '../base/uuid-bytes.ts'
  *
  * An event is about one operation of one request on one kind of thing, whatever the number of things: a
  * bulk of ten thousand tokens is some ten events. It names who, what and when, and never holds data. The
- * form in bytes is for ever, since hashes and seals are made over it. Decision 0020.
+ * form in bytes is for ever, since hashes and checkpoints are made over it. Decision 0020.
  */
 export interface AuditEvent {
   /** Epoch milliseconds. */
@@ -52,7 +52,7 @@ export interface StoredAuditEvent extends ChainPosition {
 }
 
 /** Says which part of the chain is whole, in a way that only the tenant's keys can say it. */
-export interface RecordSeal {
+export interface AuditCheckpoint {
   /** The last event that was removed for its age. */
   readonly removed: ChainPosition
   /** The last event at the time. */

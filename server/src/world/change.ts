@@ -3,7 +3,7 @@
  */
 import type { JobChange, JobConflict } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { AuditEvent, ChainPosition, RecordSeal } from './audit-log.ts'
+import type { AuditEvent, ChainPosition, AuditCheckpoint } from './audit-log.ts'
 import type {
   RootKeyCheck,
   SessionAuthorization,
@@ -86,8 +86,8 @@ export type Change =
   | { readonly kind: 'drop-parked-audit-events'; readonly transactionId: string }
   /** Removes events from the oldest to `removed`, which is one of them. */
   | { readonly kind: 'trim-audit-log'; readonly removed: ChainPosition }
-  /** Unless events were removed since the seal was made: it would say another beginning. */
-  | { readonly kind: 'put-audit-checkpoint'; readonly seal: RecordSeal }
+  /** Unless events were removed since the checkpoint was made: it would say another beginning. */
+  | { readonly kind: 'put-audit-checkpoint'; readonly checkpoint: AuditCheckpoint }
   /** Replaces name, settings and who modified it when. */
   | { readonly kind: 'update-tenant'; readonly tenant: StoredTenant }
   /**
@@ -136,7 +136,7 @@ export type KeyChange =
    * `before`, as bytes are compared, is rejected, and changes nothing; on whatever server it was sealed, however
    * long ago.
    */
-  | { readonly kind: 'refuse-seals'; readonly before: Uint8Array }
+  | { readonly kind: 'retire-data-keys'; readonly before: Uint8Array }
   /** Destroys the versions of the tenant's data key below `version`: nothing sealed under them will open. */
   | { readonly kind: 'destroy-tenant-keys'; readonly below: number }
   /**

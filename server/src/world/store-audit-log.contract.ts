@@ -63,7 +63,7 @@ export function auditLogContract(name: string, open: Open): void {
         before = row.hash
       }
       const { number, listed, hash } = rows.at(-1)!
-      const state = { removed: CHAIN_START, last: { number, listed, hash }, seal: null }
+      const state = { removed: CHAIN_START, last: { number, listed, hash }, checkpoint: null }
       assert.deepEqual(await store.auditLog.state(TENANT), state)
       assert.deepEqual(await timesOf(store, OTHER), [NOW + 99])
       assert.equal(await store.auditLog.state(uuid(7)), null)
@@ -243,42 +243,50 @@ export function auditLogContract(name: string, open: Open): void {
 
       const last = (await store.auditLog.state(TENANT))!.last
       await succeed(store, TENANT, [{ kind: 'trim-audit-log', removed: last }])
-      assert.deepEqual(await store.auditLog.state(TENANT), { removed: last, last, seal: null })
+      assert.deepEqual(await store.auditLog.state(TENANT), {
+        removed: last,
+        last,
+        checkpoint: null,
+      })
       await succeed(store, TENANT, [append(auditEvent(6))])
       const [row] = await store.auditLog.rowsAfter(TENANT, 0, 9)
       assert.equal(row?.number, 6)
       assert.deepEqual(Buffer.from(row.hash), chainHash(last.hash, row, row.entry))
     })
 
-    test('a seal is kept exactly, and says who is unsealed', async (t) => {
+    test('a checkpoint is kept exactly, and says who is beyond theirs', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [append(auditEvent(1))])
       await succeed(store, OTHER, [append(auditEvent(1))])
       const { removed, last } = (await store.auditLog.state(TENANT))!
-      const seal = { removed, last, at: NOW, proof: Uint8Array.of(1, 2, 255) }
-      await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', seal }])
-      assert.deepEqual((await store.auditLog.state(TENANT))?.seal, seal)
+      const checkpoint = { removed, last, at: NOW, proof: Uint8Array.of(1, 2, 255) }
+      await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', checkpoint }])
+      assert.deepEqual((await store.auditLog.state(TENANT))?.checkpoint, checkpoint)
       assert.deepEqual(
         (await store.auditLog.tenantIds('all')).toSorted(),
         [TENANT, OTHER].toSorted(),
       )
-      assert.deepEqual(await store.auditLog.tenantIds('unsealed'), [OTHER])
+      assert.deepEqual(await store.auditLog.tenantIds('beyond-checkpoint'), [OTHER])
       await succeed(store, TENANT, [append(auditEvent(2))])
-      assert.equal((await store.auditLog.tenantIds('unsealed')).length, 2)
+      assert.equal((await store.auditLog.tenantIds('beyond-checkpoint')).length, 2)
     })
 
-    test('a seal that comes after events were removed which it does not know of is not kept', async (t) => {
+    test('a checkpoint that comes after events were removed which it does not know of is not kept', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [append(...range(1, 4).map((n) => auditEvent(n)))])
       const { removed, last } = (await store.auditLog.state(TENANT))!
       const late = { removed, last, at: NOW, proof: Uint8Array.of(1) }
-      const seal = { ...late, removed: last, proof: Uint8Array.of(2) }
+      const checkpoint = { ...late, removed: last, proof: Uint8Array.of(2) }
       await succeed(store, TENANT, [
         { kind: 'trim-audit-log', removed: last },
-        { kind: 'put-audit-checkpoint', seal },
+        { kind: 'put-audit-checkpoint', checkpoint },
       ])
-      await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', seal: late }])
-      assert.deepEqual(await store.auditLog.state(TENANT), { removed: last, last, seal })
+      await succeed(store, TENANT, [{ kind: 'put-audit-checkpoint', checkpoint: late }])
+      assert.deepEqual(await store.auditLog.state(TENANT), {
+        removed: last,
+        last,
+        seal: checkpoint,
+      })
     })
 
     test('ids() names every tenant', async (t) => {

@@ -141,15 +141,15 @@ export function envelopeContract(name: string, open: Open): void {
       assert.deepEqual(await versions(store), ['enc 3', 'fp 1'])
     })
 
-    test('refuse-seals has nothing kept that is sealed before, in whatever change, of that tenant', async (t) => {
+    test('retire-data-keys has nothing kept that is sealed under an older key, in whatever change, of that tenant', async (t) => {
       const store = await opened(t, open)
       const cvc = { envelope: Uint8Array.of(0xee, 2), expiresAt: NOW + 1000 }
       const newer = { data: Uint8Array.of(0xf0, 0, 1) }
       await succeed(store, TENANT, everything(1))
       await succeed(store, uuid(2), everything(2).slice(1))
-      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xf0, 0) }])
+      await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0xf0, 0) }])
       // Whoever was slower is not heard.
-      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0x10, 0) }])
+      await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0x10, 0) }])
       const [found] = await all(store)
       const stale: Change[] = [
         insert(token(3)),
@@ -179,10 +179,10 @@ export function envelopeContract(name: string, open: Open): void {
       await succeed(store, TENANT, kept)
     })
 
-    test('refuse-seals refuses no one else who commits at the same time', async (t) => {
+    test('retire-data-keys refuses no one else who commits at the same time', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, everything(1))
-      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xf0) }])
+      await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0xf0) }])
       const commits = Array.from({ length: 20 }, (_, n) =>
         store.commit(TENANT, [insert(token(n + 3, { data: Uint8Array.of(0xef + (n % 2)) }))]),
       )

@@ -50,14 +50,14 @@ export function longListContract(name: string, open: Open): void {
       assert.deepEqual(bySerial(found), tokens)
     })
 
-    test('10,000 that are under way when their seals are refused are all there by then, or never', async (t) => {
+    test('10,000 that are under way when their key is retired are all there by then, or never', async (t) => {
       const store = await opened(t, open)
       const numbers = range(0, LONG)
       const commit = store.commit(TENANT, [insert(...numbers.map((n) => token(n)))])
       const outcome = commit.catch((error: unknown) => error)
       // Part of it is on its way.
       await succeed(store, OTHER, [insert(token(0))])
-      await succeed(store, TENANT, [{ kind: 'refuse-seals', before: Uint8Array.of(0xff) }])
+      await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0xff) }])
       const kept = await idsFound(store, TENANT, numbers)
       const refused = (await outcome) !== null
       assert.equal(kept.length, refused ? 0 : LONG)

@@ -2,7 +2,7 @@ import type { ApplicationType } from '../base/access.ts'
 import type { Change, Conflict } from './change.ts'
 import type { JobReader } from './jobs.ts'
 import type { WrappedTenantKey } from './keyring.ts'
-import type { ChainPosition, RecordSeal, StoredAuditEvent } from './audit-log.ts'
+import type { ChainPosition, AuditCheckpoint, StoredAuditEvent } from './audit-log.ts'
 import type {
   DeletedTenant,
   EnvelopeCursor,
@@ -199,15 +199,15 @@ export interface AuditLogReader {
   rowsAfter(tenantId: string, after: number, limit: number): Promise<StoredAuditEvent[]>
   /** Up to `limit` events numbered below `before`, highest first. */
   rowsBefore(tenantId: string, before: number, limit: number): Promise<StoredAuditEvent[]>
-  /** Every tenant with an audit log; with `unsealed`, those with events after their seal. For housekeeping. */
-  tenantIds(which: 'all' | 'unsealed'): Promise<string[]>
+  /** Every tenant with an audit log; with `beyond-checkpoint`, those with events after their checkpoint. For housekeeping. */
+  tenantIds(which: 'all' | 'beyond-checkpoint'): Promise<string[]>
 }
 
 export interface AuditLogState {
   /** The last event that was removed for its age. */
   readonly removed: ChainPosition
   readonly last: ChainPosition
-  readonly seal: RecordSeal | null
+  readonly checkpoint: AuditCheckpoint | null
 }
 
 export interface EnvelopeStretch {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { RECORD_UNSEALED_MS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
-import { recordSealer } from '../../src/audit/seal.ts'
+import { AUDIT_CHECKPOINT_LAG_MS_MAX, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
+import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { verifyAuditLog } from '../../src/audit/verification.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
@@ -15,18 +15,18 @@ import { transactionStage, type TransactionStage } from '../kit/transaction-stag
 const CARD = { type: 'card', data: { number: '4242424242424242' } }
 
 describe('the audit log of a transaction', () => {
-  test('that took its time is intact before it is sealed, whatever else is done', async () => {
+  test('that took its time is intact before it has a checkpoint, whatever else is done', async () => {
     const stage = await transactionStage()
     const { world, tenantId } = stage.vault
-    const seal = recordSealer(world)
+    const checkpoint = auditCheckpointer(world)
     const transaction = await stage.begin()
     await stage.make(transaction, CARD)
-    await seal()
-    world.clock.pass(RECORD_UNSEALED_MS_MAX * 2)
+    await checkpoint()
+    world.clock.pass(AUDIT_CHECKPOINT_LAG_MS_MAX * 2)
     assert.equal((await stage.commit(transaction)).status, 200)
     await stage.make(null, CARD)
     assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
-    await seal()
+    await checkpoint()
     assert.equal((await verifyAuditLog(world, tenantId)).flaw, null)
     assert.deepEqual(world.logged.filter(isFault), [])
   })
@@ -131,14 +131,14 @@ describe('a tenant that is deleted', () => {
     await stage.make(transaction, CARD)
     const many: Json = Array.from({ length: 600 }, (_, n) => `value ${n}`)
     assert.equal((await stage.send('POST', '/tokenize', transaction, many)).status, 200)
-    const seal = recordSealer(world)
-    await seal()
+    const checkpoint = auditCheckpointer(world)
+    await checkpoint()
     assert.equal(
       (await vault.call('DELETE', '/tenants/self', { key: vault.managementKey })).status,
       204,
     )
     world.clock.pass(TRANSACTION_LIFETIME_MS)
-    await seal()
+    await checkpoint()
     await sweepAuditLogs(world, 0)
     await world.store.sweep(world.clock.now())
     world.clock.pass(1)

@@ -80,7 +80,7 @@ test('symbolon audit verify says what to do where there is nothing to verify', a
   assert.match(err, /there is no symbolon\.db in it/)
 })
 
-test('a service that is started on a rewritten audit log does not put its seal to it', async (t) => {
+test('a service that is started on a rewritten audit log does not write a checkpoint of it', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startVault(folder)
   const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!

@@ -20,7 +20,7 @@ import {
 import { auditLogReader } from '../../src/adapters/sqlite/audit-log-reader.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
-import { recordSealer } from '../../src/audit/seal.ts'
+import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
 import { verifyAuditLog, type Verdict } from '../../src/audit/verification.ts'
 import { chainHash, type AuditEvent, type StoredAuditEvent } from '../../src/world/audit-log.ts'
@@ -35,7 +35,7 @@ const REMOVED = 10
 /** Those that were committed together, and share a row. */
 const SHARED = { first: 41, last: 60 }
 /** The rest rests on its hashes alone. */
-const SEALED = EVENTS - 3
+const CHECKPOINTED = EVENTS - 3
 
 export interface AuditOptions {
   readonly edits: number
@@ -150,7 +150,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
     return number
   },
   'the end cut off, and the chain tip set to that': (db, roll) => {
-    const number = Math.min(SEALED, Math.max(REMOVED + 2, anyNumber(roll)))
+    const number = Math.min(CHECKPOINTED, Math.max(REMOVED + 2, anyNumber(roll)))
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     db.prepare(
       `UPDATE record_heads SET (number, listed, hash) =
@@ -158,8 +158,8 @@ const EDITS: Readonly<Record<string, Edit>> = {
     ).run()
     return number
   },
-  'the unsealed end cut off': (db, roll) => {
-    const number = SEALED + 1 + Math.floor(roll() * (EVENTS - SEALED))
+  'the end after the checkpoint cut off': (db, roll) => {
+    const number = CHECKPOINTED + 1 + Math.floor(roll() * (EVENTS - CHECKPOINTED))
     db.prepare('DELETE FROM record WHERE number >= ?').run(number)
     return number
   },
@@ -182,17 +182,17 @@ const EDITS: Readonly<Record<string, Edit>> = {
     rehash(db)
     return null
   },
-  'all made anew, and the seal thrown away': (db, roll) => {
+  'all made anew, and the checkpoint thrown away': (db, roll) => {
     flip(db, roll, 'entry', [2, 3])
     rehash(db)
     db.prepare('UPDATE record_heads SET seal = NULL, sealed_number = 0').run()
     return null
   },
-  'a byte of the seal': (db, roll) => {
-    const seal = String(db.prepare('SELECT seal FROM record_heads').get()!['seal'])
-    const at = Math.floor(roll() * seal.length)
-    const other = String.fromCharCode(seal.charCodeAt(at) === 48 ? 49 : 48)
-    const forged = seal.slice(0, at) + other + seal.slice(at + 1)
+  'a byte of the checkpoint': (db, roll) => {
+    const checkpoint = String(db.prepare('SELECT seal FROM record_heads').get()!['seal'])
+    const at = Math.floor(roll() * checkpoint.length)
+    const other = String.fromCharCode(checkpoint.charCodeAt(at) === 48 ? 49 : 48)
+    const forged = checkpoint.slice(0, at) + other + checkpoint.slice(at + 1)
     db.prepare('UPDATE record_heads SET seal = ?').run(forged)
     return null
   },
@@ -206,7 +206,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
   },
 }
 
-/** Flips a bit of a column of some event; of a sealed one, in the bytes `within`, where these are given. */
+/** Flips a bit of a column of some event; of one in a checkpoint, in the bytes `within`, where these are given. */
 function flip(
   db: DatabaseSync,
   roll: Dice,
@@ -214,7 +214,7 @@ function flip(
   within?: readonly [from: number, to: number],
 ): number {
   const any = anyNumber(roll)
-  const number = within === undefined ? any : Math.min(SEALED, any)
+  const number = within === undefined ? any : Math.min(CHECKPOINTED, any)
   const row = db.prepare(`SELECT ${column} AS bytes FROM record WHERE number = ?`).get(number)!
   const bytes = Uint8Array.from(row['bytes'] as Uint8Array)
   const [from, to] = within ?? [0, bytes.length - 1]
@@ -273,7 +273,7 @@ function anyNumber(roll: Dice): number {
   return number < SHARED.first || number > SHARED.last ? number : SHARED.last + 1
 }
 
-/** Makes a vault of one tenant, with an audit log of some days, the oldest of it swept, the last of it unsealed. */
+/** Makes a vault of one tenant, with an audit log of some days, the oldest of it swept, the last of it without a checkpoint. */
 async function makeAuditLog(
   folder: string,
   roll: Dice,
@@ -283,11 +283,11 @@ async function makeAuditLog(
   const keyring = new LocalKeyring(provider, new SystemRandom(), (id) => store.tenants.keys(id))
   const world = { ...stillWorld(store), keyring }
   const { tenantId } = await setUp(world, provider, { name: 'audit', plan: 'enterprise' })
-  const seal = recordSealer(world)
+  const checkpoint = auditCheckpointer(world)
   let firstKept = 0
-  await seal()
+  await checkpoint()
   for (let number = 4; number <= EVENTS; number++) {
-    const recent = number > SEALED
+    const recent = number > CHECKPOINTED
     world.clock.pass(recent ? 100 : 1 + Math.floor(roll() * 600_000))
     if (number === REMOVED + 1) {
       world.clock.pass(2 * DAY_MS)
@@ -298,13 +298,14 @@ async function makeAuditLog(
       events.push(eventOf(world.clock.now(), ++number, roll))
     }
     await store.commit(tenantId, [{ kind: 'append-audit-events', events }])
-    if (!recent) await seal()
-    // Sweeping seals, so what is to be unsealed comes after.
-    if (number === SEALED) await sweepAuditLogs(world, (world.clock.now() - firstKept) / DAY_MS + 1)
+    if (!recent) await checkpoint()
+    // Sweeping writes a checkpoint, so what is to be without one comes after.
+    if (number === CHECKPOINTED)
+      await sweepAuditLogs(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   }
   const state = await store.auditLog.state(tenantId)
-  const reached = [state?.removed.number, state?.seal?.last.number, state?.last.number]
-  assert.deepEqual(reached, [REMOVED, SEALED, EVENTS])
+  const reached = [state?.removed.number, state?.checkpoint?.last.number, state?.last.number]
+  assert.deepEqual(reached, [REMOVED, CHECKPOINTED, EVENTS])
   const keys = await store.tenants.keys(tenantId)
   await store.close()
   return {

@@ -28,7 +28,7 @@ test('the metrics say what was done, on a port of their own, and nothing that be
     const reply = await fetch(`${url}/metrics`)
     assert.match(reply.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/)
     text = await reply.text()
-    // The audit log is sealed every second, which takes a commit.
+    // A checkpoint is written every second, which takes a commit.
   } while (/^symbolon_commits_waiting [1-9]/m.test(text))
   const lines = text.split('\n')
   for (const line of [

@@ -168,7 +168,7 @@ test('a transaction that one server opened goes on at the other', async () => {
   assert.equal((await call(one, key, 'GET', path)).body['data'], 'y')
 })
 
-test('the audit log that two servers wrote at once is one chain, sealed; and no server takes another root key', async (t) => {
+test('the audit log that two servers wrote at once is one chain, with checkpoints; and no server takes another root key', async (t) => {
   const { servers, key, run, database } = await pairOf(t)
   await Promise.all(
     Array.from({ length: 200 }, (_, n) =>

@@ -169,7 +169,7 @@ test('whoever is held up in a rotation until the next is over finds nothing to d
   const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'kept' } })
   const means = { maker, pause: async () => {}, tell: () => {}, retirementMs: 0 }
   const store = withCommit(world.store, async (id, changes) => {
-    if (changes[0]!.kind === 'refuse-seals') {
+    if (changes[0]!.kind === 'retire-data-keys') {
       await rotateDataKey(world, tenantId, means)
       await rotateDataKey(world, tenantId, means)
     }
@@ -209,7 +209,7 @@ test('a transaction that ends while the last is walked through hides nothing fro
   let [refused, ended] = [false, false]
   const store = {
     ...withCommit(world.store, async (id, changes) => {
-      if (changes.some((it) => it.kind === 'refuse-seals')) {
+      if (changes.some((it) => it.kind === 'retire-data-keys')) {
         // Held up since before there was another key.
         held.keys = early
         const headers = { 'BT-TRANSACTION-ID': transaction }

@@ -10,7 +10,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import { recordSealer } from '../../src/audit/seal.ts'
+import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { bareEnvironment } from '../kit/environment.ts'
 import { meddlingProxy, type MeddlingProxy } from '../kit/postgres/meddling-proxy.ts'
 import { runSymbolon } from '../kit/running-vault.ts'
@@ -77,7 +77,7 @@ async function build(source: string, tokens: number): Promise<Furnished> {
   const service = await serveHere(source)
   try {
     const made = await furnish(service, tokens)
-    await recordSealer(service.world)()
+    await auditCheckpointer(service.world)()
     return made
   } finally {
     await service.close()

@@ -6,7 +6,7 @@ import {
   itemCountOf,
   type AuditEvent,
   type ChainPosition,
-  type RecordSeal,
+  type AuditCheckpoint,
   type StoredAuditEvent,
 } from '../../world/audit-log.ts'
 import type { Change, Conflict } from '../../world/change.ts'
@@ -36,8 +36,8 @@ export class MemoryAuditLog {
     state: async (tenantId) => {
       const chain = this.#chains.find(tenantId, CHAIN)
       if (chain === null) return null
-      const { removed, seal } = chain
-      return copyOf({ removed, last: positionOf(chain.rows.at(-1) ?? removed), seal })
+      const { removed, checkpoint } = chain
+      return copyOf({ removed, last: positionOf(chain.rows.at(-1) ?? removed), checkpoint })
     },
     rowsAfter: async (tenantId, after, limit) =>
       copyOf(this.#rows(tenantId, (it) => it.number > after).slice(0, limit)),
@@ -49,7 +49,7 @@ export class MemoryAuditLog {
       ),
     tenantIds: async (which) =>
       [...this.#chains.everywhere()]
-        .filter(([, chain]) => which === 'all' || isUnsealed(chain))
+        .filter(([, chain]) => which === 'all' || isBeyondCheckpoint(chain))
         .map(([tenantId]) => tenantId),
   }
 
@@ -70,7 +70,7 @@ export class MemoryAuditLog {
         this.trim(tenantId, change.removed)
         return null
       case 'put-audit-checkpoint':
-        this.seal(tenantId, change.seal)
+        this.checkpoint(tenantId, change.checkpoint)
         return null
 
       default:
@@ -129,14 +129,16 @@ export class MemoryAuditLog {
     this.#chains.put(tenantId, CHAIN, { ...chain, removed, rows })
   }
 
-  seal(tenantId: string, seal: RecordSeal): void {
+  checkpoint(tenantId: string, checkpoint: AuditCheckpoint): void {
     const chain = this.#chainOf(tenantId)
-    if (chain.removed.number !== seal.removed.number) return
-    this.#chains.put(tenantId, CHAIN, { ...chain, seal })
+    if (chain.removed.number !== checkpoint.removed.number) return
+    this.#chains.put(tenantId, CHAIN, { ...chain, checkpoint })
   }
 
   #chainOf(tenantId: string): Chain {
-    return this.#chains.find(tenantId, CHAIN) ?? { removed: CHAIN_START, rows: [], seal: null }
+    return (
+      this.#chains.find(tenantId, CHAIN) ?? { removed: CHAIN_START, rows: [], checkpoint: null }
+    )
   }
 
   #rows(tenantId: string, which: (row: StoredAuditEvent) => boolean): StoredAuditEvent[] {
@@ -153,12 +155,12 @@ interface Parked {
 interface Chain {
   readonly removed: ChainPosition
   readonly rows: readonly StoredAuditEvent[]
-  readonly seal: RecordSeal | null
+  readonly checkpoint: AuditCheckpoint | null
 }
 
 const CHAIN = 'chain'
 
-function isUnsealed({ rows, removed, seal }: Chain): boolean {
+function isBeyondCheckpoint({ rows, removed, checkpoint: seal }: Chain): boolean {
   return (rows.at(-1) ?? removed).number > (seal?.last.number ?? 0)
 }
 

@@ -13,7 +13,7 @@ export function isOfKeys(change: Change): change is OwnChange {
 const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
   'require-root-key',
   'insert-tenant-key',
-  'refuse-seals',
+  'retire-data-keys',
   'destroy-tenant-keys',
   'replace-root-key',
 ])
@@ -59,7 +59,7 @@ export class MemoryKeys {
         this.put(tenantId, [...keys, change.key])
         return null
 
-      case 'refuse-seals':
+      case 'retire-data-keys':
         // Remembered where commits come in.
         return null
 

@@ -1,4 +1,4 @@
-import { RefusedSeals } from '../../world/seals.ts'
+import { RetiredKeys } from '../../world/retired-keys.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import type {
   AnswerReader,
@@ -47,7 +47,7 @@ export class MemoryStore implements Store {
   readonly #deletedTenants = new Shelf<number>(this.#undo)
   readonly #answers = new Shelf<StoredAnswer>(this.#undo)
   readonly #auditLog = new MemoryAuditLog(this.#undo)
-  readonly #refused = new RefusedSeals()
+  readonly #refused = new RetiredKeys()
   #closed = false
 
   readonly tenants: TenantReader = {

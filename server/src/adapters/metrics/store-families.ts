@@ -4,7 +4,7 @@ import type { Clock } from '../../world/clock.ts'
 import type { Family } from './exposition.ts'
 
 /**
- * Reads of the store what is measured when somebody asks: how old keys are, how far the seal of the audit log is behind, and
+ * Reads of the store what is measured when somebody asks: how old keys are, how far the checkpoints of the audit log are behind, and
  * how many jobs wait.
  *
  * Keys are looked at once in `keysEveryMs`, for there may be many tenants.
@@ -50,12 +50,16 @@ async function keyFamilies(clock: Clock, store: Pick<Store, 'tenants'>): Promise
 
 async function checkpointLag(store: Pick<Store, 'auditLog'>): Promise<Family> {
   let events = 0
-  for (const id of await store.auditLog.tenantIds('unsealed')) {
+  for (const id of await store.auditLog.tenantIds('beyond-checkpoint')) {
     const state = await store.auditLog.state(id)
     if (state === null) continue
-    events += state.last.number - (state.seal?.last ?? state.removed).number
+    events += state.last.number - (state.checkpoint?.last ?? state.removed).number
   }
-  return gauge('symbolon_record_unsealed_entries', 'Audit events after the last seal.', events)
+  return gauge(
+    'symbolon_record_unsealed_entries',
+    'Audit events after the last checkpoint.',
+    events,
+  )
 }
 
 function jobFamily({ run, deliver, dead }: JobCounts): Family {

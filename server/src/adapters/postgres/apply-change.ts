@@ -14,7 +14,7 @@ import {
   appendParked,
   dropParked,
   parkAuditEvents,
-  sealRecord,
+  putAuditCheckpoint,
   trimAuditLog,
 } from './audit-log-changes.ts'
 import { pendingOf } from './audit-writer.ts'
@@ -109,7 +109,7 @@ export async function applyChange(unit: Unit, change: Change): Step {
     case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
-    case 'refuse-seals':
+    case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
       return await changeKeys(unit, change)
@@ -138,7 +138,7 @@ export async function applyChange(unit: Unit, change: Change): Step {
     case 'trim-audit-log':
       return await trimAuditLog(unit, change.removed)
     case 'put-audit-checkpoint':
-      return await sealRecord(unit, change.seal)
+      return await putAuditCheckpoint(unit, change.checkpoint)
 
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {

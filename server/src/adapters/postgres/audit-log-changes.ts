@@ -1,7 +1,7 @@
 /** What is done with an audit log besides appending to it. */
 import { PARKED_MAX } from '../../base/limits.ts'
-import { packSeal } from '../../world/packed-seal.ts'
-import type { ChainPosition, RecordSeal } from '../../world/audit-log.ts'
+import { packCheckpoint } from '../../world/packed-checkpoint.ts'
+import type { ChainPosition, AuditCheckpoint } from '../../world/audit-log.ts'
 import type { Change } from '../../world/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './audit-writer.ts'
@@ -74,12 +74,15 @@ export async function trimAuditLog(
   return null
 }
 
-/** Nor does what is sealed become less. */
-export async function sealRecord({ session, tenantId }: Unit, seal: RecordSeal): Step {
+/** Nor does what a checkpoint covers become less. */
+export async function putAuditCheckpoint(
+  { session, tenantId }: Unit,
+  checkpoint: AuditCheckpoint,
+): Step {
   await session.run(
     `UPDATE tenant_heads SET sealed_number = $2, seal = $3
      WHERE tenant = $1 AND removed_number = $4 AND sealed_number <= $2`,
-    [tenantId, seal.last.number, packSeal(seal), seal.removed.number],
+    [tenantId, checkpoint.last.number, packCheckpoint(checkpoint), checkpoint.removed.number],
   )
   return null
 }

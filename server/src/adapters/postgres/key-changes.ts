@@ -28,7 +28,7 @@ export async function changeKeys(unit: Unit, change: KeyChange): Step {
       await renewEnvelopes(session, tenantId, change.envelopes)
       return null
 
-    case 'refuse-seals':
+    case 'retire-data-keys':
       await session.run(
         `UPDATE tenant_heads SET sealed_from = $2
          WHERE tenant = $1 AND (sealed_from IS NULL OR sealed_from < $2)`,

@@ -1,6 +1,6 @@
 /** Reads what is found by an id or a key. */
 import { isUuid } from '../../base/id.ts'
-import { unpackSeal } from '../../world/packed-seal.ts'
+import { unpackCheckpoint } from '../../world/packed-checkpoint.ts'
 import type { StoredAuditEvent } from '../../world/audit-log.ts'
 import type {
   AnswerReader,
@@ -94,7 +94,7 @@ export function auditLogReader(ask: Ask): AuditLogReader {
       return {
         removed: positionOf({ number: number!, listed: listed!, hash: hash! }),
         last: positionOf(row),
-        seal: seal === null ? null : unpackSeal(String(seal)),
+        checkpoint: seal === null ? null : unpackCheckpoint(String(seal)),
       }
     },
 

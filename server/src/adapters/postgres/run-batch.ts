@@ -1,4 +1,4 @@
-import { refusalOf } from '../../world/seals.ts'
+import { retiredKeyError } from '../../world/retired-keys.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
@@ -131,21 +131,21 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   return null
 }
 
-/** What the locked chain tips say of seals that are taken no more. */
+/** The locked chain tips, and which keys they name as retired. */
 class LockedChainTips {
-  readonly #sealedFrom: ReadonlyMap<string, Uint8Array>
+  readonly #oldestKeyIds: ReadonlyMap<string, Uint8Array>
 
   constructor(rows: readonly Row[]) {
     const refusing = rows.filter((it) => it.sealed_from !== null)
-    this.#sealedFrom = new Map(
+    this.#oldestKeyIds = new Map(
       refusing.map((it) => [String(it.tenant), it.sealed_from as Uint8Array]),
     )
   }
 
   /** Returns why the commit is not to be made, or null. */
   refusal({ tenantId, changes }: Commit): Error | null {
-    const dataKeyId = this.#sealedFrom.get(tenantId)
-    return dataKeyId === undefined ? null : refusalOf(changes, dataKeyId)
+    const dataKeyId = this.#oldestKeyIds.get(tenantId)
+    return dataKeyId === undefined ? null : retiredKeyError(changes, dataKeyId)
   }
 }
 

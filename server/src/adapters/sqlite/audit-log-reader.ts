@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackSeal } from '../../world/packed-seal.ts'
+import { unpackCheckpoint } from '../../world/packed-checkpoint.ts'
 import type { ChainPosition, StoredAuditEvent } from '../../world/audit-log.ts'
 import type { AuditLogReader } from '../../world/store.ts'
 import { eventsOfRow } from './earlier-events.ts'
@@ -16,7 +16,9 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
      ORDER BY number DESC`,
   )
   const all = db.prepare('SELECT tenant FROM record_heads')
-  const unsealed = db.prepare('SELECT tenant FROM record_heads WHERE number > sealed_number')
+  const beyondCheckpoint = db.prepare(
+    'SELECT tenant FROM record_heads WHERE number > sealed_number',
+  )
 
   return {
     state: async (tenantId) => {
@@ -30,7 +32,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
           hash: removed_hash!,
         }),
         last: positionOf(row),
-        seal: seal === null ? null : unpackSeal(String(seal)),
+        checkpoint: seal === null ? null : unpackCheckpoint(String(seal)),
       }
     },
     rowsAfter: async (tenantId, number, limit) => {
@@ -51,7 +53,7 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
       return events.slice(0, limit)
     },
     tenantIds: async (which) =>
-      (which === 'all' ? all : unsealed).all().map((row) => unpackId(row.tenant)),
+      (which === 'all' ? all : beyondCheckpoint).all().map((row) => unpackId(row.tenant)),
   }
 }
 

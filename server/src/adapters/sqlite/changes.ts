@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
-import { packSeal } from '../../world/packed-seal.ts'
+import { packCheckpoint } from '../../world/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../world/audit-log.ts'
 import type { Change } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
@@ -209,12 +209,12 @@ export function packChange(
     }
 
     case 'put-audit-checkpoint': {
-      const { seal } = change
+      const { checkpoint: seal } = change
       const { last, removed } = seal
       packer.step(STATEMENT.putAuditCheckpoint, [
         tenantId,
         last.number,
-        packSeal(seal),
+        packCheckpoint(seal),
         removed.number,
       ])
       return
@@ -242,7 +242,7 @@ export function packChange(
     case 'require-root-key':
     case 'insert-tenant-key':
     case 'renew-envelopes':
-    case 'refuse-seals':
+    case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
       packKeyChange(packer, tenantId, change)

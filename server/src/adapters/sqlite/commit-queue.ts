@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CROWD, Histogram, SECONDS } from '../../base/histogram.ts'
 import { KiB } from '../../base/limits.ts'
-import { RefusedSeals } from '../../world/seals.ts'
+import { RetiredKeys } from '../../world/retired-keys.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { BatchPacker } from './batch.ts'
@@ -81,7 +81,7 @@ export class CommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
-  readonly #refused = new RefusedSeals()
+  readonly #refused = new RetiredKeys()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: Batch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]

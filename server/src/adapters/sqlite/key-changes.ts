@@ -22,7 +22,7 @@ export function packKeyChange(packer: BatchPacker, tenantId: string, change: Key
       }
       return
 
-    case 'refuse-seals':
+    case 'retire-data-keys':
       // The one process that writes remembers it.
       return
 

@@ -1,4 +1,4 @@
-import type { RefusedSeals } from '../../world/seals.ts'
+import type { RetiredKeys } from '../../world/retired-keys.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
@@ -41,7 +41,7 @@ export class LongList {
   #inSlice = 0
   #outcome: Outcome = null
 
-  constructor(tenantId: string, unit: number, changes: readonly Change[], refused: RefusedSeals) {
+  constructor(tenantId: string, unit: number, changes: readonly Change[], refused: RetiredKeys) {
     this.#tenantId = tenantId
     this.#unit = unit
     this.#tokens = tokensOf(changes)

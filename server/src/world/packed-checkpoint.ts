@@ -1,9 +1,9 @@
-/** The seal of a record as text, for stores to keep. */
-import { CHAIN_START, type ChainPosition, type RecordSeal } from './audit-log.ts'
+/** An audit checkpoint as text, for stores to keep. */
+import { CHAIN_START, type ChainPosition, type AuditCheckpoint } from './audit-log.ts'
 
-/** Returns a seal as the text that is kept of it. */
-export function packSeal({ removed, last, at, proof }: RecordSeal): string {
-  const packed: PackedSeal = {
+/** Returns a checkpoint as the text that is kept of it. */
+export function packCheckpoint({ removed, last, at, proof }: AuditCheckpoint): string {
+  const packed: PackedCheckpoint = {
     removed: packPosition(removed),
     last: packPosition(last),
     at,
@@ -12,7 +12,7 @@ export function packSeal({ removed, last, at, proof }: RecordSeal): string {
   return JSON.stringify(packed)
 }
 
-interface PackedSeal {
+interface PackedCheckpoint {
   readonly removed: PackedPosition
   readonly last: PackedPosition
   readonly at: number
@@ -25,10 +25,10 @@ interface PackedPosition {
   readonly hash: string
 }
 
-/** A text that packSeal() did not make is a seal that proves nothing. */
-export function unpackSeal(text: string): RecordSeal {
+/** A text that packCheckpoint() did not make is a checkpoint that proves nothing. */
+export function unpackCheckpoint(text: string): AuditCheckpoint {
   try {
-    const { removed, last, at, proof } = JSON.parse(text) as PackedSeal
+    const { removed, last, at, proof } = JSON.parse(text) as PackedCheckpoint
     return {
       removed: unpackPosition(removed),
       last: unpackPosition(last),

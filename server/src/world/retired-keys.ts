@@ -1,14 +1,14 @@
-/** What commits would have a store keep of what tenants' keys sealed, and which of it is taken no more. */
+/** Finds the ciphertexts in a commit and rejects those encrypted under a retired key. */
 import type { StoredJob } from './jobs.ts'
 import type { Change } from './change.ts'
 import type { StoredToken } from './stored.ts'
 
-type SealedIn<Kind extends Change['kind']> = (
+type CiphertextsIn<Kind extends Change['kind']> = (
   change: Extract<Change, { readonly kind: Kind }>,
 ) => readonly Uint8Array[]
 
-/** Complete, so that a new kind of change has to say what in it is sealed. */
-const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = {
+/** Complete, so that a new kind of change has to say which ciphertexts it holds. */
+const CIPHERTEXTS_IN: { readonly [Kind in Change['kind']]: CiphertextsIn<Kind> | null } = {
   'insert-tokens': ({ tokens }) => tokens.flatMap(ofToken),
   'update-token': ({ token }) => ofToken(token),
   'remember-answer': ({ answer }) => [answer.body],
@@ -28,7 +28,7 @@ const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = 
   'clear-tenant': null,
   'require-root-key': null,
   'insert-tenant-key': null,
-  'refuse-seals': null,
+  'retire-data-keys': null,
   'destroy-tenant-keys': null,
   'replace-root-key': null,
   'insert-application': null,
@@ -54,40 +54,40 @@ const SEALED_IN: { readonly [Kind in Change['kind']]: SealedIn<Kind> | null } = 
   'delete-job': null,
 }
 
-/** Returns why changes are refused where nothing is kept that is sealed before `dataKeyId`; null when they are not. */
-export function refusalOf(changes: readonly Change[], dataKeyId: Uint8Array): Error | null {
-  const stale = changes.flatMap(sealedIn).some((it) => isSealedBefore(it, dataKeyId))
+/** Returns an error when a change holds a ciphertext under a key older than `dataKeyId`; null otherwise. */
+export function retiredKeyError(changes: readonly Change[], dataKeyId: Uint8Array): Error | null {
+  const stale = changes.flatMap(ciphertextsIn).some((it) => isUnderOlderKey(it, dataKeyId))
   if (!stale) return null
   return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
 }
 
-/** What is refused by a store that one process writes to: with that goes whoever sealed under older keys. */
-export class RefusedSeals {
+/** The retired keys of a store that one process writes to: when it ends, so does all that sealed under older keys. */
+export class RetiredKeys {
   readonly #oldestKeyIds = new Map<string, Uint8Array>()
 
   /** Returns why the tenant's changes are refused, or null; takes note of what is to be refused from now on. */
   refusal(tenantId: string, changes: readonly Change[]): Error | null {
-    for (const it of changes) if (it.kind === 'refuse-seals') this.#refuse(tenantId, it.before)
+    for (const it of changes) if (it.kind === 'retire-data-keys') this.#refuse(tenantId, it.before)
     // Of nearly all processes: a key is replaced once a year.
     if (this.#oldestKeyIds.size === 0) return null
     const dataKeyId = this.#oldestKeyIds.get(tenantId)
-    return dataKeyId === undefined ? null : refusalOf(changes, dataKeyId)
+    return dataKeyId === undefined ? null : retiredKeyError(changes, dataKeyId)
   }
 
   #refuse(tenantId: string, before: Uint8Array): void {
     const known = this.#oldestKeyIds.get(tenantId)
-    if (known === undefined || isSealedBefore(known, before))
+    if (known === undefined || isUnderOlderKey(known, before))
       this.#oldestKeyIds.set(tenantId, before)
   }
 }
 
-/** Whether what the envelope begins with, RenewingKeys.dataKeyId, is less than `dataKeyId`: it was made under an older key. */
-export function isSealedBefore(envelope: Uint8Array, dataKeyId: Uint8Array): boolean {
+/** Whether the key id that the envelope begins with, RenewingKeys.dataKeyId, is less than `dataKeyId`: it was made under an older key. */
+export function isUnderOlderKey(envelope: Uint8Array, dataKeyId: Uint8Array): boolean {
   return Buffer.compare(envelope.subarray(0, dataKeyId.length), dataKeyId) < 0
 }
 
-function sealedIn(change: Change): readonly Uint8Array[] {
-  const of = SEALED_IN[change.kind] as SealedIn<Change['kind']> | null
+function ciphertextsIn(change: Change): readonly Uint8Array[] {
+  const of = CIPHERTEXTS_IN[change.kind] as CiphertextsIn<Change['kind']> | null
   return of === null ? [] : of(change)
 }
 

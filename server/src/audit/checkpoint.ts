@@ -1,15 +1,15 @@
 /**
- * The seal of an audit log: what the tenant's keys say about its chain, about once a second.
+ * The checkpoint of an audit log: what the tenant's keys say about its chain, about once a second.
  *
  * The chain alone would not stop somebody who can write to the database: they could change an event and work
- * out every later hash anew. What is sealed they cannot. A seal is made only on top of the one before, so
- * that nobody can have the service seal what they made up. Decision 0020.
+ * out every later hash anew. What a checkpoint covers they cannot. A checkpoint is made only on top of the one before, so
+ * that nobody can have the service vouch for what they made up. Decision 0020.
  */
-import { RECORD_UNSEALED_MS_MAX } from '../base/limits.ts'
+import { AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import {
   timeOfAuditEvent,
   type ChainPosition,
-  type RecordSeal,
+  type AuditCheckpoint,
   type StoredAuditEvent,
 } from '../world/audit-log.ts'
 import type { AuditLogState } from '../world/store.ts'
@@ -18,16 +18,16 @@ import type { World } from '../world/world.ts'
 type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
 
 /**
- * Returns a function that seals every audit log that has events after its seal.
+ * Returns a function that writes a checkpoint of every audit log that has events after its last.
  *
- * What cannot be sealed is left as it is, and logged once.
+ * What cannot get one is left as it is, and logged once.
  */
-export function recordSealer(world: Reach): () => Promise<void> {
+export function auditCheckpointer(world: Reach): () => Promise<void> {
   const reported = new Set<string>()
   return async () => {
-    for (const tenantId of await world.store.auditLog.tenantIds('unsealed')) {
+    for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
       try {
-        await sealRecord(world, tenantId)
+        await writeCheckpoint(world, tenantId)
         reported.delete(tenantId)
       } catch (error) {
         if (!reported.has(tenantId)) world.log.error('record_unsealed', error, { tenant: tenantId })
@@ -37,52 +37,52 @@ export function recordSealer(world: Reach): () => Promise<void> {
   }
 }
 
-async function sealRecord(world: Reach, tenantId: string): Promise<void> {
-  // Nobody can seal for a tenant that was deleted: its keys are gone.
+async function writeCheckpoint(world: Reach, tenantId: string): Promise<void> {
+  // Nobody can make a checkpoint for a tenant that was deleted: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
-  const seal = await nextSeal(world, tenantId, state, state.removed)
-  await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', seal }])
+  const checkpoint = await nextCheckpoint(world, tenantId, state, state.removed)
+  await world.store.commit(tenantId, [{ kind: 'put-audit-checkpoint', checkpoint }])
 }
 
 /**
- * Returns a seal over what `state` says, with `removed` as the last event that is gone.
+ * Returns a checkpoint of what `state` says, with `removed` as the last event that is gone.
  *
- * Throws when the seal before is not genuine or the audit log does not continue it.
+ * Throws when the checkpoint before is not genuine or the audit log does not continue it.
  */
-export async function nextSeal(
+export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-  { removed: before, last, seal }: AuditLogState,
+  { removed: before, last, checkpoint: seal }: AuditLogState,
   removed: ChainPosition,
-): Promise<RecordSeal> {
+): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
   if (seal === null) {
     const [first] = await world.store.auditLog.rowsAfter(tenantId, 0, 1)
     if (!isBeginning(tenantId, first))
-      throw new Error('Cannot seal the audit log: its seal is gone')
+      throw new Error('Cannot checkpoint the audit log: its checkpoint is gone')
   } else {
     if (!keys.attests(statementOf(tenantId, seal), seal.proof)) {
-      throw new Error('Cannot seal the audit log: its seal is not ours')
+      throw new Error('Cannot checkpoint the audit log: its checkpoint is not ours')
     }
     const { number } = seal.last
-    const sealed =
+    const checkpointed =
       number === before.number
         ? before
         : (await world.store.auditLog.rowsAfter(tenantId, number - 1, 1))[0]
-    if (!isSame(before, seal.removed) || !isSame(sealed, seal.last)) {
-      throw new Error('Cannot seal the audit log: it does not continue what was sealed')
+    if (!isSame(before, seal.removed) || !isSame(checkpointed, seal.last)) {
+      throw new Error('Cannot checkpoint the audit log: it does not continue its checkpoint')
     }
   }
   const next = { removed, last, at: world.clock.now() }
   return { ...next, proof: keys.attest(statementOf(tenantId, next)) }
 }
 
-/** Returns what the proof of a seal is about. */
+/** Returns what the proof of a checkpoint is about. */
 export function statementOf(
   tenantId: string,
-  { removed, last, at }: Omit<RecordSeal, 'proof'>,
+  { removed, last, at }: Omit<AuditCheckpoint, 'proof'>,
 ): string[] {
   return ['record', tenantId, ...textsOf(removed), ...textsOf(last), String(at)]
 }
@@ -109,5 +109,5 @@ export function isSame(a: ChainPosition | undefined, b: ChainPosition): boolean 
 export function isBeginning(tenantId: string, first: StoredAuditEvent | undefined): boolean {
   if (first?.number !== 1) return false
   const madeAt = Number.parseInt(tenantId.slice(0, 8) + tenantId.slice(9, 13), 16)
-  return Math.abs(timeOfAuditEvent(first.entry) - madeAt) <= RECORD_UNSEALED_MS_MAX
+  return Math.abs(timeOfAuditEvent(first.entry) - madeAt) <= AUDIT_CHECKPOINT_LAG_MS_MAX
 }
