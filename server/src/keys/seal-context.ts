@@ -3,7 +3,8 @@ import type { StoredEnvelope } from '../world/stored.ts'
 
 /**
  * Returns the context that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,
- * access/commit.ts, proxy/configured/terms.ts, reactors/terms.ts, reactors/jobs/job-terms.ts,
+ * access/commit.ts, proxy/configured/sealed-proxy-configuration.ts,
+ * reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
  * reactors/callbacks/secrets.ts. With any other it would not open.
  */
 export function sealContextOf({ shelf, part, id, type, containers }: StoredEnvelope): SealContext {

@@ -10,7 +10,7 @@ import type { StoredReactor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { openReactor } from './get-reactor.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
-import { sealTerms } from './terms.ts'
+import { sealReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { parseReactor, renderReactor } from './wire.ts'
 
 /**
@@ -26,12 +26,17 @@ export async function createReactor(
 ): Promise<Answer> {
   authorize(caller, 'reactor:create')
   const now = world.clock.now()
-  const { name, ...terms } = parseReactor(body, settings)
-  await refuseUnfitApplication(world, caller, terms.applicationId)
+  const { name, ...config } = parseReactor(body, settings)
+  await refuseUnfitApplication(world, caller, config.applicationId)
   const keys = await world.keyring.open(caller.tenantId)
   const id = idOf(now, world.random.bytes(10))
   const made = firstRevision(caller, now)
-  const reactor: StoredReactor = { id, name, terms: sealTerms(keys, id, terms), ...made }
+  const reactor: StoredReactor = {
+    id,
+    name,
+    terms: sealReactorConfiguration(keys, id, config),
+    ...made,
+  }
   const shown = renderReactor(caller.tenantId, await openReactor(world, caller, reactor))
   const answer = created(shown, `/reactors/${id}`)
   const conflict = await commit(world, caller, [{ kind: 'insert-reactor', reactor }], answer)

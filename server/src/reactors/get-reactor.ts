@@ -6,7 +6,7 @@ import type { JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredReactor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { openTerms } from './terms.ts'
+import { openReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { renderReactor, type OpenReactor } from './wire.ts'
 
 type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
@@ -38,9 +38,9 @@ export async function openReactor(
   { tenantId }: Caller,
   reactor: StoredReactor,
 ): Promise<OpenReactor> {
-  const terms = openTerms(await world.keyring.open(tenantId), reactor)
-  const { applicationId } = terms
+  const config = openReactorConfiguration(await world.keyring.open(tenantId), reactor)
+  const { applicationId } = config
   const application =
     applicationId === null ? null : await findApplication(world, tenantId, applicationId)
-  return { reactor, terms, application }
+  return { reactor, config, application }
 }

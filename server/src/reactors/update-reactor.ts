@@ -9,7 +9,7 @@ import type { StoredReactor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { getReactor, openReactor } from './get-reactor.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
-import { sealTerms } from './terms.ts'
+import { sealReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { parseReactor, patchedReactor, renderReactor, type OpenReactor } from './wire.ts'
 
 interface Update extends ReactorSettings {
@@ -60,13 +60,13 @@ async function updateReactor(
   authorize(caller, 'reactor:update')
   return await makeChange('reactor_busy', async () => {
     const before = await openReactor(world, caller, await getReactor(world, caller, id))
-    const { name, ...terms } = parseReactor(request(before), settings)
-    await refuseUnfitApplication(world, caller, terms.applicationId, before.terms.applicationId)
+    const { name, ...config } = parseReactor(request(before), settings)
+    await refuseUnfitApplication(world, caller, config.applicationId, before.config.applicationId)
     const keys = await world.keyring.open(caller.tenantId)
     const reactor: StoredReactor = {
       id,
       name,
-      terms: sealTerms(keys, id, terms),
+      terms: sealReactorConfiguration(keys, id, config),
       ...revised(world, caller, before.reactor),
     }
     const answer = await answerOf(reactor)

@@ -10,7 +10,7 @@ import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredApplication, StoredReactor } from '../world/stored.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
-import type { ReactorTerms } from './terms.ts'
+import type { SealedReactorConfiguration } from './sealed-reactor-configuration.ts'
 
 /**
  * Reactors as they go over the wire.
@@ -19,14 +19,14 @@ import type { ReactorTerms } from './terms.ts'
  */
 
 /** What a caller may say of a reactor. */
-export interface ReactorDraft extends ReactorTerms {
+export interface ReactorDraft extends SealedReactorConfiguration {
   readonly name: string
 }
 
 /** A reactor as it may be shown. */
 export interface OpenReactor {
   readonly reactor: StoredReactor
-  readonly terms: ReactorTerms
+  readonly config: SealedReactorConfiguration
   /** Whom it acts for, if that is there. */
   readonly application: StoredApplication | null
 }
@@ -88,15 +88,15 @@ export function parseReactor(
 }
 
 /** Returns the reactor with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
-export function patchedReactor({ reactor, terms }: OpenReactor, patch: Json): Json {
+export function patchedReactor({ reactor, config }: OpenReactor, patch: Json): Json {
   if (!isJsonObject(patch)) {
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
   }
-  const { code, applicationId } = terms
+  const { code, applicationId } = config
   const current = {
     name: reactor.name,
     code,
-    configuration: { ...terms.configuration },
+    configuration: { ...config.configuration },
     ...(applicationId !== null && { application: { id: applicationId } }),
   }
   return mergePatch(current, patch)
@@ -104,7 +104,7 @@ export function patchedReactor({ reactor, terms }: OpenReactor, patch: Json): Js
 
 export function renderReactor(
   tenantId: string,
-  { reactor, terms, application }: OpenReactor,
+  { reactor, config, application }: OpenReactor,
 ): JsonObject {
   const { modifiedBy, modifiedAt } = reactor
   return {
@@ -112,8 +112,8 @@ export function renderReactor(
     tenant_id: tenantId,
     name: reactor.name,
     state: 'active',
-    code: terms.code,
-    configuration: { ...terms.configuration },
+    code: config.code,
+    configuration: { ...config.configuration },
     ...(application === null ? {} : { application: renderApplication(tenantId, application) }),
     created_by: reactor.createdBy,
     created_at: renderInstant(reactor.createdAt),

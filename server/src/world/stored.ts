@@ -121,7 +121,7 @@ export interface StoredDefinition {
 }
 
 export interface StoredProxy extends StoredDefinition {
-  /** SHA-256 of its key, which is among its terms, 32 bytes; unique over all tenants. */
+  /** SHA-256 of its key, which is part of its sealed configuration, 32 bytes; unique over all tenants. */
   readonly hash: Uint8Array
 }
 

@@ -218,7 +218,7 @@ async function addRun(data: string): Promise<void> {
   const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) => store.tenants.keys(id))
   const [tenantId] = await store.tenants.ids()
   const asker = { applicationId: ID, keyId: ID, destinations: null, session: null }
-  const terms = {
+  const state = {
     traceId: ID,
     asker,
     run: null,
@@ -227,7 +227,7 @@ async function addRun(data: string): Promise<void> {
     failure: null,
     status: null,
   }
-  const job = newJob(await keyring.open(tenantId!), { id: ID, reactorId: ID, now: 0 }, terms)
+  const job = newJob(await keyring.open(tenantId!), { id: ID, reactorId: ID, now: 0 }, state)
   assert.equal(await store.commit(tenantId!, [{ kind: 'insert-job', job }]), null)
   await store.close()
 }

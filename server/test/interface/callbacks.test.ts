@@ -6,7 +6,7 @@ import { createApp } from '../../src/app.ts'
 import { CALLBACK_SECRET_OVERLAP_MS, CVC_LIFETIME_MS } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isUuid } from '../../src/base/id.ts'
-import { openJobTerms } from '../../src/reactors/jobs/job-terms.ts'
+import { openJobState } from '../../src/reactors/jobs/job-state.ts'
 import { RunnerUnavailable, type ReactorOutcome } from '../../src/world/reactor-runner.ts'
 import { bodyOf, callbackStage, headersOf, RECEIVER } from '../kit/callback-stage.ts'
 import { returned, threw } from '../kit/still-runner.ts'
@@ -214,7 +214,7 @@ describe('POST /reactors/{id}/react with a callback', () => {
       for (const it of [job.terms, job.result ?? new Uint8Array()]) {
         assert.ok(!Buffer.from(it).includes('c4nary'))
       }
-      const { run } = openJobTerms(keys, job)
+      const { run } = openJobState(keys, job)
       const asSent = ['c4nary-as-sent', `{{ ${id} }}`]
       assert.deepEqual(run?.args ?? null, job.stage === 'run' ? asSent : null)
     }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { CVC_LIFETIME_MS, JOB_RESULT_MS } from '../../src/base/limits.ts'
 import { isUuid } from '../../src/base/id.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { openResult } from '../../src/reactors/jobs/job-terms.ts'
+import { openResult } from '../../src/reactors/jobs/job-state.ts'
 import { callbackStage, RECEIVER, type CallbackStage } from '../kit/callback-stage.ts'
 import { threw } from '../kit/still-runner.ts'
 

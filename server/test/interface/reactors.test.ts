@@ -287,7 +287,7 @@ describe('PATCH /reactors/{id} answers', () => {
   }
 })
 
-test('a reactor whose row was given another’s terms is not opened', async () => {
+test('a reactor whose row was given another’s sealed configuration is not opened', async () => {
   const { call, vault, tenantId } = await stage()
   const [first, second] = await Promise.all(
     ['first', 'second'].map(async (code) => {

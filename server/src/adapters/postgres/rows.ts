@@ -113,8 +113,8 @@ export function tokenOf(row: Row): StoredToken {
 /** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
 function indexesOf(packed: unknown, entries: number): Uint8Array[] {
   if (!(packed instanceof Uint8Array)) return []
-  const terms = unpackIndexes(packed)
-  return terms.slice(0, terms.length - entries)
+  const indexTerms = unpackIndexes(packed)
+  return indexTerms.slice(0, indexTerms.length - entries)
 }
 
 export function transactionOf(row: Row): StoredTransaction {

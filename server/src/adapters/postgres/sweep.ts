@@ -4,7 +4,7 @@ import { lockTenants } from './lock-tenants.ts'
 import type { Row } from './rows.ts'
 import type { Ask, Session, Value } from './session.ts'
 import { COUNTED, TokenTally, countedIn } from './token-tally.ts'
-import { deleteTerms, termsIn } from './token-terms.ts'
+import { deleteIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import { HIDDEN } from './visibility.ts'
 
 /** Rows of each kind that one slice removes at most, and the tenants it is about: what their writers wait for. */
@@ -122,7 +122,7 @@ export async function sweepSlice(
       tally.add(String(it.tenant), countedIn(it), -1)
       removedBytes += Number(it.bytes)
     }
-    await deleteTerms(session, termsIn(removed))
+    await deleteIndexTerms(session, indexTermsIn(removed))
     return removed.length
   }
 }

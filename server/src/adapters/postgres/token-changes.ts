@@ -2,11 +2,16 @@
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
 import type { Change } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 import type { Row } from './rows.ts'
 import { CONTENT, contentOf } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
-import { deleteTerms, insertTerms, termsIn, type Term } from './token-terms.ts'
+import {
+  deleteIndexTerms,
+  insertIndexTerms,
+  indexTermsIn,
+  type IndexTermRow,
+} from './index-term-rows.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { hasTwin } from './twins.ts'
 import type { Step, Unit } from './unit.ts'
@@ -35,10 +40,10 @@ export async function updateToken(unit: Unit, change: ChangeOf<'update-token'>):
     token.serial,
     ...contentOf(token),
   ])
-  await deleteTerms(session, termsIn([before]))
-  await insertTerms(
+  await deleteIndexTerms(session, indexTermsIn([before]))
+  await insertIndexTerms(
     session,
-    termsOf(token).map((hash): Term => [tenantId, hash, token.serial]),
+    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.serial]),
   )
   tally.add(tenantId, countedIn(before), -1)
   tally.add(tenantId, countedIn({ ...before, modified_at: token.modifiedAt }), 1)
@@ -61,7 +66,7 @@ export async function deleteToken(unit: Unit, change: ChangeOf<'delete-token'>):
     tenantId,
     token.serial,
   ])
-  await deleteTerms(session, termsIn([before]))
+  await deleteIndexTerms(session, indexTermsIn([before]))
   tally.add(tenantId, countedIn(before), -1)
   return null
 }

@@ -19,10 +19,10 @@ const CONDITIONS: Record<string, TokenCondition> = {
   'an index term': TERM!,
   'exact metadata': METADATA,
   'a fingerprint': FINGERPRINT,
-  'either of two terms': { kind: 'any', of: [TERM!, OTHER_TERM!] },
-  'both of two terms': { kind: 'all', of: [TERM!, METADATA] },
-  'a term and not another': { kind: 'all', of: [TERM!, { kind: 'not', of: OTHER_TERM! }] },
-  'all without a term': { kind: 'not', of: TERM! },
+  'either of two index terms': { kind: 'any', of: [TERM!, OTHER_TERM!] },
+  'both of two index terms': { kind: 'all', of: [TERM!, METADATA] },
+  'an index term and not another': { kind: 'all', of: [TERM!, { kind: 'not', of: OTHER_TERM! }] },
+  'all without an index term': { kind: 'not', of: TERM! },
   everything: ANY_TOKEN,
 }
 

@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
 import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
-import { metadataTerm } from '../../world/token-terms.ts'
+import { metadataIndexTerm } from '../../world/index-terms.ts'
 import type { Value } from './session.ts'
 import { packText } from './text.ts'
 import { VISIBLE, livesAt } from './visibility.ts'
@@ -71,10 +71,11 @@ function conditionSql(
     case 'fingerprint':
       return `(coalesce(fingerprint = ${text(condition.fingerprint)}, false))`
     case 'index':
-      return condition === lookup ? '(true)' : hasTerm(condition.hash, parameters)
+      return condition === lookup ? '(true)' : hasIndexTerm(condition.hash, parameters)
     case 'metadata': {
       const { key, value, exact } = condition
-      const term = condition === lookup ? '(true)' : hasTerm(metadataTerm(key, value), parameters)
+      const term =
+        condition === lookup ? '(true)' : hasIndexTerm(metadataIndexTerm(key, value), parameters)
       if (!exact) return term
       return `(CASE WHEN ${term} THEN coalesce(
         metadata::jsonb ->> ${text(key)} = ${text(value)}, false) ELSE false END)`
@@ -107,9 +108,9 @@ function lookupOf(condition: TokenCondition): TokenCondition | null {
 function lookupSql(condition: TokenCondition, parameters: Parameters): string {
   switch (condition.kind) {
     case 'index':
-      return termSql(condition.hash, parameters)
+      return indexTermSql(condition.hash, parameters)
     case 'metadata':
-      return termSql(metadataTerm(condition.key, condition.value), parameters)
+      return indexTermSql(metadataIndexTerm(condition.key, condition.value), parameters)
     case 'fingerprint':
       return `SELECT serial FROM tokens AS it WHERE it.tenant = $1
         AND it.fingerprint = ${parameters.add(packText(condition.fingerprint), 'text')}`
@@ -151,7 +152,7 @@ function weightOf(condition: TokenCondition): number {
   }
 }
 
-function termSql(term: Uint8Array, parameters: Parameters): string {
+function indexTermSql(term: Uint8Array, parameters: Parameters): string {
   const hash = parameters.add(term, 'bytea')
   return `SELECT serial FROM token_indexes WHERE tenant = $1 AND hash = ${hash}`
 }
@@ -163,7 +164,7 @@ function idsSql(ids: readonly string[], parameters: Parameters): string {
 }
 
 /** IS TRUE keeps the planner from turning the subquery into a join. */
-function hasTerm(term: Uint8Array, parameters: Parameters): string {
+function hasIndexTerm(term: Uint8Array, parameters: Parameters): string {
   return `(EXISTS (SELECT 1 FROM token_indexes AS it WHERE it.tenant = tokens.tenant
     AND it.hash = ${parameters.add(term, 'bytea')} AND it.serial = tokens.serial) IS TRUE)`
 }

@@ -1,7 +1,7 @@
 /** What may change of a token, as rows keep it. */
 import { packContainers, packIndexes } from '../../world/packed-token.ts'
 import type { StoredToken } from '../../world/stored.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 import type { Scalar } from './binary-array.ts'
 import { packOptional, packText } from './text.ts'
 
@@ -58,7 +58,7 @@ export function contentOf(token: StoredToken): Scalar[] {
     cvc === null ? null : cvc.expiresAt,
     metadata === null ? null : packMetadata(metadata),
     details === null ? null : JSON.stringify(details),
-    packIndexes(termsOf(token)),
+    packIndexes(indexTermsOf(token)),
     token.expiresAt,
     packOptional(token.modifiedBy),
     token.modifiedAt,

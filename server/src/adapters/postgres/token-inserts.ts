@@ -2,13 +2,13 @@
 import { isUuid } from '../../base/id.ts'
 import type { Conflict } from '../../world/change.ts'
 import type { StoredToken } from '../../world/stored.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { COMMON, CONTENT, contentOf } from './token-content.ts'
-import { insertTerms, type Term } from './token-terms.ts'
+import { insertIndexTerms, type IndexTermRow } from './index-term-rows.ts'
 import { countedOf } from './token-tally.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { twinsOf } from './twins.ts'
@@ -65,9 +65,9 @@ export async function insertTokens(
     if (made !== rows.length) return false
   }
   const terms = tokens.flatMap(({ tenantId, token }) =>
-    termsOf(token).map((hash): Term => [tenantId, hash, token.serial]),
+    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.serial]),
   )
-  await insertTerms(session, terms)
+  await insertIndexTerms(session, terms)
   return true
 }
 

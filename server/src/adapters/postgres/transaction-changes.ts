@@ -6,7 +6,7 @@ import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
-import { deleteTerms, insertTerms, termsIn } from './token-terms.ts'
+import { deleteIndexTerms, insertIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import type { Step, Unit } from './unit.ts'
 import { HIDDEN, NOTHING, livesAt } from './visibility.ts'
 
@@ -81,7 +81,7 @@ async function applyRemovals({ session, tenantId, tally }: Unit, id: string): Pr
     [tenantId, id],
   )
   for (const it of removed) tally.add(tenantId, countedIn(it), -1)
-  await deleteTerms(session, termsIn(removed))
+  await deleteIndexTerms(session, indexTermsIn(removed))
 }
 
 /** A token that has expired meanwhile stays so. */
@@ -103,8 +103,8 @@ async function applyUpdates({ session, tenantId, tally }: Unit, id: string, now:
     tally.add(tenantId, countedIn(it), -1)
     tally.add(tenantId, countedIn({ ...it, modified_at: it.new_modified_at! }), 1)
   }
-  await deleteTerms(session, termsIn(changed))
-  await insertTerms(session, termsIn(changed, 'new_indexes'))
+  await deleteIndexTerms(session, indexTermsIn(changed))
+  await insertIndexTerms(session, indexTermsIn(changed, 'new_indexes'))
 }
 
 /** Adds what was counted apart to what everybody sees. All of it has been written before. */

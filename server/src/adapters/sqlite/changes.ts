@@ -12,7 +12,7 @@ import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {
@@ -321,7 +321,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
         : STATEMENT.insertNamedToken,
     row,
   )
-  for (const hash of termsOf(token)) {
+  for (const hash of indexTermsOf(token)) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
 }
@@ -332,7 +332,7 @@ const row: Value[] = []
 /** Packs the removal of a token that nobody has seen. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {
   packer.step(STATEMENT.deleteToken, [tenantId, token.serial])
-  for (const hash of termsOf(token)) {
+  for (const hash of indexTermsOf(token)) {
     packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.serial])
   }
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { metadataTerm, termsOf } from '../../world/token-terms.ts'
+import { metadataIndexTerm, indexTermsOf } from '../../world/index-terms.ts'
 import { packIndexes, unpackIndexes } from '../../world/packed-token.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -16,11 +16,11 @@ export function migrate(db: DatabaseSync): void {
     .sort()
   // For what SQL has no words for.
   db.function('metadata_term', { deterministic: true }, (key, value) =>
-    metadataTerm(String(key), String(value)),
+    metadataIndexTerm(String(key), String(value)),
   )
   db.function('indexes_with_terms', { deterministic: true }, (indexes, metadata) =>
     packIndexes(
-      termsOf({
+      indexTermsOf({
         indexes: indexes instanceof Uint8Array ? unpackIndexes(indexes) : [],
         metadata: JSON.parse(String(metadata)),
       }),

@@ -153,9 +153,9 @@ export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
 /** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
 function indexesOf({ indexes, metadata }: Row): Uint8Array[] {
   if (!(indexes instanceof Uint8Array)) return []
-  const terms = unpackIndexes(indexes)
+  const indexTerms = unpackIndexes(indexes)
   const entries = Object.keys(parse(metadata) ?? {}).length
-  return terms.slice(0, terms.length - entries)
+  return indexTerms.slice(0, indexTerms.length - entries)
 }
 
 export function transactionOf(row: Row): StoredTransaction {

@@ -2,7 +2,7 @@ import type { Change } from '../../world/change.ts'
 import type { StoredToken, StoredTransaction } from '../../world/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { STATEMENT } from './statements.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 import { packContent } from './token-content.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
@@ -40,7 +40,7 @@ export function packUpdate(
   }
   packer.step(STATEMENT.forgetIndexes, [tenantId, serial])
   packer.step(within === null ? STATEMENT.updateToken : STATEMENT.updateOwnToken, values)
-  for (const hash of termsOf(token)) {
+  for (const hash of indexTermsOf(token)) {
     packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
   }
 }

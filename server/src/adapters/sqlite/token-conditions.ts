@@ -1,7 +1,7 @@
 import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
 import type { Value } from './batch.ts'
 import { packId } from './ids.ts'
-import { metadataTerm } from '../../world/token-terms.ts'
+import { metadataIndexTerm } from '../../world/index-terms.ts'
 import { WAS_VISIBLE } from './visibility.ts'
 
 /** Part of a statement, and its parameters in the order they stand in it. */
@@ -55,10 +55,10 @@ function conditionSql(condition: TokenCondition): Sql {
     case 'fingerprint':
       return { text: 'fingerprint IS ?', values: [condition.fingerprint] }
     case 'index':
-      return { text: HAS_TERM, values: [condition.hash] }
+      return { text: HAS_INDEX_TERM, values: [condition.hash] }
     case 'metadata': {
       const { key, value, exact } = condition
-      const term: Sql = { text: HAS_TERM, values: [metadataTerm(key, value)] }
+      const term: Sql = { text: HAS_INDEX_TERM, values: [metadataIndexTerm(key, value)] }
       if (!exact) return term
       const entry: Sql = {
         text: 'EXISTS (SELECT 1 FROM json_each(metadata) AS it WHERE it.key = ? AND it.value = ?)',
@@ -82,7 +82,7 @@ function conditionSql(condition: TokenCondition): Sql {
   }
 }
 
-const HAS_TERM = `EXISTS (SELECT 1 FROM token_indexes AS it
+const HAS_INDEX_TERM = `EXISTS (SELECT 1 FROM token_indexes AS it
   WHERE it.tenant = tokens.tenant AND it.hash = ? AND it.serial = tokens.serial)`
 
 /** A comparison that holds for a path and for all that begins with it. */

@@ -1,7 +1,7 @@
 /** What may change of a token, as rows keep it. */
 import { packContainers, packIndexes } from '../../world/packed-token.ts'
 import type { StoredToken } from '../../world/stored.ts'
-import { termsOf } from '../../world/token-terms.ts'
+import { indexTermsOf } from '../../world/index-terms.ts'
 import type { Value } from './batch.ts'
 
 /**
@@ -18,7 +18,7 @@ export function packContent(values: Value[], at: number, token: StoredToken): nu
   values[at + 5] = details === null ? null : JSON.stringify(details)
   values[at + 6] = token.fingerprint
   values[at + 7] = token.deduplicate ? 1 : null
-  values[at + 8] = packIndexes(termsOf(token))
+  values[at + 8] = packIndexes(indexTermsOf(token))
   values[at + 9] = token.expiresAt
   return at + 10
 }

@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { TokenCondition } from '../../world/token-query.ts'
 import { packId } from './ids.ts'
-import { metadataTerm } from '../../world/token-terms.ts'
+import { metadataIndexTerm } from '../../world/index-terms.ts'
 
 /** A short list, by an index, of tokens that may meet a condition. */
 export type Source =
@@ -17,7 +17,7 @@ export function sourcesOf(condition: TokenCondition): readonly Source[] | null {
     case 'index':
       return [{ kind: 'term', term: condition.hash }]
     case 'metadata':
-      return [{ kind: 'term', term: metadataTerm(condition.key, condition.value) }]
+      return [{ kind: 'term', term: metadataIndexTerm(condition.key, condition.value) }]
     case 'fingerprint':
       return [{ kind: 'fingerprint', fingerprint: condition.fingerprint }]
     case 'all': {

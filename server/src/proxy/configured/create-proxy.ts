@@ -8,7 +8,7 @@ import { created, type Answer } from '../../http/endpoint.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import { refuseUnfitApplication } from '../../access/acting-for.ts'
-import { hashProxyKey, sealTerms } from './terms.ts'
+import { hashProxyKey, sealProxyConfiguration } from './sealed-proxy-configuration.ts'
 import { parseProxy, renderProxy } from './wire.ts'
 
 /**
@@ -28,15 +28,15 @@ export async function createProxy(
   const keys = await world.keyring.open(caller.tenantId)
   const id = idOf(now, world.random.bytes(10))
   const key = Buffer.from(world.random.bytes(KEY_BYTES)).toString('hex')
-  const terms = { key, ...draft }
+  const config = { key, ...draft }
   const proxy: StoredProxy = {
     id,
     name,
     hash: hashProxyKey(key),
-    terms: sealTerms(keys, id, terms),
+    terms: sealProxyConfiguration(keys, id, config),
     ...firstRevision(caller, now),
   }
-  const answer = created(renderProxy(caller.tenantId, proxy, terms), `/proxies/${id}`)
+  const answer = created(renderProxy(caller.tenantId, proxy, config), `/proxies/${id}`)
   const conflict = await commit(world, caller, [{ kind: 'insert-proxy', proxy }], answer)
   if (conflict !== null) throw new Error(`Cannot create a proxy: ${conflict.kind}`)
   return answer

@@ -17,7 +17,7 @@ import { authorizeInvocation } from './authorize-invocation.ts'
 import { createProxy } from './create-proxy.ts'
 import { deleteProxy } from './delete-proxy.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './find-proxy.ts'
-import { hashProxyKey } from './terms.ts'
+import { hashProxyKey } from './sealed-proxy-configuration.ts'
 import { patchProxy } from './update-proxy.ts'
 
 const MANAGER = ['proxy:create', 'proxy:update', 'proxy:delete'] as const
@@ -74,7 +74,7 @@ describe('findProxy()', () => {
     assert.equal(await findProxy(world, 'mine'), null)
   })
 
-  test('rejects for terms that belong to another proxy', async () => {
+  test('rejects for a sealed configuration that belongs to another proxy', async () => {
     const { world, make } = await stage()
     const [open, shut] = [await make('first', { require_auth: false }), await make('second')]
     const stored = await world.store.proxies.find(shut.tenantId, shut.id)

@@ -2,11 +2,15 @@ import type { Principal } from '../../base/access.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
 import type { StoredTenant } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
-import { hashProxyKey, openTerms, type ProxyTerms } from './terms.ts'
+import {
+  hashProxyKey,
+  openProxyConfiguration,
+  type SealedProxyConfiguration,
+} from './sealed-proxy-configuration.ts'
 
 /** A configured proxy, as it is to be invoked. */
 export interface FoundProxy extends Pick<
-  ProxyTerms,
+  SealedProxyConfiguration,
   'destinationUrl' | 'applicationId' | 'requireAuth'
 > {
   readonly id: string
@@ -28,10 +32,10 @@ export async function findProxy(
   const holder = await world.store.proxies.findByKeyHash(hashProxyKey(key))
   if (holder === null) return null
   const { tenant, proxy } = holder
-  const terms = openTerms(await world.keyring.open(tenant.id), proxy)
+  const config = openProxyConfiguration(await world.keyring.open(tenant.id), proxy)
   // Somebody gave the row another hash, to call it by a key of their own.
-  if (terms.key !== key) return null
-  const { destinationUrl, applicationId, requireAuth } = terms
+  if (config.key !== key) return null
+  const { destinationUrl, applicationId, requireAuth } = config
   return { id: proxy.id, tenant, destinationUrl, applicationId, requireAuth }
 }
 

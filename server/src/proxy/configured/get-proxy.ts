@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
-import { openTerms } from './terms.ts'
+import { openProxyConfiguration } from './sealed-proxy-configuration.ts'
 import { renderProxy } from './wire.ts'
 
 /** Throws `permission_missing`, `proxy_not_found`. */
@@ -17,7 +17,7 @@ export async function readProxy(
   authorize(caller, 'proxy:read')
   const proxy = await getProxy(world, caller, id)
   const keys = await world.keyring.open(caller.tenantId)
-  return renderProxy(caller.tenantId, proxy, openTerms(keys, proxy))
+  return renderProxy(caller.tenantId, proxy, openProxyConfiguration(keys, proxy))
 }
 
 /**

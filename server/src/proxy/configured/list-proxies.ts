@@ -4,7 +4,7 @@ import { uuidsIn } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { DefinitionFilter, Page, PageRequest } from '../../world/store.ts'
 import type { World } from '../../world/world.ts'
-import { openTerms } from './terms.ts'
+import { openProxyConfiguration } from './sealed-proxy-configuration.ts'
 import { renderProxy } from './wire.ts'
 
 /**
@@ -23,6 +23,8 @@ export async function listProxies(
   const asked = ids === undefined ? filter : { ...filter, ids }
   const found = await world.store.proxies.list(caller.tenantId, asked, page)
   const keys = await world.keyring.open(caller.tenantId)
-  const items = found.items.map((it) => renderProxy(caller.tenantId, it, openTerms(keys, it)))
+  const items = found.items.map((it) =>
+    renderProxy(caller.tenantId, it, openProxyConfiguration(keys, it)),
+  )
   return { total: found.total, items }
 }

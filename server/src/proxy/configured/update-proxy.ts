@@ -8,7 +8,11 @@ import type { StoredProxy } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import { refuseUnfitApplication } from '../../access/acting-for.ts'
 import { getProxy } from './get-proxy.ts'
-import { openTerms, sealTerms, type ProxyTerms } from './terms.ts'
+import {
+  openProxyConfiguration,
+  sealProxyConfiguration,
+  type SealedProxyConfiguration,
+} from './sealed-proxy-configuration.ts'
 import { parseProxy, patchedProxy, renderProxy } from './wire.ts'
 
 interface Update {
@@ -26,22 +30,22 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
 export async function replaceProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
   return await updateProxy(world, caller, update.id, {
     request: () => update.body,
-    answer: (proxy, terms) => ok(renderProxy(caller.tenantId, proxy, terms)),
+    answer: (proxy, config) => ok(renderProxy(caller.tenantId, proxy, config)),
   })
 }
 
 /** Applies a merge patch to a proxy, and answers nothing. Throws what replaceProxy() throws. */
 export async function patchProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
   return await updateProxy(world, caller, update.id, {
-    request: (proxy, terms) => patchedProxy(proxy, terms, update.body!),
+    request: (proxy, config) => patchedProxy(proxy, config, update.body!),
     answer: () => noContent(),
   })
 }
 
 /** What an update makes of the proxy as it was, and says of the proxy as it is then. */
 interface Updating {
-  readonly request: (proxy: StoredProxy, terms: ProxyTerms) => Json | undefined
-  readonly answer: (proxy: StoredProxy, terms: ProxyTerms) => Answer
+  readonly request: (proxy: StoredProxy, config: SealedProxyConfiguration) => Json | undefined
+  readonly answer: (proxy: StoredProxy, config: SealedProxyConfiguration) => Answer
 }
 
 async function updateProxy(
@@ -54,17 +58,17 @@ async function updateProxy(
   return await makeChange('proxy_busy', async () => {
     const before = await getProxy(world, caller, id)
     const keys = await world.keyring.open(caller.tenantId)
-    const was = openTerms(keys, before)
+    const was = openProxyConfiguration(keys, before)
     const { name, ...draft } = parseProxy(updating.request(before, was))
     await refuseUnfitApplication(world, caller, draft.applicationId, was.applicationId)
-    const terms = { ...draft, key: was.key }
+    const config = { ...draft, key: was.key }
     const proxy: StoredProxy = {
       ...before,
       ...revised(world, caller, before),
       name,
-      terms: sealTerms(keys, id, terms),
+      terms: sealProxyConfiguration(keys, id, config),
     }
-    const answer = updating.answer(proxy, terms)
+    const answer = updating.answer(proxy, config)
     const conflict = await commit(world, caller, [{ kind: 'update-proxy', proxy }], answer)
     return conflict === null ? answer : null
   })

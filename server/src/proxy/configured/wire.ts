@@ -9,7 +9,7 @@ import { pageSchema } from '../../http/pagination.ts'
 import { actingApplication, configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../world/stored.ts'
-import type { ProxyTerms } from './terms.ts'
+import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
 
 /**
  * Configured proxies as they go over the wire.
@@ -18,7 +18,7 @@ import type { ProxyTerms } from './terms.ts'
  */
 
 /** What a caller may say of a proxy. */
-export interface ProxyDraft extends Omit<ProxyTerms, 'key'> {
+export interface ProxyDraft extends Omit<SealedProxyConfiguration, 'key'> {
   readonly name: string
 }
 
@@ -111,11 +111,15 @@ export function parseProxy(body: Json | undefined): ProxyDraft {
 }
 
 /** Returns the proxy with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
-export function patchedProxy(proxy: StoredProxy, terms: ProxyTerms, patch: Json): Json {
+export function patchedProxy(
+  proxy: StoredProxy,
+  config: SealedProxyConfiguration,
+  patch: Json,
+): Json {
   if (!isJsonObject(patch)) {
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
   }
-  const { applicationId, destinationUrl, configuration, requireAuth } = terms
+  const { applicationId, destinationUrl, configuration, requireAuth } = config
   // By either name, it is one member.
   const { application_id: flat, ...rest } = patch
   const named = flat === undefined ? {} : { application: flat === null ? null : { id: flat } }
@@ -129,20 +133,24 @@ export function patchedProxy(proxy: StoredProxy, terms: ProxyTerms, patch: Json)
   return mergePatch(current, { ...named, ...rest })
 }
 
-export function renderProxy(tenantId: string, proxy: StoredProxy, terms: ProxyTerms): JsonObject {
+export function renderProxy(
+  tenantId: string,
+  proxy: StoredProxy,
+  config: SealedProxyConfiguration,
+): JsonObject {
   const { modifiedBy, modifiedAt } = proxy
-  const { applicationId } = terms
+  const { applicationId } = config
   return {
     id: proxy.id,
     tenant_id: tenantId,
     name: proxy.name,
     // It can be used from the moment it is made: there are tools that ask until they read it.
     state: 'active',
-    key: terms.key,
-    destination_url: terms.destinationUrl,
+    key: config.key,
+    destination_url: config.destinationUrl,
     ...(applicationId === null ? {} : { application_id: applicationId }),
-    configuration: { ...terms.configuration },
-    require_auth: terms.requireAuth,
+    configuration: { ...config.configuration },
+    require_auth: config.requireAuth,
     created_by: proxy.createdBy,
     created_at: renderInstant(proxy.createdAt),
     ...(modifiedBy === null ? {} : { modified_by: modifiedBy }),

@@ -5,7 +5,7 @@ import type { World } from '../../world/world.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { reachOfResult } from '../jobs/asker.ts'
-import { openJobTerms, openResult, type JobTerms } from '../jobs/job-terms.ts'
+import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { givenUp, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
@@ -38,20 +38,20 @@ export async function deliver(
   const keys = await world.keyring.open(tenantId)
   const now = world.clock.now()
   let job = claimed
-  let terms = openJobTerms(keys, job)
-  if (terms.resultUntil !== null && terms.resultUntil <= now) {
-    job = replaced(keys, job, terms, EXPIRED)
-    terms = { ...terms, resultUntil: null }
+  let state = openJobState(keys, job)
+  if (state.resultUntil !== null && state.resultUntil <= now) {
+    job = replaced(keys, job, state, EXPIRED)
+    state = { ...state, resultUntil: null }
     if (!(await put(world, tenantId, { kind: 'update-job', job }))) return
   }
   const answer = openResult(keys, job)
   if (job.attempts > ATTEMPTS_MAX) {
     // Whoever made the last one has not lived to say what became of it.
-    const dead = givenUp(keys, job, { ...terms, failure: 'interrupted' }, answer, now)
+    const dead = givenUp(keys, job, { ...state, failure: 'interrupted' }, answer, now)
     await giveUp(world, tenantId, dead, 'interrupted')
     return
   }
-  const delivery = await deliveryOf(world, tenantId, job, terms, answer, product)
+  const delivery = await deliveryOf(world, tenantId, job, state, answer, product)
   // Whoever sends what others may take for lost by then sends it twice.
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await send(world, tenantId, delivery)
@@ -68,11 +68,11 @@ export async function deliver(
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
   if (pause === null) {
-    const dead = givenUp(newest, job, { ...terms, failure }, answer, at)
+    const dead = givenUp(newest, job, { ...state, failure }, answer, at)
     await giveUp(world, tenantId, dead, failure)
     return
   }
-  const later = retried(newest, job, { ...terms, failure }, answer, at + pause)
+  const later = retried(newest, job, { ...state, failure }, answer, at + pause)
   await put(world, tenantId, { kind: 'update-job', job: later })
 }
 
@@ -91,7 +91,7 @@ async function deliveryOf(
   world: Reach,
   tenantId: string,
   job: StoredJob,
-  { callbackUrl, asker, traceId }: JobTerms,
+  { callbackUrl, asker, traceId }: JobState,
   answer: Answer,
   product: string,
 ) {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { renderCursorPage } from '../../http/pagination.ts'
 import type { World } from '../../world/world.ts'
-import { openJobTerms } from '../jobs/job-terms.ts'
+import { openJobState } from '../jobs/job-state.ts'
 import { renderCallback } from './wire.ts'
 
 /**
@@ -29,7 +29,7 @@ export async function listCallbacks(
   const found = await world.store.jobs.dead(tenantId, size + 1, start)
   const keys = await world.keyring.open(tenantId)
   const shown = found.slice(0, size)
-  const rendered = shown.map((it) => renderCallback(it, openJobTerms(keys, it)))
+  const rendered = shown.map((it) => renderCallback(it, openJobState(keys, it)))
   const cursor = found.length > size ? shown.at(-1)!.id : null
   return renderCursorPage(rendered, { size, cursor })
 }

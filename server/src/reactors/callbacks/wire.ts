@@ -3,7 +3,7 @@ import { renderInstant } from '../../base/instant.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { cursorSchema, pageQuery } from '../../http/pagination.ts'
 import type { StoredJob } from '../../world/jobs.ts'
-import type { JobTerms } from '../jobs/job-terms.ts'
+import type { JobState } from '../jobs/job-state.ts'
 import type { CallbackSecret } from './secrets.ts'
 import { publicKeyOf } from './signature.ts'
 
@@ -45,14 +45,14 @@ export const callbackSecretSchema = z
   })
   .meta({ id: 'CallbackSecrets', description: 'What callbacks are signed with, the newest first.' })
 
-export function renderCallback(job: Omit<StoredJob, 'result'>, terms: JobTerms): JsonObject {
+export function renderCallback(job: Omit<StoredJob, 'result'>, state: JobState): JsonObject {
   return {
     id: job.id,
     reactor_id: job.reactorId,
-    destination: new URL(terms.callbackUrl!).host,
-    status: terms.status,
+    destination: new URL(state.callbackUrl!).host,
+    status: state.status,
     attempts: job.attempts,
-    failure: terms.failure ?? '',
+    failure: state.failure ?? '',
     created_at: renderInstant(job.createdAt),
     expires_at: renderInstant(job.dueAt),
   }

@@ -26,8 +26,8 @@ export function lendKey(
 }
 
 /** Throws `reactor_application_gone` for a reactor that acts for an application that is not there (any more). */
-export function refuseWithoutApplication({ terms, application }: OpenReactor): void {
-  if (terms.applicationId === null || application !== null) return
+export function refuseWithoutApplication({ config, application }: OpenReactor): void {
+  if (config.applicationId === null || application !== null) return
   throw new ServiceError('reactor_application_gone')
 }
 
@@ -40,14 +40,14 @@ export function refuseWithoutApplication({ terms, application }: OpenReactor): v
 export async function makerOf(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
-  { reactor, terms }: OpenReactor,
+  { reactor, config }: OpenReactor,
 ): Promise<Caller> {
   const unrecorded = { keyId: reactor.id, decisions: [], recorded: 0 }
-  if (terms.applicationId === null) {
+  if (config.applicationId === null) {
     const within = caller.within === null ? null : mayCreate(caller.within)
     return { ...caller, ...unrecorded, ...mayCreate(caller), within }
   }
-  const application = await findApplication(world, caller.tenantId, terms.applicationId)
+  const application = await findApplication(world, caller.tenantId, config.applicationId)
   if (application === null) throw new ServiceError('reactor_application_gone')
   return { ...caller, ...unrecorded, ...standingOf(application), within: null }
 }

@@ -23,7 +23,7 @@ export async function run(
   { opened, filled }: Prepared,
   { lentKeys, timeoutMs }: { readonly lentKeys: LentKeys; readonly timeoutMs: number },
 ): Promise<Told> {
-  const { code, configuration } = opened.terms
+  const { code, configuration } = opened.config
   const lent = lendKey(world, caller, opened, lentKeys)
   const job = {
     tenantId: caller.tenantId,

@@ -14,7 +14,7 @@ import type { StoredReactor } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import { authorizeInvocation, prepare } from '../invocation/prepare.ts'
 import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
-import { askerOf } from './job-terms.ts'
+import { askerOf } from './job-state.ts'
 import { newJob } from './stages.ts'
 
 type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>

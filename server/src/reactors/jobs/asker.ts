@@ -4,7 +4,7 @@ import { rightsOf } from '../../access/identify.ts'
 import type { Caller, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../world/world.ts'
-import type { Asker, JobTerms } from './job-terms.ts'
+import type { Asker, JobState } from './job-state.ts'
 
 /**
  * Returns the caller that a job is run for, as it is now: what was taken away from the application, from the key that
@@ -15,7 +15,7 @@ import type { Asker, JobTerms } from './job-terms.ts'
 export async function callerOfJob(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { asker, traceId }: Pick<JobTerms, 'asker' | 'traceId'>,
+  { asker, traceId }: Pick<JobState, 'asker' | 'traceId'>,
 ): Promise<Caller> {
   const { applicationId, keyId, session } = asker
   const giverId = session?.giverId

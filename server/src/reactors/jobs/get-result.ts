@@ -4,7 +4,7 @@ import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { World } from '../../world/world.ts'
-import { openJobTerms, openResult } from './job-terms.ts'
+import { openJobState, openResult } from './job-state.ts'
 
 /**
  * Answers as the invocation would have been answered, had its caller waited: for whoever invoked, and as long as the
@@ -26,7 +26,7 @@ export async function getResult(
     throw new ServiceError('reactor_result_not_found')
   }
   const keys = await world.keyring.open(tenantId)
-  const { applicationId, keyId, session } = openJobTerms(keys, job).asker
+  const { applicationId, keyId, session } = openJobState(keys, job).asker
   const mine =
     applicationId === caller.applicationId && (session === null) === (caller.type !== 'session')
   // Of one application there may be many sessions, each somebody else's.

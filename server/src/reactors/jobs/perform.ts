@@ -19,7 +19,7 @@ import { finish, run } from '../invocation/run.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { callerOfJob } from './asker.ts'
-import { openJobTerms, type JobTerms, type RunTerms } from './job-terms.ts'
+import { openJobState, type JobState, type RunRequest } from './job-state.ts'
 import { finished, postponed } from './stages.ts'
 
 export interface Performing {
@@ -43,16 +43,16 @@ export async function perform(
   interrupted: boolean,
   performing: Performing,
 ): Promise<void> {
-  const terms = openJobTerms(await world.keyring.open(tenantId), job)
-  const task = new Task(world, tenantId, job, terms)
-  if (terms.run === null) throw new Error('Cannot run a job: its arguments are gone')
-  if (interrupted && !(terms.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
+  const state = openJobState(await world.keyring.open(tenantId), job)
+  const task = new Task(world, tenantId, job, state)
+  if (state.run === null) throw new Error('Cannot run a job: its arguments are gone')
+  if (interrupted && !(state.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
     await task.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
     return
   }
   try {
     refuseWithoutRoom(world, tenantId)
-    await runFor(task, terms.run, performing)
+    await runFor(task, state.run, performing)
   } catch (error) {
     await task.fail(error)
   }
@@ -64,7 +64,7 @@ const INTERRUPTED = runtimeError(
 
 async function runFor(
   task: Task,
-  { args, timeoutMs }: RunTerms,
+  { args, timeoutMs }: RunRequest,
   { lentKeys, tokens }: Performing,
 ): Promise<void> {
   const { world } = task
@@ -93,18 +93,18 @@ class Task {
   readonly job: StoredJob
   endOfResult: number | null = null
   readonly #tenantId: string
-  readonly #terms: JobTerms
+  readonly #state: JobState
   #caller: Caller | null = null
 
-  constructor(world: Reach, tenantId: string, job: StoredJob, terms: JobTerms) {
+  constructor(world: Reach, tenantId: string, job: StoredJob, state: JobState) {
     this.world = world
     this.job = job
     this.#tenantId = tenantId
-    this.#terms = terms
+    this.#state = state
   }
 
   async callerOf(): Promise<Caller> {
-    return (this.#caller = await callerOfJob(this.world, this.#tenantId, this.#terms))
+    return (this.#caller = await callerOfJob(this.world, this.#tenantId, this.#state))
   }
 
   /** Keeps what came of it, and records what was decided on the way. */
@@ -150,7 +150,7 @@ class Task {
       now - this.job.createdAt < JOB_WAIT_MS_MAX
     ) {
       const keys = await this.world.keyring.open(this.#tenantId)
-      return await this.#put(postponed(keys, this.job, this.#terms, now + JOB_BUSY_MS))
+      return await this.#put(postponed(keys, this.job, this.#state, now + JOB_BUSY_MS))
     }
     if (code === null) log.error('job_failed', error, { job: this.job.id })
     await this.finish(renderError(error))
@@ -159,8 +159,8 @@ class Task {
   /** Sealed by the keys there are now: those from before the run may be gone. */
   async #finished(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
-    const terms = { ...this.#terms, resultUntil: this.endOfResult }
-    return finished(keys, this.job, terms, answer, this.world.clock.now())
+    const state = { ...this.#state, resultUntil: this.endOfResult }
+    return finished(keys, this.job, state, answer, this.world.clock.now())
   }
 
   async #put(job: StoredJob): Promise<void> {

@@ -9,13 +9,13 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { StoredJob } from '../../world/jobs.ts'
 import type { TenantKeys } from '../../world/keyring.ts'
-import { sealJobTerms, sealResult, type JobTerms } from './job-terms.ts'
+import { sealJobState, sealResult, type JobState } from './job-state.ts'
 
 /** An invocation that was accepted, and is to be run at once. */
 export function newJob(
   keys: TenantKeys,
   { id, reactorId, now }: { readonly id: string; readonly reactorId: string; readonly now: number },
-  terms: JobTerms,
+  state: JobState,
 ): StoredJob {
   return {
     id,
@@ -26,7 +26,7 @@ export function newJob(
     dueAt: now,
     attempts: 0,
     createdAt: now,
-    terms: sealJobTerms(keys, id, terms),
+    terms: sealJobState(keys, id, state),
     result: null,
     revision: 0,
   }
@@ -41,10 +41,10 @@ export function claimed(job: StoredJob, dueAt: number): StoredJob {
 export function postponed(
   keys: TenantKeys,
   job: StoredJob,
-  terms: JobTerms,
+  state: JobState,
   dueAt: number,
 ): StoredJob {
-  const sealed = sealJobTerms(keys, job.id, terms)
+  const sealed = sealJobState(keys, job.id, state)
   return { ...next(job), terms: sealed, dueAt, attempts: job.attempts - 1 }
 }
 
@@ -52,16 +52,16 @@ export function postponed(
 export function finished(
   keys: TenantKeys,
   job: StoredJob,
-  terms: JobTerms,
+  state: JobState,
   answer: Answer,
   now: number,
 ): StoredJob {
   const { id } = job
-  const { callbackUrl, resultUntil } = terms
+  const { callbackUrl, resultUntil } = state
   const over = {
     ...next(job),
     attempts: 0,
-    terms: sealJobTerms(keys, id, { ...terms, run: null }),
+    terms: sealJobState(keys, id, { ...state, run: null }),
     result: sealResult(keys, id, answer),
   }
   return callbackUrl === null
@@ -73,16 +73,16 @@ export function finished(
 export function retried(
   keys: TenantKeys,
   job: StoredJob,
-  terms: JobTerms,
+  state: JobState,
   answer: Answer,
   dueAt: number,
 ): StoredJob {
   const { id } = job
   return {
     ...next(job),
-    terms: sealJobTerms(keys, id, terms),
+    terms: sealJobState(keys, id, state),
     result: sealResult(keys, id, answer),
-    dueAt: endOf(dueAt, terms.resultUntil),
+    dueAt: endOf(dueAt, state.resultUntil),
   }
 }
 
@@ -90,12 +90,12 @@ export function retried(
 export function givenUp(
   keys: TenantKeys,
   job: StoredJob,
-  terms: JobTerms,
+  state: JobState,
   answer: Answer,
   now: number,
 ): StoredJob {
   const { status } = answer
-  const dead = retried(keys, job, { ...terms, status }, answer, now + CALLBACK_DEAD_MS)
+  const dead = retried(keys, job, { ...state, status }, answer, now + CALLBACK_DEAD_MS)
   return { ...dead, stage: 'dead' }
 }
 
@@ -108,11 +108,11 @@ export function revived(job: StoredJob, now: number): StoredJob {
 export function replaced(
   keys: TenantKeys,
   job: StoredJob,
-  terms: JobTerms,
+  state: JobState,
   answer: Answer,
 ): StoredJob {
   const { id } = job
-  const sealed = sealJobTerms(keys, id, { ...terms, resultUntil: null })
+  const sealed = sealJobState(keys, id, { ...state, resultUntil: null })
   return {
     ...job,
     terms: sealed,

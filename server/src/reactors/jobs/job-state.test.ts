@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stillWorld } from '../../../test/kit/still-world.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import { openResult, sealResult } from './job-terms.ts'
+import { openResult, sealResult } from './job-state.ts'
 import { newJob } from './stages.ts'
 
 const ID = '019ca945-0a00-4000-8000-00000000000a'
@@ -10,8 +10,8 @@ const ID = '019ca945-0a00-4000-8000-00000000000a'
 test('sealResult() keeps a body as the text that is sent, so that nobody reads it at each attempt', async () => {
   const keys = await stillWorld().keyring.open(ID)
   const reopened = (answer: Answer): Answer => {
-    const terms = { traceId: ID, asker, run: null, callbackUrl: null, resultUntil: null }
-    const job = newJob(keys, { id: ID, reactorId: ID, now: 0 }, { ...terms, ...NOTHING_YET })
+    const state = { traceId: ID, asker, run: null, callbackUrl: null, resultUntil: null }
+    const job = newJob(keys, { id: ID, reactorId: ID, now: 0 }, { ...state, ...NOTHING_YET })
     return openResult(keys, { ...job, result: sealResult(keys, ID, answer) })
   }
   const page: Answer = { status: 201, headers: { 'content-type': 'text/html' }, text: '<p>' }

@@ -9,7 +9,7 @@ import { Sensitive } from '../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../world/keyring.ts'
 import type { StoredReactor } from '../world/stored.ts'
 
-export interface ReactorTerms {
+export interface SealedReactorConfiguration {
   /** As it was sent: it is compiled where it is run. */
   readonly code: string
   readonly configuration: Readonly<Record<string, Json>>
@@ -17,16 +17,20 @@ export interface ReactorTerms {
   readonly applicationId: string | null
 }
 
-export function sealTerms(keys: TenantKeys, id: string, terms: ReactorTerms): Uint8Array {
-  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(terms)))
+export function sealReactorConfiguration(
+  keys: TenantKeys,
+  id: string,
+  config: SealedReactorConfiguration,
+): Uint8Array {
+  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
 }
 
 /** Throws if the reactor was tampered with. */
-export function openTerms(
+export function openReactorConfiguration(
   keys: TenantKeys,
   { id, terms }: Pick<StoredReactor, 'id' | 'terms'>,
-): ReactorTerms {
-  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as ReactorTerms
+): SealedReactorConfiguration {
+  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as SealedReactorConfiguration
 }
 
 function sealContextOf(id: string): SealContext {

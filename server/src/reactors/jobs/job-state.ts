@@ -11,11 +11,11 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { StoredJob } from '../../world/jobs.ts'
 
-export interface JobTerms {
+export interface JobState {
   readonly traceId: string
   readonly asker: Asker
   /** Null once it has been run, or will not be. */
-  readonly run: RunTerms | null
+  readonly run: RunRequest | null
   /** Where the result is sent to; null where it is fetched. */
   readonly callbackUrl: string | null
   /** When the result has to be gone, because a security code is behind it, in epoch milliseconds. */
@@ -26,7 +26,7 @@ export interface JobTerms {
   readonly status: number | null
 }
 
-export interface RunTerms {
+export interface RunRequest {
   readonly args: Json
   readonly timeoutMs: number
   /** Whether it may be begun again when it was interrupted. */
@@ -48,16 +48,16 @@ export function askerOf(caller: Caller): Asker {
   return { applicationId, keyId, destinations, session }
 }
 
-export function sealJobTerms(keys: TenantKeys, id: string, terms: JobTerms): Uint8Array {
-  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(terms)))
+export function sealJobState(keys: TenantKeys, id: string, state: JobState): Uint8Array {
+  return keys.seal(sealContextOf(id, 'terms'), new Sensitive(JSON.stringify(state)))
 }
 
 /** Throws if the job was tampered with. */
-export function openJobTerms(
+export function openJobState(
   keys: TenantKeys,
   { id, terms }: Pick<StoredJob, 'id' | 'terms'>,
-): JobTerms {
-  return JSON.parse(keys.open(sealContextOf(id, 'terms'), terms).reveal()) as JobTerms
+): JobState {
+  return JSON.parse(keys.open(sealContextOf(id, 'terms'), terms).reveal()) as JobState
 }
 
 /** With the body as the text that is sent, so that nobody reads what may be megabytes of JSON at each attempt. */

@@ -10,7 +10,7 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { StoredProxy } from '../../world/stored.ts'
 
-export interface ProxyTerms {
+export interface SealedProxyConfiguration {
   /** By which it is invoked. */
   readonly key: string
   readonly destinationUrl: string
@@ -21,16 +21,20 @@ export interface ProxyTerms {
   readonly requireAuth: boolean
 }
 
-export function sealTerms(keys: TenantKeys, id: string, terms: ProxyTerms): Uint8Array {
-  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(terms)))
+export function sealProxyConfiguration(
+  keys: TenantKeys,
+  id: string,
+  config: SealedProxyConfiguration,
+): Uint8Array {
+  return keys.seal(sealContextOf(id), new Sensitive(JSON.stringify(config)))
 }
 
 /** Throws if the proxy was tampered with. */
-export function openTerms(
+export function openProxyConfiguration(
   keys: TenantKeys,
   { id, terms }: Pick<StoredProxy, 'id' | 'terms'>,
-): ProxyTerms {
-  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as ProxyTerms
+): SealedProxyConfiguration {
+  return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as SealedProxyConfiguration
 }
 
 /** By which a proxy is found, StoredProxy.hash. */
