@@ -47,7 +47,7 @@ export async function setUp(
     const rootKey: Change = first
       ? { kind: 'install', rootKey: await makeRootKeyCheck(keyProvider) }
       : { kind: 'require-root-key', id: keyProvider.id }
-    const { done, changes } = await planTenant(world, name, plan)
+    const { done, changes } = await prepareTenant(world, name, plan)
     const conflict = await world.store.commit(done.tenantId, [rootKey, ...changes])
     if (conflict === null) return done
     // Somebody else was quicker to set the store up, or to replace its root key: what there is now has to be checked.
@@ -59,7 +59,7 @@ export async function setUp(
   }
 }
 
-async function planTenant(
+async function prepareTenant(
   world: Pick<World, 'clock' | 'keyring' | 'random'>,
   name: string,
   plan: Plan,

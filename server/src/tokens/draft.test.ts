@@ -7,7 +7,7 @@ import { invalidPayload } from '../../test/kit/payloads.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { draftOfValue, parseDraft } from './draft.ts'
-import { planTokens } from './plan.ts'
+import { buildTokenizePlan } from './tokenize-plan.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -20,7 +20,7 @@ describe('parseDraft()', () => {
     let thrown = 0
     fc.assert(
       fc.property(invalidPayload(canary), (payload) => {
-        for (const leaf of planTokens(payload, Infinity).leaves) {
+        for (const leaf of buildTokenizePlan(payload, Infinity).leaves) {
           let seen: string
           try {
             const { data, type, pathOf } = leaf.draft(NOW)

@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts'
 import { maskedDataOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { makeTokens, type Made } from './make-tokens.ts'
-import { planTokens } from './plan.ts'
+import { buildTokenizePlan } from './tokenize-plan.ts'
 import { inSlices } from './slices.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { renderToken, renderTwin } from './wire.ts'
@@ -16,7 +16,7 @@ import { renderToken, renderTwin } from './wire.ts'
  * All tokens of a payload are stored or none is. Plain data is never in the answer, whatever the
  * caller's rules: a token request at the root shows its evaluated `mask`, one further in shows it as
  * `data`. The answer is that structure, unless `answerWith` makes more of it. `payload` is changed. Throws, or rejects with,
- * what planTokens(), parseDraft() and makeTokens() throw.
+ * what buildTokenizePlan(), parseDraft() and makeTokens() throw.
  *
  * Source: interface.md, Tokenize.
  */
@@ -27,7 +27,7 @@ export function tokenize(
   settings: TokenSettings,
   answerWith: (tokens: Json) => Answer = ok,
 ): Promise<Answer> {
-  const plan = planTokens(payload, settings.tokensMax)
+  const plan = buildTokenizePlan(payload, settings.tokensMax)
   const now = world.clock.now()
   const drafts = Array<Draft>(plan.leaves.length)
   const drafting = inSlices(world.clock, plan.leaves.length, (index) => {

@@ -29,12 +29,12 @@ const [kind, ...named] = positionals
 const [count, first] = [Number(values.count), Number(values.first)]
 const out = (line: string): void => void process.stdout.write(`${line}\n`)
 
-interface Plan {
+interface RepeatPlan {
   readonly files: readonly string[]
   readonly runs: readonly Run[]
 }
 
-function plans(): Plan[] {
+function plans(): RepeatPlan[] {
   const files = sourceFiles()
   if (kind === 'dates') {
     const runs = dateRuns(first - 1 + count, Date.now(), findFaketime()).slice(first - 1)

@@ -77,7 +77,7 @@ describe('forbiddenImports()', () => {
     ['src/base/a.ts', `// import { a } from '../world/a.ts'`],
     ['src/base/a.ts', `const text = "import { a } from '../world/a.ts'"`],
     ['src/base/a.ts', `const b = Array.from('../world/a.ts')`],
-    ['src/tokens/types/a.ts', `import { a } from '../plan.ts'`],
+    ['src/tokens/types/a.ts', `import { a } from '../tokenize-plan.ts'`],
     ['src/proxy/a.ts', `import { a } from '../tokens/a.ts'`],
     ['src/http/a.ts', `import { connect } from 'node:net'\nimport fastify from 'fastify'`],
     ['src/adapters/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'`],

@@ -27,22 +27,25 @@ test('names are spelt the way of the wire only where the wire is', () => {
 
 describe('wireNames()', () => {
   test('catches members and variables, and says where they belong', () => {
-    const file = sourceFile('src/tokens/plan.ts', '({ created_by: it.created_at })\nconst a_b = 1')
+    const file = sourceFile(
+      'src/tokens/tokenize-plan.ts',
+      '({ created_by: it.created_at })\nconst a_b = 1',
+    )
     const advice = 'camelCase inside: parse and render this spelling in a wire.ts'
     assert.deepEqual(wireNames(file), [
-      `server/src/tokens/plan.ts:1: created_by: ${advice}`,
-      `server/src/tokens/plan.ts:1: created_at: ${advice}`,
-      `server/src/tokens/plan.ts:2: a_b: ${advice}`,
+      `server/src/tokens/tokenize-plan.ts:1: created_by: ${advice}`,
+      `server/src/tokens/tokenize-plan.ts:1: created_at: ${advice}`,
+      `server/src/tokens/tokenize-plan.ts:2: a_b: ${advice}`,
     ])
   })
 
   const allowed: [file: string, text: string][] = [
-    ['src/tokens/plan.ts', `const LIMIT_MAX = refuse('token_not_found') // created_by`],
+    ['src/tokens/tokenize-plan.ts', `const LIMIT_MAX = refuse('token_not_found') // created_by`],
     ['src/tokens/wire.ts', 'created_by'],
     ['src/tokens/types/card.ts', 'expiration_month'],
     ['src/adapters/sqlite/sqlite-store.ts', 'row.created_by'],
     ['src/base/service-error.ts', 'token_not_found'],
-    ['src/tokens/plan.test.ts', 'created_by'],
+    ['src/tokens/tokenize-plan.test.ts', 'created_by'],
   ]
   for (const [file, text] of allowed) {
     test(`lets pass ${text} in ${file}`, () => {

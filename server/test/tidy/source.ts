@@ -8,7 +8,7 @@ export const SERVER = path.join(PROJECT, 'server')
 
 /** A file of the source, in three views of equal length, so that a position means the same in each. */
 export interface SourceFile {
-  /** Relative to the service's folder, such as `src/tokens/plan.ts`. */
+  /** Relative to the service's folder, such as `src/tokens/tokenize-plan.ts`. */
   readonly path: string
   readonly text: string
   /** Without comments and what is inside quotes and regular expressions; the quotes stay. */

@@ -9,7 +9,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { memberPath } from '../http/parse.ts'
 import { draftOfValue, parseDraft, type Draft } from './draft.ts'
 
-export interface Plan {
+export interface TokenizePlan {
   /** Values that become tokens, in the order they stand in the payload. */
   readonly leaves: readonly Leaf[]
 
@@ -27,7 +27,7 @@ export interface Leaf {
 }
 
 /** Finds the leaves of `payload`; throws `payload_tokens_max` when there are more than `tokensMax`. */
-export function planTokens(payload: Json, tokensMax: number): Plan {
+export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePlan {
   const leaves: PlacedLeaf[] = []
   const root: { it: Json } = { it: payload }
   visit(root, 'it', null)

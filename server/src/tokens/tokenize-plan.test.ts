@@ -5,12 +5,12 @@ import { canaryOf } from '../../test/kit/canary.ts'
 import { invalidPayload, validPayload } from '../../test/kit/payloads.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { planTokens } from './plan.ts'
+import { buildTokenizePlan } from './tokenize-plan.ts'
 
 const CANARY = canaryOf(0)
 const NOW = Date.UTC(2026, 0, 1)
 
-/** The leaves of a payload as they were sent, in the order in which the plan names them. */
+/** The leaves of a payload as they were sent, in the order in which the tokenize plan names them. */
 function originalsOf(payload: Json): Json[] {
   if (payload === null) return []
   if (Array.isArray(payload)) return payload.flatMap(originalsOf)
@@ -19,13 +19,13 @@ function originalsOf(payload: Json): Json[] {
   return Object.keys(payload).flatMap((name) => originalsOf(payload[name]!))
 }
 
-describe('planTokens()', () => {
+describe('buildTokenizePlan()', () => {
   test('filled with the originals, gives the payload back, whatever it is', () => {
     fc.assert(
       fc.property(fc.oneof(validPayload(CANARY), invalidPayload(CANARY)), (payload) => {
         const text = JSON.stringify(payload)
         const originals = originalsOf(payload)
-        const plan = planTokens(JSON.parse(text) as Json, Infinity)
+        const plan = buildTokenizePlan(JSON.parse(text) as Json, Infinity)
         assert.equal(plan.leaves.length, originals.length)
         assert.equal(JSON.stringify(plan.fill(originals)), text)
       }),
@@ -35,7 +35,7 @@ describe('planTokens()', () => {
   test('names the leaves in the order in which they stand', () => {
     fc.assert(
       fc.property(validPayload(CANARY), (payload) => {
-        const { leaves } = planTokens(structuredClone(payload), Infinity)
+        const { leaves } = buildTokenizePlan(structuredClone(payload), Infinity)
         const data = leaves.map((it) => JSON.stringify(it.draft(NOW).type.name))
         const expected = originalsOf(payload).map((it) =>
           JSON.stringify(typeof it === 'object' ? (it as { type: string }).type : 'token'),
@@ -47,7 +47,7 @@ describe('planTokens()', () => {
 
   test('keeps __proto__ as an own member, and no prototype is touched', () => {
     const text = '{"__proto__":{"a":"x","__proto__":"y"},"b":["z"]}'
-    const { fill } = planTokens(JSON.parse(text) as Json, 10)
+    const { fill } = buildTokenizePlan(JSON.parse(text) as Json, 10)
     assert.equal(
       JSON.stringify(fill(['1', '2', '3'])),
       '{"__proto__":{"a":"1","__proto__":"2"},"b":["3"]}',
@@ -63,7 +63,7 @@ describe('planTokens()', () => {
   ]
   for (const [payload, root, plain] of leaves) {
     test(`knows where a leaf stands and what it is: ${JSON.stringify(payload)}`, () => {
-      const [leaf] = planTokens(structuredClone(payload), 1).leaves
+      const [leaf] = buildTokenizePlan(structuredClone(payload), 1).leaves
       assert.equal(leaf!.root, root)
       assert.equal(leaf!.plain, plain)
     })
@@ -71,7 +71,7 @@ describe('planTokens()', () => {
 
   test('finds no leaf in null, in what is empty, and in what holds nothing else', () => {
     for (const payload of [null, {}, [], [null, [{}], { a: [] }]] as Json[]) {
-      const { leaves: found, fill } = planTokens(structuredClone(payload), 0)
+      const { leaves: found, fill } = buildTokenizePlan(structuredClone(payload), 0)
       assert.deepEqual(found, [])
       assert.deepEqual(fill([]), payload)
     }
@@ -83,7 +83,7 @@ describe('planTokens()', () => {
     [4, true],
   ] as const) {
     test(`${refused ? 'refuses' : 'takes'} ${count} leaves where 3 may be`, () => {
-      const plan = (): unknown => planTokens({ a: [null, {}], b: Array(count).fill('x') }, 3)
+      const plan = (): unknown => buildTokenizePlan({ a: [null, {}], b: Array(count).fill('x') }, 3)
       if (refused) assert.throws(plan, { code: 'payload_tokens_max' })
       else assert.doesNotThrow(plan)
     })
@@ -96,7 +96,7 @@ describe('planTokens()', () => {
   ]
   for (const [payload, path] of places) {
     test(`has drafts that name their place in the payload: ${path}`, () => {
-      const [leaf] = planTokens(structuredClone(payload), 10).leaves
+      const [leaf] = buildTokenizePlan(structuredClone(payload), 10).leaves
       assert.throws(
         () => leaf!.draft(NOW),
         (error: ServiceError) => Object.keys(error.errors!).join() === path,
