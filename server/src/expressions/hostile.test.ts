@@ -16,7 +16,7 @@ import { applyFilters, parseFilters } from './filters.ts'
 import type { Parameter } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
 import { evaluateMask, parseMask, type Mask } from './mask.ts'
-import { Allowance, evaluate, evaluateText, parseTemplate } from './template.ts'
+import { CostBudget, evaluate, evaluateText, parseTemplate } from './template.ts'
 
 /** Members that every object has by birth. */
 const INHERITED = [
@@ -310,13 +310,13 @@ describe('no filter is free', () => {
 
   function evaluated(mask: Mask, data: Json): [shown: Json, work: number] {
     let work = 0
-    class Counting extends Allowance {
+    class Counting extends CostBudget {
       override spend(chars: number): void {
         work += chars
       }
     }
-    const allowance = new Counting(Infinity, Infinity)
-    return [evaluateMask(mask, { ...over(data), allowance }, 'close'), work]
+    const costBudget = new Counting(Infinity, Infinity)
+    return [evaluateMask(mask, { ...over(data), costBudget }, 'close'), work]
   }
 })
 
@@ -329,9 +329,9 @@ describe('an argument that the data hold', () => {
         const args = parameters.map((it, at) => (at === index ? 'data.long' : literalFor(it)))
         const encoder = bytes === 'made' ? ' | to_base64' : ''
         const template = parseTemplate(`{{ data.short | ${name}: ${args.join(', ')}${encoder} }}`)
-        const allowance = new Allowance(data.long.length - 1, Infinity)
-        expectOnly(FilterError, () => evaluate(template, { ...over(data), allowance }))
-        assert.ok(allowance.isSpent, `as argument ${index + 1}`)
+        const costBudget = new CostBudget(data.long.length - 1, Infinity)
+        expectOnly(FilterError, () => evaluate(template, { ...over(data), costBudget }))
+        assert.ok(costBudget.isExhausted, `as argument ${index + 1}`)
       }
     })
   }
@@ -384,12 +384,12 @@ test('a result may have EXPRESSION_RESULT_CHARS_MAX characters and no more', () 
 test('an expression of a mask that fails costs what is hidden, before it is hidden', () => {
   const mask = parseMask('{{ data | to_number }}')
   const data = 'x'.repeat(MiB)
-  const spent = (allowance: Allowance): boolean => {
-    evaluateMask(mask, { ...over(data), allowance }, 'close')
-    return allowance.isSpent
+  const spent = (costBudget: CostBudget): boolean => {
+    evaluateMask(mask, { ...over(data), costBudget }, 'close')
+    return costBudget.isExhausted
   }
-  assert.equal(spent(new Allowance(1.5 * MiB, Infinity)), true)
-  assert.equal(spent(new Allowance(2.5 * MiB, Infinity)), false)
+  assert.equal(spent(new CostBudget(1.5 * MiB, Infinity)), true)
+  assert.equal(spent(new CostBudget(2.5 * MiB, Infinity)), false)
 })
 
 test('each part of a date costs, however short its name and what takes its place', () => {

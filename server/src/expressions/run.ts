@@ -9,11 +9,11 @@ export interface Scope {
   readonly variables: Variables
   readonly random: Random
   /** What it shares with other evaluations of the same request; without one it stands alone. */
-  readonly allowance?: Allowance
+  readonly costBudget?: CostBudget
 }
 
 /** What evaluations have in common whose subjects differ. */
-export type Means = Omit<Scope, 'variables'>
+export type EvaluationContext = Omit<Scope, 'variables'>
 
 /**
  * What all evaluations of one request may do together.
@@ -21,7 +21,7 @@ export type Means = Omit<Scope, 'variables'>
  * Each may write much from little, and a payload may ask for thousands: without it, a request of a few
  * megabytes was answered with gigabytes.
  */
-export class Allowance {
+export class CostBudget {
   #work: number
   #shown: number
 
@@ -32,7 +32,7 @@ export class Allowance {
   }
 
   /** Whether something was asked for that it was not enough for, whoever was told. */
-  get isSpent(): boolean {
+  get isExhausted(): boolean {
     return this.#work < 0 || this.#shown < 0
   }
 
@@ -62,27 +62,27 @@ export class Run {
   readonly random: Random
   /** Whether the result is shown to someone who may not see the data. */
   readonly masking: boolean
-  readonly #allowance: Allowance | undefined
+  readonly #costBudget: CostBudget | undefined
   #left = EXPRESSION_WORK_CHARS_MAX
 
   constructor(scope: Scope, masking: boolean) {
     this.variables = scope.variables
     this.random = scope.random
     this.masking = masking
-    this.#allowance = scope.allowance
+    this.#costBudget = scope.costBudget
   }
 
   /** Throws `work_too_large` when nothing is left. */
   spend(chars: number): void {
     this.#left -= chars
     if (this.#left < 0) throw new FilterError('work_too_large')
-    this.#allowance?.spend(chars)
+    this.#costBudget?.spend(chars)
   }
 
   /** Spends for `chars` characters that go into an answer. */
   show(chars: number): void {
     this.spend(chars)
-    this.#allowance?.show(chars)
+    this.#costBudget?.show(chars)
   }
 
   /**

@@ -13,7 +13,7 @@ import { Run, type Scope } from './run.ts'
 import { scan, type Segment } from './scan.ts'
 import { textOf } from './text.ts'
 
-export { Allowance, type Means, type Scope } from './run.ts'
+export { CostBudget, type EvaluationContext, type Scope } from './run.ts'
 
 export interface Template {
   /** Text and expressions, in order. */

@@ -15,7 +15,7 @@ import { tokensOf } from './tokens-of.ts'
 type Reach = Pick<World, 'clock' | 'log' | 'store'>
 type Tenants = { readonly store: Pick<Store, 'tenants'> }
 
-export interface RotationMeans {
+export interface RotationOptions {
   readonly maker: KeyMaker
   /** Lets time pass; rejects when there is to be no going on. */
   readonly pause: (ms: number) => Promise<void>
@@ -43,11 +43,11 @@ export interface RotationProgress {
 export async function rotateDataKey(
   world: Reach,
   tenantId: string,
-  means: RotationMeans,
+  options: RotationOptions,
 ): Promise<void> {
   try {
-    const version = await newestVersion(world, tenantId, means.maker)
-    if (version !== null) await rotateTo(version, world, tenantId, means)
+    const version = await newestVersion(world, tenantId, options.maker)
+    if (version !== null) await rotateTo(version, world, tenantId, options)
   } catch (error) {
     // Of a tenant that was deleted meanwhile the keys are gone, and with them what there was to do.
     if ((await world.store.tenants.find(tenantId)) !== null) throw error
@@ -58,22 +58,22 @@ async function rotateTo(
   version: number,
   world: Reach,
   tenantId: string,
-  means: RotationMeans,
+  options: RotationOptions,
 ): Promise<void> {
   let left = await tokensOf(world, tenantId)
-  const tell = (): void => means.tell({ tenantId, version, left })
+  const tell = (): void => options.tell({ tenantId, version, left })
   world.log.info('key_rotation', { tenant: tenantId, version, left })
   tell()
 
-  let keys = await means.maker.reread(tenantId)
+  let keys = await options.maker.reread(tenantId)
   while (keys.version < version) {
     // Made just now: others have to know it before anybody seals under it.
-    await means.pause(KEY_ANNOUNCED_LOOK_MS)
-    keys = await means.maker.reread(tenantId)
+    await options.pause(KEY_ANNOUNCED_LOOK_MS)
+    keys = await options.maker.reread(tenantId)
   }
   do {
     // Another server was quicker, and has begun with the next.
-    if ((await means.maker.reread(tenantId)).version > version) return
+    if ((await options.maker.reread(tenantId)).version > version) return
     await renewAll()
   } while (!(await rested()))
   await world.store.commit(tenantId, [{ kind: 'retire-data-keys', before: keys.dataKeyId }])
@@ -85,7 +85,7 @@ async function rotateTo(
   tell()
 
   await world.store.commit(tenantId, [{ kind: 'destroy-tenant-keys', below: version }])
-  await means.maker.reread(tenantId)
+  await options.maker.reread(tenantId)
   world.log.info('key_rotated', { tenant: tenantId, version })
 
   async function renewAll(): Promise<void> {
@@ -98,7 +98,7 @@ async function rotateTo(
       committed.catch(() => {})
       left = Math.max(0, left - looked)
       tell()
-      await means.pause(0)
+      await options.pause(0)
     }
     await committed
   }
@@ -110,7 +110,7 @@ async function rotateTo(
 
   /** Nobody is under way with what was sealed under the key before, as far as time tells, and there is nothing left. */
   async function rested(): Promise<boolean> {
-    await means.pause(means.retirementMs ?? KEY_RETIREMENT_MS)
+    await options.pause(options.retirementMs ?? KEY_RETIREMENT_MS)
     // What was handed to the disk before this is on it afterwards.
     await world.store.check()
     for await (const { found } of behind(world, tenantId, keys)) if (found.length > 0) return false

@@ -60,11 +60,11 @@ export async function detokenizeBody(
   let attempts = 0
   let kept = 0
   try {
-    const made = await makeOf(world, caller, { tokens, sends: true }, async (means) => {
+    const made = await makeOf(world, caller, { tokens, sends: true }, async (evaluationContext) => {
       attempts++
-      const shown = await showGranted(world, caller, tokens, { means, ...more })
+      const shown = await showGranted(world, caller, tokens, { evaluationContext, ...more })
       const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
-      const rendering = body.render(means, ({ id, whole }): Json => {
+      const rendering = body.render(evaluationContext, ({ id, whole }): Json => {
         const { data, wire } = byId.get(id)!
         return whole ? wire() : (data ?? null)
       })

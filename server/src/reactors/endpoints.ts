@@ -15,7 +15,7 @@ import type { TokenSettings } from '../tokens/token-settings.ts'
 import { patchReactor, replaceReactor } from './update-reactor.ts'
 import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './wire.ts'
 
-export interface ReactorMeans {
+export interface ReactorDependencies {
   readonly tokens: TokenSettings
   readonly lentKeys: LentKeys
   /** Called when an invocation was accepted that nobody waits for. */
@@ -25,7 +25,7 @@ export interface ReactorMeans {
 /** The HTTP surface of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
-  { tokens, lentKeys, wake }: ReactorMeans,
+  { tokens, lentKeys, wake }: ReactorDependencies,
 ) {
   return {
     postReactors: endpoint({

@@ -12,7 +12,7 @@ import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { FilterError, within } from '../expressions/expression-error.ts'
 import { evaluateMask } from '../expressions/mask.ts'
-import { evaluateText, type Means, type Template } from '../expressions/template.ts'
+import { evaluateText, type EvaluationContext, type Template } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { Draft } from './draft.ts'
 import { withoutShortLived } from './sealing.ts'
@@ -37,10 +37,15 @@ export function fingerprintOf(
   keys: TenantKeys,
   caller: Caller,
   draft: Draft,
-  means: Means,
+  evaluationContext: EvaluationContext,
 ): string | null {
   if (!wantsFingerprint(draft, caller)) return null
-  const text = evaluate(draft, draft.options.fingerprint, 'fingerprint_expression', means)
+  const text = evaluate(
+    draft,
+    draft.options.fingerprint,
+    'fingerprint_expression',
+    evaluationContext,
+  )
   return text === null || text === ''
     ? null
     : keys.fingerprint(draft.options.fingerprintScope, new Sensitive(text))
@@ -53,7 +58,7 @@ export function fingerprintOf(
 export function indexesOf(
   keys: TenantKeys,
   draft: Draft,
-  means: Means,
+  evaluationContext: EvaluationContext,
   lenient = false,
 ): Uint8Array[] {
   const { searchIndexes } = draft.options
@@ -61,7 +66,7 @@ export function indexesOf(
   const values = new Set<string>()
   for (const [at, template] of searchIndexes.entries()) {
     const member = `search_indexes[${at}]`
-    const text = evaluate(draft, template, member, means)
+    const text = evaluate(draft, template, member, evaluationContext)
     if (text !== null && text !== '') values.add(text)
     else if (!lenient) throw invalid(draft, member, 'It gives no value for this data.')
   }
@@ -71,8 +76,12 @@ export function indexesOf(
 const NO_INDEXES: Uint8Array[] = []
 
 /** Returns the id that the alias expression of `draft` gives; each call draws anew. */
-export function aliasOf(draft: Draft, alias: Template, means: Means): string {
-  const id = evaluate(draft, alias, 'id', means) ?? ''
+export function aliasOf(
+  draft: Draft,
+  alias: Template,
+  evaluationContext: EvaluationContext,
+): string {
+  const id = evaluate(draft, alias, 'id', evaluationContext) ?? ''
   const fault = tokenIdFault(id)
   if (fault !== null) throw invalid(draft, 'id', `Its value is not a valid id. ${fault}`)
   return id
@@ -83,25 +92,34 @@ export function aliasOf(draft: Draft, alias: Template, means: Means): string {
  *
  * Throws when it cannot be evaluated, unless it `closes`, as it does for readers.
  */
-export function maskedDataOf(draft: Draft, means: Means, closes: boolean): Json | undefined {
+export function maskedDataOf(
+  draft: Draft,
+  evaluationContext: EvaluationContext,
+  closes: boolean,
+): Json | undefined {
   const { mask } = draft.options
   if (mask === null) return undefined
   return orInvalid(draft, 'mask', () =>
     evaluateMask(
       mask,
-      { ...means, variables: { data: draft.data.reveal() } },
+      { ...evaluationContext, variables: { data: draft.data.reveal() } },
       closes ? 'close' : 'throw',
     ),
   )
 }
 
-function evaluate(draft: Draft, template: Template, member: string, means: Means): string | null {
+function evaluate(
+  draft: Draft,
+  template: Template,
+  member: string,
+  evaluationContext: EvaluationContext,
+): string | null {
   const data = withoutShortLived(draft).data.reveal()
   const variables =
     member === 'fingerprint_expression'
       ? { data, metadata: { ...draft.options.metadata } }
       : { data }
-  return orInvalid(draft, member, () => evaluateText(template, { ...means, variables }))
+  return orInvalid(draft, member, () => evaluateText(template, { ...evaluationContext, variables }))
 }
 
 function orInvalid<Value>(draft: Draft, member: string, work: () => Value): Value {

@@ -53,13 +53,18 @@ export async function fillMentions(
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
   const grants = grantMentioned(caller, permission, { places, tokens })
-  const shown = await makeOf(world, caller, { tokens, sends: false }, async (means) => {
-    const readable = await showGranted(world, caller, tokens, { grants, now, means, privacyShown })
+  const shown = await makeOf(world, caller, { tokens, sends: false }, async (evaluationContext) => {
+    const readable = await showGranted(world, caller, tokens, {
+      grants,
+      now,
+      evaluationContext,
+      privacyShown,
+    })
     const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
     const values: Json[] = readable.map(({ data }) => data ?? null)
     await inSlices(world.clock, places.length, (at) => {
       const place = places[at]!
-      const value = evaluatePlace(place, means, ({ id, whole }) => {
+      const value = evaluatePlace(place, evaluationContext, ({ id, whole }) => {
         const { data, wire } = byId.get(id)!
         return whole ? wire() : (data ?? null)
       })

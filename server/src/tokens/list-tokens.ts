@@ -7,7 +7,7 @@ import type { StoredToken } from '../world/stored.ts'
 import type { TokenQuery } from '../world/token-query.ts'
 import type { World } from '../world/world.ts'
 import { answerable } from './reading.ts'
-import { readingMeans, showTokens } from './shown-tokens.ts'
+import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenFilter } from './token-filter.ts'
 import type { TokenSettings } from './token-settings.ts'
 
@@ -31,8 +31,8 @@ export async function listTokens(
     filter.ids === null
       ? await answerable(world.store.tokens.list(caller.tenantId, query, page))
       : await inOrder(world, caller, { ids: filter.ids, query, page })
-  const means = readingMeans(world.random, found.items.length)
-  const options = { permission, now, means, privacyShown } as const
+  const evaluationContext = readingEvaluationContext(world.random, found.items.length)
+  const options = { permission, now, evaluationContext, privacyShown } as const
   const items = await showTokens(world, caller, found.items, options)
   return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }

@@ -14,7 +14,7 @@ import {
   TOKEN_WORK_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { Allowance, type Means } from '../expressions/template.ts'
+import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { Answer } from '../http/endpoint.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { Random } from '../world/random.ts'
@@ -38,7 +38,7 @@ export interface Made {
   /** Whether it is to be shown as readers will see it when what is short-lived is gone. */
   readonly later: boolean
   /** What its expressions are evaluated with. */
-  readonly means: Means
+  readonly evaluationContext: EvaluationContext
 }
 
 export interface Rendering {
@@ -115,7 +115,7 @@ function makeOnce(
   const { caller, keys, drafts } = batch
   const at: Moment = {
     now: world.clock.now(),
-    means: meansFor(world.random, caller, drafts.length),
+    evaluationContext: evaluationContextFor(world.random, caller, drafts.length),
   }
   if (!drafts.some((draft) => deduplicates(draft, caller))) {
     return makeAll(world, batch, rendering, at, NO_TWINS)
@@ -128,7 +128,7 @@ function makeOnce(
 /** What is the same for all that one attempt makes. */
 interface Moment {
   readonly now: number
-  readonly means: Means
+  readonly evaluationContext: EvaluationContext
 }
 
 function makeAll(
@@ -138,9 +138,9 @@ function makeAll(
   at: Moment,
   twins: ReadonlyMap<number, Twin>,
 ): Outcome | Promise<Outcome> {
-  const { now, means } = at
+  const { now, evaluationContext } = at
   const view = twinViewer(caller, keys, at)
-  const viewLater = twinViewer(caller, keys, { now: Infinity, means })
+  const viewLater = twinViewer(caller, keys, { now: Infinity, evaluationContext })
   const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(serials)
   // By the index of their drafts, as the replies are: a twin may be among those before it.
@@ -162,14 +162,21 @@ function makeAll(
             serial: idOf(now, serials, index * ID_RANDOM_BYTES),
             clashes: clashes.get(draft) ?? 0,
             now,
-            means,
+            evaluationContext,
           })
         : typeof found === 'number'
           ? made[found]!
           : found
     made[index] = token
     const twin = found === undefined ? undefined : view(token)
-    const it = { draft, token, transform: transforms[index]!, twin, means, later: false }
+    const it = {
+      draft,
+      token,
+      transform: transforms[index]!,
+      twin,
+      evaluationContext,
+      later: false,
+    }
     const shown = reply(it, index)
     replies[index] = shown
     if (caller.replay === null) return
@@ -208,10 +215,14 @@ function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transf
 }
 
 /** Bounds what all the expressions of a request do together, by the number of its tokens. */
-export function meansFor(random: Random, { type }: Caller, tokens: number): Means {
+export function evaluationContextFor(
+  random: Random,
+  { type }: Caller,
+  tokens: number,
+): EvaluationContext {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   const shownMax = type === 'public' ? MASKS_SHOWN_PUBLIC_CHARS_MAX : MASKS_SHOWN_CHARS_MAX
-  return { random, allowance: new Allowance(workMax, shownMax) }
+  return { random, costBudget: new CostBudget(workMax, shownMax) }
 }
 
 interface Making {
@@ -219,17 +230,17 @@ interface Making {
   /** How often its alias was taken. */
   readonly clashes: number
   readonly now: number
-  readonly means: Means
+  readonly evaluationContext: EvaluationContext
 }
 
 function makeToken(
   caller: Caller,
   keys: TenantKeys,
   draft: Draft,
-  { serial, clashes, now, means }: Making,
+  { serial, clashes, now, evaluationContext }: Making,
 ): StoredToken {
   const { type, options } = draft
-  const id = idOfDraft(draft, serial, clashes, means)
+  const id = idOfDraft(draft, serial, clashes, evaluationContext)
   const { data, cvc } = sealData(keys, draft, id, now)
   return {
     id,
@@ -240,9 +251,9 @@ function makeToken(
     cvc,
     metadata: options.metadata,
     details: options.details,
-    fingerprint: fingerprintOf(keys, caller, draft, means),
+    fingerprint: fingerprintOf(keys, caller, draft, evaluationContext),
     deduplicate: deduplicates(draft, caller),
-    indexes: indexesOf(keys, draft, means),
+    indexes: indexesOf(keys, draft, evaluationContext),
     expiresAt: options.expiresAt,
     createdBy: caller.applicationId,
     createdAt: now,
@@ -254,11 +265,16 @@ function makeToken(
 }
 
 /** An alias that keeps being taken gives way to an id of ours. */
-function idOfDraft(draft: Draft, serial: string, clashes: number, means: Means): string {
+function idOfDraft(
+  draft: Draft,
+  serial: string,
+  clashes: number,
+  evaluationContext: EvaluationContext,
+): string {
   const { id } = draft.options
   if (id === null) return serial
   if (typeof id === 'string') return id
-  return clashes < ALIAS_ATTEMPTS_MAX ? aliasOf(draft, id, means) : serial
+  return clashes < ALIAS_ATTEMPTS_MAX ? aliasOf(draft, id, evaluationContext) : serial
 }
 
 /**

@@ -18,7 +18,7 @@ import { ExpressionError, FilterError } from '../expressions/expression-error.ts
 import { NO_FILTERS, parseFilters, type FilterChain } from '../expressions/filters.ts'
 import { Run } from '../expressions/run.ts'
 import { scan, type Segment } from '../expressions/scan.ts'
-import type { Means } from '../expressions/template.ts'
+import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
 import type { StoredToken } from '../world/stored.ts'
@@ -133,11 +133,11 @@ const WHOLE = /^token\s*:\s*/
 /** Returns what `place` says when `valueOf` gives what is mentioned. Throws `expression_invalid`. */
 export function evaluatePlace(
   { path, parts }: Place,
-  means: Means,
+  evaluationContext: EvaluationContext,
   valueOf: (mention: Mention) => Json,
 ): Json {
   return orInvalid(path, () => {
-    const run = new Run({ ...means, variables: {} }, false)
+    const run = new Run({ ...evaluationContext, variables: {} }, false)
     const values = parts.map((it) =>
       typeof it === 'string' ? it : it.filters.apply(valueOf(it), run),
     )

@@ -7,7 +7,7 @@ import type { TenantKeys } from '../world/keyring.ts'
 import type { World } from '../world/world.ts'
 import { cursorOf, parseCursor } from './cursor.ts'
 import { answerable } from './reading.ts'
-import { readingMeans, showTokens } from './shown-tokens.ts'
+import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /** A list that is read from front to back. */
@@ -41,8 +41,8 @@ export async function pageTokens(
   const stretch = { after, size: size + 1 }
   const found = await answerable(world.store.tokens.listAfter(caller.tenantId, query, stretch))
   const tokens = found.slice(0, size)
-  const means = readingMeans(world.random, tokens.length)
-  const options = { permission, now, means, privacyShown } as const
+  const evaluationContext = readingEvaluationContext(world.random, tokens.length)
+  const options = { permission, now, evaluationContext, privacyShown } as const
   const shown = await showTokens(world, caller, tokens, options)
   const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.serial) : null
   return ok(

@@ -1,11 +1,11 @@
 import type { Caller } from '../base/access.ts'
 import { LONG_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { Allowance, type Means } from '../expressions/template.ts'
+import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { StoredToken } from '../world/stored.ts'
 import { TooMuchData } from '../world/too-much-data.ts'
 import type { World } from '../world/world.ts'
-import { readingMeans } from './shown-tokens.ts'
+import { readingEvaluationContext } from './shown-tokens.ts'
 
 /**
  * What one request reads of the data of tokens that it names: at once while that is short, and else when it is its turn
@@ -71,22 +71,22 @@ export async function makeOf<Made>(
   { random }: Pick<World, 'random'>,
   caller: Pick<Caller, 'room'>,
   { tokens, sends }: { readonly tokens: readonly StoredToken[]; readonly sends: boolean },
-  make: (means: Means) => Promise<Made>,
+  make: (evaluationContext: EvaluationContext) => Promise<Made>,
 ): Promise<Made> {
   if (bytesOf(tokens) <= LONG_BYTES_MIN) {
-    const allowance = new Allowance(LONG_BYTES_MIN, LONG_BYTES_MIN)
+    const costBudget = new CostBudget(LONG_BYTES_MIN, LONG_BYTES_MIN)
     let made: Made | undefined
     try {
-      made = await make({ random, allowance })
+      made = await make({ random, costBudget })
     } catch (error) {
-      if (!allowance.isSpent) throw error
+      if (!costBudget.isExhausted) throw error
     }
     // A mask shows nothing where there is not enough, and says so to nobody.
-    if (made !== undefined && !allowance.isSpent) return made
+    if (made !== undefined && !costBudget.isExhausted) return made
     made = undefined
     await caller.room?.().takeLong(sends)
   }
-  return await make(readingMeans(random, tokens.length))
+  return await make(readingEvaluationContext(random, tokens.length))
 }
 
 /** Bytes of the data of `tokens`. */

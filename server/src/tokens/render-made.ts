@@ -8,12 +8,12 @@ import { maskOf, renderToken, renderTwin } from './wire.ts'
 /** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
 export function renderMade(
   caller: Caller,
-  { draft, token, transform, twin, means, later }: Made,
+  { draft, token, transform, twin, evaluationContext, later }: Made,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
   if (twin === null) return renderTwin(token, tenantId)
-  const masked = maskedDataOf(draft, means, later)
+  const masked = maskedDataOf(draft, evaluationContext, later)
   const own =
     transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
   return renderToken(token, {

@@ -4,12 +4,12 @@ import * as fc from '../../test/kit/fast-check.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { TokenCondition } from '../world/token-query.ts'
-import { parseSearch, type SearchMeans } from './search-query.ts'
+import { parseSearch, type SearchOptions } from './search-query.ts'
 
 /** Hashes that can be read. */
-const MEANS: SearchMeans = { indexOf: (it) => Buffer.from(it.reveal()), exact: false }
+const OPTIONS: SearchOptions = { indexOf: (it) => Buffer.from(it.reveal()), exact: false }
 
-const parse = (text: string): TokenCondition => parseSearch(text, MEANS)
+const parse = (text: string): TokenCondition => parseSearch(text, OPTIONS)
 
 const type = (it: string): TokenCondition => ({ kind: 'type', type: it })
 const [a, b, c] = [type('a'), type('b'), type('c')] as const
@@ -85,7 +85,7 @@ describe('parseSearch() understands', () => {
   }
 
   test('metadata with its case where that is asked for', () => {
-    const found = parseSearch('metadata.k:V', { ...MEANS, exact: true })
+    const found = parseSearch('metadata.k:V', { ...OPTIONS, exact: true })
     assert.deepEqual(found, { kind: 'metadata', key: 'k', value: 'V', exact: true })
   })
 })

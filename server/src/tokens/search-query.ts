@@ -13,7 +13,7 @@ import { ANY_TOKEN, type TokenCondition } from '../world/token-query.ts'
 import { parseMoment, type Span } from './moment.ts'
 
 /** What a query is parsed with. */
-export interface SearchMeans {
+export interface SearchOptions {
   /** Returns the keyed hash by which data are found. */
   readonly indexOf: (value: Sensitive<string>) => Uint8Array
   /** Whether metadata are compared as they are; otherwise their case is nothing. */
@@ -21,11 +21,11 @@ export interface SearchMeans {
 }
 
 /** Throws `search_invalid`, which says where and what, and repeats nothing. */
-export function parseSearch(text: string, means: SearchMeans): TokenCondition {
+export function parseSearch(text: string, options: SearchOptions): TokenCondition {
   if (text.length > SEARCH_QUERY_CHARS_MAX) {
     throw invalid(`At most ${SEARCH_QUERY_CHARS_MAX} characters.`)
   }
-  const parser = new SearchParser(text, means)
+  const parser = new SearchParser(text, options)
   return text.trim() === '' ? ANY_TOKEN : parser.parse()
 }
 
@@ -40,12 +40,12 @@ const FIELDS =
 
 class SearchParser {
   readonly #text: string
-  readonly #means: SearchMeans
+  readonly #options: SearchOptions
   #at = 0
 
-  constructor(text: string, means: SearchMeans) {
+  constructor(text: string, options: SearchOptions) {
     this.#text = text
-    this.#means = means
+    this.#options = options
   }
 
   parse(): TokenCondition {
@@ -86,7 +86,7 @@ class SearchParser {
       case 'fingerprint':
         return { kind: 'fingerprint', fingerprint: this.#value() }
       case 'data':
-        return { kind: 'index', hash: this.#means.indexOf(new Sensitive(this.#value())) }
+        return { kind: 'index', hash: this.#options.indexOf(new Sensitive(this.#value())) }
       case 'container':
         return this.#container()
       case 'metadata':
@@ -119,7 +119,7 @@ class SearchParser {
       throw this.#error('A dot and a key are expected, as in metadata.key:value.')
     const key = this.#quoted() ?? this.#match(KEY)
     if (key === null) throw this.#error('The key of the metadata is expected.')
-    const { exact } = this.#means
+    const { exact } = this.#options
     return { kind: 'metadata', key, value: this.#value(true), exact }
   }
 

@@ -6,7 +6,7 @@ import type { PageRequest } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 import { parseSearch } from './search-query.ts'
 import { answerable } from './reading.ts'
-import { readingMeans, showTokens } from './shown-tokens.ts'
+import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
@@ -28,8 +28,8 @@ export async function searchTokens(
   const found = await answerable(
     world.store.tokens.list(caller.tenantId, { where, within, now }, page),
   )
-  const means = readingMeans(world.random, found.items.length)
-  const options = { permission, now, means, privacyShown } as const
+  const evaluationContext = readingEvaluationContext(world.random, found.items.length)
+  const options = { permission, now, evaluationContext, privacyShown } as const
   const items = await showTokens(world, caller, found.items, options)
   return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }

@@ -8,7 +8,7 @@ import type { Json } from '../base/json.ts'
 import type { Sensitive } from '../base/sensitive.ts'
 import { ExpressionError } from '../expressions/expression-error.ts'
 import { evaluateMask, parseMask, type Mask } from '../expressions/mask.ts'
-import type { Means } from '../expressions/template.ts'
+import type { EvaluationContext } from '../expressions/template.ts'
 import type { StoredToken } from '../world/stored.ts'
 import { maskOf } from './wire.ts'
 
@@ -22,14 +22,14 @@ export function shownData(
   token: StoredToken,
   data: Sensitive<Json>,
   transform: Transform,
-  means: Means,
+  evaluationContext: EvaluationContext,
 ): Json | undefined {
   if (transform === 'redact') return undefined
   if (transform === 'reveal') return data.reveal()
   const mask = parsedMaskOf(token)
   if (mask === null) return undefined
   const variables = { data: data.reveal() }
-  return evaluateMask(mask, { ...means, variables }, 'close')
+  return evaluateMask(mask, { ...evaluationContext, variables }, 'close')
 }
 
 /** Null when there is none that can be read: what a mask may be has not always been what it is. */

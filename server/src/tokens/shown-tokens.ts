@@ -9,7 +9,7 @@ import {
   MASKS_SHOWN_CHARS_MAX,
   TOKEN_WORK_CHARS_MAX,
 } from '../base/limits.ts'
-import { Allowance, type Means } from '../expressions/template.ts'
+import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { Random } from '../world/random.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -27,7 +27,7 @@ export interface ShownToken {
 
 export interface Showing {
   readonly now: number
-  readonly means: Means
+  readonly evaluationContext: EvaluationContext
   readonly privacyShown: boolean
 }
 
@@ -51,14 +51,19 @@ export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
   caller: Caller,
   tokens: readonly StoredToken[],
-  { grants, now, means, privacyShown }: Showing & { readonly grants: readonly Grant[] },
+  { grants, now, evaluationContext, privacyShown }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
   const keys = await world.keyring.open(caller.tenantId)
   const shown: ShownToken[] = []
   const showing = inSlices(world.clock, tokens.length, (index) => {
     const token = tokens[index]!
     const grant = grants[index]!
-    const data = shownData(token, openData(keys, token, now, grant), grant.transform, means)
+    const data = shownData(
+      token,
+      openData(keys, token, now, grant),
+      grant.transform,
+      evaluationContext,
+    )
     const wire = (): JsonObject =>
       renderToken(token, {
         tenantId: caller.tenantId,
@@ -74,7 +79,7 @@ export async function showGranted(
 }
 
 /** Bounds what all the expressions of an answer of `tokens` tokens do together. */
-export function readingMeans(random: Random, tokens: number): Means {
+export function readingEvaluationContext(random: Random, tokens: number): EvaluationContext {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
-  return { random, allowance: new Allowance(workMax, MASKS_SHOWN_CHARS_MAX) }
+  return { random, costBudget: new CostBudget(workMax, MASKS_SHOWN_CHARS_MAX) }
 }

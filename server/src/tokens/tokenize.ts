@@ -48,14 +48,14 @@ export function tokenize(
 
 function renderLeaf(
   caller: Caller,
-  { draft, token, transform, twin, means, later }: Made,
+  { draft, token, transform, twin, evaluationContext, later }: Made,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
   if (twin === null) return renderTwin(token, tenantId)
   // The mask is evaluated even where it is not shown: one that cannot be is refused.
-  const masked = maskedDataOf(draft, means, later)
+  const masked = maskedDataOf(draft, evaluationContext, later)
   const own = transform === 'redact' ? undefined : masked
   const shown = twin === undefined ? own : twin.masked
   return renderToken(token, {

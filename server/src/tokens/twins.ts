@@ -7,7 +7,7 @@
 import { ask } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import type { Means } from '../expressions/template.ts'
+import type { EvaluationContext } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -35,14 +35,17 @@ export async function findTwins(
   caller: Caller,
   keys: TenantKeys,
   drafts: readonly Draft[],
-  { now, means }: { readonly now: number; readonly means: Means },
+  {
+    now,
+    evaluationContext,
+  }: { readonly now: number; readonly evaluationContext: EvaluationContext },
 ): Promise<ReadonlyMap<number, Twin>> {
   const twins = new Map<number, Twin>()
   const known = new Map<string, Twin>()
   const reading = new Reading(caller)
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
-    const fingerprint = fingerprintOf(keys, caller, draft, means)
+    const fingerprint = fingerprintOf(keys, caller, draft, evaluationContext)
     if (fingerprint === null) return
     const { name: type } = draft.type
     const kind = `${type} ${fingerprint}`
@@ -88,14 +91,17 @@ function isStored(twin: Twin | undefined): twin is StoredToken {
 export function twinViewer(
   caller: Caller,
   keys: TenantKeys,
-  { now, means }: { readonly now: number; readonly means: Means },
+  {
+    now,
+    evaluationContext,
+  }: { readonly now: number; readonly evaluationContext: EvaluationContext },
 ): (token: StoredToken) => TwinView | null {
   let views: Map<StoredToken, TwinView | null> | undefined
   return (token) => {
     views ??= new Map()
     const known = views.get(token)
     if (known !== undefined) return known
-    const view = viewTwin(caller, keys, token, { now, means })
+    const view = viewTwin(caller, keys, token, { now, evaluationContext })
     views.set(token, view)
     return view
   }
@@ -105,14 +111,17 @@ function viewTwin(
   caller: Caller,
   keys: TenantKeys,
   token: StoredToken,
-  { now, means }: { readonly now: number; readonly means: Means },
+  {
+    now,
+    evaluationContext,
+  }: { readonly now: number; readonly evaluationContext: EvaluationContext },
 ): TwinView | null {
   const grant = ask(caller, 'token:read', token)
   if (grant === null) return null
   const data = openData(keys, token, now, grant)
   const { transform } = grant
   return {
-    data: shownData(token, data, transform, means),
-    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, means),
+    data: shownData(token, data, transform, evaluationContext),
+    masked: shownData(token, data, transform === 'reveal' ? 'mask' : transform, evaluationContext),
   }
 }

@@ -10,7 +10,7 @@ import type { World } from '../world/world.ts'
 import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
 import { findLive } from './find-live.ts'
-import { meansFor, type Made } from './make-tokens.ts'
+import { evaluationContextFor, type Made } from './make-tokens.ts'
 import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from './patch.ts'
 import { renderMade } from './render-made.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
@@ -66,9 +66,9 @@ async function updateOnce(
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
   const { transform } = authorize(caller, 'token:update', { ...before, containers })
 
-  const means = meansFor(world.random, caller, 1)
+  const evaluationContext = evaluationContextFor(world.random, caller, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
-  const made: Made = { draft, token, transform, twin: undefined, means, later: false }
+  const made: Made = { draft, token, transform, twin: undefined, evaluationContext, later: false }
   // Twins that are there already, from two transactions perhaps, can still be changed.
   const unlessTwin = token.deduplicate && token.fingerprint !== before.fingerprint
   const answer = ok(renderMade(caller, made, settings))
@@ -85,7 +85,7 @@ async function updateOnce(
   throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
 
   function changed(to: { before: StoredToken; draft: Draft; patch: TokenPatch }): StoredToken {
-    return changedToken(caller, keys, { ...to, now, means })
+    return changedToken(caller, keys, { ...to, now, evaluationContext })
   }
 
   /** What a repetition is told: it may come when the security code is gone. */
@@ -106,7 +106,7 @@ async function updateOnce(
     )
     if (twin === null) return null
     const shown = (at: number): Answer => {
-      const view = twinViewer(caller, keys, { now: at, means })(twin)
+      const view = twinViewer(caller, keys, { now: at, evaluationContext })(twin)
       return ok(renderMade(caller, { ...made, token: twin, twin: view }, settings))
     }
     const found = shown(now)
@@ -130,13 +130,13 @@ interface Changing {
   readonly draft: Draft
   readonly patch: TokenPatch
   readonly now: number
-  readonly means: Made['means']
+  readonly evaluationContext: Made['evaluationContext']
 }
 
 function changedToken(
   caller: Caller,
   keys: TenantKeys,
-  { before, draft, patch, now, means }: Changing,
+  { before, draft, patch, now, evaluationContext }: Changing,
 ): StoredToken {
   const { options } = draft
   const { data, cvc } = sealData(keys, draft, before.id, now)
@@ -151,9 +151,9 @@ function changedToken(
     cvc: cvc !== null && kept !== null ? { ...cvc, expiresAt: kept.expiresAt } : cvc,
     metadata: options.metadata,
     details: options.details,
-    fingerprint: fingerprintOf(keys, caller, draft, means),
+    fingerprint: fingerprintOf(keys, caller, draft, evaluationContext),
     deduplicate: deduplicates(draft, caller),
-    indexes: indexesOf(keys, draft, means, lenient),
+    indexes: indexesOf(keys, draft, evaluationContext, lenient),
     expiresAt: options.expiresAt,
     modifiedBy: caller.applicationId,
     modifiedAt: now,

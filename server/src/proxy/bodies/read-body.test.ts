@@ -9,11 +9,11 @@ import {
   PART_HEADER_SECTION_BYTES_MAX,
   RENDERED_BODY_BYTES_MAX,
 } from '../../base/limits.ts'
-import { Allowance } from '../../expressions/template.ts'
+import { CostBudget } from '../../expressions/template.ts'
 import type { Mention } from '../../tokens/mentions.ts'
 import { atOnce, readBody } from './read-body.ts'
 
-const MEANS = { random: { bytes: (length: number) => new Uint8Array(length) } }
+const EVALUATION_CONTEXT = { random: { bytes: (length: number) => new Uint8Array(length) } }
 
 function vectorsOf(folder: string, name: string): unknown {
   const url = new URL(`../../../test/vectors/${folder}/${name}.json`, import.meta.url)
@@ -25,7 +25,7 @@ function render(
   type: string | undefined,
   valueOf: (mention: Mention) => Json,
 ): Buffer {
-  return atOnce(readBody(Buffer.from(body as string), type).render(MEANS, valueOf))
+  return atOnce(readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf))
 }
 
 describe('readBody() gives what is documented', () => {
@@ -164,7 +164,10 @@ test('readBody() returns the very same bytes when there is no expression in them
     const bytes = Buffer.from('{"a": "{ }} \\u007d %7D"}')
     const body = readBody(bytes, type)
     assert.deepEqual(body.mentions, [])
-    assert.equal(atOnce(body.render(MEANS, () => assert.fail('nothing is mentioned'))), bytes)
+    assert.equal(
+      atOnce(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is mentioned'))),
+      bytes,
+    )
   }
 })
 
@@ -498,7 +501,8 @@ describe('what a body may have is bounded', () => {
 
   test('what is written in all', () => {
     const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
-    const filled = (length: number): Buffer => atOnce(body.render(MEANS, () => '"'.repeat(length)))
+    const filled = (length: number): Buffer =>
+      atOnce(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
     // Each quote takes two bytes, and the string two more.
     const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
     assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
@@ -508,7 +512,12 @@ describe('what a body may have is bounded', () => {
   test('what expressions do together', () => {
     const body = readBody(Buffer.from('{{x}}{{x}}'), 'text/plain')
     const rendered = (shown: number): Buffer =>
-      atOnce(body.render({ ...MEANS, allowance: new Allowance(1_000, shown) }, () => 'four'))
+      atOnce(
+        body.render(
+          { ...EVALUATION_CONTEXT, costBudget: new CostBudget(1_000, shown) },
+          () => 'four',
+        ),
+      )
     assert.throws(() => rendered(11), { code: 'expression_invalid' })
     assert.equal(rendered(12).toString(), 'fourfour')
   })

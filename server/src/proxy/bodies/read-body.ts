@@ -8,7 +8,7 @@
 import type { Json } from '../../base/json.ts'
 import { RENDERED_BODY_BYTES_MAX } from '../../base/limits.ts'
 import { FilterError } from '../../expressions/expression-error.ts'
-import type { Means } from '../../expressions/template.ts'
+import type { EvaluationContext } from '../../expressions/template.ts'
 import {
   evaluatePlace,
   MentionReader,
@@ -35,7 +35,10 @@ export interface ReadBody {
    * Throws `expression_invalid` when a filter fails, when a value cannot be written where it should stand,
    * and when more than RENDERED_BODY_BYTES_MAX would be written in all.
    */
-  readonly render: (means: Means, valueOf: (mention: Mention) => Json) => Generator<void, Buffer>
+  readonly render: (
+    evaluationContext: EvaluationContext,
+    valueOf: (mention: Mention) => Json,
+  ) => Generator<void, Buffer>
   /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
   readonly outline: (textOf: (mention: Mention) => string) => Buffer
 }
@@ -55,8 +58,8 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
     unread,
     places: holes,
     mentions: holes.flatMap(mentionsOf),
-    render: (means, valueOf) =>
-      render(bytes, holes, delimiter, (place) => evaluatePlace(place, means, valueOf)),
+    render: (evaluationContext, valueOf) =>
+      render(bytes, holes, delimiter, (place) => evaluatePlace(place, evaluationContext, valueOf)),
     outline: (textOf) => {
       // Nobody reads it for what it would be read for, so a name may stand where not every value may.
       const named = holes.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
