@@ -5,7 +5,7 @@ import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.t
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
-import { bytesOf, makeOf, Reading } from '../tokens/reading.ts'
+import { bytesOf, renderWithinBudget, Reading } from '../tokens/reading.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
 import type { Clock } from '../world/clock.ts'
 import type { StoredToken } from '../world/stored.ts'
@@ -60,18 +60,23 @@ export async function detokenizeBody(
   let attempts = 0
   let kept = 0
   try {
-    const made = await makeOf(world, caller, { tokens, sends: true }, async (evaluationContext) => {
-      attempts++
-      const shown = await showGranted(world, caller, tokens, { evaluationContext, ...more })
-      const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
-      const rendering = body.render(evaluationContext, ({ id, whole }): Json => {
-        const { data, wire } = byId.get(id)!
-        return whole ? wire() : (data ?? null)
-      })
-      return await inTurns(world.clock, rendering)
-    })
-    kept = made.length
-    return made
+    const rendered = await renderWithinBudget(
+      world,
+      caller,
+      { tokens, sends: true },
+      async (evaluationContext) => {
+        attempts++
+        const shown = await showGranted(world, caller, tokens, { evaluationContext, ...more })
+        const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
+        const rendering = body.render(evaluationContext, ({ id, whole }): Json => {
+          const { data, wire } = byId.get(id)!
+          return whole ? wire() : (data ?? null)
+        })
+        return await inTurns(world.clock, rendering)
+      },
+    )
+    kept = rendered.length
+    return rendered
   } finally {
     const long = attempts !== 1 || bytesOf(tokens) > LONG_BYTES_MIN
     if (long || kept > LONG_BYTES_MIN) caller.room?.().endLong(kept)

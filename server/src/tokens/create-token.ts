@@ -5,7 +5,7 @@ import { created, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
 import { parseDraft } from './draft.ts'
 import { makeTokens } from './make-tokens.ts'
-import { renderMade } from './render-made.ts'
+import { renderBuiltToken } from './render-built-token.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
@@ -25,9 +25,9 @@ export async function createToken(
   const draft = parseDraft(body, world.clock.now(), (member) => member)
   let id = ''
   return makeTokens(world, caller, [draft], {
-    reply: (made) => {
-      id = made.token.id
-      return renderMade(caller, made, settings)
+    reply: (built) => {
+      id = built.token.id
+      return renderBuiltToken(caller, built, settings)
     },
     answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
   })

@@ -11,7 +11,7 @@ import {
   refuseUnknown,
   type Mentions,
 } from './mentions.ts'
-import { makeOf, Reading } from './reading.ts'
+import { renderWithinBudget, Reading } from './reading.ts'
 import { showGranted } from './shown-tokens.ts'
 import { inSlices } from './slices.ts'
 
@@ -53,26 +53,31 @@ export async function fillMentions(
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(places, new Set(tokens.map((it) => it.id)))
   const grants = grantMentioned(caller, permission, { places, tokens })
-  const shown = await makeOf(world, caller, { tokens, sends: false }, async (evaluationContext) => {
-    const readable = await showGranted(world, caller, tokens, {
-      grants,
-      now,
-      evaluationContext,
-      privacyShown,
-    })
-    const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
-    const values: Json[] = readable.map(({ data }) => data ?? null)
-    await inSlices(world.clock, places.length, (at) => {
-      const place = places[at]!
-      const value = evaluatePlace(place, evaluationContext, ({ id, whole }) => {
-        const { data, wire } = byId.get(id)!
-        return whole ? wire() : (data ?? null)
+  const shown = await renderWithinBudget(
+    world,
+    caller,
+    { tokens, sends: false },
+    async (evaluationContext) => {
+      const readable = await showGranted(world, caller, tokens, {
+        grants,
+        now,
+        evaluationContext,
+        privacyShown,
       })
-      place.put(value)
-      // Of a whole token only its data is secret.
-      if (!mentionsOf(place).some((it) => it.whole)) values.push(value)
-    })
-    return values
-  })
+      const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
+      const values: Json[] = readable.map(({ data }) => data ?? null)
+      await inSlices(world.clock, places.length, (at) => {
+        const place = places[at]!
+        const value = evaluatePlace(place, evaluationContext, ({ id, whole }) => {
+          const { data, wire } = byId.get(id)!
+          return whole ? wire() : (data ?? null)
+        })
+        place.put(value)
+        // Of a whole token only its data is secret.
+        if (!mentionsOf(place).some((it) => it.whole)) values.push(value)
+      })
+      return values
+    },
+  )
   return { payload: payload(), tokens, shown }
 }

@@ -28,7 +28,7 @@ import { inSlices } from './slices.ts'
 import { findTwins, twinViewer, type TwinView, type Twin } from './twins.ts'
 
 /** What became of a draft: a token of its own, or the twin it had already. */
-export interface Made {
+export interface BuiltToken {
   readonly draft: Draft
   readonly token: StoredToken
   /** What the caller may see of tokens it makes here. */
@@ -41,9 +41,9 @@ export interface Made {
   readonly evaluationContext: EvaluationContext
 }
 
-export interface Rendering {
+export interface TokenRenderer {
   /** Renders what became of one draft. */
-  readonly reply: (made: Made, index: number) => Json
+  readonly reply: (built: BuiltToken, index: number) => Json
   /**
    * Puts the replies together; the answer is remembered in the same commit as the tokens. What an earlier
    * call returned may change.
@@ -60,21 +60,21 @@ export async function makeTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
   drafts: readonly Draft[],
-  rendering: Rendering,
+  renderer: TokenRenderer,
 ): Promise<Answer> {
   const transforms = authorizeAll(caller, drafts)
   const opened = world.keyring.open(caller.tenantId)
   // Mostly they are at hand, and to wait for that all the same would cost as much as some of the work.
   const keys = opened instanceof Promise ? await opened : opened
-  const batch: Batch = { caller, keys, drafts, transforms, clashes: NO_CLASHES }
+  const batch: DraftBatch = { caller, keys, drafts, transforms, clashes: NO_CLASHES }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const making = makeOnce(world, batch, rendering)
-    const outcome = making instanceof Promise ? await making : making
-    const { tokens, answer, remembered } = outcome
+    const building = buildAttempt(world, batch, renderer)
+    const result = building instanceof Promise ? await building : building
+    const { tokens, answer, remembered } = result
     const changes = tokens.length === 0 ? [] : [{ kind: 'insert-tokens', tokens } as const]
     const conflict = await commit(world, caller, changes, answer, remembered)
     if (conflict === null) return answer
-    await resolve(world.store, batch, conflict, outcome)
+    await resolveConflict(world.store, batch, conflict, result)
   }
   throw new Error('Cannot make tokens: others kept making their twins first')
 }
@@ -83,7 +83,7 @@ export async function makeTokens(
 const ATTEMPTS_MAX = 100
 
 /** The drafts of one request, and what is the same in all attempts to make tokens of them. */
-interface Batch {
+interface DraftBatch {
   readonly caller: Caller
   readonly keys: TenantKeys
   readonly drafts: readonly Draft[]
@@ -96,7 +96,7 @@ interface Batch {
 const NO_CLASHES: ReadonlyMap<Draft, number> = new Map()
 
 /** What one attempt would store and answer. */
-interface Outcome {
+interface AttemptResult {
   /** The new ones, in the order of their drafts. */
   readonly tokens: readonly StoredToken[]
   /** By the index of the drafts that have one; those became no token. */
@@ -107,67 +107,67 @@ interface Outcome {
 }
 
 /** At once, unless twins have to be looked for or there are many. */
-function makeOnce(
+function buildAttempt(
   world: Pick<World, 'clock' | 'random' | 'store'>,
-  batch: Batch,
-  rendering: Rendering,
-): Outcome | Promise<Outcome> {
+  batch: DraftBatch,
+  renderer: TokenRenderer,
+): AttemptResult | Promise<AttemptResult> {
   const { caller, keys, drafts } = batch
-  const at: Moment = {
+  const attempt: Attempt = {
     now: world.clock.now(),
     evaluationContext: evaluationContextFor(world.random, caller, drafts.length),
   }
   if (!drafts.some((draft) => deduplicates(draft, caller))) {
-    return makeAll(world, batch, rendering, at, NO_TWINS)
+    return buildAndRender(world, batch, renderer, attempt, NO_TWINS)
   }
-  return findTwins(world, caller, keys, drafts, at).then((twins) =>
-    makeAll(world, batch, rendering, at, twins),
+  return findTwins(world, caller, keys, drafts, attempt).then((twins) =>
+    buildAndRender(world, batch, renderer, attempt, twins),
   )
 }
 
-/** What is the same for all that one attempt makes. */
-interface Moment {
+/** What is the same for all that one attempt builds. */
+interface Attempt {
   readonly now: number
   readonly evaluationContext: EvaluationContext
 }
 
-function makeAll(
+function buildAndRender(
   world: Pick<World, 'clock' | 'random'>,
-  { caller, keys, drafts, transforms, clashes }: Batch,
-  { reply, answer }: Rendering,
-  at: Moment,
+  { caller, keys, drafts, transforms, clashes }: DraftBatch,
+  { reply, answer }: TokenRenderer,
+  attempt: Attempt,
   twins: ReadonlyMap<number, Twin>,
-): Outcome | Promise<Outcome> {
-  const { now, evaluationContext } = at
-  const view = twinViewer(caller, keys, at)
+): AttemptResult | Promise<AttemptResult> {
+  const { now, evaluationContext } = attempt
+  const view = twinViewer(caller, keys, attempt)
   const viewLater = twinViewer(caller, keys, { now: Infinity, evaluationContext })
   const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(serials)
   // By the index of their drafts, as the replies are: a twin may be among those before it.
-  const made = Array<StoredToken>(drafts.length)
+  const built = Array<StoredToken>(drafts.length)
   const replies = Array<Json>(drafts.length)
   // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
   const later: Json[] = []
   let less = false
 
-  const making = inSlices(world.clock, drafts.length, makeNext)
-  return making === undefined ? outcome() : making.then(outcome)
+  const building = inSlices(world.clock, drafts.length, buildAndRenderNext)
+  return building === undefined ? result() : building.then(result)
 
-  function makeNext(index: number): void {
+  function buildAndRenderNext(index: number): void {
     const draft = drafts[index]!
     const found = twins.get(index)
     const token =
       found === undefined
-        ? makeToken(caller, keys, draft, {
+        ? buildToken(caller, keys, draft, {
             serial: idOf(now, serials, index * ID_RANDOM_BYTES),
             clashes: clashes.get(draft) ?? 0,
             now,
             evaluationContext,
           })
         : typeof found === 'number'
-          ? made[found]!
+          ? built[found]!
           : found
-    made[index] = token
+    built[index] = token
     const twin = found === undefined ? undefined : view(token)
     const it = {
       draft,
@@ -185,8 +185,8 @@ function makeAll(
     later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
   }
 
-  function outcome(): Outcome {
-    const tokens = twins.size === 0 ? made : made.filter((_, index) => !twins.has(index))
+  function result(): AttemptResult {
+    const tokens = twins.size === 0 ? built : built.filter((_, index) => !twins.has(index))
     const remembered = less ? structuredClone(answer(later)) : undefined
     return { tokens, twins, answer: answer(replies), remembered }
   }
@@ -225,7 +225,7 @@ export function evaluationContextFor(
   return { random, costBudget: new CostBudget(workMax, shownMax) }
 }
 
-interface Making {
+interface BuildOptions {
   readonly serial: string
   /** How often its alias was taken. */
   readonly clashes: number
@@ -233,11 +233,11 @@ interface Making {
   readonly evaluationContext: EvaluationContext
 }
 
-function makeToken(
+function buildToken(
   caller: Caller,
   keys: TenantKeys,
   draft: Draft,
-  { serial, clashes, now, evaluationContext }: Making,
+  { serial, clashes, now, evaluationContext }: BuildOptions,
 ): StoredToken {
   const { type, options } = draft
   const id = idOfDraft(draft, serial, clashes, evaluationContext)
@@ -284,11 +284,11 @@ function idOfDraft(
  * of aliases that are taken would need an attempt for each. Of several drafts with the same id one keeps it: the
  * first, or the one whose caller chose it.
  */
-async function resolve(
+async function resolveConflict(
   store: Pick<World['store'], 'tokens'>,
-  batch: Batch,
+  batch: DraftBatch,
   conflict: Conflict,
-  { tokens, twins }: Outcome,
+  { tokens, twins }: AttemptResult,
 ): Promise<void> {
   // The twin is there now: the next look finds it.
   if (conflict.kind === 'fingerprint-taken') return

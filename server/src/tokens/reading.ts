@@ -62,31 +62,31 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
 }
 
 /**
- * Returns what `make` makes of `tokens` by expressions: at once while that is little, and else when it is the request's turn.
+ * Returns what `render` makes of `tokens` by expressions: at once while that is little, and else when it is the request's turn.
  * Much can be made of little, by filters and by naming it often; what was made until then is thrown away, and made again.
  *
  * Rejects with `tenant_busy`.
  */
-export async function makeOf<Made>(
+export async function renderWithinBudget<Rendered>(
   { random }: Pick<World, 'random'>,
   caller: Pick<Caller, 'room'>,
   { tokens, sends }: { readonly tokens: readonly StoredToken[]; readonly sends: boolean },
-  make: (evaluationContext: EvaluationContext) => Promise<Made>,
-): Promise<Made> {
+  render: (evaluationContext: EvaluationContext) => Promise<Rendered>,
+): Promise<Rendered> {
   if (bytesOf(tokens) <= LONG_BYTES_MIN) {
     const costBudget = new CostBudget(LONG_BYTES_MIN, LONG_BYTES_MIN)
-    let made: Made | undefined
+    let rendered: Rendered | undefined
     try {
-      made = await make({ random, costBudget })
+      rendered = await render({ random, costBudget })
     } catch (error) {
       if (!costBudget.isExhausted) throw error
     }
     // A mask shows nothing where there is not enough, and says so to nobody.
-    if (made !== undefined && !costBudget.isExhausted) return made
-    made = undefined
+    if (rendered !== undefined && !costBudget.isExhausted) return rendered
+    rendered = undefined
     await caller.room?.().takeLong(sends)
   }
-  return await make(readingEvaluationContext(random, tokens.length))
+  return await render(readingEvaluationContext(random, tokens.length))
 }
 
 /** Bytes of the data of `tokens`. */

@@ -10,7 +10,7 @@ import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ANY_TOKEN, type TokenCondition } from '../world/token-query.ts'
-import { parseMoment, type Span } from './moment.ts'
+import { parseDateSpan, type DateSpan } from './date-span.ts'
 
 /** What a query is parsed with. */
 export interface SearchOptions {
@@ -142,10 +142,10 @@ class SearchParser {
   #span(): { from: number | null; to: number | null } {
     this.#colon()
     const inclusive = this.#accept('[')
-    if (!inclusive && !this.#accept('{')) return this.#moment() ?? OPEN
-    const low = this.#moment()
+    if (!inclusive && !this.#accept('{')) return this.#dateSpan() ?? OPEN
+    const low = this.#dateSpan()
     if (!this.#word('TO')) throw this.#error('TO is expected, in upper case.')
-    const high = this.#moment()
+    const high = this.#dateSpan()
     const from = low === null ? null : inclusive ? low.from : low.to + 1
     if (this.#accept(']')) return { from, to: high === null ? null : high.to }
     if (this.#accept('}')) return { from, to: high === null ? null : high.from - 1 }
@@ -153,11 +153,11 @@ class SearchParser {
   }
 
   /** Takes an instant or a day; null for `*`. */
-  #moment(): Span | null {
+  #dateSpan(): DateSpan | null {
     const start = this.#position()
     const text = this.#quoted() ?? this.#match(BOUND)
     if (text === '*') return null
-    const span = text === null ? null : parseMoment(text)
+    const span = text === null ? null : parseDateSpan(text)
     if (span !== null) return span
     throw errorAt(start, 'A date such as 2026-03-01 or 2026-03-01T12:00:00Z is expected, or *.')
   }

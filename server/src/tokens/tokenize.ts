@@ -4,7 +4,7 @@ import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
 import { maskedDataOf } from './derive.ts'
 import type { Draft } from './draft.ts'
-import { makeTokens, type Made } from './make-tokens.ts'
+import { makeTokens, type BuiltToken } from './make-tokens.ts'
 import { buildTokenizePlan } from './tokenize-plan.ts'
 import { inSlices } from './slices.ts'
 import type { TokenSettings } from './token-settings.ts'
@@ -37,9 +37,9 @@ export function tokenize(
 
   function make(): Promise<Answer> {
     return makeTokens(world, caller, drafts, {
-      reply: (made, index) => {
+      reply: (built, index) => {
         const leaf = plan.leaves[index]!
-        return leaf.plain ? made.token.id : renderLeaf(caller, made, leaf.root, settings)
+        return leaf.plain ? built.token.id : renderLeaf(caller, built, leaf.root, settings)
       },
       answer: (replies) => answerWith(plan.fill(replies)),
     })
@@ -48,7 +48,7 @@ export function tokenize(
 
 function renderLeaf(
   caller: Caller,
-  { draft, token, transform, twin, evaluationContext, later }: Made,
+  { draft, token, transform, twin, evaluationContext, later }: BuiltToken,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {

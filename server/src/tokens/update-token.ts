@@ -10,9 +10,9 @@ import type { World } from '../world/world.ts'
 import { deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import { parseDraft, type Draft } from './draft.ts'
 import { findLive } from './find-live.ts'
-import { evaluationContextFor, type Made } from './make-tokens.ts'
+import { evaluationContextFor, type BuiltToken } from './make-tokens.ts'
 import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from './patch.ts'
-import { renderMade } from './render-made.ts'
+import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { twinViewer } from './twins.ts'
@@ -68,16 +68,23 @@ async function updateOnce(
 
   const evaluationContext = evaluationContextFor(world.random, caller, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
-  const made: Made = { draft, token, transform, twin: undefined, evaluationContext, later: false }
+  const built: BuiltToken = {
+    draft,
+    token,
+    transform,
+    twin: undefined,
+    evaluationContext,
+    later: false,
+  }
   // Twins that are there already, from two transactions perhaps, can still be changed.
   const unlessTwin = token.deduplicate && token.fingerprint !== before.fingerprint
-  const answer = ok(renderMade(caller, made, settings))
+  const answer = ok(renderBuiltToken(caller, built, settings))
   const conflict = await commit(
     world,
     caller,
     [{ kind: 'update-token', token, unlessTwin, now }],
     answer,
-    token.cvc === null ? answer : aged(made),
+    token.cvc === null ? answer : aged(built),
   )
   if (conflict === null) return answer
   if (conflict.kind === 'fingerprint-taken') return await answerWithTwin()
@@ -89,9 +96,13 @@ async function updateOnce(
   }
 
   /** What a repetition is told: it may come when the security code is gone. */
-  function aged(it: Made): Answer {
+  function aged(it: BuiltToken): Answer {
     return ok(
-      renderMade(caller, { ...it, draft: withoutShortLived(it.draft), later: true }, settings),
+      renderBuiltToken(
+        caller,
+        { ...it, draft: withoutShortLived(it.draft), later: true },
+        settings,
+      ),
     )
   }
 
@@ -107,7 +118,7 @@ async function updateOnce(
     if (twin === null) return null
     const shown = (at: number): Answer => {
       const view = twinViewer(caller, keys, { now: at, evaluationContext })(twin)
-      return ok(renderMade(caller, { ...made, token: twin, twin: view }, settings))
+      return ok(renderBuiltToken(caller, { ...built, token: twin, twin: view }, settings))
     }
     const found = shown(now)
     await commit(world, caller, [], found, twin.cvc === null ? found : shown(Infinity))
@@ -130,7 +141,7 @@ interface Changing {
   readonly draft: Draft
   readonly patch: TokenPatch
   readonly now: number
-  readonly evaluationContext: Made['evaluationContext']
+  readonly evaluationContext: BuiltToken['evaluationContext']
 }
 
 function changedToken(

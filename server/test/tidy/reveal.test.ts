@@ -24,7 +24,7 @@ const REVEALS: Readonly<Record<string, string>> = {
   'src/reactors/sealed-reactor-configuration.ts': 'it opens the code and configuration of reactors',
   'src/tokens/derive.ts': 'it evaluates expressions over the data of a token being made',
   'src/tokens/patch.ts': 'it merges new data into the old',
-  'src/tokens/render-made.ts': 'it shows a creator what it created, when a rule reveals it',
+  'src/tokens/render-built-token.ts': 'it shows a creator what it created, when a rule reveals it',
   'src/tokens/sealing.ts': 'it turns data into envelopes and back',
   'src/tokens/show.ts': 'it shows data as far as a reader may see it',
 }

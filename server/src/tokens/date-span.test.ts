@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { parseMoment } from './moment.ts'
+import { parseDateSpan } from './date-span.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -17,9 +17,9 @@ const cases: [text: string, from: string, widthMs: number][] = [
   ['2026-03-01T23:30:00-07:30', '2026-03-02T07:00:00Z', 1000],
 ]
 for (const [text, from, widthMs] of cases) {
-  test(`parseMoment() says that ${text} begins at ${from} and lasts ${widthMs} ms`, () => {
+  test(`parseDateSpan() says that ${text} begins at ${from} and lasts ${widthMs} ms`, () => {
     const begin = Date.parse(from)
-    assert.deepEqual(parseMoment(text), { from: begin, to: begin + widthMs - 1 })
+    assert.deepEqual(parseDateSpan(text), { from: begin, to: begin + widthMs - 1 })
   })
 }
 
@@ -42,10 +42,10 @@ for (const text of [
   '02026-03-01',
   'today',
 ]) {
-  test(`parseMoment() makes nothing of "${text}"`, () => assert.equal(parseMoment(text), null))
+  test(`parseDateSpan() makes nothing of "${text}"`, () => assert.equal(parseDateSpan(text), null))
 }
 
-test('parseMoment() reads what toISOString() writes', () => {
+test('parseDateSpan() reads what toISOString() writes', () => {
   const instant = fc.date({
     min: new Date(0),
     max: new Date('9999-12-31T23:59:59.999Z'),
@@ -53,7 +53,7 @@ test('parseMoment() reads what toISOString() writes', () => {
   })
   fc.assert(
     fc.property(instant, (it) => {
-      assert.deepEqual(parseMoment(it.toISOString()), { from: it.getTime(), to: it.getTime() })
+      assert.deepEqual(parseDateSpan(it.toISOString()), { from: it.getTime(), to: it.getTime() })
     }),
   )
 })

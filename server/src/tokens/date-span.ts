@@ -1,5 +1,5 @@
 /** What a date stands for, in epoch milliseconds, both ends inclusive: all of its day, or second. */
-export interface Span {
+export interface DateSpan {
   readonly from: number
   readonly to: number
 }
@@ -8,8 +8,8 @@ export interface Span {
  * Parses `2026-03-01`, `2026-03-01T12:00`, `2026-03-01T12:00:00`, `2026-03-01T12:00:00.5`, the last three
  * with `Z` or an offset, or in UTC. Returns null for anything else, and for days that no calendar has.
  */
-export function parseMoment(text: string): Span | null {
-  const found = MOMENT.exec(text)
+export function parseDateSpan(text: string): DateSpan | null {
+  const found = DATE.exec(text)
   if (found === null) return null
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHours, offsetMinutes] =
     found.map((it) => it ?? '0')
@@ -27,7 +27,7 @@ export function parseMoment(text: string): Span | null {
   return { from, to: from + widthOf(found) - 1 }
 }
 
-const MOMENT =
+const DATE =
   /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:Z|([+-])(\d\d):(\d\d))?)?$/
 
 const MINUTE_MS = 60_000

@@ -1,14 +1,14 @@
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { maskedDataOf } from './derive.ts'
-import type { Made } from './make-tokens.ts'
+import type { BuiltToken } from './make-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { maskOf, renderToken, renderTwin } from './wire.ts'
 
 /** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
-export function renderMade(
+export function renderBuiltToken(
   caller: Caller,
-  { draft, token, transform, twin, evaluationContext, later }: Made,
+  { draft, token, transform, twin, evaluationContext, later }: BuiltToken,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
