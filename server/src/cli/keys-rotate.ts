@@ -7,7 +7,7 @@ import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
 import type { CommandInput, Run } from './command.ts'
 import { openWorld } from './open-world.ts'
-import { rotateKeys, type RotationNews, type RotationOrder } from './rotate-keys.ts'
+import { executeRotationOrder, type RotationNews, type RotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
 
 /**
@@ -56,7 +56,7 @@ async function rotateHere(
   const rotations = new Rotations(opened.world, opened.keyMaker)
   try {
     await checkRootKey(opened.world.store, opened.keyProvider)
-    await rotateKeys(opened, rotations, order, say)
+    await executeRotationOrder(opened, rotations, order, say)
   } finally {
     await rotations.stop()
     await opened.close()

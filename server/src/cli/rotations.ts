@@ -3,7 +3,7 @@ import {
   rotateDataKey,
   unfinishedRotations,
   type RotationProgress,
-} from '../keys/rotate-data-key.ts'
+} from '../key-rotation/rotate-data-key.ts'
 import type { KeyMaker } from '../world/keyring.ts'
 import type { World } from '../world/world.ts'
 

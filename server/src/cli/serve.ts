@@ -19,7 +19,7 @@ import type { CommandInput, Run } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
-import { parseRotationOrder, rotateKeys } from './rotate-keys.ts'
+import { parseRotationOrder, executeRotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
 import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
@@ -69,7 +69,7 @@ export const serve: Run = async ({ flags, out }) => {
     const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {
       const rotation = parseRotationOrder(order)
       if (rotation === null) throw new Error('The service does not know such an order')
-      await rotateKeys(opened, rotations, rotation, tell)
+      await executeRotationOrder(opened, rotations, rotation, tell)
     }).catch((error: Error) => {
       // Not every file system has sockets, and requests need none.
       world.log.warn('no_orders', {}, error)

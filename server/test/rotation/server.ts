@@ -16,7 +16,7 @@ import {
 import { openWorld, type WorldOptions } from '../../src/cli/open-world.ts'
 import { Rotations } from '../../src/cli/rotations.ts'
 import { readConfig, type Config } from '../../src/config.ts'
-import { unfinishedRotations } from '../../src/keys/rotate-data-key.ts'
+import { unfinishedRotations } from '../../src/key-rotation/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 

@@ -14,7 +14,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: ['base', 'world', 'http'],
   audit: ['base', 'world', 'http', 'access'],
   tokens: ['base', 'world', 'http', 'expressions', 'access'],
-  keys: ['base', 'world', 'access'],
+  'key-rotation': ['base', 'world', 'access'],
   tenants: ['base', 'world', 'http', 'access'],
   transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
   proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],

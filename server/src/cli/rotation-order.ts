@@ -1,6 +1,6 @@
 import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
-import type { RotationProgress } from '../keys/rotate-data-key.ts'
-import { rotateRootKey } from '../keys/rotate-root-key.ts'
+import type { RotationProgress } from '../key-rotation/rotate-data-key.ts'
+import { rotateRootKey } from '../key-rotation/rotate-root-key.ts'
 import type { OpenWorld } from './open-world.ts'
 import type { Rotations } from './rotations.ts'
 
@@ -26,7 +26,7 @@ export function parseRotationOrder(order: unknown): RotationOrder | null {
 }
 
 /** Does what was ordered, in the process that may write, and tells what comes of it. */
-export async function rotateKeys(
+export async function executeRotationOrder(
   opened: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
   rotations: Rotations,
   { rotate, which }: RotationOrder,

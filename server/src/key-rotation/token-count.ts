@@ -1,7 +1,7 @@
 import type { World } from '../world/world.ts'
 
 /** Returns how many tokens there are: nearly all that is sealed. */
-export async function tokensOf(
+export async function tokenCountOf(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
 ): Promise<number> {

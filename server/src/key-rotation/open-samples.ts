@@ -2,8 +2,8 @@ import type { Envelopes } from '../world/store.ts'
 import type { EnvelopeCursor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { ENVELOPE_SHELVES } from '../world/stored.ts'
-import { sealContextOf } from './seal-context.ts'
-import { tokensOf } from './tokens-of.ts'
+import { sealContextOf } from '../keys/seal-context.ts'
+import { tokenCountOf } from './token-count.ts'
 
 export interface Opened {
   readonly tenants: number
@@ -23,7 +23,7 @@ export async function openSamples(
   const tenantIds = await world.store.tenants.ids()
   let [tokens, envelopes] = [0, 0]
   for (const tenantId of tenantIds) {
-    tokens += await tokensOf(world, tenantId)
+    tokens += await tokenCountOf(world, tenantId)
     const keys = await world.keyring.open(tenantId)
     for await (const found of sealedBy(world, tenantId, depth)) {
       for (const it of found) keys.open(sealContextOf(it), it.envelope)

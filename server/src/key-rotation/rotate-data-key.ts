@@ -9,8 +9,8 @@ import type { RenewedEnvelope } from '../world/change.ts'
 import type { Envelopes, Store } from '../world/store.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { sealContextOf } from './seal-context.ts'
-import { tokensOf } from './tokens-of.ts'
+import { sealContextOf } from '../keys/seal-context.ts'
+import { tokenCountOf } from './token-count.ts'
 
 type Reach = Pick<World, 'clock' | 'log' | 'store'>
 type Tenants = { readonly store: Pick<Store, 'tenants'> }
@@ -60,7 +60,7 @@ async function rotateTo(
   tenantId: string,
   options: RotationOptions,
 ): Promise<void> {
-  let left = await tokensOf(world, tenantId)
+  let left = await tokenCountOf(world, tenantId)
   const tell = (): void => options.tell({ tenantId, version, left })
   world.log.info('key_rotation', { tenant: tenantId, version, left })
   tell()
