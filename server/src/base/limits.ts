@@ -503,8 +503,8 @@ export const CALLBACK_JITTER = 0.1
 /** The longest pause that a receiver may ask for. Ours. */
 export const CALLBACK_RETRY_AFTER_MS_MAX = 60 * 60 * 1000
 
-/** How long a callback that was given up is kept. Ours. */
-export const CALLBACK_DEAD_MS = 7 * 24 * 60 * 60 * 1000
+/** How long a dead letter is kept. Ours. */
+export const DEAD_LETTER_RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 
 /** How long the old secret of callbacks is good beside a new one. Ours. */
 export const CALLBACK_SECRET_OVERLAP_MS = 24 * 60 * 60 * 1000

@@ -61,7 +61,7 @@ export const REFUSALS = {
   },
   session_not_found: { status: 404, detail: 'There is no session with this nonce.' },
   proxy_not_found: { status: 404, detail: 'There is no such proxy.' },
-  callback_not_found: { status: 404, detail: 'No callback with this id was given up.' },
+  callback_not_found: { status: 404, detail: 'No dead letter has this id.' },
   reactor_result_not_found: { status: 404, detail: 'There is no such result, or not yet.' },
   reactor_not_found: { status: 404, detail: 'There is no such reactor.' },
   token_not_found: { status: 404, detail: 'There is no such token.' },

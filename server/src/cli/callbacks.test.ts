@@ -11,7 +11,7 @@ import { callbackStage } from '../../test/kit/callback-stage.ts'
 import { callbacksList, callbacksReplay } from './callbacks.ts'
 import type { Run } from './command.ts'
 
-/** A vault that listens, with three callbacks that were given up, and a way to ask it. */
+/** A vault that listens, with three dead letters, and a way to ask it. */
 async function given(t: TestContext) {
   const stage = await callbackStage()
   const { app, managementKey } = stage.vault
@@ -37,7 +37,7 @@ async function given(t: TestContext) {
 }
 
 describe('symbolon callbacks', () => {
-  test('list shows what was given up, for people and for programs', async (t) => {
+  test('list shows the dead letters, for people and for programs', async (t) => {
     const { run, ids } = await given(t)
     const { lines, status } = await run(callbacksList, {})
     assert.equal(status, 0)

@@ -1,5 +1,5 @@
 /**
- * `symbolon callbacks list` and `symbolon callbacks replay`: what receivers did not take, and sending it after all.
+ * `symbolon callbacks list` and `symbolon callbacks replay`: dead letters, and sending them after all.
  *
  * They ask the service that runs with the same settings, as any manager of reactors may: so it is decided and recorded
  * like everything else.
@@ -12,7 +12,7 @@ import { fileError } from './file-error.ts'
 const KEY_FILE = 'api-key-file'
 
 export const callbacksList: Run = async ({ flags, out }) => {
-  for await (const it of new Service(flags).givenUp()) {
+  for await (const it of new Service(flags).deadLetters()) {
     out(flags['json'] === undefined ? sentenceOf(it) : JSON.stringify(it))
   }
   return 0
@@ -25,7 +25,7 @@ export const callbacksReplay: Run = async ({ flags, out }) => {
   const service = new Service(flags)
   const ids: string[] = id === undefined ? [] : [id]
   // All of the list before the first is taken off it.
-  if (all !== undefined) for await (const it of service.givenUp()) ids.push(it.id)
+  if (all !== undefined) for await (const it of service.deadLetters()) ids.push(it.id)
   let missing = 0
   for (const it of ids) {
     const there = await service.replay(it)
@@ -50,7 +50,7 @@ class Service {
     this.#apiKey = readApiKey(file)
   }
 
-  async *givenUp(): AsyncIterable<GivenUp> {
+  async *deadLetters(): AsyncIterable<DeadLetter> {
     for (let start: string | undefined = ''; start !== undefined;) {
       const { body } = await this.#ask('GET', `/callbacks?size=100&start=${start}`)
       yield* body.data!
@@ -119,12 +119,12 @@ function reasonOf({ cause, message }: Error): string {
 /** What the service answers, as far as it is of interest: a page, or what was wrong. */
 interface Answered {
   readonly pagination?: { readonly next?: string }
-  readonly data?: readonly GivenUp[]
+  readonly data?: readonly DeadLetter[]
   readonly code?: string
   readonly detail?: string
 }
 
-interface GivenUp {
+interface DeadLetter {
   readonly id: string
   readonly destination: string
   readonly failure: string
@@ -132,6 +132,6 @@ interface GivenUp {
   readonly created_at: string
 }
 
-function sentenceOf({ id, destination, failure, attempts, created_at: made }: GivenUp): string {
+function sentenceOf({ id, destination, failure, attempts, created_at: made }: DeadLetter): string {
   return `${id}  ${made}  ${destination}  ${failure}, ${attempts} attempts`
 }

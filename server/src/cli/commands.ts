@@ -55,7 +55,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'callbacks list',
-    about: 'List callbacks that were given up (--api-key-file FILE, --json)',
+    about: 'List dead-letter callbacks (--api-key-file FILE, --json)',
     flags: { 'api-key-file': 'string', json: 'boolean' },
     load: async () => (await import('./callbacks.ts')).callbacksList,
   },

@@ -5,7 +5,7 @@
  * is lost with the process that had it. Whoever changes a job names the revision that was read. Decision 0031.
  */
 
-/** To be run; its result to be delivered; kept to be fetched; or given up, kept to be delivered again when told to. */
+/** To be run; its result to be delivered; kept to be fetched; or a dead letter, kept to be delivered again when told to. */
 export const JOB_STAGES = ['run', 'deliver', 'keep', 'dead'] as const
 export type JobStage = (typeof JOB_STAGES)[number]
 
@@ -61,14 +61,14 @@ export interface JobReader {
   /** How many are to be run or delivered. */
   unfinished(tenantId: string): Promise<number>
 
-  /** Up to `limit` that were given up, oldest first, after the one with the id `after`; without what came of them. */
-  dead(tenantId: string, limit: number, after?: string): Promise<Omit<StoredJob, 'result'>[]>
+  /** Up to `limit` dead letters, oldest first, after the one with the id `after`; without what came of them. */
+  deadLetters(tenantId: string, limit: number, after?: string): Promise<Omit<StoredJob, 'result'>[]>
 
   /** Null before the first. */
   callbackSecrets(tenantId: string): Promise<StoredCallbackSecrets | null>
 
   /**
-   * How many there are to be run, to be delivered, and given up, of all tenants that there are. Results that are kept are
+   * How many there are to be run, to be delivered, and dead letters, of all tenants that there are. Results that are kept are
    * not counted: nothing bounds them, and counting is not to hold up anybody. For housekeeping.
    */
   counts(): Promise<JobCounts>

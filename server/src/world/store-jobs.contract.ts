@@ -149,13 +149,19 @@ export function jobContract(name: string, open: Open): void {
       assert.ok(before.run > own.run && before.deliver > own.deliver)
     })
 
-    test('dead() has what was given up, oldest first, page after page', async (t) => {
+    test('deadLetters() has the dead letters, oldest first, page after page', async (t) => {
       const store = await opened(t, open)
-      const dead = [3, 1, 2].map((n) => job(n, { stage: 'dead' }))
-      await succeed(store, TENANT, [insert(job(7)), ...dead.map(insert)])
-      assert.deepEqual(await store.jobs.dead(TENANT, 2), [dead[1]!, dead[2]!].map(shown))
-      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(2)), [dead[0]!].map(shown))
-      assert.deepEqual(await store.jobs.dead(TENANT, 2, uuid(3)), [])
+      const deadLetters = [3, 1, 2].map((n) => job(n, { stage: 'dead' }))
+      await succeed(store, TENANT, [insert(job(7)), ...deadLetters.map(insert)])
+      assert.deepEqual(
+        await store.jobs.deadLetters(TENANT, 2),
+        [deadLetters[1]!, deadLetters[2]!].map(shown),
+      )
+      assert.deepEqual(
+        await store.jobs.deadLetters(TENANT, 2, uuid(2)),
+        [deadLetters[0]!].map(shown),
+      )
+      assert.deepEqual(await store.jobs.deadLetters(TENANT, 2, uuid(3)), [])
     })
 
     test('tenantIds() has tenants with something due, each once, and none that is deleted', async (t) => {
@@ -192,7 +198,7 @@ export function jobContract(name: string, open: Open): void {
       assert.equal(await store.jobs.find(TENANT, uuid(1)), null)
       const due = { stage: 'run', now: NOW, limit: 9, without: [] } as const
       assert.deepEqual(await store.jobs.due(TENANT, due), [])
-      assert.deepEqual(await store.jobs.dead(TENANT, 9), [])
+      assert.deepEqual(await store.jobs.deadLetters(TENANT, 9), [])
       assert.equal(await store.jobs.unfinished(TENANT), 0)
       assert.deepEqual(await store.commit(TENANT, [claim(job(1), NOW)]), CHANGED)
       assert.deepEqual(await store.commit(TENANT, [remove(job(1))]), CHANGED)

@@ -14,7 +14,7 @@ function seen(own: Partial<Seen> = {}, rerun = false): Seen {
     accepted: new Map([[1, { id: 'id-1', rerun }]]),
     received: [callback()],
     effects: new Map([[1, 1]]),
-    dead: new Set(),
+    deadLetters: new Set(),
     tokens: 1,
     secret: SECRET,
     ...own,
@@ -38,8 +38,8 @@ describe('judge() finds nothing in', () => {
   const innocent: [string, Seen][] = [
     ['a job that was delivered', seen()],
     [
-      'one that was given up',
-      seen({ received: [callback({ status: 410 })], dead: new Set(['id-1']) }),
+      'one that is a dead letter',
+      seen({ received: [callback({ status: 410 })], deadLetters: new Set(['id-1']) }),
     ],
     [
       'one that was interrupted, before or after it did something',

@@ -22,7 +22,7 @@ describe('two vaults on one database, one of which is killed while both run jobs
     })
     assert.deepEqual(result.stories, [], `seed ${SEED}`)
     assert.ok(result.accepted > 10)
-    assert.equal(result.delivered + result.givenUp, result.accepted)
+    assert.equal(result.delivered + result.deadLettered, result.accepted)
   })
 
   // If the harness misses this, the test above proves nothing.

@@ -450,7 +450,7 @@ async function furnish(
   const things = {
     application,
     reactor: reactorId,
-    callback: withCallback ? await giveUpCallback(vault, managementKey, reactorId) : ABSENT,
+    callback: withCallback ? await makeDeadLetter(vault, managementKey, reactorId) : ABSENT,
     proxy: proxy.json()['id'] as string,
     key: first.id,
     token: token.json()['id'] as string,
@@ -461,7 +461,7 @@ async function furnish(
 }
 
 /** Has a callback refused by its receiver, and returns its id. */
-async function giveUpCallback(
+async function makeDeadLetter(
   vault: StillVault,
   managementKey: string,
   reactor: string,

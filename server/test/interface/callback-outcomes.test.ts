@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   CALLBACK_CLAIM_MS,
-  CALLBACK_DEAD_MS,
+  DEAD_LETTER_RETENTION_MS,
   CALLBACK_RETRIES,
   CALLBACK_TIMEOUT_MS,
   CALLBACKS_TO_ONE_AT_ONCE,
@@ -45,7 +45,7 @@ describe('A receiver that', () => {
     await stage.pass(HOUR)
     const after = seen(stage).slice(before)
     assert.deepEqual(after.map(([id]) => id).toSorted(), ids.toSorted())
-    assert.deepEqual(await stage.dead(), [])
+    assert.deepEqual(await stage.deadLetters(), [])
     await stage.pass(4 * HOUR)
     assert.equal(stage.sent.length, before + ids.length)
   })
@@ -66,16 +66,16 @@ describe('A receiver that', () => {
     }
   })
 
-  test('is away for three hours is given up before, and gets all of it when told to', async () => {
+  test('is away for three hours has a dead letter before, and gets all of it when told to', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ fault: 'unreachable' }))
     const id = await stage.invoke()
     await stage.work()
     await stage.pass(3 * HOUR)
     assert.deepEqual(seen(stage), numbered(id, ATTEMPTS))
-    const [dead, ...others] = await stage.dead()
+    const [deadLetter, ...others] = await stage.deadLetters()
     assert.equal(others.length, 0)
-    const { created_at: _, expires_at: __, ...rest } = dead!
+    const { created_at: _, expires_at: __, ...rest } = deadLetter!
     assert.deepEqual(rest, {
       id,
       reactor_id: stage.id,
@@ -84,11 +84,11 @@ describe('A receiver that', () => {
       attempts: ATTEMPTS,
       failure: 'unreachable',
     })
-    assert.ok(!JSON.stringify(dead).includes('/done'))
+    assert.ok(!JSON.stringify(deadLetter).includes('/done'))
 
     stage.receive(() => ({ status: 200 }))
     assert.equal((await stage.manage('POST', `/callbacks/${id}/replay`)).status, 202)
-    assert.deepEqual(await stage.dead(), [])
+    assert.deepEqual(await stage.deadLetters(), [])
     await stage.work()
     assert.deepEqual(seen(stage).slice(ATTEMPTS), [[id, 1]])
     assert.deepEqual(bodyOf(stage.sent.at(-1)!), { raw: { a: 1 } })
@@ -132,15 +132,15 @@ describe('A receiver that', () => {
       assert.ok(pause >= least[n]! && pause <= least[n]! * 1.1 + 5, `${n}: ${pause}`)
     }
     assert.deepEqual(seen(stage), numbered(id, ATTEMPTS))
-    await stage.pass(CALLBACK_DEAD_MS / 60_000 - HOUR)
-    assert.equal((await stage.dead()).length, 1)
+    await stage.pass(DEAD_LETTER_RETENTION_MS / 60_000 - HOUR)
+    assert.equal((await stage.deadLetters()).length, 1)
     await stage.pass(2 * HOUR)
-    assert.deepEqual(await stage.dead(), [])
+    assert.deepEqual(await stage.deadLetters(), [])
     assert.equal(stage.sent.length, ATTEMPTS)
     assert.equal(await stage.vault.world.store.jobs.find(stage.vault.tenantId, id), null)
   })
 
-  test('brings the process down time and again is given up, and the log says so', async () => {
+  test('brings the process down time and again has a dead letter, and the log says so', async () => {
     const stage = await callbackStage()
     const { store, logged, clock } = stage.vault.world
     stage.receive(() => ({ status: 500 }))
@@ -153,7 +153,7 @@ describe('A receiver that', () => {
     }
     await stage.work()
     assert.deepEqual(
-      (await stage.dead()).map((it) => it['failure']),
+      (await stage.deadLetters()).map((it) => it['failure']),
       ['interrupted'],
     )
     assert.match(
@@ -163,7 +163,7 @@ describe('A receiver that', () => {
     assert.equal(stage.sent.length, 1)
   })
 
-  test('gave up is listed without its result, which is not even opened', async () => {
+  test('has a dead letter sees it listed without its result, which is not even opened', async () => {
     const stage = await callbackStage()
     const { store } = stage.vault.world
     stage.receive(() => ({ status: 410 }))
@@ -176,7 +176,7 @@ describe('A receiver that', () => {
       null,
     )
     assert.deepEqual(
-      (await stage.dead()).map((it) => it['status']),
+      (await stage.deadLetters()).map((it) => it['status']),
       [200],
     )
   })
@@ -198,8 +198,8 @@ describe('A receiver that', () => {
     await stage.work()
     await stage.pass(HOUR)
     assert.deepEqual(seen(stage), numbered(id, 1))
-    const [dead] = await stage.dead()
-    assert.deepEqual([dead!['id'], dead!['failure']], [id, 'status 410'])
+    const [deadLetter] = await stage.deadLetters()
+    assert.deepEqual([deadLetter!['id'], deadLetter!['failure']], [id, 'status 410'])
   })
 
   for (const status of [429, 503]) {
@@ -255,7 +255,7 @@ describe('A receiver that', () => {
     await stage.work()
     await stage.pass(3 * HOUR)
     assert.equal(stage.sent.length, 0)
-    assert.equal((await stage.dead())[0]!['failure'], 'refused: address')
+    assert.equal((await stage.deadLetters())[0]!['failure'], 'refused: address')
   })
 
   test('is taken off the list of the application is sent nothing any more', async () => {
@@ -302,7 +302,7 @@ describe('A receiver that', () => {
   })
 })
 
-describe('Callbacks that were given up', () => {
+describe('Dead letters', () => {
   test('are listed page after page, and belong to nobody else', async () => {
     const stage = await callbackStage()
     stage.receive(() => ({ status: 410 }))

@@ -86,7 +86,7 @@ test('a rotation while a run finds no room leaves the job to be run later', asyn
   assert.deepEqual(await fetched(stage, kept), { raw: { a: 2 } })
 })
 
-test('a rotation while a receiver is asked leaves the callback to be sent again, and to be given up', async () => {
+test('a rotation while a receiver is asked leaves the callback to be sent again, and to become a dead letter', async () => {
   let asked = async (): Promise<void> => {}
   const stage = await callbackStage({
     oneServer: 'a data key is replaced',
@@ -98,7 +98,7 @@ test('a rotation while a receiver is asked leaves the callback to be sent again,
       return { ...world, egress: { ...world.egress, vet } }
     },
   })
-  const { invoke, work, pass, sent, receive, dead } = stage
+  const { invoke, work, pass, sent, receive, deadLetters } = stage
   await invoke()
   asked = () => rotate(stage)
   receive(() => ({ status: 500 }))
@@ -107,7 +107,7 @@ test('a rotation while a receiver is asked leaves the callback to be sent again,
   await pass(1)
   assert.deepEqual(sent.map(bodyOf), [{ raw: { a: 1 } }, { raw: { a: 1 } }])
   assert.deepEqual(
-    (await dead()).map((it) => it['id']),
+    (await deadLetters()).map((it) => it['id']),
     [headersOf(sent[0]!)['webhook-id']],
   )
 })

@@ -98,8 +98,8 @@ export class Callers {
     return (secrets as { secret: string }[])[0]!.secret
   }
 
-  /** Ids of callbacks that were given up. */
-  async dead(url: string): Promise<Set<string>> {
+  /** Ids of dead letters. */
+  async deadLetters(url: string): Promise<Set<string>> {
     const ids = new Set<string>()
     for (let start: string | undefined = ''; start !== undefined;) {
       const page = await this.manage(url, 'GET', `/callbacks?size=100&start=${start}`)

@@ -158,7 +158,7 @@ export async function seenBy(callers: Callers, receiver: Receiver, url: string) 
     accepted: callers.accepted,
     received: receiver.received,
     effects: receiver.effects,
-    dead: await callers.dead(url),
+    deadLetters: await callers.deadLetters(url),
     tokens: await callers.tokens(url),
     secret: await callers.secret(url),
   }

@@ -14,15 +14,15 @@ export interface Seen {
   readonly accepted: ReadonlyMap<number, Accepted>
   readonly received: readonly Received[]
   readonly effects: ReadonlyMap<number, number>
-  /** Ids of callbacks that were given up. */
-  readonly dead: ReadonlySet<string>
+  /** Ids of dead letters. */
+  readonly deadLetters: ReadonlySet<string>
   /** How many tokens there are. */
   readonly tokens: number
   readonly secret: string
 }
 
 export const JOB_FAULTS = {
-  lost: 'accepted, and neither delivered nor given up',
+  lost: 'accepted, and neither delivered nor a dead letter',
   twice: 'its code did what it does twice, and nobody allowed that',
   unfounded: 'told of as done, and nothing was done',
   renamed: 'came under another id than the caller was told',
@@ -35,7 +35,7 @@ export type JobFault = keyof typeof JOB_FAULTS
 export interface Judgement {
   readonly accepted: number
   readonly delivered: number
-  readonly givenUp: number
+  readonly deadLettered: number
   readonly interrupted: number
   /** Jobs that were run again, because they may be. */
   readonly rerun: number
@@ -47,7 +47,14 @@ export interface Judgement {
   readonly stories: readonly string[]
 }
 
-export function judge({ accepted, received, effects, dead, tokens, secret }: Seen): Judgement {
+export function judge({
+  accepted,
+  received,
+  effects,
+  deadLetters,
+  tokens,
+  secret,
+}: Seen): Judgement {
   const faults = Object.fromEntries(Object.keys(JOB_FAULTS).map((it) => [it, 0])) as Record<
     JobFault,
     number
@@ -61,7 +68,7 @@ export function judge({ accepted, received, effects, dead, tokens, secret }: See
   const webhook = new Webhook(secret)
   const counts = {
     delivered: 0,
-    givenUp: 0,
+    deadLettered: 0,
     interrupted: 0,
     rerun: 0,
     duplicates: 0,
@@ -74,7 +81,7 @@ export function judge({ accepted, received, effects, dead, tokens, secret }: See
     const taken = came.filter((it) => it.status === 200)
     const done = effects.get(n) ?? 0
     if (taken.length > 0) counts.delivered++
-    else if (dead.has(id)) counts.givenUp++
+    else if (deadLetters.has(id)) counts.deadLettered++
     else add('lost', `job ${n}, ${id}`)
     if (done > 1 && !rerun) add('twice', `job ${n}: ${done} times`)
     if (done > 1 && rerun) counts.rerun++

@@ -109,5 +109,5 @@ export class Receiver {
 /** Long enough for a kill to fall into. */
 const PAUSE_MS_MAX = 60
 
-/** Of the callbacks; those end as dead letters. */
+/** Of the callbacks; those become dead letters. */
 const WANTS_NO_MORE = 0.1

@@ -15,7 +15,7 @@ export interface CallbackStage extends ReactorStage {
   readonly sent: readonly Sent[]
   /** Says what the receivers answer from now on. */
   readonly receive: (answer: (sent: Sent) => StillAnswer) => void
-  readonly dead: () => Promise<JsonObject[]>
+  readonly deadLetters: () => Promise<JsonObject[]>
 }
 
 export async function callbackStage(options: ReactorStageOptions = {}): Promise<CallbackStage> {
@@ -48,7 +48,7 @@ export async function callbackStage(options: ReactorStageOptions = {}): Promise<
     },
     sent: egress.sent,
     receive: (answer) => void (egress.reply = answer),
-    dead: async () => {
+    deadLetters: async () => {
       const reply = await manage('GET', '/callbacks')
       assert.equal(reply.status, 200, reply.text)
       return reply.json()['data'] as JsonObject[]

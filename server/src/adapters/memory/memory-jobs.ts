@@ -49,7 +49,7 @@ export class MemoryJobs {
     },
     unfinished: async (tenantId) =>
       this.#jobs.all(tenantId).filter(({ stage }) => stage === 'run' || stage === 'deliver').length,
-    dead: async (tenantId, limit, after = '') => {
+    deadLetters: async (tenantId, limit, after = '') => {
       const dead = this.#jobs
         .all(tenantId)
         .filter((it) => it.stage === 'dead' && it.id > after)

@@ -89,7 +89,7 @@ test('what leaves is counted by its outcome, and passes as it is', async () => {
   assert.match(text, /^symbolon_egress_seconds_count 1$/m)
 })
 
-test('the store is asked how many callbacks wait, and how many were given up', async () => {
+test('the store is asked how many callbacks wait, and how many dead letters there are', async () => {
   const { vault, invoke, receive, work, pass } = await callbackStage()
   const collect = storeFamilies(vault.world.clock, vault.world.store)
   const shown = async () =>

@@ -34,7 +34,7 @@ export function jobReader(ask: Ask): JobReader {
       return Number(row!.count)
     },
 
-    dead: async (tenantId, limit, after) => {
+    deadLetters: async (tenantId, limit, after) => {
       const rows = await ask(
         `SELECT id, reactor, stage, claimed, lane, due_at, attempts, created_at, terms, revision
          FROM jobs WHERE tenant = $1 AND stage = 'dead' AND ($2::uuid IS NULL OR id > $2)

@@ -38,7 +38,7 @@ export function jobReader(db: DatabaseSync): JobReader {
         return takeWithin(jobs, bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken
       }),
     unfinished: async (tenantId) => Number(unfinished.get(packId(tenantId))!['number']),
-    dead: async (tenantId, limit, after) =>
+    deadLetters: async (tenantId, limit, after) =>
       dead
         .all(packId(tenantId), after === undefined ? new Uint8Array() : packId(after), limit)
         .map(withoutResult),

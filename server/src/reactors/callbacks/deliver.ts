@@ -6,7 +6,7 @@ import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { reachOfResult } from '../jobs/asker.ts'
 import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
-import { givenUp, replaced, retried } from '../jobs/stages.ts'
+import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
 import { send, type Outcome } from './send.ts'
@@ -26,7 +26,7 @@ export interface Delivering {
 
 /**
  * Delivers the result of a job that was just claimed, once, and keeps what became of that: it is gone when the receiver
- * has acknowledged it, else it comes again later, or was given up.
+ * has acknowledged it, else it comes again later, or is a dead letter.
  *
  */
 export async function deliver(
@@ -47,8 +47,8 @@ export async function deliver(
   const answer = openResult(keys, job)
   if (job.attempts > ATTEMPTS_MAX) {
     // Whoever made the last one has not lived to say what became of it.
-    const dead = givenUp(keys, job, { ...state, failure: 'interrupted' }, answer, now)
-    await giveUp(world, tenantId, dead, 'interrupted')
+    const deadLetter = deadLettered(keys, job, { ...state, failure: 'interrupted' }, answer, now)
+    await keepDeadLetter(world, tenantId, deadLetter, 'interrupted')
     return
   }
   const delivery = await deliveryOf(world, tenantId, job, state, answer, product)
@@ -68,8 +68,8 @@ export async function deliver(
   const at = world.clock.now()
   const newest = await world.keyring.open(tenantId)
   if (pause === null) {
-    const dead = givenUp(newest, job, { ...state, failure }, answer, at)
-    await giveUp(world, tenantId, dead, failure)
+    const deadLetter = deadLettered(newest, job, { ...state, failure }, answer, at)
+    await keepDeadLetter(world, tenantId, deadLetter, failure)
     return
   }
   const later = retried(newest, job, { ...state, failure }, answer, at + pause)
@@ -130,9 +130,14 @@ async function deliveryOf(
 }
 
 /** Says so once it is kept: where somebody else has the job, it may still arrive. */
-async function giveUp(world: Reach, tenantId: string, dead: StoredJob, failure: string) {
-  if (!(await put(world, tenantId, { kind: 'update-job', job: dead }))) return
-  world.log.warn('callback_given_up', { job: dead.id, failure })
+async function keepDeadLetter(
+  world: Reach,
+  tenantId: string,
+  deadLetter: StoredJob,
+  failure: string,
+) {
+  if (!(await put(world, tenantId, { kind: 'update-job', job: deadLetter }))) return
+  world.log.warn('callback_given_up', { job: deadLetter.id, failure })
 }
 
 /** Returns whether it was still ours to change. */

@@ -11,7 +11,7 @@ export function callbackEndpoints(wake: () => void) {
     getCallbacks: endpoint({
       method: 'GET',
       path: '/callbacks',
-      summary: 'List callbacks that were given up',
+      summary: 'List dead-letter callbacks',
       permission: 'reactor:read',
       query: callbacksQuery,
       answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },

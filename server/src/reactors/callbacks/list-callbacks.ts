@@ -9,7 +9,7 @@ import { openJobState } from '../jobs/job-state.ts'
 import { renderCallback } from './wire.ts'
 
 /**
- * Returns the callbacks of the caller's tenant that were given up, oldest first, after the one with the id `start`:
+ * Returns the dead letters of the caller's tenant, oldest first, after the one with the id `start`:
  * whom they were meant for and why they did not arrive, and nothing of what is in them.
  *
  * Throws `permission_missing`, `cursor_invalid`.
@@ -26,7 +26,7 @@ export async function listCallbacks(
     })
   }
   const { tenantId } = caller
-  const found = await world.store.jobs.dead(tenantId, size + 1, start)
+  const found = await world.store.jobs.deadLetters(tenantId, size + 1, start)
   const keys = await world.keyring.open(tenantId)
   const shown = found.slice(0, size)
   const rendered = shown.map((it) => renderCallback(it, openJobState(keys, it)))

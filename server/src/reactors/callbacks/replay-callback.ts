@@ -8,8 +8,8 @@ import type { World } from '../../world/world.ts'
 import { revived } from '../jobs/stages.ts'
 
 /**
- * Has a callback delivered that was given up, from its first attempt on, with the id it always had. It is no longer
- * listed until it is given up again.
+ * Has a dead letter delivered, from its first attempt on, with the id it always had. It is no longer listed until it is
+ * a dead letter again.
  *
  * Throws `permission_missing`, `callback_not_found`, and what commit() throws.
  */

@@ -8,7 +8,7 @@ import type { CallbackSecret } from './secrets.ts'
 import { publicKeyOf } from './signature.ts'
 
 /**
- * Callbacks that were given up, and what callbacks are signed with, as they go over the wire.
+ * Dead letters, and what callbacks are signed with, as they go over the wire.
  *
  * Source: interface.md, Callbacks.
  */

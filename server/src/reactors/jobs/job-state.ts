@@ -22,7 +22,7 @@ export interface JobState {
   readonly resultUntil: number | null
   /** Why the last attempt to deliver came to nothing. */
   readonly failure: string | null
-  /** Of a result that was given up, what a caller who waits would have seen; for a list of them, which opens none. */
+  /** Of a dead letter, what a caller who waits would have seen; for a list of them, which opens none. */
   readonly status: number | null
 }
 

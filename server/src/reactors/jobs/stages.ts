@@ -4,7 +4,7 @@
  * What has taken time is sealed anew by the keys of its end: the envelope that was read may have been replaced meanwhile,
  * and its key destroyed. Decision 0037.
  */
-import { CALLBACK_DEAD_MS, JOB_RESULT_MS } from '../../base/limits.ts'
+import { DEAD_LETTER_RETENTION_MS, JOB_RESULT_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { StoredJob } from '../../world/jobs.ts'
@@ -86,8 +86,8 @@ export function retried(
   }
 }
 
-/** Given up, and kept for a while. */
-export function givenUp(
+/** A dead letter, kept for a while. */
+export function deadLettered(
   keys: TenantKeys,
   job: StoredJob,
   state: JobState,
@@ -95,11 +95,17 @@ export function givenUp(
   now: number,
 ): StoredJob {
   const { status } = answer
-  const dead = retried(keys, job, { ...state, status }, answer, now + CALLBACK_DEAD_MS)
-  return { ...dead, stage: 'dead' }
+  const deadLetter = retried(
+    keys,
+    job,
+    { ...state, status },
+    answer,
+    now + DEAD_LETTER_RETENTION_MS,
+  )
+  return { ...deadLetter, stage: 'dead' }
 }
 
-/** Given up, and to be sent after all. */
+/** A dead letter no more, and to be sent after all. */
 export function revived(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }
 }
