@@ -80,9 +80,9 @@ export class Database {
 }
 
 const NONE_OF = {
-  'units that no transaction holds': `FROM units WHERE holder IS NULL OR whole = 0
+  'staging batches that no transaction holds': `FROM units WHERE holder IS NULL OR whole = 0
     OR holder NOT IN (SELECT number FROM transactions)`,
-  'units of committed transactions': `FROM units JOIN transactions ON number = holder
+  'staging batches of committed transactions': `FROM units JOIN transactions ON number = holder
     WHERE state = 'committed'`,
   'changes that wait for no open transaction': `FROM pending WHERE holder NOT IN
     (SELECT number FROM transactions WHERE state IN ('open', 'expired'))`,

@@ -1,6 +1,6 @@
 import type { StoredApplication, StoredApplicationKey } from '../../world/stored.ts'
 import { packOptional, packText } from './text.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const COLUMNS = [
   'name',
@@ -17,26 +17,26 @@ const COLUMNS = [
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function insertApplication(unit: Unit, it: StoredApplication): Step {
-  await unit.session.run(
+export async function insertApplication(unitOfWork: UnitOfWork, it: StoredApplication): Step {
+  await unitOfWork.session.run(
     `INSERT INTO applications (tenant, id, ${COLUMNS.join(', ')})
      VALUES ($1, $2, ${COLUMNS.map((_column, n) => `$${n + 3}`).join(', ')})`,
-    valuesOf(unit.tenantId, it),
+    valuesOf(unitOfWork.tenantId, it),
   )
   return null
 }
 
-export async function updateApplication(unit: Unit, it: StoredApplication): Step {
-  const changed = await unit.session.run(
+export async function updateApplication(unitOfWork: UnitOfWork, it: StoredApplication): Step {
+  const changed = await unitOfWork.session.run(
     `UPDATE applications SET ${COLUMNS.map((column, n) => `${column} = $${n + 3}`).join(', ')}
      WHERE tenant = $1 AND id = $2`,
-    valuesOf(unit.tenantId, it),
+    valuesOf(unitOfWork.tenantId, it),
   )
   return changed === 0 ? ABSENT : null
 }
 
 /** Its keys go along. */
-export async function deleteApplication({ session, tenantId }: Unit, id: string): Step {
+export async function deleteApplication({ session, tenantId }: UnitOfWork, id: string): Step {
   const values = [tenantId, id]
   await session.run('DELETE FROM application_keys WHERE tenant = $1 AND application = $2', values)
   const deleted = await session.run(
@@ -47,7 +47,7 @@ export async function deleteApplication({ session, tenantId }: Unit, id: string)
 }
 
 export async function insertApplicationKey(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   key: StoredApplicationKey,
 ): Step {
   const made = await session.run(

@@ -24,32 +24,32 @@ import { packText } from './text.ts'
 import { deleteToken, updateToken } from './token-changes.ts'
 import { insertInOrder } from './token-inserts.ts'
 import { endTransaction, openTransaction, requireOpen } from './transaction-changes.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function applyChange(unit: Unit, change: Change): Step {
-  const { session, tenantId } = unit
+export async function applyChange(unitOfWork: UnitOfWork, change: Change): Step {
+  const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'install':
-      return await install(unit, change.rootKey)
+      return await install(unitOfWork, change.rootKey)
     case 'insert-tenant':
-      return await insertTenant(unit, change)
+      return await insertTenant(unitOfWork, change)
     case 'update-tenant':
-      return await updateTenant(unit, change.tenant)
+      return await updateTenant(unitOfWork, change.tenant)
     case 'delete-tenant':
-      return await deleteTenant(unit, change.at)
+      return await deleteTenant(unitOfWork, change.at)
     case 'clear-tenant':
-      return await clearTenant(unit, change)
+      return await clearTenant(unitOfWork, change)
 
     case 'insert-application':
-      return await insertApplication(unit, change.application)
+      return await insertApplication(unitOfWork, change.application)
     case 'update-application':
-      return await updateApplication(unit, change.application)
+      return await updateApplication(unitOfWork, change.application)
     case 'delete-application':
-      return await deleteApplication(unit, change.id)
+      return await deleteApplication(unitOfWork, change.id)
     case 'insert-application-key':
-      return await insertApplicationKey(unit, change.key)
+      return await insertApplicationKey(unitOfWork, change.key)
     case 'delete-application-key': {
       const deleted = await session.run(
         'DELETE FROM application_keys WHERE tenant = $1 AND application = $2 AND id = $3',
@@ -59,20 +59,20 @@ export async function applyChange(unit: Unit, change: Change): Step {
     }
 
     case 'insert-session':
-      return await insertSession(unit, change.session)
+      return await insertSession(unitOfWork, change.session)
     case 'authorize-session':
-      return await authorizeSession(unit, change)
+      return await authorizeSession(unitOfWork, change)
 
     case 'insert-proxy':
-      return await insertDefinition(unit, 'proxies', change.proxy, change.proxy.hash)
+      return await insertDefinition(unitOfWork, 'proxies', change.proxy, change.proxy.hash)
     case 'update-proxy':
-      return (await updateDefinition(unit, 'proxies', change.proxy))
+      return (await updateDefinition(unitOfWork, 'proxies', change.proxy))
         ? null
         : { kind: 'proxy-changed' }
     case 'insert-reactor':
-      return await insertDefinition(unit, 'reactors', change.reactor)
+      return await insertDefinition(unitOfWork, 'reactors', change.reactor)
     case 'update-reactor':
-      return (await updateDefinition(unit, 'reactors', change.reactor))
+      return (await updateDefinition(unitOfWork, 'reactors', change.reactor))
         ? null
         : { kind: 'reactor-changed' }
     case 'delete-proxy':
@@ -86,25 +86,25 @@ export async function applyChange(unit: Unit, change: Change): Step {
     }
 
     case 'insert-tokens':
-      return await insertInOrder(unit, change.tokens)
+      return await insertInOrder(unitOfWork, change.tokens)
     case 'update-token':
-      return await updateToken(unit, change)
+      return await updateToken(unitOfWork, change)
     case 'delete-token':
-      return await deleteToken(unit, change)
+      return await deleteToken(unitOfWork, change)
 
     case 'open-transaction':
-      return await openTransaction(unit, change.transaction)
+      return await openTransaction(unitOfWork, change.transaction)
     case 'enlist':
-      return await requireOpen(unit, change)
+      return await requireOpen(unitOfWork, change)
     case 'end-transaction':
-      return await endTransaction(unit, change)
+      return await endTransaction(unitOfWork, change)
 
     case 'insert-job':
     case 'claim-job':
     case 'update-job':
     case 'delete-job':
     case 'put-callback-secrets':
-      return await changeJob(unit, change)
+      return await changeJob(unitOfWork, change)
 
     case 'require-root-key':
     case 'insert-tenant-key':
@@ -112,7 +112,7 @@ export async function applyChange(unit: Unit, change: Change): Step {
     case 'retire-data-keys':
     case 'destroy-tenant-keys':
     case 'replace-root-key':
-      return await changeKeys(unit, change)
+      return await changeKeys(unitOfWork, change)
 
     case 'remember-answer': {
       const { id, status, body, expiresAt } = change.answer
@@ -127,18 +127,18 @@ export async function applyChange(unit: Unit, change: Change): Step {
     }
 
     case 'append-audit-events':
-      unit.events.push(...change.events.map(pendingOf))
+      unitOfWork.events.push(...change.events.map(pendingOf))
       return null
     case 'park-audit-events':
-      return await parkAuditEvents(unit, change)
+      return await parkAuditEvents(unitOfWork, change)
     case 'append-parked-audit-events':
-      return await appendParked(unit, change.transactionId)
+      return await appendParked(unitOfWork, change.transactionId)
     case 'drop-parked-audit-events':
-      return await dropParked(unit, change.transactionId)
+      return await dropParked(unitOfWork, change.transactionId)
     case 'trim-audit-log':
-      return await trimAuditLog(unit, change.removed)
+      return await trimAuditLog(unitOfWork, change.removed)
     case 'put-audit-checkpoint':
-      return await putAuditCheckpoint(unit, change.checkpoint)
+      return await putAuditCheckpoint(unitOfWork, change.checkpoint)
 
     default:
       throw new TypeError('Cannot commit: a change is of no known kind', {

@@ -6,7 +6,7 @@ import type { Change } from '../../world/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './audit-writer.ts'
 import { packText } from './text.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const PARKED = {
   tenant: 'uuid',
@@ -17,7 +17,7 @@ const PARKED = {
 } as const
 
 export async function parkAuditEvents(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { transactionId, events }: Extract<Change, { kind: 'park-audit-events' }>,
 ): Step {
   const id = packText(transactionId)
@@ -37,7 +37,7 @@ export async function parkAuditEvents(
 }
 
 export async function appendParked(
-  { session, tenantId, events }: Unit,
+  { session, tenantId, events }: UnitOfWork,
   transactionId: string,
 ): Step {
   const rows = await session.ask(
@@ -52,7 +52,7 @@ export async function appendParked(
   return null
 }
 
-export async function dropParked({ session, tenantId }: Unit, transactionId: string): Step {
+export async function dropParked({ session, tenantId }: UnitOfWork, transactionId: string): Step {
   await session.run('DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2', [
     tenantId,
     packText(transactionId),
@@ -62,7 +62,7 @@ export async function dropParked({ session, tenantId }: Unit, transactionId: str
 
 /** Several servers may do so at once: a beginning never moves back. */
 export async function trimAuditLog(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { number, listed, hash }: ChainPosition,
 ): Step {
   await session.run('DELETE FROM record WHERE tenant = $1 AND number <= $2', [tenantId, number])
@@ -76,7 +76,7 @@ export async function trimAuditLog(
 
 /** Nor does what a checkpoint covers become less. */
 export async function putAuditCheckpoint(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   checkpoint: AuditCheckpoint,
 ): Step {
   await session.run(

@@ -1,5 +1,5 @@
 /** Removes the rows of a deleted tenant, a little at a time. */
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 /** What a deleted tenant leaves behind: tables by what names a row of them. */
 export const CLEARED = {
@@ -33,7 +33,7 @@ export function isCleared(tenant: string): string {
 
 /** Only of a tenant that is deleted. The chain tip goes last: it is what writers take turns by. */
 export async function clearTenant(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { deletedBefore }: { readonly deletedBefore: number },
 ): Step {
   const found = await session.ask('SELECT 1 FROM deleted_tenants WHERE id = $1', [tenantId])

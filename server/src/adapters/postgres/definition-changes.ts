@@ -1,13 +1,13 @@
 /** Writes what tenants define under names. */
 import type { StoredDefinition } from '../../world/stored.ts'
 import { packOptional, packText } from './text.ts'
-import type { Unit } from './unit.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 type Table = 'proxies' | 'reactors'
 
 /** `hash` is the key's, where the table has one. */
 export async function insertDefinition(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   table: Table,
   it: StoredDefinition,
   hash?: Uint8Array,
@@ -37,7 +37,7 @@ export async function insertDefinition(
 
 /** Puts it in the place of its last revision; returns whether that was there. */
 export async function updateDefinition(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   table: Table,
   it: StoredDefinition,
 ): Promise<boolean> {

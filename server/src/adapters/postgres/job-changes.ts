@@ -3,11 +3,11 @@
  * revision, on whatever server, and nothing ends a claim but its time, since its server may well be there.
  */
 import type { JobChange, StoredCallbackSecrets, StoredJob } from '../../world/jobs.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'job-changed' } as const
 
-export async function changeJob({ session, tenantId }: Unit, change: JobChange): Step {
+export async function changeJob({ session, tenantId }: UnitOfWork, change: JobChange): Step {
   switch (change.kind) {
     case 'insert-job': {
       const { job } = change
@@ -61,7 +61,7 @@ function changingOf({ id, stage, claimed, lane, dueAt, ...it }: StoredJob) {
 }
 
 async function putSecrets(
-  { session, tenantId }: Pick<Unit, 'session' | 'tenantId'>,
+  { session, tenantId }: Pick<UnitOfWork, 'session' | 'tenantId'>,
   { secrets, revision }: StoredCallbackSecrets,
 ): Step {
   const put = await session.run(

@@ -2,12 +2,12 @@
 import type { KeyChange } from '../../world/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'keys-changed' } as const
 
-export async function changeKeys(unit: Unit, change: KeyChange): Step {
-  const { session, tenantId } = unit
+export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Step {
+  const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'require-root-key':
       return (await holdRootKey(session)) === change.id ? null : CHANGED
@@ -47,7 +47,7 @@ export async function changeKeys(unit: Unit, change: KeyChange): Step {
       return null
 
     case 'replace-root-key':
-      return await replaceRootKey(unit, change)
+      return await replaceRootKey(unitOfWork, change)
 
     default:
       throw new TypeError('Cannot commit: a change of keys is of no known kind', {
@@ -57,7 +57,7 @@ export async function changeKeys(unit: Unit, change: KeyChange): Step {
 }
 
 async function replaceRootKey(
-  { session }: Unit,
+  { session }: UnitOfWork,
   { before, rootKey, keys }: Extract<KeyChange, { kind: 'replace-root-key' }>,
 ): Step {
   const replaced = await session.run(

@@ -8,7 +8,7 @@ import { PostgresAuditWriter } from './audit-writer.ts'
 import type { Row } from './rows.ts'
 import { troubleOf, type Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'
-import { unitOf } from './unit.ts'
+import { newUnitOfWork } from './unit-of-work.ts'
 
 export interface Commit {
   readonly tenantId: string
@@ -109,14 +109,14 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   const refusal = ending.tips.refusal(commit)
   if (refusal !== null) return refusal
   const { tenantId, changes } = commit
-  const unit = unitOf(session, tenantId, enlistedIn(changes))
+  const unitOfWork = newUnitOfWork(session, tenantId, enlistedIn(changes))
   // What is counted apart until then is to be found there, and stay there if the commit is refused.
   if (changes.some((it) => it.kind === 'end-transaction')) await ending.tally.write(session)
   await session.run(ending.saved ? 'RELEASE SAVEPOINT one; SAVEPOINT one' : 'SAVEPOINT one')
   ending.saved = true
   try {
     for (const change of changes) {
-      const conflict = await applyChange(unit, change)
+      const conflict = await applyChange(unitOfWork, change)
       if (conflict === null) continue
       await session.run('ROLLBACK TO SAVEPOINT one')
       return conflict
@@ -126,8 +126,8 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
     await session.run('ROLLBACK TO SAVEPOINT one')
     return new Error('Cannot commit, and nothing was changed', { cause })
   }
-  ending.tally.take(unit.tally)
-  ending.auditWriter.append(tenantId, unit.events)
+  ending.tally.take(unitOfWork.tally)
+  ending.auditWriter.append(tenantId, unitOfWork.events)
   return null
 }
 

@@ -1,10 +1,10 @@
 import type { Change } from '../../world/change.ts'
 import type { StoredSession } from '../../world/stored.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function insertSession({ session, tenantId }: Unit, it: StoredSession): Step {
+export async function insertSession({ session, tenantId }: UnitOfWork, it: StoredSession): Step {
   const made = await session.run(
     `INSERT INTO sessions
        (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
@@ -33,7 +33,7 @@ export async function insertSession({ session, tenantId }: Unit, it: StoredSessi
 }
 
 export async function authorizeSession(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { id, authorization, expiresAt, now }: Extract<Change, { kind: 'authorize-session' }>,
 ): Step {
   const { permissions, rules, applicationId, keyId } = authorization

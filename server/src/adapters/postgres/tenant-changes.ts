@@ -2,12 +2,12 @@ import type { Change } from '../../world/change.ts'
 import type { RootKeyCheck, StoredTenant } from '../../world/stored.ts'
 import type { Session } from './session.ts'
 import { packOptional, packText } from './text.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 const TAKEN = { kind: 'tenant-taken' } as const
 
-export async function install({ session }: Unit, { id, check }: RootKeyCheck): Step {
+export async function install({ session }: UnitOfWork, { id, check }: RootKeyCheck): Step {
   const made = await session.run(
     `INSERT INTO installation (one, root_key_id, root_key_check) VALUES (1, $1, $2)
      ON CONFLICT DO NOTHING`,
@@ -17,7 +17,7 @@ export async function install({ session }: Unit, { id, check }: RootKeyCheck): S
 }
 
 export async function insertTenant(
-  { session }: Unit,
+  { session }: UnitOfWork,
   { tenant: it, keys }: Extract<Change, { kind: 'insert-tenant' }>,
 ): Step {
   await holdRootKey(session)
@@ -57,7 +57,7 @@ export async function holdRootKey(session: Session): Promise<string | null> {
 }
 
 /** Of two tenants that take a name at once, the second one meets the index: its commit fails, and changes nothing. */
-export async function updateTenant({ session }: Unit, it: StoredTenant): Step {
+export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): Step {
   const named = await session.ask('SELECT 1 FROM tenants WHERE name = $1 AND id <> $2', [
     packText(it.name),
     it.id,
@@ -76,7 +76,7 @@ export async function updateTenant({ session }: Unit, it: StoredTenant): Step {
   return changed === 0 ? ABSENT : null
 }
 
-export async function deleteTenant({ session, tenantId }: Unit, at: number): Step {
+export async function deleteTenant({ session, tenantId }: UnitOfWork, at: number): Step {
   await session.run('DELETE FROM tenant_keys WHERE tenant = $1', [tenantId])
   const deleted = await session.run('DELETE FROM tenants WHERE id = $1', [tenantId])
   if (deleted === 0) return ABSENT

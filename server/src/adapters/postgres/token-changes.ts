@@ -14,7 +14,7 @@ import {
 } from './index-term-rows.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { hasTwin } from './twins.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
@@ -23,17 +23,17 @@ const CHANGED = { kind: 'token-changed' } as const
 const LOCKED = { kind: 'token-locked' } as const
 const COLUMNS = Object.keys(CONTENT)
 
-export async function updateToken(unit: Unit, change: ChangeOf<'update-token'>): Step {
+export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'update-token'>): Step {
   const { token, unlessTwin, now } = change
-  if (await isLocked(unit, token.serial, now)) return LOCKED
-  if (unlessTwin && token.fingerprint !== null && (await hasTwin(unit, token, now))) {
+  if (await isLocked(unitOfWork, token.serial, now)) return LOCKED
+  if (unlessTwin && token.fingerprint !== null && (await hasTwin(unitOfWork, token, now))) {
     return { kind: 'fingerprint-taken', type: token.type, fingerprint: token.fingerprint }
   }
   const as = { token, revision: token.revision - 1, now }
-  if (waits(unit, token)) return await pend(unit, as, false, contentOf(token))
-  const before = await find(unit, as)
+  if (waits(unitOfWork, token)) return await pend(unitOfWork, as, false, contentOf(token))
+  const before = await find(unitOfWork, as)
   if (before === null) return CHANGED
-  const { session, tenantId, tally } = unit
+  const { session, tenantId, tally } = unitOfWork
   const set = COLUMNS.map((column, n) => `${column} = $${n + 3}`)
   await session.run(`UPDATE tokens SET ${set.join(', ')} WHERE tenant = $1 AND serial = $2`, [
     tenantId,
@@ -50,18 +50,18 @@ export async function updateToken(unit: Unit, change: ChangeOf<'update-token'>):
   return null
 }
 
-export async function deleteToken(unit: Unit, change: ChangeOf<'delete-token'>): Step {
+export async function deleteToken(unitOfWork: UnitOfWork, change: ChangeOf<'delete-token'>): Step {
   const { token, now } = change
-  if (await isLocked(unit, token.serial, now)) return LOCKED
+  if (await isLocked(unitOfWork, token.serial, now)) return LOCKED
   const as = { token, revision: token.revision, now }
-  if (waits(unit, token)) {
+  if (waits(unitOfWork, token)) {
     // A revision that nobody ever read.
     const nothing = COLUMNS.map((it) => (it === 'revision' ? -1 : null))
-    return await pend(unit, as, true, nothing)
+    return await pend(unitOfWork, as, true, nothing)
   }
-  const before = await find(unit, as)
+  const before = await find(unitOfWork, as)
   if (before === null) return CHANGED
-  const { session, tenantId, tally } = unit
+  const { session, tenantId, tally } = unitOfWork
   await session.run('DELETE FROM tokens WHERE tenant = $1 AND serial = $2', [
     tenantId,
     token.serial,
@@ -78,13 +78,13 @@ interface Read {
   readonly now: number
 }
 
-function waits({ within }: Unit, token: StoredToken): boolean {
+function waits({ within }: UnitOfWork, token: StoredToken): boolean {
   return within !== null && !token.uncommitted
 }
 
 /** The row of the token if it is there as it was read, for whoever reads so. */
 async function find(
-  { session, tenantId, within }: Unit,
+  { session, tenantId, within }: UnitOfWork,
   { token, revision, now }: Read,
 ): Promise<Row | null> {
   const seen = within === null ? `${VISIBLE} AND $5::uuid IS NULL` : madeIn('$5::uuid')
@@ -98,7 +98,7 @@ async function find(
 
 /** Notes what the transaction will make of a token. What it made of it before counts, where it did. */
 async function pend(
-  { session, tenantId, within }: Unit,
+  { session, tenantId, within }: UnitOfWork,
   { token, revision, now }: Read,
   deleted: boolean,
   content: ReturnType<typeof contentOf>,
@@ -142,7 +142,7 @@ function bytesIn(table: string): string {
 }
 
 /** Locks of transactions that are over are void; any other is in the way of everybody else. */
-async function isLocked({ session, tenantId, within }: Unit, serial: string, now: number) {
+async function isLocked({ session, tenantId, within }: UnitOfWork, serial: string, now: number) {
   const [lock] = await session.ask(
     `SELECT holder, state FROM pending LEFT JOIN transactions
        ON transactions.tenant = pending.tenant AND transactions.id = pending.holder

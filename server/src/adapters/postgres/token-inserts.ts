@@ -12,7 +12,7 @@ import { insertIndexTerms, type IndexTermRow } from './index-term-rows.ts'
 import { countedOf } from './token-tally.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { twinsOf } from './twins.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const MADE = {
   tenant: 'uuid',
@@ -96,10 +96,10 @@ function isPlainRow(row: readonly unknown[]): boolean {
 }
 
 /** Inserts the tokens of a commit in their order, unless one of them has a twin or a name that is taken. */
-export async function insertInOrder(unit: Unit, tokens: readonly StoredToken[]): Step {
+export async function insertInOrder(unitOfWork: UnitOfWork, tokens: readonly StoredToken[]): Step {
   if (tokens.length === 0) return null
-  const { session, tenantId, within, tally } = unit
-  const conflict = await conflictAmong(unit, tokens)
+  const { session, tenantId, within, tally } = unitOfWork
+  const conflict = await conflictAmong(unitOfWork, tokens)
   if (conflict !== null) return conflict
   const all = tokens.map((token) => ({ tenantId, token, within }))
   if (!(await insertTokens(session, all))) {
@@ -110,9 +110,12 @@ export async function insertInOrder(unit: Unit, tokens: readonly StoredToken[]):
 }
 
 /** Looks for the first token that cannot be inserted, as if they were inserted one after the other. */
-async function conflictAmong(unit: Unit, tokens: readonly StoredToken[]): Promise<Conflict | null> {
-  const twins = await twinsOf(unit, tokens)
-  const taken = await takenNames(unit, tokens)
+async function conflictAmong(
+  unitOfWork: UnitOfWork,
+  tokens: readonly StoredToken[],
+): Promise<Conflict | null> {
+  const twins = await twinsOf(unitOfWork, tokens)
+  const taken = await takenNames(unitOfWork, tokens)
   const live = new Map<string, StoredToken[]>()
   const names = new Set<string>()
   for (const [n, token] of tokens.entries()) {
@@ -129,7 +132,7 @@ async function conflictAmong(unit: Unit, tokens: readonly StoredToken[]): Promis
     for (const name of new Set([id, serial])) {
       const holder = taken.get(name)
       if (names.has(name)) return { kind: 'token-id-taken', id }
-      if (holder !== undefined && !(await isFreed(unit, holder, name, now))) {
+      if (holder !== undefined && !(await isFreed(unitOfWork, holder, name, now))) {
         return { kind: 'token-id-taken', id }
       }
     }
@@ -140,7 +143,7 @@ async function conflictAmong(unit: Unit, tokens: readonly StoredToken[]): Promis
 
 /** What is there by the names and serials of `tokens`, which are one namespace. */
 async function takenNames(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   tokens: readonly StoredToken[],
 ): Promise<Map<string, Row>> {
   const names = tokens.map((it) => it.id)
@@ -174,7 +177,7 @@ async function takenNames(
  * under its serial, which is taken until then.
  */
 async function isFreed(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   row: Row,
   name: string,
   now: number,

@@ -7,7 +7,7 @@ import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, insertIndexTerms, indexTermsIn } from './index-term-rows.ts'
-import type { Step, Unit } from './unit.ts'
+import type { Step, UnitOfWork } from './unit-of-work.ts'
 import { HIDDEN, NOTHING, livesAt } from './visibility.ts'
 
 type End = Extract<Change, { kind: 'end-transaction' }>
@@ -15,7 +15,7 @@ type End = Extract<Change, { kind: 'end-transaction' }>
 const NOT_OPEN = { kind: 'transaction-not-open' } as const
 
 export async function openTransaction(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
 ): Step {
   await session.run(
@@ -27,7 +27,7 @@ export async function openTransaction(
 }
 
 export async function requireOpen(
-  { session, tenantId }: Unit,
+  { session, tenantId }: UnitOfWork,
   { transactionId, now }: Extract<Change, { kind: 'enlist' }>,
 ): Step {
   if (!isUuid(transactionId)) return NOT_OPEN
@@ -54,8 +54,8 @@ export async function expireIfPast(
 }
 
 /** However many tokens it made, to show them is to change a row; what it waited to change is bounded. */
-export async function endTransaction(unit: Unit, { id, as, now }: End): Step {
-  const { session, tenantId } = unit
+export async function endTransaction(unitOfWork: UnitOfWork, { id, as, now }: End): Step {
+  const { session, tenantId } = unitOfWork
   if (!isUuid(id)) return NOT_OPEN
   if (as === 'expired') return (await expireIfPast(session, tenantId, id, now)) ? null : NOT_OPEN
   const ended = await session.run(
@@ -65,15 +65,15 @@ export async function endTransaction(unit: Unit, { id, as, now }: End): Step {
   )
   if (ended === 0) return NOT_OPEN
   if (as === 'committed') {
-    await applyRemovals(unit, id)
-    await applyUpdates(unit, id, now)
-    await showSums(unit, id)
+    await applyRemovals(unitOfWork, id)
+    await applyUpdates(unitOfWork, id, now)
+    await showSums(unitOfWork, id)
   }
   await session.run('DELETE FROM pending WHERE tenant = $1 AND holder = $2', [tenantId, id])
   return null
 }
 
-async function applyRemovals({ session, tenantId, tally }: Unit, id: string): Promise<void> {
+async function applyRemovals({ session, tenantId, tally }: UnitOfWork, id: string): Promise<void> {
   const removed = await session.ask(
     `DELETE FROM tokens WHERE tenant = $1 AND serial IN
        (SELECT serial FROM pending WHERE tenant = $1 AND holder = $2 AND deleted)
@@ -85,7 +85,7 @@ async function applyRemovals({ session, tenantId, tally }: Unit, id: string): Pr
 }
 
 /** A token that has expired meanwhile stays so. */
-async function applyUpdates({ session, tenantId, tally }: Unit, id: string, now: number) {
+async function applyUpdates({ session, tenantId, tally }: UnitOfWork, id: string, now: number) {
   const which = `pending.tenant = $1 AND pending.holder = $2 AND NOT pending.deleted
     AND tokens.tenant = pending.tenant AND tokens.serial = pending.serial AND ${livesAt('$3')}`
   const values = [tenantId, id, now]
@@ -108,7 +108,7 @@ async function applyUpdates({ session, tenantId, tally }: Unit, id: string, now:
 }
 
 /** Adds what was counted apart to what everybody sees. All of it has been written before. */
-async function showSums({ session, tenantId }: Unit, id: string): Promise<void> {
+async function showSums({ session, tenantId }: UnitOfWork, id: string): Promise<void> {
   await session.run(
     `INSERT INTO token_counts (tenant, made_in, type, day, count, last_created_at)
      SELECT tenant, $3, type, day, count, last_created_at FROM token_counts

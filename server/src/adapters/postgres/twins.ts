@@ -3,7 +3,7 @@ import type { StoredToken } from '../../world/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
-import type { Unit } from './unit.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 import { NOTHING, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 const ASKED = {
@@ -65,7 +65,7 @@ async function haveTwins(
 
 /** Returns the places of those of `tokens`, which are new, that asked for deduplication and have a twin. */
 export async function twinsOf(
-  { session, tenantId, within }: Unit,
+  { session, tenantId, within }: UnitOfWork,
   tokens: readonly StoredToken[],
 ): Promise<Set<number>> {
   const places = [...tokens.keys()].filter((n) => mayNotBeTwin(tokens[n]!))
@@ -77,7 +77,7 @@ export async function twinsOf(
 
 /** Whether another token is a twin of `token` as it would be. */
 export async function hasTwin(
-  { session, tenantId, within }: Unit,
+  { session, tenantId, within }: UnitOfWork,
   token: StoredToken,
   now: number,
 ): Promise<boolean> {

@@ -17,13 +17,13 @@ import { indexTermsOf } from '../../world/index-terms.ts'
 /** What packing a token depends on besides the token. */
 export interface TokenContext {
   readonly tenantId: string
-  /** The unit it stays invisible with; null when the commit is whole by itself. */
-  readonly unit: number | null
+  /** The staging batch it stays invisible with; null when the commit is whole by itself. */
+  readonly stagingBatch: number | null
   /** Whether any tenant's token goes by a uuid that is not its serial. */
   readonly uuidNames: boolean
   /** Whether there has ever been a transaction. */
   readonly transactions: boolean
-  /** The transaction it is made in: single tokens go to its own unit. */
+  /** The transaction it is made in: single tokens go to its own staging batch. */
   readonly within: string | null
 }
 
@@ -301,7 +301,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
     packer.step(STATEMENT.expireHolderOfName, [tenantId, id, createdAt])
     packer.step(STATEMENT.freeName, [tenantId, id])
   }
-  const single = within !== null && context.unit === null
+  const single = within !== null && context.stagingBatch === null
   let at = 0
   row[at++] = tenantId
   row[at++] = serial
@@ -312,7 +312,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
   row[at++] = createdAt
   row[at++] = token.modifiedBy
   row[at++] = token.modifiedAt
-  row[at++] = single ? within : context.unit
+  row[at++] = single ? within : context.stagingBatch
   packer.step(
     single
       ? STATEMENT.insertEnlistedToken

@@ -18,8 +18,8 @@ import { packSweep } from './token-changes.ts'
 import type { LogReply, WriterData, WriterReply, WriterRequest } from './writer.ts'
 
 export interface QueueOptions extends WriterData {
-  /** The first number no unit has had. */
-  readonly firstUnit: number
+  /** The first number no staging batch has had. */
+  readonly firstStagingBatch: number
   readonly uuidNames: boolean
   /** Whether there has ever been a transaction. */
   readonly transactions: boolean
@@ -96,7 +96,7 @@ export class CommitQueue {
   }
   #flushedAt = 0
   readonly #watch: LateWatch
-  #nextUnit: number
+  #nextStagingBatch: number
   #uuidNames: boolean
   #transactions: boolean
   #flushing = false
@@ -127,7 +127,7 @@ export class CommitQueue {
       () => (this.#sent === null ? null : this.#flushedAt),
       () => this.#tooLate(),
     )
-    this.#nextUnit = options.firstUnit
+    this.#nextStagingBatch = options.firstStagingBatch
     this.#uuidNames = options.uuidNames
     this.#transactions = options.transactions
     worker.on('message', (reply: WriterReply | LogReply) => {
@@ -161,13 +161,13 @@ export class CommitQueue {
       this.#uuidNames ||= tokens.some(isNamedByUuid)
       this.#transactions ||= changes.some((it) => it.kind === 'open-transaction')
       if (tokens.length > COMMIT_TOKENS_MAX) {
-        const list = new LongList(tenantId, this.#nextUnit++, changes, this.#refused)
+        const list = new LongList(tenantId, this.#nextStagingBatch++, changes, this.#refused)
         this.#lists.push({ ...waiting, tokens, list })
         return
       }
       const within = enlistedIn(changes)
       const { uuidNames, transactions } = this.#seen()
-      const context = { tenantId, unit: null, uuidNames, transactions, within }
+      const context = { tenantId, stagingBatch: null, uuidNames, transactions, within }
       waiting.tokens = tokens.length > 0 ? tokens : updatedBy(changes)
       this.#pack(
         waiting,
@@ -336,7 +336,7 @@ export class CommitQueue {
     if (unknown !== undefined) {
       const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
       for (const it of commits) it.reject(reason)
-      // Its unit stays open, unseen, until the next start removes it.
+      // Its staging batch stays open, unseen, until the next start removes it.
       list?.reject(reason)
       if (!unknown.mayGoOn) this.#stop(reason)
     } else {

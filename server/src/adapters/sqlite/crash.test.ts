@@ -59,7 +59,7 @@ describe('a killed process', () => {
     assert.equal(countIn(folder, 'units'), 0)
   })
 
-  test('gives its units’ numbers to nobody else', async (t) => {
+  test('gives the numbers of its staging batches to nobody else', async (t) => {
     const folder = freshFolder(t)
     const list = async (from: number) => {
       const store = await openStore(t, { folder })
@@ -69,8 +69,8 @@ describe('a killed process', () => {
     await list(0)
     await list(300)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
-    const units = db.prepare('SELECT DISTINCT unit FROM tokens').all()
+    const stagingBatches = db.prepare('SELECT DISTINCT unit FROM tokens').all()
     db.close()
-    assert.equal(units.length, 2)
+    assert.equal(stagingBatches.length, 2)
   })
 })

@@ -22,14 +22,14 @@ type Outcome = null | Conflict | Error
 /**
  * A commit with many tokens, on its way in slices so that others get their turn between them.
  *
- * The first slice opens a unit, and the tokens carry its number: nobody sees them. The last step makes
- * the commit's other changes and closes the unit, which makes all of it visible at once, or hands it to
+ * The first slice opens a staging batch, and the tokens carry its number: nobody sees them. The last step makes
+ * the commit's other changes and closes the staging batch, which makes all of it visible at once, or hands it to
  * the transaction that the list is for. When anything is refused, what was staged is removed, again in
- * slices, and the unit goes last.
+ * slices, and the staging batch goes last.
  */
 export class LongList {
   readonly #tenantId: string
-  readonly #unit: number
+  readonly #stagingBatch: number
   readonly #tokens: readonly StoredToken[]
   readonly #others: readonly Change[]
   readonly #within: string | null
@@ -41,9 +41,14 @@ export class LongList {
   #inSlice = 0
   #outcome: Outcome = null
 
-  constructor(tenantId: string, unit: number, changes: readonly Change[], refused: RetiredKeys) {
+  constructor(
+    tenantId: string,
+    stagingBatch: number,
+    changes: readonly Change[],
+    refused: RetiredKeys,
+  ) {
     this.#tenantId = tenantId
-    this.#unit = unit
+    this.#stagingBatch = stagingBatch
     this.#tokens = tokensOf(changes)
     this.#others = changes.filter((it) => it.kind !== 'insert-tokens')
     this.#within = enlistedIn(changes)
@@ -59,16 +64,23 @@ export class LongList {
       const slice = this.#tokens.slice(from, from + SLICE_TOKENS_MAX)
       this.#inSlice = slice.length
       if (from === 0) this.#packOpening(packer)
-      const context = { ...seen, tenantId: this.#tenantId, unit: this.#unit, within: this.#within }
+      const context = {
+        ...seen,
+        tenantId: this.#tenantId,
+        stagingBatch: this.#stagingBatch,
+        within: this.#within,
+      }
       for (const token of slice) packToken(packer, context, token)
     } else if (this.#step === 'finish') {
       for (const change of this.#others) packChange(packer, this.#tenantId, change, this.#within)
-      packer.step(this.#within === null ? STATEMENT.closeUnit : STATEMENT.handOver, [this.#unit])
+      packer.step(this.#within === null ? STATEMENT.closeStagingBatch : STATEMENT.handOver, [
+        this.#stagingBatch,
+      ])
     } else {
       const slice = this.#tokens.slice(Math.max(0, from - SLICE_TOKENS_MAX), from)
       this.#inSlice = slice.length
       for (const token of slice) packRemoval(packer, this.#tenantId, token)
-      if (slice.length === from) packer.step(STATEMENT.closeUnit, [this.#unit])
+      if (slice.length === from) packer.step(STATEMENT.closeStagingBatch, [this.#stagingBatch])
     }
   }
 
@@ -110,8 +122,8 @@ export class LongList {
       if (serial < first) first = serial
       if (serial > last) last = serial
     }
-    const values = [this.#unit, this.#tenantId, first, last]
-    if (this.#within === null) packer.step(STATEMENT.openUnit, values)
+    const values = [this.#stagingBatch, this.#tenantId, first, last]
+    if (this.#within === null) packer.step(STATEMENT.openStagingBatch, values)
     else this.#packHeldOpening(packer, values)
   }
 
@@ -120,7 +132,7 @@ export class LongList {
     for (const change of this.#others) {
       if (change.kind === 'enlist') packChange(packer, this.#tenantId, change, this.#within)
     }
-    packer.step(STATEMENT.openHeldUnit, [...values, this.#within])
+    packer.step(STATEMENT.openHeldStagingBatch, [...values, this.#within])
   }
 }
 

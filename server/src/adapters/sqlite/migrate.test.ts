@@ -70,11 +70,11 @@ test('a database of the first version, with what a crash left in it, is all ther
   const [open, closed] = [8, 7]
   for (const [n, id] of ids.entries()) {
     // The last two hundred were being staged; a hundred before came in a list that was finished.
-    const unit = n >= 1_000 ? open : n >= 900 ? closed : null
+    const stagingBatch = n >= 1_000 ? open : n >= 900 ? closed : null
     const hashes =
       n % 3 === 0 ? [new Uint8Array(32).fill(n & 127), new Uint8Array(32).fill(255)] : []
     const metadata = n % 2 === 0 ? JSON.stringify({ n: `Nr ${n % 4}`, ß: '🙂"' }) : null
-    insert.run(packId(TENANT), packId(id), metadata, packIndexes(hashes), unit)
+    insert.run(packId(TENANT), packId(id), metadata, packIndexes(hashes), stagingBatch)
     for (const hash of hashes) index.run(packId(TENANT), hash, packId(id))
   }
   const range = [packId(TENANT), packId(ids[1_000]!), packId(ids[1_199]!)] as const

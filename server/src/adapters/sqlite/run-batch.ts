@@ -60,7 +60,7 @@ export class BatchRunner {
       it.own === undefined ? null : new SeveralRows(db, it, it.own),
     )
     this.#blocks = new TokenBlocks(db)
-    this.#tally = new TokenTally(db, (tenant, id) => this.#blocks.ownUnitOf(tenant, id))
+    this.#tally = new TokenTally(db, (tenant, id) => this.#blocks.ownStagingBatchOf(tenant, id))
     this.#values = STATEMENTS.map((it) => Array<Value>(it.params.length).fill(null))
     this.#transaction = {
       begin: db.prepare('BEGIN IMMEDIATE'),
@@ -197,7 +197,7 @@ export class BatchRunner {
     const [tenant, serial] = [values[at]!, values[at + 1]!]
     const last = values[at + STATEMENTS[statement]!.params.length - 1]!
     const enlisted = statement === STATEMENT.insertEnlistedToken
-    this.#blocks.add(tenant, serial, enlisted ? this.#blocks.ownUnitOf(tenant, last) : last)
+    this.#blocks.add(tenant, serial, enlisted ? this.#blocks.ownStagingBatchOf(tenant, last) : last)
     return true
   }
 

@@ -34,7 +34,7 @@ import { tenantReader } from './tenant-reader.ts'
 import { SweepLook } from './sweep-look.ts'
 import { tokenReader } from './token-reader.ts'
 import { transactionReader } from './transaction-reader.ts'
-import { firstUnitOf, removeLeftovers } from './units.ts'
+import { firstStagingBatchOf, removeLeftovers } from './staging-batches.ts'
 import { UsageReader } from './usage-reader.ts'
 
 export interface SqliteOptions {
@@ -178,7 +178,7 @@ export class SqliteStore implements Store {
 /** Does what must be done before anybody writes, and returns what the queue must know. */
 function prepare(
   databasePath: string,
-): Pick<QueueOptions, 'firstUnit' | 'uuidNames' | 'transactions'> {
+): Pick<QueueOptions, 'firstStagingBatch' | 'uuidNames' | 'transactions'> {
   const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
   try {
     migrate(db)
@@ -189,7 +189,7 @@ function prepare(
       .prepare("SELECT 1 FROM sqlite_sequence WHERE name = 'transactions'")
       .get()
     return {
-      firstUnit: firstUnitOf(db),
+      firstStagingBatch: firstStagingBatchOf(db),
       uuidNames: named !== undefined,
       transactions: transaction !== undefined,
     }

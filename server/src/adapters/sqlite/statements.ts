@@ -151,7 +151,7 @@ const TABLE = {
 
   insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
 
-  /** In the own unit of the transaction that comes last. The name is null where it is the serial. */
+  /** In the own staging batch of the transaction that comes last. The name is null where it is the serial. */
   insertEnlistedToken: insertEnlisted({
     tenant: 'id',
     serial: 'id',
@@ -192,14 +192,14 @@ const TABLE = {
     refuses: 'if-found',
   },
 
-  openUnit: {
+  openStagingBatch: {
     sql: 'INSERT INTO units (id, tenant, first_serial, last_serial) VALUES (?, ?, ?, ?)',
     params: ['integer', 'id', 'id', 'id'],
     refuses: 'if-nothing-changed',
     plain: true,
   },
 
-  closeUnit: {
+  closeStagingBatch: {
     sql: 'DELETE FROM units WHERE id = ?',
     params: ['integer'],
     refuses: 'if-nothing-changed',
@@ -350,7 +350,7 @@ function countedIn(columns: readonly string[]) {
   return { tenant, type, createdAt, unit }
 }
 
-/** The statements that insert a token; its unit, or its transaction, is their last parameter. */
+/** The statements that insert a token; its staging batch, or its transaction, is their last parameter. */
 export const INSERTS_TOKEN: ReadonlySet<number> = new Set([
   STATEMENT.insertToken,
   STATEMENT.insertNamedToken,
@@ -370,7 +370,7 @@ function insert(
   }
 }
 
-/** The last parameter is the id of a transaction, from which the unit follows. */
+/** The last parameter is the id of a transaction, from which the staging batch follows. */
 function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
   const columns = Object.keys(params)
   const values = columns.map((_column, n) => `?${n + 1}`)

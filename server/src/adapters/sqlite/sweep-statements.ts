@@ -16,14 +16,14 @@ const EXPIRED_ANSWERS = few(
   'expires_at, number',
 )
 
-/** A unit of a transaction that came to nothing, the transaction's own first. */
-const DEAD_UNIT = `(SELECT units.id FROM transactions CROSS JOIN units ON holder = number
+/** A staging batch of a transaction that came to nothing, the transaction's own first. */
+const DEAD_STAGING_BATCH = `(SELECT units.id FROM transactions CROSS JOIN units ON holder = number
   WHERE unswept = 1 AND whole = 1 ORDER BY number, units.id LIMIT 1)`
 
 const CLEARED = `SELECT number FROM transactions
   WHERE unswept = 1 AND NOT EXISTS (SELECT 1 FROM units WHERE holder = number) LIMIT ${SWEEP_ROWS_MAX}`
 
-const DEAD_HOLDER = `(SELECT holder FROM units WHERE id = ${DEAD_UNIT})`
+const DEAD_HOLDER = `(SELECT holder FROM units WHERE id = ${DEAD_STAGING_BATCH})`
 
 const DEAD_PARKED = `SELECT record_parked.tenant, transaction_id, position
   FROM transactions JOIN record_parked
@@ -32,7 +32,7 @@ const DEAD_PARKED = `SELECT record_parked.tenant, transaction_id, position
 
 const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
 
-const OWN_UNIT = `(SELECT -number FROM transactions WHERE number = ${numberOf('?1', '?2')})`
+const OWN_STAGING_BATCH = `(SELECT -number FROM transactions WHERE number = ${numberOf('?1', '?2')})`
 
 export const SWEEP_TABLE = {
   sweepTransactions: {
@@ -60,13 +60,17 @@ export const SWEEP_TABLE = {
   sweepPendingCvcs: sweepCvcs('pending'),
 
   sweepSinglesIndexes: {
-    sql: deleteIndexesOf(fewSingles(DEAD_UNIT)),
+    sql: deleteIndexesOf(fewSingles(DEAD_STAGING_BATCH)),
     params: [],
     refuses: 'never',
   },
-  sweepSingles: { sql: deleteTokens(fewSingles(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepListIndexes: { sql: deleteIndexesOf(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
-  sweepList: { sql: deleteTokens(fewListed(DEAD_UNIT)), params: [], refuses: 'never' },
+  sweepSingles: { sql: deleteTokens(fewSingles(DEAD_STAGING_BATCH)), params: [], refuses: 'never' },
+  sweepListIndexes: {
+    sql: deleteIndexesOf(fewListed(DEAD_STAGING_BATCH)),
+    params: [],
+    refuses: 'never',
+  },
+  sweepList: { sql: deleteTokens(fewListed(DEAD_STAGING_BATCH)), params: [], refuses: 'never' },
   sweepPending: {
     sql: `DELETE FROM pending WHERE (tenant, serial) IN
       (SELECT tenant, serial FROM (${fewPending(DEAD_HOLDER)}))`,
@@ -79,9 +83,9 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
-  sweepUnit: {
-    sql: `DELETE FROM units WHERE id = ${DEAD_UNIT}
-      AND NOT EXISTS (${singles(DEAD_UNIT)}) AND NOT EXISTS (${listed(DEAD_UNIT)})
+  sweepStagingBatch: {
+    sql: `DELETE FROM units WHERE id = ${DEAD_STAGING_BATCH}
+      AND NOT EXISTS (${singles(DEAD_STAGING_BATCH)}) AND NOT EXISTS (${listed(DEAD_STAGING_BATCH)})
       AND NOT EXISTS (SELECT 1 FROM pending WHERE holder = ${DEAD_HOLDER}) AND NOT EXISTS (${DEAD_PARKED})`,
     params: [],
     refuses: 'never',
@@ -103,17 +107,21 @@ export const SWEEP_TABLE = {
 
   /** The same, for one that was just rolled back: most are small, and gone with this. */
   sweepOwnIndexes: {
-    sql: deleteIndexesOf(fewSingles(OWN_UNIT)),
+    sql: deleteIndexesOf(fewSingles(OWN_STAGING_BATCH)),
     params: ['id', 'id'],
     refuses: 'never',
   },
-  sweepOwn: { sql: deleteTokens(fewSingles(OWN_UNIT)), params: ['id', 'id'], refuses: 'never' },
+  sweepOwn: {
+    sql: deleteTokens(fewSingles(OWN_STAGING_BATCH)),
+    params: ['id', 'id'],
+    refuses: 'never',
+  },
 } as const satisfies Record<string, Statement>
 
 /** How many bytes are removed as the transaction ?2 of the tenant ?1 is rolled back. */
 export const DROPPED = `SELECT
   ifnull((SELECT sum(bytes) FROM (${fewPending(numberOf('?1', '?2'))})), 0)
-  + ifnull((SELECT sum(bytes) FROM (${fewSingles(OWN_UNIT)})), 0) AS bytes`
+  + ifnull((SELECT sum(bytes) FROM (${fewSingles(OWN_STAGING_BATCH)})), 0) AS bytes`
 
 /** Finds out whether a slice would find anything at the parameters now and forgotten. */
 export const ANYTHING_TO_SWEEP = `SELECT
@@ -122,7 +130,7 @@ export const ANYTHING_TO_SWEEP = `SELECT
   OR EXISTS (SELECT 1 FROM answers WHERE expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM pending WHERE cvc_expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM transactions WHERE state = 'open' AND expires_at <= ?1)
-  OR ${DEAD_UNIT} IS NOT NULL
+  OR ${DEAD_STAGING_BATCH} IS NOT NULL
   OR EXISTS (${CLEARED})
   OR EXISTS (SELECT 1 FROM transactions WHERE ${ENDED}
     AND expires_at <= ?2 AND unswept IS NULL)
@@ -137,26 +145,26 @@ function sweepCvcs(table: string): Statement {
   }
 }
 
-/** Tokens of a transaction's own unit. */
-function singles(unit: string): string {
+/** Tokens of a transaction's own staging batch. */
+function singles(stagingBatch: string): string {
   return `SELECT unit, tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
-    WHERE unit < 0 AND unit = ${unit}`
+    WHERE unit < 0 AND unit = ${stagingBatch}`
 }
 
 /** Tokens of a long list. */
-function listed(unit: string): string {
+function listed(stagingBatch: string): string {
   return `SELECT tokens.tenant, tokens.serial, tokens.indexes, ${bytesIn('tokens')} AS bytes
     FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant
       AND tokens.serial BETWEEN first_serial AND last_serial AND tokens.unit = units.id
-    WHERE units.id = ${unit} AND units.id > 0`
+    WHERE units.id = ${stagingBatch} AND units.id > 0`
 }
 
-function fewSingles(unit: string): string {
-  return few(singles(unit), 'unit, tenant, serial')
+function fewSingles(stagingBatch: string): string {
+  return few(singles(stagingBatch), 'unit, tenant, serial')
 }
 
-function fewListed(unit: string): string {
-  return few(listed(unit), 'tenant, serial')
+function fewListed(stagingBatch: string): string {
+  return few(listed(stagingBatch), 'tenant, serial')
 }
 
 function deleteIndexesOf(source: string): string {

@@ -24,10 +24,10 @@ interface Block {
   count: number
 }
 
-/** Tokens of one tenant and unit. */
+/** Tokens of one tenant and staging batch. */
 interface Group {
   readonly tenant: Value
-  readonly unit: Value
+  readonly stagingBatch: Value
   readonly serials: Uint8Array[]
   lowest: Uint8Array
 }
@@ -38,12 +38,12 @@ interface Group {
  * A trigger could count each by itself; it cost a quarter of what inserting one costs. Decision 0022.
  */
 export class TokenBlocks {
-  readonly #ownUnit: StatementSync
+  readonly #ownStagingBatch: StatementSync
   readonly #blockOf: StatementSync
   readonly #nextBlock: StatementSync
   readonly #add: StatementSync
   readonly #sum: StatementSync
-  readonly #units: StatementSync
+  readonly #stagingBatches: StatementSync
   readonly #newest: StatementSync
   readonly #cut: StatementSync
   readonly #fill: StatementSync
@@ -58,7 +58,7 @@ export class TokenBlocks {
   #owners: Value[] = []
 
   constructor(db: DatabaseSync) {
-    this.#ownUnit = db.prepare(
+    this.#ownStagingBatch = db.prepare(
       'SELECT -number AS unit FROM transactions WHERE tenant = ? AND id = ?',
     )
     this.#blockOf = db.prepare(
@@ -74,7 +74,7 @@ export class TokenBlocks {
     this.#sum = db.prepare(
       'SELECT sum(tokens) AS tokens FROM token_blocks WHERE tenant = ? AND first = ?',
     )
-    this.#units = db.prepare(
+    this.#stagingBatches = db.prepare(
       'SELECT unit FROM token_blocks WHERE tenant = ? AND first = ? AND tokens <> 0',
     )
     this.#newest = db.prepare('SELECT max(serial) AS serial FROM tokens WHERE tenant = ?')
@@ -95,9 +95,9 @@ export class TokenBlocks {
     )
   }
 
-  /** The unit of a transaction that its single tokens are in. */
-  ownUnitOf(tenant: Value, transaction: Value): Value {
-    return (this.#ownUnit.get(tenant, transaction)?.unit ?? null) as Value
+  /** The staging batch of a transaction that its single tokens are in. */
+  ownStagingBatchOf(tenant: Value, transaction: Value): Value {
+    return (this.#ownStagingBatch.get(tenant, transaction)?.unit ?? null) as Value
   }
 
   /** How many are waiting to be counted: a point to come back to. */
@@ -105,10 +105,10 @@ export class TokenBlocks {
     return this.#serials.length
   }
 
-  add(tenant: Value, serial: Value, unit: Value): void {
+  add(tenant: Value, serial: Value, stagingBatch: Value): void {
     this.#tenants.push(tenant)
     this.#serials.push(serial as Uint8Array)
-    this.#owners.push(unit)
+    this.#owners.push(stagingBatch)
   }
 
   /** Forgets those that came after `length`: their commit was refused. */
@@ -119,16 +119,16 @@ export class TokenBlocks {
   /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
   flush(): void {
     const grown: [tenant: Value, first: Uint8Array][] = []
-    for (const { tenant, unit, serials, lowest } of this.#groups()) {
+    for (const { tenant, stagingBatch, serials, lowest } of this.#groups()) {
       const newest = this.#remembered.get(keyOfPacked(tenant as Uint8Array | string))
       if (newest !== undefined && !isBefore(lowest, newest.first)) {
-        this.#add.run(tenant, newest.first, unit, serials.length)
+        this.#add.run(tenant, newest.first, stagingBatch, serials.length)
         newest.tokens += serials.length
         if (newest.tokens >= NEWEST_TOKENS_MAX) grown.push([tenant, newest.first])
         continue
       }
       for (const { first, count } of this.#byBlock(tenant, serials)) {
-        this.#add.run(tenant, first, unit, count)
+        this.#add.run(tenant, first, stagingBatch, count)
         grown.push([tenant, first])
       }
     }
@@ -162,10 +162,10 @@ export class TokenBlocks {
     for (let at = 0; at < this.#serials.length; at++) {
       const serial = this.#serials[at]!
       const tenant = this.#tenants[at]!
-      const unit = this.#owners[at] ?? 0
-      if (last === null || last.unit !== unit || !isSame(last.tenant, tenant)) {
-        const name: string = `${String(unit)} ${String(tenant)}`
-        last = groups.get(name) ?? { tenant, unit, serials: [], lowest: serial }
+      const stagingBatch = this.#owners[at] ?? 0
+      if (last === null || last.stagingBatch !== stagingBatch || !isSame(last.tenant, tenant)) {
+        const name: string = `${String(stagingBatch)} ${String(tenant)}`
+        last = groups.get(name) ?? { tenant, stagingBatch, serials: [], lowest: serial }
         groups.set(name, last)
       }
       last.serials.push(serial)
@@ -203,14 +203,14 @@ export class TokenBlocks {
       const cut = this.#cut.get(tenant, from, half)?.serial as Uint8Array | undefined
       // Not worth a batch: a block that is too large is slow, not wrong.
       if (cut === undefined || Buffer.compare(cut, end) >= 0) return
-      const owners = this.#units.all(tenant, from)
+      const owners = this.#stagingBatches.all(tenant, from)
       this.#add.run(tenant, cut, 0, 0)
       if (owners.length === 1) {
         this.#add.run(tenant, cut, owners[0]!.unit!, left - half)
         this.#add.run(tenant, from, owners[0]!.unit!, half - left)
       } else {
         this.#fill.run(tenant, cut, end)
-        // What was counted for a unit that has closed since is nobody's now, above the cut.
+        // What was counted for a staging batch that has closed since is nobody's now, above the cut.
         this.#add.run(tenant, from, 0, 0)
         this.#take.run(tenant, from, cut)
       }

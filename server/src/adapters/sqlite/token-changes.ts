@@ -69,7 +69,7 @@ export function packOpening(
   { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
 ): void {
   packer.step(STATEMENT.openTransaction, [tenantId, id, state, createdBy, createdAt, expiresAt])
-  packer.step(STATEMENT.openOwnUnit, [tenantId, id])
+  packer.step(STATEMENT.openOwnStagingBatch, [tenantId, id])
 }
 
 /**
@@ -92,7 +92,7 @@ export function packEnd(
     packer.step(STATEMENT.applyUpdates, [tenantId, id, now])
     packer.step(STATEMENT.applyIndexes, [tenantId, id])
     packer.step(STATEMENT.dropPending, [tenantId, id])
-    packer.step(STATEMENT.closeUnits, [tenantId, id])
+    packer.step(STATEMENT.closeStagingBatches, [tenantId, id])
   } else {
     packer.step(STATEMENT.dropSomePending, [tenantId, id])
     packer.step(STATEMENT.sweepOwnIndexes, [tenantId, id])
@@ -114,7 +114,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepList, [])
   packer.step(STATEMENT.sweepPending, [])
   packer.step(STATEMENT.sweepParked, [])
-  packer.step(STATEMENT.sweepUnit, [])
+  packer.step(STATEMENT.sweepStagingBatch, [])
   packer.step(STATEMENT.sweepMarks, [])
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }

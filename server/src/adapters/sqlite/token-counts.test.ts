@@ -46,7 +46,7 @@ test('a modified token counts on the day of its modification', async (t) => {
   )
 })
 
-test('what a unit holds is counted when it closes, and what was removed before is not', async (t) => {
+test('what a staging batch holds is counted when it closes, and what was removed before is not', async (t) => {
   const db = await withTokens(t)
   const before = db.prepare(ROWS).all()
   db.exec(`INSERT INTO units (id, tenant, first_serial, last_serial) SELECT 999, tenant, serial, serial

@@ -47,7 +47,7 @@ interface Slice {
 /**
  * Lists of tokens: by an index where the question allows, else by looking at everybody.
  *
- * Each slice is one short transaction. What was visible is settled when the list begins, so that a unit
+ * Each slice is one short transaction. What was visible is settled when the list begins, so that a staging batch
  * that becomes visible meanwhile is in all of it or in nothing.
  */
 export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {

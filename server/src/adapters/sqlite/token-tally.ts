@@ -5,7 +5,7 @@ import { COUNTED, COUNTED_NAMED, INSERTS_TOKEN, STATEMENT, STATEMENTS } from './
 /** Tokens that are counted together. */
 interface Count {
   readonly tenant: Value
-  readonly unit: number
+  readonly stagingBatch: number
   readonly type: Value
   readonly day: number
   count: number
@@ -24,11 +24,11 @@ export class TokenTally {
   readonly #write: StatementSync
   #counts: Count[] = []
   readonly #own: Count[] = []
-  readonly #ownUnit: (tenant: Value, transaction: Value) => Value
+  readonly #ownStagingBatch: (tenant: Value, transaction: Value) => Value
 
-  /** `ownUnit` returns the unit that the single tokens of a transaction are in. */
-  constructor(db: DatabaseSync, ownUnit: (tenant: Value, transaction: Value) => Value) {
-    this.#ownUnit = ownUnit
+  /** `ownStagingBatch` returns the staging batch that the single tokens of a transaction are in. */
+  constructor(db: DatabaseSync, ownStagingBatch: (tenant: Value, transaction: Value) => Value) {
+    this.#ownStagingBatch = ownStagingBatch
     this.#write = db.prepare(STATEMENTS[STATEMENT.countTokens]!.sql)
   }
 
@@ -56,8 +56,8 @@ export class TokenTally {
   }
 
   write(): void {
-    for (const { tenant, unit, type, day, count, lastCreatedAt } of this.#counts) {
-      this.#write.run(tenant, unit, type, day, count, lastCreatedAt)
+    for (const { tenant, stagingBatch, type, day, count, lastCreatedAt } of this.#counts) {
+      this.#write.run(tenant, stagingBatch, type, day, count, lastCreatedAt)
     }
     this.clear()
   }
@@ -67,11 +67,12 @@ export class TokenTally {
     const at = statement === STATEMENT.insertToken ? COUNTED : COUNTED_NAMED
     const tenant = values[from + at.tenant]!
     const last = values[from + at.unit]!
-    const unit = statement === STATEMENT.insertEnlistedToken ? this.#ownUnit(tenant, last) : last
+    const stagingBatch =
+      statement === STATEMENT.insertEnlistedToken ? this.#ownStagingBatch(tenant, last) : last
     const createdAt = values[from + at.createdAt] as number
     return {
       tenant,
-      unit: (unit as number | null) ?? 0,
+      stagingBatch: (stagingBatch as number | null) ?? 0,
       type: values[from + at.type]!,
       day: Math.floor(createdAt / DAY_MS),
       count: 1,
@@ -96,5 +97,10 @@ export class TokenTally {
 
 /** A tenant that was not sent anew is the same object; one that was is counted apart, which is as right. */
 function isSame(a: Count, b: Count): boolean {
-  return a.tenant === b.tenant && a.type === b.type && a.day === b.day && a.unit === b.unit
+  return (
+    a.tenant === b.tenant &&
+    a.type === b.type &&
+    a.day === b.day &&
+    a.stagingBatch === b.stagingBatch
+  )
 }

@@ -10,7 +10,7 @@ export const TRANSACTION_TABLE = {
     refuses: 'never',
   },
 
-  openOwnUnit: {
+  openOwnStagingBatch: {
     sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
       SELECT -number, tenant, X'', X'', number, 1 FROM transactions WHERE tenant = ?1 AND id = ?2`,
     params: ['id', 'id'],
@@ -39,14 +39,14 @@ export const TRANSACTION_TABLE = {
   },
 
   /** Shows everything the transaction made. A list that is not whole yet comes too late. */
-  closeUnits: {
+  closeStagingBatches: {
     sql: `DELETE FROM units WHERE holder = ${numberOf('?1', '?2')} AND whole = 1`,
     params: ['id', 'id'],
     refuses: 'never',
   },
 
   /** A long list that is on its way into a transaction. */
-  openHeldUnit: {
+  openHeldStagingBatch: {
     sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
       VALUES (?1, ?2, ?3, ?4, ${numberOf('?2', '?5')}, 0)`,
     params: ['integer', 'id', 'id', 'id', 'id'],

@@ -14,9 +14,9 @@ import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 
-/** The transaction, if it is there, of the unit with this number; null when the unit is closed. */
-const MADE_IN = (unit: string): string =>
-  `(SELECT transactions.id FROM units CROSS JOIN transactions ON number = holder WHERE units.id = ${unit})`
+/** The transaction, if it is there, of the staging batch with this number; null when the staging batch is closed. */
+const MADE_IN = (stagingBatch: string): string =>
+  `(SELECT transactions.id FROM units CROSS JOIN transactions ON number = holder WHERE units.id = ${stagingBatch})`
 
 const NOTHING = 'zeroblob(16)'
 
@@ -32,7 +32,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   'pending.deduplicate': 'CASE WHEN deleted IS NULL THEN deduplicate IS NOT NULL END',
 }
 
-/** Tables that are kept in another form here. A transaction may have several units, and each its sums. */
+/** Tables that are kept in another form here. A transaction may have several staging batches, and each its sums. */
 const TABLES_OTHERWISE: Partial<Record<VaultTableName, string>> = {
   token_counts: `(SELECT tenant, ifnull(${MADE_IN('unit')}, ${NOTHING}) AS made_in, type, day,
       sum(count) AS count, max(last_created_at) AS last_created_at

@@ -4,7 +4,7 @@ import { holdDataFolder, requireDatabase } from './data-folder.ts'
 import { endClaims } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { tenantReader } from './tenant-reader.ts'
-import { removeLeftovers } from './units.ts'
+import { removeLeftovers } from './staging-batches.ts'
 import { vaultReader, type SqliteVaultReader } from './vault-reader.ts'
 
 /** A vault that nobody writes to while it is open. */

@@ -6,13 +6,13 @@
  */
 export const BY_FINGERPRINT = 'tokens INDEXED BY token_fingerprints'
 
-/** A token of a unit that is still open is nobody's to see. Says so of tokens, or of their blocks. */
+/** A token of a staging batch that is still open is nobody's to see. Says so of tokens, or of their blocks. */
 export const VISIBLE = '(unit IS NULL OR unit NOT IN (SELECT id FROM units))'
 
 /**
- * The same, as it was at an instant in the past: a list that is made in slices sees all of a unit or nothing.
+ * The same, as it was at an instant in the past: a list that is made in slices sees all of a staging batch or nothing.
  *
- * Parameters: the newest transaction and the newest unit there was, and those of the tenant that were
+ * Parameters: the newest transaction and the newest staging batch there was, and those of the tenant that were
  * hidden, as JSON.
  */
 export const WAS_VISIBLE =

@@ -4,7 +4,7 @@ import type { Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'
 
 /** A commit being made: whose it is, and what is to be written with it at the end of the batch. */
-export interface Unit {
+export interface UnitOfWork {
   readonly session: Session
   readonly tenantId: string
   /** The transaction that the commit is part of. */
@@ -13,7 +13,11 @@ export interface Unit {
   readonly events: Pending[]
 }
 
-export function unitOf(session: Session, tenantId: string, within: string | null): Unit {
+export function newUnitOfWork(
+  session: Session,
+  tenantId: string,
+  within: string | null,
+): UnitOfWork {
   return { session, tenantId, within, tally: new TokenTally(), events: [] }
 }
 

@@ -1,40 +1,40 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { unpackIndexes } from '../../world/packed-token.ts'
 
-/** Returns the first number that no unit has had; those of transactions are negative and their own. */
-export function firstUnitOf(db: DatabaseSync): number {
+/** Returns the first number that no staging batch has had; those of transactions are negative and their own. */
+export function firstStagingBatchOf(db: DatabaseSync): number {
   const row = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'units'").get()
   return Math.max(0, Number(row?.seq ?? 0)) + 1
 }
 
 /**
- * Removes what units left behind that were being staged when the process ended: nobody has seen it, and
+ * Removes what staging batches left behind that were being staged when the process ended: nobody has seen it, and
  * nobody was told that it is there. What waits for a transaction stays.
  */
 export function removeLeftovers(db: DatabaseSync): void {
-  const units = db
+  const stagingBatches = db
     .prepare(
       'SELECT id, tenant, first_serial, last_serial FROM units WHERE holder IS NULL OR whole = 0',
     )
     .all()
-  if (units.length === 0) return
+  if (stagingBatches.length === 0) return
   const within = 'tenant = ? AND serial BETWEEN ? AND ? AND unit = ?'
   const staged = db.prepare(`SELECT serial, indexes FROM tokens WHERE ${within}`)
   const deleteIndex = db.prepare(
     'DELETE FROM token_indexes WHERE tenant = ? AND hash = ? AND serial = ?',
   )
   const deleteTokens = db.prepare(`DELETE FROM tokens WHERE ${within}`)
-  const deleteUnit = db.prepare('DELETE FROM units WHERE id = ?')
+  const deleteStagingBatch = db.prepare('DELETE FROM units WHERE id = ?')
   db.exec('BEGIN IMMEDIATE')
-  for (const unit of units) {
-    const { id, tenant, first_serial: first, last_serial: last } = unit
+  for (const stagingBatch of stagingBatches) {
+    const { id, tenant, first_serial: first, last_serial: last } = stagingBatch
     const range = [tenant!, first!, last!, id!] as const
     for (const { serial, indexes } of staged.all(...range)) {
       if (!(indexes instanceof Uint8Array)) continue
       for (const hash of unpackIndexes(indexes)) deleteIndex.run(tenant!, hash, serial!)
     }
     deleteTokens.run(...range)
-    deleteUnit.run(id!)
+    deleteStagingBatch.run(id!)
   }
   db.exec('COMMIT')
 }
