@@ -73,7 +73,7 @@ test('commit() asks nothing of the store when there is nothing to do', async () 
   assert.equal(await commit({ ...stillWorld(), store }, callerWith(), [], ANSWER), null)
 })
 
-test('commit() refuses the twin of a request that was quicker, and changes nothing', async () => {
+test('commit() refuses a request when another with its key was quicker, and changes nothing', async () => {
   const world = stillWorld()
   await commit(world, repeating('a'), [], ANSWER)
   await assert.rejects(commit(world, repeating('a'), [INSERT], ANSWER), {

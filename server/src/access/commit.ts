@@ -23,7 +23,7 @@ import { auditEventsOf } from './audit-events.ts'
  * With a caller whose request is part of a transaction, what `changes` do to tokens waits for that one's
  * commit; the answer does not.
  *
- * Throws `idempotency_in_flight` when a twin of this request was quicker, `store_unavailable` when
+ * Throws `idempotency_in_flight` when another request with the same key was quicker, `store_unavailable` when
  * nobody can say whether the changes were made, `token_locked`, `transaction_full`, and what
  * transactionRefusal() returns when the transaction is not open.
  */

@@ -566,11 +566,11 @@ test('a creation can be answered again from memory, key included, and is made on
   const { call, callerOf, managementKey, world } = await vault()
   const caller = await callerOf(managementKey)
   const first = { ...caller, replay: { id: 'r', remembered: false } }
-  const twin = { ...caller, replay: { id: 'r', remembered: false } }
+  const repeated = { ...caller, replay: { id: 'r', remembered: false } }
   const answer = await call(endpoints.postApplications, { body: BACKEND, caller: first })
-  const again = await refusal(call(endpoints.postApplications, { body: BACKEND, caller: twin }))
+  const again = await refusal(call(endpoints.postApplications, { body: BACKEND, caller: repeated }))
   assert.equal(again.code, 'idempotency_in_flight')
-  assert.deepEqual(await replay(world, twin), answer)
+  assert.deepEqual(await replay(world, repeated), answer)
   const page = { page: 1, size: 1 }
   const filter = { types: ['private'], now: STILL_NOW } as const
   const { total } = await world.store.applications.list(caller.tenantId, filter, page)

@@ -46,7 +46,7 @@ export function acceptedFrom(headers: readonly string[]): Accepted {
   return {
     asked: told.length === 0 ? 'identity' : told.join(', '),
     takes: (coding) => {
-      const names = [coding, TWIN[coding] ?? coding]
+      const names = [coding, EQUIVALENT[coding] ?? coding]
       return (any || names.some((it) => named.has(it))) && !names.some((it) => refused.has(it))
     },
   }
@@ -83,7 +83,7 @@ export function isReadable(coding: string): boolean {
 }
 
 const REFUSAL = /;\s*q=0(?:\.0*)?\s*$/i
-const TWIN: Readonly<Record<string, string>> = { gzip: 'x-gzip', 'x-gzip': 'gzip' }
+const EQUIVALENT: Readonly<Record<string, string>> = { gzip: 'x-gzip', 'x-gzip': 'gzip' }
 
 function codingOf(item: string): string {
   return item.split(';', 1)[0]!.trim().toLowerCase()

@@ -18,7 +18,7 @@ import type { Draft } from './draft.ts'
 import { withoutShortLived } from './sealing.ts'
 import { tokenIdFault } from './token-id.ts'
 
-/** Whether a token made from `draft` takes the place of a twin that is there already. */
+/** Whether a token made from `draft` takes the place of a duplicate that is there already. */
 export function deduplicates(draft: Draft, { settings }: Caller): boolean {
   return draft.options.deduplicate ?? settings.deduplicateTokens
 }

@@ -177,7 +177,7 @@ function parseOptions(
 
 /**
  * Who writes the expression decides what it says, so a text of one's own must not give what the type's
- * own expression gives of somebody's data: with it a token could pose as the twin of a card its maker only
+ * own expression gives of somebody's data: with it a token could pose as the duplicate of a card its maker only
  * knows the number of. Spaces make no other expression of the type's. Decision 0015.
  */
 function fingerprintScopeOf(type: TokenType, expression: string | undefined): string {

@@ -25,16 +25,21 @@ import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { sealData, withoutShortLived } from './sealing.ts'
 import { inSlices } from './slices.ts'
-import { findTwins, twinViewer, type TwinView, type Twin } from './twins.ts'
+import {
+  findDuplicates,
+  duplicateViewer,
+  type DuplicateView,
+  type Duplicate,
+} from './deduplication.ts'
 
-/** What became of a draft: a token of its own, or the twin it had already. */
+/** What became of a draft: a token of its own, or the duplicate it had already. */
 export interface BuiltToken {
   readonly draft: Draft
   readonly token: StoredToken
   /** What the caller may see of tokens it makes here. */
   readonly transform: Transform
-  /** Undefined for a new token; null for a twin that the caller may not read. */
-  readonly twin: TwinView | null | undefined
+  /** Undefined for a new token; null for a duplicate that the caller may not read. */
+  readonly duplicate: DuplicateView | null | undefined
   /** Whether it is to be shown as readers will see it when what is short-lived is gone. */
   readonly later: boolean
   /** What its expressions are evaluated with. */
@@ -54,7 +59,7 @@ export interface TokenRenderer {
 /**
  * Makes a token of every draft, or of none: when it resolves, all of them are on disk.
  *
- * Throws `permission_missing`, `token_id_taken`, `expression_invalid`, and what findTwins() and commit() throw.
+ * Throws `permission_missing`, `token_id_taken`, `expression_invalid`, and what findDuplicates() and commit() throw.
  */
 export async function makeTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -76,7 +81,7 @@ export async function makeTokens(
     if (conflict === null) return answer
     await resolveConflict(world.store, batch, conflict, result)
   }
-  throw new Error('Cannot make tokens: others kept making their twins first')
+  throw new Error('Cannot make tokens: others kept making their duplicates first')
 }
 
 /** Each attempt loses to another request that won; so many in a row do not happen by chance. */
@@ -100,13 +105,13 @@ interface AttemptResult {
   /** The new ones, in the order of their drafts. */
   readonly tokens: readonly StoredToken[]
   /** By the index of the drafts that have one; those became no token. */
-  readonly twins: ReadonlyMap<number, Twin>
+  readonly duplicates: ReadonlyMap<number, Duplicate>
   readonly answer: Answer
   /** What to say to a repetition of the request, where that is less. */
   readonly remembered: Answer | undefined
 }
 
-/** At once, unless twins have to be looked for or there are many. */
+/** At once, unless duplicates have to be looked for or there are many. */
 function buildAttempt(
   world: Pick<World, 'clock' | 'random' | 'store'>,
   batch: DraftBatch,
@@ -118,10 +123,10 @@ function buildAttempt(
     evaluationContext: evaluationContextFor(world.random, caller, drafts.length),
   }
   if (!drafts.some((draft) => deduplicates(draft, caller))) {
-    return buildAndRender(world, batch, renderer, attempt, NO_TWINS)
+    return buildAndRender(world, batch, renderer, attempt, NO_DUPLICATES)
   }
-  return findTwins(world, caller, keys, drafts, attempt).then((twins) =>
-    buildAndRender(world, batch, renderer, attempt, twins),
+  return findDuplicates(world, caller, keys, drafts, attempt).then((duplicates) =>
+    buildAndRender(world, batch, renderer, attempt, duplicates),
   )
 }
 
@@ -136,14 +141,14 @@ function buildAndRender(
   { caller, keys, drafts, transforms, clashes }: DraftBatch,
   { reply, answer }: TokenRenderer,
   attempt: Attempt,
-  twins: ReadonlyMap<number, Twin>,
+  duplicates: ReadonlyMap<number, Duplicate>,
 ): AttemptResult | Promise<AttemptResult> {
   const { now, evaluationContext } = attempt
-  const view = twinViewer(caller, keys, attempt)
-  const viewLater = twinViewer(caller, keys, { now: Infinity, evaluationContext })
+  const view = duplicateViewer(caller, keys, attempt)
+  const viewLater = duplicateViewer(caller, keys, { now: Infinity, evaluationContext })
   const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(serials)
-  // By the index of their drafts, as the replies are: a twin may be among those before it.
+  // By the index of their drafts, as the replies are: a duplicate may be among those before it.
   const built = Array<StoredToken>(drafts.length)
   const replies = Array<Json>(drafts.length)
   // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
@@ -155,7 +160,7 @@ function buildAndRender(
 
   function buildAndRenderNext(index: number): void {
     const draft = drafts[index]!
-    const found = twins.get(index)
+    const found = duplicates.get(index)
     const token =
       found === undefined
         ? buildToken(caller, keys, draft, {
@@ -168,12 +173,12 @@ function buildAndRender(
           ? built[found]!
           : found
     built[index] = token
-    const twin = found === undefined ? undefined : view(token)
+    const duplicate = found === undefined ? undefined : view(token)
     const it = {
       draft,
       token,
       transform: transforms[index]!,
-      twin,
+      duplicate,
       evaluationContext,
       later: false,
     }
@@ -181,18 +186,23 @@ function buildAndRender(
     replies[index] = shown
     if (caller.replay === null) return
     less ||= token.cvc !== null
-    const aged = { draft: withoutShortLived(draft), twin: twin && viewLater(token), later: true }
+    const aged = {
+      draft: withoutShortLived(draft),
+      duplicate: duplicate && viewLater(token),
+      later: true,
+    }
     later.push(token.cvc === null ? shown : reply({ ...it, ...aged }, index))
   }
 
   function result(): AttemptResult {
-    const tokens = twins.size === 0 ? built : built.filter((_, index) => !twins.has(index))
+    const tokens =
+      duplicates.size === 0 ? built : built.filter((_, index) => !duplicates.has(index))
     const remembered = less ? structuredClone(answer(later)) : undefined
-    return { tokens, twins, answer: answer(replies), remembered }
+    return { tokens, duplicates, answer: answer(replies), remembered }
   }
 }
 
-const NO_TWINS: ReadonlyMap<number, Twin> = new Map()
+const NO_DUPLICATES: ReadonlyMap<number, Duplicate> = new Map()
 
 /** Asks once for each distinct list of containers; returns what the caller may see of each draft. */
 function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transform[] {
@@ -288,16 +298,16 @@ async function resolveConflict(
   store: Pick<World['store'], 'tokens'>,
   batch: DraftBatch,
   conflict: Conflict,
-  { tokens, twins }: AttemptResult,
+  { tokens, duplicates }: AttemptResult,
 ): Promise<void> {
-  // The twin is there now: the next look finds it.
+  // The duplicate is there now: the next look finds it.
   if (conflict.kind === 'fingerprint-taken') return
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
   }
   const { caller, drafts } = batch
   const clashes = new Map(batch.clashes)
-  const sources = drafts.filter((_, index) => !twins.has(index))
+  const sources = drafts.filter((_, index) => !duplicates.has(index))
   const chosen = tokens.flatMap(({ id, serial }, at) =>
     id === serial ? [] : [{ id, draft: sources[at]! }],
   )

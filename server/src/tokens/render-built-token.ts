@@ -3,24 +3,24 @@ import type { Json } from '../base/json.ts'
 import { maskedDataOf } from './derive.ts'
 import type { BuiltToken } from './make-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { maskOf, renderToken, renderTwin } from './wire.ts'
+import { maskOf, renderToken, renderDuplicate } from './wire.ts'
 
 /** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
 export function renderBuiltToken(
   caller: Caller,
-  { draft, token, transform, twin, evaluationContext, later }: BuiltToken,
+  { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
-  if (twin === null) return renderTwin(token, tenantId)
+  if (duplicate === null) return renderDuplicate(token, tenantId)
   const masked = maskedDataOf(draft, evaluationContext, later)
   const own =
     transform === 'reveal' ? draft.data.reveal() : transform === 'mask' ? masked : undefined
   return renderToken(token, {
     tenantId,
-    data: twin === undefined ? own : twin.data,
+    data: duplicate === undefined ? own : duplicate.data,
     mask: maskOf(token),
     privacy: privacyShown,
-    deduplicated: twin !== undefined,
+    deduplicated: duplicate !== undefined,
   })
 }

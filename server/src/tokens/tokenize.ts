@@ -8,7 +8,7 @@ import { makeTokens, type BuiltToken } from './make-tokens.ts'
 import { buildTokenizePlan } from './tokenize-plan.ts'
 import { inSlices } from './slices.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { renderToken, renderTwin } from './wire.ts'
+import { renderToken, renderDuplicate } from './wire.ts'
 
 /**
  * Turns `payload` into tokens and answers with its structure, each leaf replaced by its token.
@@ -48,21 +48,21 @@ export function tokenize(
 
 function renderLeaf(
   caller: Caller,
-  { draft, token, transform, twin, evaluationContext, later }: BuiltToken,
+  { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {
   const { tenantId } = caller
-  if (twin === null) return renderTwin(token, tenantId)
+  if (duplicate === null) return renderDuplicate(token, tenantId)
   // The mask is evaluated even where it is not shown: one that cannot be is refused.
   const masked = maskedDataOf(draft, evaluationContext, later)
   const own = transform === 'redact' ? undefined : masked
-  const shown = twin === undefined ? own : twin.masked
+  const shown = duplicate === undefined ? own : duplicate.masked
   return renderToken(token, {
     tenantId,
     data: root ? undefined : shown,
     mask: root ? shown : undefined,
     privacy: privacyShown,
-    deduplicated: twin === undefined ? undefined : true,
+    deduplicated: duplicate === undefined ? undefined : true,
   })
 }

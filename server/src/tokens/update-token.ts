@@ -15,7 +15,7 @@ import { parsePatch, patchedRequest, touchesShortLived, type TokenPatch } from '
 import { renderBuiltToken } from './render-built-token.ts'
 import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
-import { twinViewer } from './twins.ts'
+import { duplicateViewer } from './deduplication.ts'
 
 /** What one request is about, the same however often it has to look again. */
 interface Update {
@@ -29,7 +29,7 @@ interface Update {
  * to update goes.
  *
  * What was read is what is changed: when somebody was quicker, it is read again. A change that makes the
- * token the twin of another, where that is not wanted, is not made: the answer is about the other.
+ * token the duplicate of another, where that is not wanted, is not made: the answer is about the other.
  *
  * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and
  * commit() throw. Source: interface.md, Update a token.
@@ -72,22 +72,22 @@ async function updateOnce(
     draft,
     token,
     transform,
-    twin: undefined,
+    duplicate: undefined,
     evaluationContext,
     later: false,
   }
-  // Twins that are there already, from two transactions perhaps, can still be changed.
-  const unlessTwin = token.deduplicate && token.fingerprint !== before.fingerprint
+  // Duplicates that are there already, from two transactions perhaps, can still be changed.
+  const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
   const answer = ok(renderBuiltToken(caller, built, settings))
   const conflict = await commit(
     world,
     caller,
-    [{ kind: 'update-token', token, unlessTwin, now }],
+    [{ kind: 'update-token', token, unlessDuplicate, now }],
     answer,
     token.cvc === null ? answer : aged(built),
   )
   if (conflict === null) return answer
-  if (conflict.kind === 'fingerprint-taken') return await answerWithTwin()
+  if (conflict.kind === 'fingerprint-taken') return await answerWithDuplicate()
   if (conflict.kind === 'token-changed') return null
   throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
 
@@ -106,22 +106,22 @@ async function updateOnce(
     )
   }
 
-  async function answerWithTwin(): Promise<Answer | null> {
+  async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
-    const twin = await world.store.tokens.findByFingerprint(
+    const duplicate = await world.store.tokens.findByFingerprint(
       caller.tenantId,
       type,
       fingerprint!,
       now,
       caller.transactionId,
     )
-    if (twin === null) return null
+    if (duplicate === null) return null
     const shown = (at: number): Answer => {
-      const view = twinViewer(caller, keys, { now: at, evaluationContext })(twin)
-      return ok(renderBuiltToken(caller, { ...built, token: twin, twin: view }, settings))
+      const view = duplicateViewer(caller, keys, { now: at, evaluationContext })(duplicate)
+      return ok(renderBuiltToken(caller, { ...built, token: duplicate, duplicate: view }, settings))
     }
     const found = shown(now)
-    await commit(world, caller, [], found, twin.cvc === null ? found : shown(Infinity))
+    await commit(world, caller, [], found, duplicate.cvc === null ? found : shown(Infinity))
     return found
   }
 }

@@ -7,7 +7,7 @@ import {
   maskOf,
   optionMembers,
   renderToken,
-  renderTwin,
+  renderDuplicate,
   tokenOptions,
   type Shown,
 } from './wire.ts'
@@ -151,9 +151,9 @@ describe('renderToken()', () => {
   }
 })
 
-test('renderTwin() tells five things of a token and that it is one', () => {
+test('renderDuplicate() tells five things of a token and that it is one', () => {
   const token = { ...TOKEN, fingerprint: 'print', metadata: { a: 'b' }, details: { mask: 'x' } }
-  assert.deepEqual(renderTwin(token, 'tenant-1'), {
+  assert.deepEqual(renderDuplicate(token, 'tenant-1'), {
     id: 'id-1',
     tenant_id: 'tenant-1',
     type: 'token',

@@ -328,7 +328,7 @@ function impliedIndexes(type: TokenType | undefined): readonly string[] | undefi
 }
 
 /** What a caller may know of a token it was deduplicated onto and may not read. */
-export function renderTwin(token: StoredToken, tenantId: string): JsonObject {
+export function renderDuplicate(token: StoredToken, tenantId: string): JsonObject {
   const wire: JsonObject = { id: token.id, tenant_id: tenantId, type: token.type }
   if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint
   wire['containers'] = [...token.containers]

@@ -44,12 +44,12 @@ export type Change =
   | { readonly kind: 'remember-answer'; readonly answer: StoredAnswer; readonly now: number }
   /**
    * Puts `token` in the place of its last revision, if that is there and not expired at `now`; with
-   * `unlessTwin`, if it is no twin of another one either.
+   * `unlessDuplicate`, if it is no duplicate of another one either.
    */
   | {
       readonly kind: 'update-token'
       readonly token: StoredToken
-      readonly unlessTwin: boolean
+      readonly unlessDuplicate: boolean
       readonly now: number
     }
   /** Removes the token for good, if it is there as it was read and not expired at `now`. */
@@ -172,7 +172,7 @@ export type Conflict =
    * A token's id or serial is taken, as an id or as a serial, by a token that may not be visible yet.
    */
   | { readonly kind: 'token-id-taken'; readonly id: string }
-  /** A token that asked for deduplication has a twin; this is asked before whether its id is taken. */
+  /** A token that asked for deduplication has a duplicate; this is asked before whether its id is taken. */
   | { readonly kind: 'fingerprint-taken'; readonly type: string; readonly fingerprint: string }
   /** An answer with this id is remembered, and not expired. */
   | { readonly kind: 'answer-taken' }

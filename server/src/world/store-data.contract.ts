@@ -82,12 +82,12 @@ export function dataContract(name: string, open: Open): void {
 
     test('findByFingerprint() reads as much data as it may, and no byte more', async (t) => {
       const store = await opened(t, open)
-      const twin = { ...sized(1, 100), fingerprint: 'f' }
-      await succeed(store, TENANT, [begin(7), insert(twin)])
+      const duplicate = { ...sized(1, 100), fingerprint: 'f' }
+      await succeed(store, TENANT, [begin(7), insert(duplicate)])
       for (const within of [undefined, uuid(7)]) {
         const find = (most: number): Promise<StoredToken | null> =>
           store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW, within, most)
-        assert.deepEqual(await find(100), twin)
+        assert.deepEqual(await find(100), duplicate)
         await assert.rejects(find(99), TooMuchData)
       }
     })

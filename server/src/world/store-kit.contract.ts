@@ -84,10 +84,10 @@ export function insert(...tokens: readonly StoredToken[]): Change {
 export function update(
   before: StoredToken,
   own: Partial<StoredToken> = {},
-  { now = NOW, unlessTwin = false } = {},
+  { now = NOW, unlessDuplicate = false } = {},
 ): Extract<Change, { kind: 'update-token' }> {
   const token = { ...before, ...own, revision: before.revision + 1 }
-  return { kind: 'update-token', token, unlessTwin, now }
+  return { kind: 'update-token', token, unlessDuplicate, now }
 }
 
 export function remove(token: StoredToken, now = NOW): Change {

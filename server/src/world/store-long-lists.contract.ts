@@ -34,8 +34,8 @@ export function longListContract(name: string, open: Open): void {
       const seen = new Set<number>()
       for (let n = 0; !progress.done; n++) {
         seen.add((await idsFound(store, TENANT, asked)).length)
-        const twin = await store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW)
-        seen.add(twin === null ? 0 : asked.length)
+        const duplicate = await store.tokens.findByFingerprint(TENANT, 'card', 'f', NOW)
+        seen.add(duplicate === null ? 0 : asked.length)
         await succeed(store, OTHER, [insert(token(n))])
       }
       assert.equal(await commit, null)
@@ -68,7 +68,7 @@ export function longListContract(name: string, open: Open): void {
     for (const [what, spoil] of Object.entries(SPOILED)) {
       test(`none of 2,000 is stored when ${what}`, async (t) => {
         const store = await opened(t, open)
-        await succeed(store, TENANT, [insert(token(-1, { fingerprint: 'twin' })), answer(1)])
+        await succeed(store, TENANT, [insert(token(-1, { fingerprint: 'duplicate' })), answer(1)])
         const tokens = range(0, 2000).map((n) => token(n, { indexes: [bytes(32)] }))
         const { changes, conflict } = spoil(tokens)
         assert.deepEqual(await store.commit(TENANT, changes), conflict)
@@ -138,11 +138,11 @@ const SPOILED: Record<
     changes: [insert(...tokens, token(3000, { id: uuid(7) }))],
     conflict: taken(uuid(7)),
   }),
-  'one has a twin': (tokens) => ({
-    changes: [insert(...tokens, token(3000, { fingerprint: 'twin', deduplicate: true }))],
-    conflict: { kind: 'fingerprint-taken', type: 'card', fingerprint: 'twin' },
+  'one has a duplicate': (tokens) => ({
+    changes: [insert(...tokens, token(3000, { fingerprint: 'duplicate', deduplicate: true }))],
+    conflict: { kind: 'fingerprint-taken', type: 'card', fingerprint: 'duplicate' },
   }),
-  'two of them are twins': (tokens) => ({
+  'two of them are duplicates': (tokens) => ({
     changes: [
       insert(
         token(3000, { fingerprint: 'own' }),

@@ -51,8 +51,8 @@ export function proxyContract(name: string, open: Open): void {
     test('no two proxies have the same key, in whatever tenants', async (t) => {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
-      const twin = { ...proxy(2), hash: proxy(1).hash }
-      await assert.rejects(store.commit(uuid(2), [{ kind: 'insert-proxy', proxy: twin }]))
+      const sameHash = { ...proxy(2), hash: proxy(1).hash }
+      await assert.rejects(store.commit(uuid(2), [{ kind: 'insert-proxy', proxy: sameHash }]))
       assert.equal(await store.proxies.find(uuid(2), uuid(2)), null)
     })
   })

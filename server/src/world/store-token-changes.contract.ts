@@ -112,25 +112,26 @@ export function tokenChangeContract(name: string, open: Open): void {
       assert.deepEqual(found, change.token)
     })
 
-    test('an update that would make a twin is a conflict where that was asked', async (t) => {
+    test('an update that would make a duplicate is a conflict where that was asked', async (t) => {
       const store = await opened(t, open)
-      const twin = token(1, { fingerprint: 'f' })
+      const duplicate = token(1, { fingerprint: 'f' })
       const ended = token(3, { fingerprint: 'e', expiresAt: NOW })
-      await succeed(store, TENANT, [insert(twin, token(2), ended)])
-      const to = (fingerprint: string) => update(token(2), { fingerprint }, { unlessTwin: true })
+      await succeed(store, TENANT, [insert(duplicate, token(2), ended)])
+      const to = (fingerprint: string) =>
+        update(token(2), { fingerprint }, { unlessDuplicate: true })
       assert.deepEqual(await store.commit(TENANT, [to('f')]), {
         kind: 'fingerprint-taken',
         type: 'card',
         fingerprint: 'f',
       })
-      // Neither itself, nor what has ended, nor another type is a twin.
-      await succeed(store, TENANT, [update(twin, {}, { unlessTwin: true })])
+      // Neither itself, nor what has ended, nor another type is a duplicate.
+      await succeed(store, TENANT, [update(duplicate, {}, { unlessDuplicate: true })])
       await succeed(store, TENANT, [to('e')])
       const elsewhere = token(4, { type: 'token', fingerprint: 'f' })
       await succeed(store, TENANT, [insert(elsewhere)])
-      await succeed(store, TENANT, [update(elsewhere, {}, { unlessTwin: true })])
+      await succeed(store, TENANT, [update(elsewhere, {}, { unlessDuplicate: true })])
       await succeed(store, TENANT, [
-        update(token(2, { revision: 1 }), { fingerprint: 'f' }, { unlessTwin: false }),
+        update(token(2, { revision: 1 }), { fingerprint: 'f' }, { unlessDuplicate: false }),
       ])
     })
 

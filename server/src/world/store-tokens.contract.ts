@@ -136,41 +136,43 @@ export function tokenContract(name: string, open: Open): void {
       }
     })
 
-    test('deduplication meets a twin that was there, or comes in the same commit', async (t) => {
+    test('deduplication meets a duplicate that was there, or comes in the same commit', async (t) => {
       const store = await opened(t, open)
-      const twins = { kind: 'fingerprint-taken', type: 'card', fingerprint: 'f' } as const
-      const twin = token(2, { fingerprint: 'f', deduplicate: true })
-      const together = await store.commit(TENANT, [insert(token(1, { fingerprint: 'f' }), twin)])
-      assert.deepEqual(together, twins)
+      const duplicates = { kind: 'fingerprint-taken', type: 'card', fingerprint: 'f' } as const
+      const duplicate = token(2, { fingerprint: 'f', deduplicate: true })
+      const together = await store.commit(TENANT, [
+        insert(token(1, { fingerprint: 'f' }), duplicate),
+      ])
+      assert.deepEqual(together, duplicates)
       await succeed(store, TENANT, [insert(token(1, { fingerprint: 'f' }))])
-      assert.deepEqual(await store.commit(TENANT, [insert(twin)]), twins)
+      assert.deepEqual(await store.commit(TENANT, [insert(duplicate)]), duplicates)
       // Only who asks for it is held to it.
-      await succeed(store, TENANT, [insert({ ...twin, deduplicate: false })])
-      // Other types, fingerprints, tenants are not twins; nothing is no fingerprint.
+      await succeed(store, TENANT, [insert({ ...duplicate, deduplicate: false })])
+      // Other types, fingerprints, tenants are not duplicates; nothing is no fingerprint.
       await succeed(store, TENANT, [
         insert(
-          { ...twin, ...named(3), type: 'bank' },
-          { ...twin, ...named(4), fingerprint: 'F' },
-          { ...twin, ...named(5), fingerprint: null },
-          { ...twin, ...named(6), fingerprint: null },
+          { ...duplicate, ...named(3), type: 'bank' },
+          { ...duplicate, ...named(4), fingerprint: 'F' },
+          { ...duplicate, ...named(5), fingerprint: null },
+          { ...duplicate, ...named(6), fingerprint: null },
         ),
       ])
-      await succeed(store, OTHER, [insert(twin)])
+      await succeed(store, OTHER, [insert(duplicate)])
     })
 
-    test('an expired token is nobody’s twin; expiring later, it is', async (t) => {
+    test('an expired token is nobody’s duplicate; expiring later, it is', async (t) => {
       const store = await opened(t, open)
       for (const [n, expiresAt] of [NOW - 1, NOW, NOW + 1].entries()) {
         const [first, second] = [token(2 * n), token(2 * n + 1)]
         const fingerprint = `f${n}`
         await succeed(store, TENANT, [insert({ ...first, fingerprint, expiresAt })])
-        const twin = { ...second, fingerprint, deduplicate: true }
-        const conflict = await store.commit(TENANT, [insert(twin)])
+        const duplicate = { ...second, fingerprint, deduplicate: true }
+        const conflict = await store.commit(TENANT, [insert(duplicate)])
         assert.equal(conflict === null, expiresAt <= NOW, String(expiresAt - NOW))
       }
     })
 
-    test('of deduplicated twins in flight exactly one is stored', async (t) => {
+    test('of duplicates in flight exactly one is stored', async (t) => {
       const store = await opened(t, open)
       const outcomes = await Promise.all(
         range(0, 50).map((n) =>
@@ -275,8 +277,8 @@ function modelInsert(tokens: StoredToken[], token: StoredToken): Conflict | null
   const { type, fingerprint, createdAt } = token
   const live = tokens.filter((it) => it.expiresAt === null || it.expiresAt > createdAt)
   if (token.deduplicate && fingerprint !== null) {
-    const twin = live.find((it) => it.type === type && it.fingerprint === fingerprint)
-    if (twin !== undefined) return { kind: 'fingerprint-taken', type, fingerprint }
+    const duplicate = live.find((it) => it.type === type && it.fingerprint === fingerprint)
+    if (duplicate !== undefined) return { kind: 'fingerprint-taken', type, fingerprint }
   }
   const names = new Set(tokens.flatMap((it) => [it.id, it.serial]))
   if (names.has(token.id) || names.has(token.serial)) return taken(token.id)

@@ -98,8 +98,8 @@ export function transactionContract(name: string, open: Open): void {
         )
         await succeed(store, TENANT, [end(7, 'committed')])
         assert.deepEqual(await store.tokens.find(TENANT, ids), tokens)
-        const twin = await store.tokens.findByFingerprint(TENANT, 'card', 'f 0', NOW)
-        assert.deepEqual(twin, tokens[0])
+        const duplicate = await store.tokens.findByFingerprint(TENANT, 'card', 'f 0', NOW)
+        assert.deepEqual(duplicate, tokens[0])
         assert.deepEqual(await store.tokens.find(TENANT, ids, uuid(8)), tokens)
       })
 
@@ -157,14 +157,14 @@ export function transactionContract(name: string, open: Open): void {
       await succeed(store, TENANT, [enlist(7), remove(two)])
       const ids = [uuid(1), 'two', uuid(3)]
       assert.deepEqual(await store.tokens.find(TENANT, ids), [one, two, three])
-      assert.deepEqual(await twinOf(store, 'f'), one)
-      assert.equal(await twinOf(store, 'g'), null)
+      assert.deepEqual(await duplicateOf(store, 'f'), one)
+      assert.equal(await duplicateOf(store, 'g'), null)
       assert.deepEqual(await store.tokens.find(TENANT, ids, uuid(7)), [change.token, three])
-      assert.equal(await twinOf(store, 'f', uuid(7)), null)
-      assert.deepEqual(await twinOf(store, 'g', uuid(7)), change.token)
+      assert.equal(await duplicateOf(store, 'f', uuid(7)), null)
+      assert.deepEqual(await duplicateOf(store, 'g', uuid(7)), change.token)
       await succeed(store, TENANT, [end(7, 'committed')])
       assert.deepEqual(await store.tokens.find(TENANT, ids), [change.token, three])
-      assert.deepEqual(await twinOf(store, 'g'), change.token)
+      assert.deepEqual(await duplicateOf(store, 'g'), change.token)
       await succeed(store, TENANT, [remove(change.token), insert(token(4, { id: 'two' }))])
     })
 
@@ -264,13 +264,13 @@ export function transactionContract(name: string, open: Open): void {
       assert.equal((await find(store, ...range(0, 400))).length, 398)
     })
 
-    test('twins are those that are committed and its own, never those of others', async (t) => {
+    test('duplicates are those that are committed and its own, never those of others', async (t) => {
       const store = await opened(t, open)
       const there = token(1, { fingerprint: 'there' })
       await succeed(store, TENANT, [insert(there), begin(7), begin(8)])
       const f = { fingerprint: 'f', deduplicate: true }
       await succeed(store, TENANT, [enlist(7), insert(token(2, f))])
-      const twin = (fingerprint: string) => ({
+      const duplicate = (fingerprint: string) => ({
         kind: 'fingerprint-taken',
         type: 'card',
         fingerprint,
@@ -278,18 +278,18 @@ export function transactionContract(name: string, open: Open): void {
       const again = { ...f, fingerprint: 'there' }
       for (const changes of [[enlist(7)], [enlist(8)], []]) {
         const conflict = await store.commit(TENANT, [...changes, insert(token(3, again))])
-        assert.deepEqual(conflict, twin('there'))
+        assert.deepEqual(conflict, duplicate('there'))
       }
       const mine = await store.commit(TENANT, [enlist(7), insert(token(3, f))])
-      assert.deepEqual(mine, twin('f'))
+      assert.deepEqual(mine, duplicate('f'))
       await succeed(store, TENANT, [enlist(8), insert(token(4, f))])
       await succeed(store, TENANT, [insert(token(5, f))])
-      assert.deepEqual(await store.commit(TENANT, [insert(token(6, f))]), twin('f'))
+      assert.deepEqual(await store.commit(TENANT, [insert(token(6, f))]), duplicate('f'))
       for (const n of [7, 8]) await succeed(store, TENANT, [end(n, 'committed')])
       assert.equal((await find(store, 2, 4, 5)).length, 3)
     })
 
-    test('a twin that it has deleted or changed does not count for it, and does for others', async (t) => {
+    test('a duplicate that it has deleted or changed does not count for it, and does for others', async (t) => {
       const store = await opened(t, open)
       const [one, two] = [token(1, { fingerprint: 'a' }), token(2, { fingerprint: 'b' })]
       await succeed(store, TENANT, [insert(one, two), begin(7)])
@@ -309,7 +309,7 @@ export function transactionContract(name: string, open: Open): void {
         token(20, { fingerprint: 'a', uncommitted: true }),
         { fingerprint: 'c' },
         {
-          unlessTwin: true,
+          unlessDuplicate: true,
         },
       )
       assert.equal((await store.commit(TENANT, [enlist(7), own]))?.kind, 'fingerprint-taken')
@@ -391,7 +391,7 @@ async function find(store: Store, ...numbers: number[]): Promise<StoredToken[]> 
   return await store.tokens.find(TENANT, numbers.map(uuid))
 }
 
-async function twinOf(
+async function duplicateOf(
   store: Store,
   fingerprint: string,
   within?: string,

@@ -116,7 +116,7 @@ const WAYS: Record<string, (ids: readonly string[]) => Promise<Reply>> = {
   },
   'to be detokenized': (ids) => call('/detokenize', ids.map(expression)),
   'to be sent': (ids) => call('/proxy', ids.map(expression)),
-  'as twins': (ids) =>
+  'as duplicates': (ids) =>
     call(
       '/tokenize',
       ids.map((id) => request(id, 10)),

@@ -84,7 +84,7 @@ describe('a request that names its transaction and an idempotency key', () => {
 })
 
 describe('a card that is tokenized in a transaction and elsewhere', () => {
-  test('has no twin that may never be there, through any endpoint', async () => {
+  test('has no duplicate that may never be there, through any endpoint', async () => {
     const stage = await transactionStage({ settings: { deduplicateTokens: true } })
     const body = { ...CARD, deduplicate_token: true }
     const asked: [path: string, body: Json, idIn: (reply: string) => Json][] = [
@@ -107,7 +107,7 @@ describe('a card that is tokenized in a transaction and elsewhere', () => {
     for (const it of seen) assert.equal(it.size, 1)
     const [inFirst, inSecond, outside] = seen.map((it) => [...it][0] as string)
     assert.equal(new Set([inFirst, inSecond, outside]).size, 3)
-    // Who is there for everybody is everybody's twin from now on.
+    // Who is there for everybody is everybody's duplicate from now on.
     assert.deepEqual(new Set(await idsOf(await stage.begin())), new Set([outside]))
     assert.equal((await stage.rollback(first)).status, 200)
     assert.equal((await stage.commit(second)).status, 200)
@@ -117,7 +117,7 @@ describe('a card that is tokenized in a transaction and elsewhere', () => {
     )
     const { data } = (await stage.send('GET', '/tokens', null)).json()
     assert.equal((data as Json[]).length, 2)
-    assert.ok(seen[1]!.has((await idsOf(null))[0]!), 'the older one is the twin')
+    assert.ok(seen[1]!.has((await idsOf(null))[0]!), 'the older one is the duplicate')
   })
 })
 

@@ -23,7 +23,7 @@ const REVEAL = {
 const payloads: readonly (readonly [name: string, path: string, body: JsonObject])[] = [
   ['the revealed answer to a new card', '/tokens', card],
   [
-    'the revealed answer to a card that had a twin',
+    'the revealed answer to a card that had a duplicate',
     '/tokens',
     { ...card, deduplicate_token: true },
   ],

@@ -57,7 +57,7 @@ test('what is refused is 503 as well while the refusal cannot be recorded', asyn
   assert.equal((await vault.call('GET', `/tokens/${id}`, { key })).status, 503)
 })
 
-test('a repeated answer, a twin, and a token leave only after their audit events are durable', async () => {
+test('a repeated answer, a duplicate, and a token leave only after their audit events are durable', async () => {
   const { vault, id, keys, durable } = await stage()
   const rules = [{ ...REVEAL_ALL, permissions: ['token:create', 'token:read'] }]
   const key = await vault.keyFor({ rules })

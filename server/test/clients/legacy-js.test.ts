@@ -466,13 +466,13 @@ for (const [name, open] of [
         assert.equal(it['expires_at'], '2099-01-01T00:00:00+02:00')
         assert.match(it['fingerprint'] as string, /^[1-9A-HJ-NP-Za-km-z]{43,44}$/)
       }
-      const twin = (await masked.tokenize({
+      const duplicate = (await masked.tokenize({
         type: 'token',
         data: 'option value',
         fingerprintExpression: '{{ data | upcase }}',
         deduplicateToken: true,
       })) as JsonObject
-      assert.equal(twin['id'], token['id'])
+      assert.equal(duplicate['id'], token['id'])
     })
 
     test('tokens.create() keeps every option, and retrieve() returns the same', async () => {

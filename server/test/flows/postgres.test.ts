@@ -138,16 +138,16 @@ test('a request that is repeated at the other server gets the same answer, and h
   assert.equal((await tokensOf(database, 'repeated')).rowCount, 1)
 })
 
-test('of twins that two servers are asked for at once one is made', async () => {
+test('of duplicates that two servers are asked for at once one is made', async () => {
   const { servers, key, database } = await pair()
-  const metadata = { of: 'twins' }
-  const body = { type: 'token', data: 'twin', metadata, deduplicate_token: true }
+  const metadata = { of: 'duplicates' }
+  const body = { type: 'token', data: 'duplicate', metadata, deduplicate_token: true }
   const replies = await Promise.all(
     Array.from({ length: 12 }, (_, n) => call(servers[n % 2]!, key, 'POST', '/tokens', body)),
   )
   const ids = new Set(replies.map((it) => it.body['id']))
   assert.deepEqual([ids.size, typeof [...ids][0]], [1, 'string'])
-  assert.equal((await tokensOf(database, 'twins')).rowCount, 1)
+  assert.equal((await tokensOf(database, 'duplicates')).rowCount, 1)
 })
 
 test('a transaction that one server opened goes on at the other', async () => {

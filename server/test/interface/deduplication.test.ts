@@ -5,7 +5,7 @@ import { shapeOf, STILL_INSTANT, tokenStage, type TokenStage } from '../kit/toke
 
 const ON = { settings: { deduplicateTokens: true } }
 
-/** A card whose number makes it a twin of the others; the year tells them apart. */
+/** A card whose number makes it a duplicate of the others; the year tells them apart. */
 function card(year: number, options: JsonObject = {}): JsonObject {
   return { type: 'card', data: { number: '4242424242424242', expiration_year: year }, ...options }
 }
@@ -30,7 +30,7 @@ describe('with deduplicate_token', () => {
     const stage = await tokenStage()
     const metadata = { by: 'first' }
     await stage.tokenize(card(2030, { deduplicate_token: true, metadata }))
-    const twin = { deduplicate_token: true, metadata: { by: 'second' }, mask: '{{ data }}' }
+    const duplicate = { deduplicate_token: true, metadata: { by: 'second' }, mask: '{{ data }}' }
     const described = {
       id: '<uuid>',
       tenant_id: '<tenant>',
@@ -45,19 +45,19 @@ describe('with deduplicate_token', () => {
     }
     const masked = { number: 'XXXXXXXXXXXX4242', expiration_month: null, expiration_year: 2030 }
     stage.vault.world.clock.pass(1000)
-    const atRoot = (await stage.tokenize(card(2031, twin))) as JsonObject
+    const atRoot = (await stage.tokenize(card(2031, duplicate))) as JsonObject
     assert.deepEqual(shapeOf(stage, { ...atRoot, fingerprint: '<fingerprint>' }), {
       ...described,
       mask: masked,
     })
-    const [inside] = (await stage.tokenize([card(2031, twin)])) as JsonObject[]
+    const [inside] = (await stage.tokenize([card(2031, duplicate)])) as JsonObject[]
     assert.deepEqual(shapeOf(stage, { ...inside, fingerprint: '<fingerprint>' }), {
       ...described,
       data: masked,
     })
   })
 
-  test('no raw data is in the answer, even if the twin is revealed to the caller', async () => {
+  test('no raw data is in the answer, even if the duplicate is revealed to the caller', async () => {
     const rule = { priority: 1, container: '/', transform: 'reveal' }
     const permissions = ['token:create', 'token:read']
     const stage = await tokenStage({}, { rules: [{ ...rule, permissions }] })
@@ -70,7 +70,7 @@ describe('with deduplicate_token', () => {
     }
   })
 
-  test('a caller who may not read the twin learns five members of it and no more', async () => {
+  test('a caller who may not read the duplicate learns five members of it and no more', async () => {
     const stage = await tokenStage({}, { permissions: ['token:create'] })
     const options = { deduplicate_token: true, metadata: { by: 'first' } }
     const first = (await stage.tokenize(card(2030, options))) as JsonObject
@@ -86,7 +86,7 @@ describe('with deduplicate_token', () => {
     assert.deepEqual(await stage.tokenize([card(2030, options)]), [limited])
   })
 
-  test('a twin in containers that the caller may not read shows its containers, not its data', async () => {
+  test('a duplicate in containers that the caller may not read shows its containers, not its data', async () => {
     const rule = (container: string, priority: number, permission: string): JsonObject => ({
       priority,
       container,
@@ -96,13 +96,13 @@ describe('with deduplicate_token', () => {
     const rules = [rule('/', 1, 'token:create'), rule('/open/', 2, 'token:read')]
     const stage = await tokenStage({}, { rules })
     await stage.tokenize(card(2030, { deduplicate_token: true, containers: ['/closed/'] }))
-    const twin = card(2030, { deduplicate_token: true, containers: ['/open/'] })
-    const [entry] = (await stage.tokenize([twin])) as JsonObject[]
+    const duplicate = card(2030, { deduplicate_token: true, containers: ['/open/'] })
+    const [entry] = (await stage.tokenize([duplicate])) as JsonObject[]
     assert.deepEqual(entry!['containers'], ['/closed/'])
     assert.equal(entry!['data'], undefined)
   })
 
-  test('twins within one payload share the token of the first', async () => {
+  test('duplicates within one payload share the token of the first', async () => {
     const stage = await tokenStage()
     const [first, second, third] = await idsOf(stage, [
       card(2030, { deduplicate_token: true }),
@@ -114,7 +114,7 @@ describe('with deduplicate_token', () => {
     assert.equal(stage.stored().length, 2)
   })
 
-  test('a twin that asked for no deduplication is a twin too', async () => {
+  test('a duplicate that asked for no deduplication is a duplicate too', async () => {
     const stage = await tokenStage()
     const by = { fingerprint_expression: '{{ data.number }}' }
     const [first] = await idsOf(stage, [card(2030, by)])
@@ -122,14 +122,14 @@ describe('with deduplicate_token', () => {
     assert.equal(second, first)
   })
 
-  test('tokens of another type, value or tenant are no twins', async () => {
+  test('tokens of another type, value or tenant are no duplicates', async () => {
     const stage = await tokenStage()
-    const twin = { deduplicate_token: true }
+    const duplicate = { deduplicate_token: true }
     const ids = await idsOf(stage, [
-      { type: 'card_number', data: '4242424242424242', ...twin },
-      { type: 'token', data: '4242424242424242', ...twin },
-      { type: 'token', data: 4242424242424242, ...twin, metadata: { a: 'b' } },
-      { type: 'token', data: 'x', ...twin },
+      { type: 'card_number', data: '4242424242424242', ...duplicate },
+      { type: 'token', data: '4242424242424242', ...duplicate },
+      { type: 'token', data: 4242424242424242, ...duplicate, metadata: { a: 'b' } },
+      { type: 'token', data: 'x', ...duplicate },
     ])
     assert.equal(new Set(ids.slice(0, 2)).size, 2)
     assert.equal(new Set([ids[0], ids[1], ids[3]]).size, 3)
@@ -140,27 +140,27 @@ describe('with deduplicate_token', () => {
       body: application,
     })
     const theirs = await stage.tokenize(
-      [{ type: 'card_number', data: '4242424242424242', ...twin }],
+      [{ type: 'card_number', data: '4242424242424242', ...duplicate }],
       made.json()['key'] as string,
     )
     assert.notEqual((theirs as JsonObject[])[0]!['id'], ids[0])
   })
 
-  test('a twin that has expired is ignored', async () => {
+  test('a duplicate that has expired is ignored', async () => {
     const stage = await tokenStage()
-    const twin = { deduplicate_token: true }
+    const duplicate = { deduplicate_token: true }
     const [first] = await idsOf(stage, [
-      card(2030, { ...twin, expires_at: '2026-03-01T13:00:00Z' }),
+      card(2030, { ...duplicate, expires_at: '2026-03-01T13:00:00Z' }),
     ])
     stage.vault.world.clock.pass(59 * 60 * 1000)
-    assert.deepEqual(await idsOf(stage, [card(2030, twin)]), [first])
+    assert.deepEqual(await idsOf(stage, [card(2030, duplicate)]), [first])
     stage.vault.world.clock.pass(60 * 1000)
-    const [second] = await idsOf(stage, [card(2030, twin)])
+    const [second] = await idsOf(stage, [card(2030, duplicate)])
     assert.notEqual(second, first)
-    assert.deepEqual(await idsOf(stage, [card(2030, twin)]), [second])
+    assert.deepEqual(await idsOf(stage, [card(2030, duplicate)]), [second])
   })
 
-  test('an expression that gives nothing makes nobody a twin', async () => {
+  test('an expression that gives nothing makes nobody a duplicate', async () => {
     const stage = await tokenStage()
     const options = { deduplicate_token: true, fingerprint_expression: '{{ data.none }}' }
     const ids = await idsOf(stage, [card(2030, options), card(2030, options)])
@@ -175,7 +175,7 @@ describe('with deduplicate_token', () => {
     ])
   })
 
-  test('a twin that is deleted in the middle of a request is still the twin of all of it', async () => {
+  test('a duplicate that is deleted in the middle of a request is still the duplicate of all of it', async () => {
     let finds = 0
     const stage = await tokenStage({
       change: (world) => {
@@ -187,13 +187,13 @@ describe('with deduplicate_token', () => {
         return { ...world, store: { ...world.store, tokens: { ...tokens, findByFingerprint } } }
       },
     })
-    const twin = card(2030, { deduplicate_token: true })
-    const [first] = await idsOf(stage, [twin])
-    assert.deepEqual(await idsOf(stage, [twin, twin, twin]), [first, first, first])
+    const duplicate = card(2030, { deduplicate_token: true })
+    const [first] = await idsOf(stage, [duplicate])
+    assert.deepEqual(await idsOf(stage, [duplicate, duplicate, duplicate]), [first, first, first])
     assert.equal(finds, 2)
   })
 
-  test('two requests that looked for a twin before either stored one make one token', async () => {
+  test('two requests that looked for a duplicate before either stored one make one token', async () => {
     let looked = 0
     const both = Promise.withResolvers<void>()
     const stage = await tokenStage({
@@ -227,7 +227,7 @@ describe('with deduplicate_token', () => {
       return reply.json()
     }
 
-    test('a caller who may not read the twin learns five members of it and no more', async () => {
+    test('a caller who may not read the duplicate learns five members of it and no more', async () => {
       const stage = await tokenStage({}, { permissions: ['token:create'] })
       const first = await post(stage)
       assert.deepEqual(await post(stage), {
@@ -246,7 +246,7 @@ describe('with deduplicate_token', () => {
       ['reveal', body['data']],
     ]
     for (const [transform, data] of shown) {
-      test(`a caller sees the twin as the rule that says ${transform} for token:read shows it`, async () => {
+      test(`a caller sees the duplicate as the rule that says ${transform} for token:read shows it`, async () => {
         const stage = await tokenStage()
         const first = await post(stage)
         const rule = { priority: 1, container: '/', transform, permissions: ['token:read'] }

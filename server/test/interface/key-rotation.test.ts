@@ -147,7 +147,7 @@ for (const [what, at] of [
     const damage = {
       kind: 'update-token',
       token,
-      unlessTwin: false,
+      unlessDuplicate: false,
       now: world.clock.now(),
     } as const
     assert.equal(await world.store.commit(tenantId, [damage]), null)

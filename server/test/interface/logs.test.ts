@@ -141,7 +141,7 @@ describe('GET /logs answers', () => {
     )
   })
 
-  test('200 with a twin that was shown, and an answer that was repeated', async () => {
+  test('200 with a duplicate that was shown, and an answer that was repeated', async () => {
     const stage = await tokenStage({ settings: { deduplicateTokens: true } })
     const { vault } = stage
     const rules = [{ ...REVEAL_ALL, permissions: ['token:create', 'token:read'] }]
@@ -151,8 +151,8 @@ describe('GET /logs answers', () => {
     const first = await vault.call('POST', '/tokens', { key, body })
     const headers = { 'bt-idempotency-key': 'again' }
     for (let n = 0; n < 2; n++) {
-      const twin = await vault.call('POST', '/tokens', { key, body, headers })
-      assert.equal(twin.json()['id'], first.json()['id'])
+      const duplicate = await vault.call('POST', '/tokens', { key, body, headers })
+      assert.equal(duplicate.json()['id'], first.json()['id'])
     }
     const { data } = await logs(vault, '?entity_type=token')
     assert.deepEqual(

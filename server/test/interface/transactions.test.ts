@@ -218,7 +218,7 @@ describe('transactions, facts', () => {
     assert.deepEqual([await seen(a), await seen(b), await seen(c)], [200, 200, 200])
   })
 
-  test('deduplication: a twin that it has deleted does not count', async () => {
+  test('deduplication: a duplicate that it has deleted does not count', async () => {
     const { begin, commit, make, send, seen } = await transactionStage()
     const old = await make(null, { data: 'x', ...UNIQUE })
     const transaction = await begin()

@@ -239,7 +239,7 @@ describe('PATCH /tokens/{id}: 200', () => {
 describe('PATCH /tokens/{id}: deduplication', () => {
   const UNIQUE = { deduplicate_token: true, fingerprint_expression: '{{ data }}' }
 
-  test('an update that makes a twin changes nothing and answers with the other', async () => {
+  test('an update that makes a duplicate changes nothing and answers with the other', async () => {
     const { create, patch, show } = await stage()
     const one = await create({ data: 'one', ...UNIQUE, metadata: { n: '1' } })
     const two = await create({ data: 'two', ...UNIQUE })
@@ -269,14 +269,14 @@ describe('PATCH /tokens/{id}: deduplication', () => {
     ])
   })
 
-  test('turned on, it gives a fingerprint, and then there may be a twin', async () => {
+  test('turned on, it gives a fingerprint, and then there may be a duplicate', async () => {
     const { create, patch } = await stage()
     const one = await create({ data: 'one', deduplicate_token: true })
     const two = await create({ data: 'one' })
     assert.equal((await patch(two, { deduplicate_token: true })).json()['id'], one)
   })
 
-  test('where twins are already, either can be changed', async () => {
+  test('where duplicates are already, either can be changed', async () => {
     const { create, patch, show } = await stage()
     const expression = { fingerprint_expression: '{{ data }}' }
     const ids = [
@@ -295,8 +295,11 @@ describe('PATCH /tokens/{id}: deduplication', () => {
     const one = await create({ data: 'one', deduplicate_token: false })
     const two = await create({ data: 'one', deduplicate_token: false })
     assert.equal((await patch(two, { deduplicate_token: false })).json()['id'], two)
-    const twin = await create({ data: 'two' })
-    assert.equal((await patch(one, { data: 'two', deduplicate_token: null })).json()['id'], twin)
+    const duplicate = await create({ data: 'two' })
+    assert.equal(
+      (await patch(one, { data: 'two', deduplicate_token: null })).json()['id'],
+      duplicate,
+    )
   })
 })
 

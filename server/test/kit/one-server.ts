@@ -6,7 +6,7 @@
  */
 export const ONE_SERVER = {
   'what is under way':
-    'a twin in the same process is refused before its commit; one in another process at it, which has its own tests',
+    'a repeated request in the same process is refused before its commit; one in another process at it, which has its own tests',
   'what is forgotten at once':
     'the server that deletes a tenant forgets its keys at once, another one with its next sweep',
   'a data key is replaced':

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { send } from '../rotation/one-of-each.ts'
-import { ASKED_ONCE, ONCE, TWIN, type Furnished } from './furnish.ts'
+import { ASKED_ONCE, ONCE, DUPLICATE, type Furnished } from './furnish.ts'
 
 interface Answer {
   readonly asked: string
@@ -41,7 +41,7 @@ export async function behaviour(url: string, made: Furnished): Promise<Answer[]>
   await ask(made.other, 'GET', `/tokens/${tokens.shown}`)
   await ask(made.gone, 'GET', '/tenants/self')
   await ask(owner, 'POST', '/tokens', ASKED_ONCE, ONCE)
-  await ask(owner, 'POST', '/tokens', TWIN)
+  await ask(owner, 'POST', '/tokens', DUPLICATE)
   await ask(owner, 'POST', '/tokens', { type: 'token', data: 'x', id: tokens.shown })
   await ask(owner, 'PATCH', `/tokens/${tokens.changing}`, { data: 'locked' })
   await ask(owner, 'POST', `/transactions/${made.transaction}/commit`)

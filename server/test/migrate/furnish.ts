@@ -22,7 +22,7 @@ export const LONG = 300
 
 export const ONCE = { 'BT-IDEMPOTENCY-KEY': 'asked for again' }
 export const ASKED_ONCE = { type: 'token', data: 'made once' }
-export const TWIN = { type: 'token', data: 'a twin', deduplicate_token: true }
+export const DUPLICATE = { type: 'token', data: 'a duplicate', deduplicate_token: true }
 
 /** Makes `tokens` tokens and something of everything else that a vault can hold. */
 export async function furnish(
@@ -53,7 +53,7 @@ export async function furnish(
     shown: await make({ id: '01234567-0000-4000-8000-00000000000f', data: 'shown' }),
   }
   await make({ expires_at: '2099-01-01T00:00:00+02:00', mask: '{{ data | reveal_last: 1 }}' })
-  await make(TWIN)
+  await make(DUPLICATE)
   await make(ASKED_ONCE, ONCE)
 
   const long = Array.from({ length: LONG }, (_, n) => ({ type: 'token', data: `${n} of many` }))

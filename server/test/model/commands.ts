@@ -96,10 +96,10 @@ async function create(
     ...(it.ends ? { expires_at: new Date(ends).toISOString() } : {}),
   })
   if (refusedByState(model, inside, reply)) return
-  const twin = it.unique ? model.twin(it.value, inside) : undefined
-  if (twin !== undefined) {
+  const duplicate = it.unique ? model.duplicateOf(it.value, inside) : undefined
+  if (duplicate !== undefined) {
     expect(reply, 201)
-    assert.equal(idOf(reply), twin)
+    assert.equal(idOf(reply), duplicate)
     return
   }
   if (it.name !== null && model.taken(it.name)) return expect(reply, 409, 'token_id_taken')
@@ -145,10 +145,10 @@ async function update(
   if (before === undefined) return expect(reply, 404, 'token_not_found')
   if (model.locked(id, inside)) return expect(reply, 409, 'token_locked')
   const changes = it.value !== null && it.value !== before.value
-  const twin = before.unique && changes ? model.twin(it.value!, inside, id) : undefined
+  const duplicate = before.unique && changes ? model.duplicateOf(it.value!, inside, id) : undefined
   expect(reply, 200)
-  assert.equal(idOf(reply), twin ?? id)
-  if (twin !== undefined) return
+  assert.equal(idOf(reply), duplicate ?? id)
+  if (duplicate !== undefined) return
   const ends = it.end === 'none' ? Infinity : it.end === 'soon' ? soon : asAsked(model, id, inside)
   model.put(id, { ...before, value: it.value ?? before.value, ends }, inside)
 }

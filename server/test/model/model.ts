@@ -78,11 +78,11 @@ export class Model {
     )
   }
 
-  twin(value: string, within: Within, except = ''): string | undefined {
-    const twins = [...this.seen(within)].filter(
+  duplicateOf(value: string, within: Within, except = ''): string | undefined {
+    const duplicates = [...this.seen(within)].filter(
       ([id, it]) => it.unique && it.value === value && id !== except,
     )
-    return twins.toSorted(([, a], [, b]) => a.born - b.born)[0]?.[0]
+    return duplicates.toSorted(([, a], [, b]) => a.born - b.born)[0]?.[0]
   }
 
   put(id: string, token: ModelToken | null, within: Within): void {

@@ -71,13 +71,13 @@ export function decisionFlaws(records: Readonly<Record<string, string>>): string
   return Object.entries(records).flatMap(([file, text]) => {
     const [, number] = /^(\d{4})-[a-z0-9]+(?:-[a-z0-9]+)*\.md$/.exec(file) ?? []
     if (number === undefined) return [`${file}: name it NNNN-a-short-claim.md`]
-    const twin = taken.get(number)
+    const other = taken.get(number)
     taken.set(number, file)
 
     const [title, ...sections] = withoutFences(text).match(/^##? .*$/gm) ?? []
     const names = sections.map((it) => it.replace(/^## /, ''))
     return [
-      ...(twin === undefined ? [] : [`${file}: ${twin} has this number: take the next free one`]),
+      ...(other === undefined ? [] : [`${file}: ${other} has this number: take the next free one`]),
       ...(title?.startsWith(`# ${number} `) ? [] : [`${file}: begin with: # ${number} The claim`]),
       ...(/^Status: (?:accepted|superseded by \d{4}|proposed) ?\d{0,4}/m.test(text)
         ? []

@@ -26,7 +26,7 @@ interface Pending {
 export class MemoryTokens {
   /** By id and by serial, which are one namespace. */
   readonly #tokens: Shelf<StoredToken>
-  readonly #twins: Shelf<readonly StoredToken[]>
+  readonly #duplicates: Shelf<readonly StoredToken[]>
   readonly #transactions: Shelf<StoredTransaction>
   /** By serial: the transaction in which a token was made, until that is committed. */
   readonly #makers: Shelf<{ readonly serial: string; readonly within: string }>
@@ -35,7 +35,7 @@ export class MemoryTokens {
 
   constructor(undo: (() => void)[]) {
     this.#tokens = new Shelf(undo)
-    this.#twins = new Shelf(undo)
+    this.#duplicates = new Shelf(undo)
     this.#transactions = new Shelf(undo)
     this.#makers = new Shelf(undo)
     this.#pending = new Shelf(undo)
@@ -51,9 +51,9 @@ export class MemoryTokens {
       this.#named(tenantId, ids, within).map(({ id }) => id),
 
     findByFingerprint: async (tenantId, type, fingerprint, now, within = '', bytesMax) => {
-      const twin = this.#oldestTwin(tenantId, { type, fingerprint }, now, within)
-      if (twin !== null) new DataCount(bytesMax).add(twin.data)
-      return copyOf(twin)
+      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
+      if (duplicate !== null) new DataCount(bytesMax).add(duplicate.data)
+      return copyOf(duplicate)
     },
 
     list: async (tenantId, query, { page, size }) => {
@@ -91,8 +91,8 @@ export class MemoryTokens {
   insert(tenantId: string, token: StoredToken, within: string): Conflict | null {
     const { id, serial, type, fingerprint, createdAt: now } = token
     if (token.deduplicate && fingerprint !== null) {
-      const twin = this.#oldestTwin(tenantId, { type, fingerprint }, now, within)
-      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
+      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
+      if (duplicate !== null) return { kind: 'fingerprint-taken', type, fingerprint }
     }
     for (const name of [id, serial]) {
       const maker = this.#makers.find(tenantId, this.#tokens.find(tenantId, name)?.serial ?? '')
@@ -108,14 +108,14 @@ export class MemoryTokens {
 
   update(
     tenantId: string,
-    { token, unlessTwin, now }: ChangeOf<'update-token'>,
+    { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
     within: string,
   ): Conflict | null {
     const { type, fingerprint, serial } = token
     if (this.#isLocked(tenantId, serial, within, now)) return { kind: 'token-locked' }
-    if (unlessTwin && fingerprint !== null) {
-      const twin = this.#oldestTwin(tenantId, { type, fingerprint, serial }, now, within)
-      if (twin !== null) return { kind: 'fingerprint-taken', type, fingerprint }
+    if (unlessDuplicate && fingerprint !== null) {
+      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint, serial }, now, within)
+      if (duplicate !== null) return { kind: 'fingerprint-taken', type, fingerprint }
     }
     return this.#change(tenantId, { serial, revision: token.revision - 1, token, within, now })
   }
@@ -181,7 +181,7 @@ export class MemoryTokens {
   }
 
   belongings(): Shelf<unknown>[] {
-    return [this.#tokens, this.#twins, this.#transactions, this.#makers, this.#pending]
+    return [this.#tokens, this.#duplicates, this.#transactions, this.#makers, this.#pending]
   }
 
   sweep(now: number): void {
@@ -272,23 +272,23 @@ export class MemoryTokens {
     })
   }
 
-  #oldestTwin(
+  #oldestDuplicate(
     tenantId: string,
     of: { readonly type: string; readonly fingerprint: string; readonly serial?: string },
     now: number,
     within: string,
   ): StoredToken | null {
-    const stored = this.#twins.find(tenantId, twinKey(of)) ?? []
+    const stored = this.#duplicates.find(tenantId, fingerprintKey(of)) ?? []
     const changed = this.#pending
       .all(tenantId)
       .flatMap((it) => (it.within === within && it.token !== null ? [it.token] : []))
-    const twins = [...stored, ...changed].flatMap(({ id, serial }) => {
+    const duplicates = [...stored, ...changed].flatMap(({ id, serial }) => {
       const before = this.#tokens.find(tenantId, serial)
       const it = this.#seen(tenantId, id, within)
       const live = before !== null && isLive(before, now) && it !== null && isLive(it, now)
       return live && it.type === of.type && it.fingerprint === of.fingerprint ? [it] : []
     })
-    const others = twins.filter((it) => it.serial !== of.serial)
+    const others = duplicates.filter((it) => it.serial !== of.serial)
     return others.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
   }
 
@@ -308,8 +308,8 @@ export class MemoryTokens {
   #put(tenantId: string, token: StoredToken): void {
     const { id, serial, type, fingerprint } = token
     if (fingerprint !== null) {
-      const key = twinKey({ type, fingerprint })
-      this.#twins.put(tenantId, key, [...(this.#twins.find(tenantId, key) ?? []), token])
+      const key = fingerprintKey({ type, fingerprint })
+      this.#duplicates.put(tenantId, key, [...(this.#duplicates.find(tenantId, key) ?? []), token])
     }
     this.#tokens.put(tenantId, id, token)
     this.#tokens.put(tenantId, serial, token)
@@ -318,9 +318,9 @@ export class MemoryTokens {
   #replace(tenantId: string, before: StoredToken, after: StoredToken | null): void {
     const { id, serial, type, fingerprint } = before
     if (fingerprint !== null) {
-      const key = twinKey({ type, fingerprint })
-      const left = (this.#twins.find(tenantId, key) ?? []).filter((it) => it.serial !== serial)
-      this.#twins.put(tenantId, key, left)
+      const key = fingerprintKey({ type, fingerprint })
+      const left = (this.#duplicates.find(tenantId, key) ?? []).filter((it) => it.serial !== serial)
+      this.#duplicates.put(tenantId, key, left)
     }
     this.#tokens.delete(tenantId, id)
     this.#tokens.delete(tenantId, serial)
@@ -362,6 +362,6 @@ function isLive({ expiresAt }: StoredToken, now: number): boolean {
   return expiresAt === null || expiresAt > now
 }
 
-function twinKey({ type, fingerprint }: { type: string; fingerprint: string }): string {
+function fingerprintKey({ type, fingerprint }: { type: string; fingerprint: string }): string {
   return JSON.stringify([type, fingerprint])
 }

@@ -9,7 +9,7 @@ import { troubleOf, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { ROWS_AT_ONCE, insertTokens, isNamedByUuid, type NewToken } from './token-inserts.ts'
 import { countedOf, type TokenTally } from './token-tally.ts'
-import { mayNotBeTwin, placesOfTwins } from './twins.ts'
+import { mustBeUnique, placesOfDuplicates } from './duplicate-checks.ts'
 
 const ANSWER = {
   tenant: 'uuid',
@@ -29,12 +29,12 @@ export function isPlain(changes: readonly Change[]): boolean {
   )
 }
 
-/** Whether nobody else can be in the way of the commit's tokens: their names are ours, and twins are let be. */
+/** Whether nobody else can be in the way of the commit's tokens: their names are ours, and duplicates are let be. */
 export function isUnopposed({ changes }: Commit): boolean {
   return changes.every(
     (it) =>
       it.kind !== 'insert-tokens' ||
-      it.tokens.every((token) => token.id === token.serial && !mayNotBeTwin(token)),
+      it.tokens.every((token) => token.id === token.serial && !mustBeUnique(token)),
   )
 }
 
@@ -62,14 +62,14 @@ interface Together {
 
 /**
  * Makes plain commits in one statement for each table, all sent before the first is answered. Resolves with those
- * that were left out because a token of theirs has, or may have, a twin; with null when something was in the way.
+ * that were left out because a token of theirs has, or may have, a duplicate; with null when something was in the way.
  */
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
   { begun, tally, auditWriter: record }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
-  const left = await withTwins(session, commits)
+  const left = await withDuplicates(session, commits)
   const making = commits.filter((it) => !left.has(it))
   for (const it of making) {
     for (const { tenantId, token } of tokensOf(it)) tally.add(tenantId, countedOf(token, null), 1)
@@ -91,16 +91,16 @@ export async function insertTogether(
   }
 }
 
-/** The commits with a token that may not have a twin, and has one, here or in the database. */
-async function withTwins(session: Session, commits: readonly Commit[]): Promise<Set<Commit>> {
+/** The commits with a token that may not have a duplicate, and has one, here or in the database. */
+async function withDuplicates(session: Session, commits: readonly Commit[]): Promise<Set<Commit>> {
   const all = commits.flatMap((commit) => tokensOf(commit).map((it) => ({ commit, ...it })))
-  const asked = all.filter(({ token }) => mayNotBeTwin(token))
+  const asked = all.filter(({ token }) => mustBeUnique(token))
   if (asked.length === 0) return new Set()
   const alike = new Map<string, number>()
   for (const it of all) {
     if (it.token.fingerprint !== null) alike.set(keyOf(it), (alike.get(keyOf(it)) ?? 0) + 1)
   }
-  const found = await placesOfTwins(
+  const found = await placesOfDuplicates(
     session,
     asked.map(({ tenantId, token }) => ({ tenantId, token, now: token.createdAt })),
   )

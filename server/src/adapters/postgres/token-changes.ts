@@ -13,7 +13,7 @@ import {
   type IndexTermRow,
 } from './index-term-rows.ts'
 import { expireIfPast } from './transaction-changes.ts'
-import { hasTwin } from './twins.ts'
+import { hasDuplicate } from './duplicate-checks.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
@@ -24,9 +24,13 @@ const LOCKED = { kind: 'token-locked' } as const
 const COLUMNS = Object.keys(CONTENT)
 
 export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'update-token'>): Step {
-  const { token, unlessTwin, now } = change
+  const { token, unlessDuplicate, now } = change
   if (await isLocked(unitOfWork, token.serial, now)) return LOCKED
-  if (unlessTwin && token.fingerprint !== null && (await hasTwin(unitOfWork, token, now))) {
+  if (
+    unlessDuplicate &&
+    token.fingerprint !== null &&
+    (await hasDuplicate(unitOfWork, token, now))
+  ) {
     return { kind: 'fingerprint-taken', type: token.type, fingerprint: token.fingerprint }
   }
   const as = { token, revision: token.revision - 1, now }

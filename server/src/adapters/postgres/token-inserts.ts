@@ -11,7 +11,7 @@ import { COMMON, CONTENT, contentOf } from './token-content.ts'
 import { insertIndexTerms, type IndexTermRow } from './index-term-rows.ts'
 import { countedOf } from './token-tally.ts'
 import { expireIfPast } from './transaction-changes.ts'
-import { twinsOf } from './twins.ts'
+import { duplicatesOf } from './duplicate-checks.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const MADE = {
@@ -95,7 +95,7 @@ function isPlainRow(row: readonly unknown[]): boolean {
   return true
 }
 
-/** Inserts the tokens of a commit in their order, unless one of them has a twin or a name that is taken. */
+/** Inserts the tokens of a commit in their order, unless one of them has a duplicate or a name that is taken. */
 export async function insertInOrder(unitOfWork: UnitOfWork, tokens: readonly StoredToken[]): Step {
   if (tokens.length === 0) return null
   const { session, tenantId, within, tally } = unitOfWork
@@ -114,7 +114,7 @@ async function conflictAmong(
   unitOfWork: UnitOfWork,
   tokens: readonly StoredToken[],
 ): Promise<Conflict | null> {
-  const twins = await twinsOf(unitOfWork, tokens)
+  const duplicates = await duplicatesOf(unitOfWork, tokens)
   const taken = await takenNames(unitOfWork, tokens)
   const live = new Map<string, StoredToken[]>()
   const names = new Set<string>()
@@ -123,8 +123,8 @@ async function conflictAmong(
     if (fingerprint !== null) {
       const key = JSON.stringify([type, fingerprint])
       const before = live.get(key) ?? []
-      const twin = before.some((it) => it.expiresAt === null || it.expiresAt > now)
-      if (token.deduplicate && (twin || twins.has(n))) {
+      const duplicate = before.some((it) => it.expiresAt === null || it.expiresAt > now)
+      if (token.deduplicate && (duplicate || duplicates.has(n))) {
         return { kind: 'fingerprint-taken', type, fingerprint }
       }
       live.set(key, [...before, token])

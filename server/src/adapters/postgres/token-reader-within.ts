@@ -52,7 +52,7 @@ function askedFor(tenantId: string, ids: readonly string[], within: string): Val
   return [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)]
 }
 
-export async function findTwinWithin(
+export async function findDuplicateWithin(
   ask: Ask,
   tenantId: string,
   { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
@@ -66,7 +66,7 @@ export async function findTwinWithin(
        UNION ALL
        ${SEEN} AND tokens.type = $3 AND ${livesAt('$5::bigint')}
          AND pending.fingerprint = $4 AND NOT pending.deleted AND ${livesAt('$5::bigint', 'pending')}
-     ) AS twins ORDER BY serial LIMIT 1`,
+     ) AS duplicates ORDER BY serial LIMIT 1`,
     [tenantId, isUuid(within) ? within : null, packText(type), packText(fingerprint), now],
   )
   return rows.flatMap(overlaid)[0] ?? null

@@ -9,7 +9,7 @@ import type { Ask } from './session.ts'
 import { packText, unpackText } from './text.ts'
 import { Parameters, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
-import { findTwinWithin, findWithin, knownWithin } from './token-reader-within.ts'
+import { findDuplicateWithin, findWithin, knownWithin } from './token-reader-within.ts'
 import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
 import type { TokenQuery } from '../../world/token-query.ts'
 import { DataCount } from '../../world/too-much-data.ts'
@@ -39,8 +39,14 @@ export function tokenReader(ask: Ask): TokenReader {
     findByFingerprint: async (tenantId, type, fingerprint, now, within, bytesMax) => {
       const count = new DataCount(bytesMax)
       if (within !== undefined) {
-        const twin = await findTwinWithin(ask, tenantId, { type, fingerprint }, now, within)
-        return twin === null ? null : count.gather([twin])[0]!
+        const duplicate = await findDuplicateWithin(
+          ask,
+          tenantId,
+          { type, fingerprint },
+          now,
+          within,
+        )
+        return duplicate === null ? null : count.gather([duplicate])[0]!
       }
       const [row] = await ask(
         `SELECT ${columnsIf('octet_length(data) <= $5', 'tokens')}

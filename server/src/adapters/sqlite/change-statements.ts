@@ -61,7 +61,7 @@ export const CHANGE_TABLE = {
     refuses: 'if-found',
   },
 
-  refuseOtherTwin: {
+  refuseOtherDuplicate: {
     sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
         AND ${uncommittedIn('')}`,
@@ -70,7 +70,7 @@ export const CHANGE_TABLE = {
   },
 
   /** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
-  refuseTwinWithin: {
+  refuseDuplicateWithin: {
     sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
         AND ${uncommittedIn(`AND holder <> ${numberOf('?1', '?6')}`)}

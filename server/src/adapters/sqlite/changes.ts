@@ -291,9 +291,9 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
   const { tenantId, within } = context
   const { id, serial, type, fingerprint, createdAt } = token
   if (token.deduplicate && fingerprint !== null) {
-    const twin = [tenantId, type, fingerprint, createdAt]
-    if (within === null) packer.step(STATEMENT.refuseTwin, twin)
-    else packer.step(STATEMENT.refuseTwinWithin, [...twin, serial, within])
+    const duplicate = [tenantId, type, fingerprint, createdAt]
+    if (within === null) packer.step(STATEMENT.refuseDuplicate, duplicate)
+    else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, serial, within])
   }
   if (context.uuidNames) packer.step(STATEMENT.refuseUuidName, [tenantId, serial])
   if (isNamedByUuid(token)) packer.step(STATEMENT.refuseSerial, [tenantId, id])

@@ -63,9 +63,9 @@ export function conflictOf(
     case STATEMENT.endTransaction:
     case STATEMENT.expireTransaction:
       return { kind: 'transaction-not-open' }
-    case STATEMENT.refuseTwin:
-    case STATEMENT.refuseOtherTwin:
-    case STATEMENT.refuseTwinWithin:
+    case STATEMENT.refuseDuplicate:
+    case STATEMENT.refuseOtherDuplicate:
+    case STATEMENT.refuseDuplicateWithin:
       return { kind: 'fingerprint-taken', type: token!.type, fingerprint: token!.fingerprint! }
     default:
       return { kind: 'token-id-taken', id: token!.id }

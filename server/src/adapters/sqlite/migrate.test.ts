@@ -98,7 +98,7 @@ test('a database of the first version, with what a crash left in it, is all ther
   assert.equal(tokens.length, 1_000)
   for (const token of tokens.slice(0, 10)) {
     const changed = { ...token, metadata: { new: 'one' }, indexes: [], revision: 1, modifiedAt: 1 }
-    const update = { kind: 'update-token', token: changed, unlessTwin: false, now: 1 } as const
+    const update = { kind: 'update-token', token: changed, unlessDuplicate: false, now: 1 } as const
     assert.equal(await store.commit(TENANT, [update]), null)
   }
   assert.equal(await total({ kind: 'metadata', key: 'new', value: 'one', exact: true }), 10)

@@ -180,10 +180,10 @@ const TABLE = {
   },
 
   /**
-   * Twins count before they are visible, or two of them could be made at once. Those of transactions do not
+   * Duplicates count before they are visible, or two of them could be made at once. Those of transactions do not
    * count outside.
    */
-  refuseTwin: {
+  refuseDuplicate: {
     sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ? AND type = ? AND fingerprint = ? AND (expires_at IS NULL OR expires_at > ?)
         AND (unit IS NULL OR NOT EXISTS (SELECT 1 FROM units

@@ -20,15 +20,15 @@ interface Scope {
 export function packUpdate(
   packer: BatchPacker,
   scope: Scope,
-  { token, unlessTwin, now }: ChangeOf<'update-token'>,
+  { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
 ): void {
   const { tenantId, within } = scope
   const { serial, type, fingerprint } = token
   packLock(packer, scope, serial, now)
-  if (unlessTwin && fingerprint !== null) {
-    const twin = [tenantId, type, fingerprint, now, serial]
-    if (within === null) packer.step(STATEMENT.refuseOtherTwin, twin)
-    else packer.step(STATEMENT.refuseTwinWithin, [...twin, within])
+  if (unlessDuplicate && fingerprint !== null) {
+    const duplicate = [tenantId, type, fingerprint, now, serial]
+    if (within === null) packer.step(STATEMENT.refuseOtherDuplicate, duplicate)
+    else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, within])
   }
   const values: Value[] = which(scope, token, token.revision - 1, now)
   packContent(values, values.length, token)

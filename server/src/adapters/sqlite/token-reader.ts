@@ -71,11 +71,11 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
       return atOnce(() => {
         const number = within.numberOf(tenant, transactionId)
         if (number === null) return null
-        const twin = within.findTwin(tenant, { type, fingerprint }, now, {
+        const duplicate = within.findDuplicate(tenant, { type, fingerprint }, now, {
           number,
           bytesMax: count.left,
         })
-        return twin === null ? null : count.gather([twin])[0]!
+        return duplicate === null ? null : count.gather([duplicate])[0]!
       })
     },
 
@@ -127,13 +127,13 @@ function tokenReaderWithin(db: DatabaseSync) {
        deduplicate, indexes, expires_at, modified_by, modified_at, revision
      FROM pending WHERE tenant = ?1 AND serial = ?2 AND holder = ?3`,
   )
-  const twin = db.prepare(
+  const duplicate = db.prepare(
     `${all('?6')} ${BY_FINGERPRINT} WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND ${livesAt('?4')} AND ${shown('?5')}
        AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
          AND pending.serial = tokens.serial AND holder = ?5)
      ORDER BY serial LIMIT 1`,
   )
-  const pendingTwin = db.prepare(
+  const pendingDuplicate = db.prepare(
     `SELECT ${columnsUpTo('?6')} FROM pending JOIN tokens USING (tenant, serial)
      WHERE holder = ?5 AND pending.fingerprint = ?3 AND tenant = ?1 AND type = ?2
        AND deleted IS NULL AND ${livesAt('?4', 'pending')} AND ${livesAt('?4')}
@@ -170,18 +170,18 @@ function tokenReaderWithin(db: DatabaseSync) {
       return overlaid(tenant, row, seen)
     },
 
-    findTwin(
+    findDuplicate(
       tenant: Key,
       { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
       now: number,
       seen: Seen,
     ): StoredToken | null {
       const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
-      const twins = [twin, pendingTwin].flatMap((it) => {
+      const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
         const token = overlaid(tenant, it.get(...asked), seen)
         return token === null ? [] : [token]
       })
-      return twins.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
+      return duplicates.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
     },
   }
 }

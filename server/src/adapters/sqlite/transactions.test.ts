@@ -236,7 +236,7 @@ test('no statement reads all of a table or of a tenant', () => {
   db.close()
 })
 
-test('to look for a twin takes as long among many tokens as among few', async (t) => {
+test('to look for a duplicate takes as long among many tokens as among few', async (t) => {
   const storeOf = async (count: number): Promise<Store> => {
     const store = await openStore(t, { folder: freshFolder(t) })
     await succeed(store, TENANT, [insert(...range(0, count).map((n) => token(n)))])

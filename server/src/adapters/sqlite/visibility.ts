@@ -1,7 +1,7 @@
 /** Parts of statements about rows of `tokens`: who may see them, how they are found. */
 
 /**
- * Where twins are looked for. Left to itself the planner takes the primary key, and reads all of a tenant's
+ * Where duplicates are looked for. Left to itself the planner takes the primary key, and reads all of a tenant's
  * tokens: it takes what begins the primary key for rare.
  */
 export const BY_FINGERPRINT = 'tokens INDEXED BY token_fingerprints'

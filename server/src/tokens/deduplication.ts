@@ -1,8 +1,8 @@
 /**
- * Deduplication: which drafts have a twin already.
+ * Deduplication: which drafts have a duplicate already.
  *
  * Source: interface.md, Tokens, Deduplication. Between looking and committing another request may store
- * the twin: the store refuses the commit then, and we look again.
+ * the duplicate: the store refuses the commit then, and we look again.
  */
 import { ask } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
@@ -19,18 +19,18 @@ import { shownData } from './show.ts'
 import { inSlices } from './slices.ts'
 
 /** A stored token, or the index of an earlier draft of the same payload. */
-export type Twin = StoredToken | number
+export type Duplicate = StoredToken | number
 
-/** What the caller may see of a twin's data: undefined for nothing. */
-export interface TwinView {
+/** What the caller may see of a duplicate's data: undefined for nothing. */
+export interface DuplicateView {
   /** As a reader sees it. */
   readonly data: Json | undefined
   /** The same, but never more than the mask. */
   readonly masked: Json | undefined
 }
 
-/** Returns the twin of every draft that has one and wants no other of its kind. Throws what Reading throws. */
-export async function findTwins(
+/** Returns the duplicate of every draft that has one and wants no other of its kind. Throws what Reading throws. */
+export async function findDuplicates(
   world: Pick<World, 'clock' | 'store'>,
   caller: Caller,
   keys: TenantKeys,
@@ -39,9 +39,9 @@ export async function findTwins(
     now,
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
-): Promise<ReadonlyMap<number, Twin>> {
-  const twins = new Map<number, Twin>()
-  const known = new Map<string, Twin>()
+): Promise<ReadonlyMap<number, Duplicate>> {
+  const duplicates = new Map<number, Duplicate>()
+  const known = new Map<string, Duplicate>()
   const reading = new Reading(caller)
   await inSlices(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
@@ -54,17 +54,22 @@ export async function findTwins(
       known.set(kind, earlier ?? index)
       return
     }
-    // A stored twin is looked for once: found again or not, it counts for the whole payload.
-    const twin = isStored(earlier) ? earlier : ((await findTwin(type, fingerprint)) ?? earlier)
-    known.set(kind, twin ?? index)
-    if (twin !== undefined) twins.set(index, twin)
+    // A stored duplicate is looked for once: found again or not, it counts for the whole payload.
+    const duplicate = isStored(earlier)
+      ? earlier
+      : ((await findDuplicate(type, fingerprint)) ?? earlier)
+    known.set(kind, duplicate ?? index)
+    if (duplicate !== undefined) duplicates.set(index, duplicate)
   })
-  return twins
+  return duplicates
 
-  async function findTwin(type: string, fingerprint: string): Promise<StoredToken | undefined> {
+  async function findDuplicate(
+    type: string,
+    fingerprint: string,
+  ): Promise<StoredToken | undefined> {
     const { tenantId, transactionId } = caller
     const { tokens } = world.store
-    const [twin] = await reading.read(async (bytesMax) => {
+    const [duplicate] = await reading.read(async (bytesMax) => {
       const it = await tokens.findByFingerprint(
         tenantId,
         type,
@@ -75,39 +80,39 @@ export async function findTwins(
       )
       return it === null ? [] : [it]
     })
-    return twin
+    return duplicate
   }
 }
 
-function isStored(twin: Twin | undefined): twin is StoredToken {
-  return typeof twin === 'object'
+function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
+  return typeof duplicate === 'object'
 }
 
 /**
- * Returns a function that says what the caller may see of a twin at `now`: null when it may not read it.
+ * Returns a function that says what the caller may see of a duplicate at `now`: null when it may not read it.
  *
- * Thousands of drafts may have the same twin, so that it is opened once.
+ * Thousands of drafts may have the same duplicate, so that it is opened once.
  */
-export function twinViewer(
+export function duplicateViewer(
   caller: Caller,
   keys: TenantKeys,
   {
     now,
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
-): (token: StoredToken) => TwinView | null {
-  let views: Map<StoredToken, TwinView | null> | undefined
+): (token: StoredToken) => DuplicateView | null {
+  let views: Map<StoredToken, DuplicateView | null> | undefined
   return (token) => {
     views ??= new Map()
     const known = views.get(token)
     if (known !== undefined) return known
-    const view = viewTwin(caller, keys, token, { now, evaluationContext })
+    const view = viewDuplicate(caller, keys, token, { now, evaluationContext })
     views.set(token, view)
     return view
   }
 }
 
-function viewTwin(
+function viewDuplicate(
   caller: Caller,
   keys: TenantKeys,
   token: StoredToken,
@@ -115,7 +120,7 @@ function viewTwin(
     now,
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
-): TwinView | null {
+): DuplicateView | null {
   const grant = ask(caller, 'token:read', token)
   if (grant === null) return null
   const data = openData(keys, token, now, grant)

@@ -28,7 +28,7 @@ test('a public key cannot have its card taken for another of which it knows the 
   })
 })
 
-test("the type's own expression, spelt with other spaces or named outright, still finds the twin", async (t) => {
+test("the type's own expression, spelt with other spaces or named outright, still finds the duplicate", async (t) => {
   const vault = await stillVault()
   t.after(() => vault.close())
   const shop = await vault.keyFor({ permissions: ['token:create', 'token:read'] })

@@ -1,4 +1,4 @@
-/** Who has a twin: a live token of the same type and fingerprint. */
+/** Who has a duplicate: a live token of the same type and fingerprint. */
 import type { StoredToken } from '../../world/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
@@ -19,7 +19,7 @@ interface Asked {
   readonly tenantId: string
   readonly token: StoredToken
   readonly now: number
-  /** The serial of what is itself no twin: of a token that is there already. */
+  /** The serial of what is itself no duplicate: of a token that is there already. */
   readonly own?: string
 }
 
@@ -28,10 +28,10 @@ const SAME = `tokens.tenant = asked.tenant AND tokens.type = asked.type
   AND ${livesAt('asked.now')}`
 
 /** What everybody sees: tokens of transactions that are open count for those alone. */
-const TWIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND ${VISIBLE})`
+const DUPLICATE = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND ${VISIBLE})`
 
 /** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
-const TWIN_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISIBLE} OR ${madeIn('$7::uuid')})
+const DUPLICATE_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISIBLE} OR ${madeIn('$7::uuid')})
     AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
       AND pending.serial = tokens.serial AND pending.holder = $7::uuid))
   OR EXISTS (SELECT 1 FROM pending JOIN tokens
@@ -41,8 +41,8 @@ const TWIN_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISIBLE} 
       AND pending.serial <> asked.own AND NOT pending.deleted
       AND ${livesAt('asked.now', 'pending')} AND ${livesAt('asked.now')})`
 
-/** Returns which of `asked` have a twin, by their place. */
-async function haveTwins(
+/** Returns which of `asked` have a duplicate, by their place. */
+async function haveDuplicates(
   session: Session,
   asked: readonly Asked[],
   within: string | null,
@@ -55,43 +55,45 @@ async function haveTwins(
     now,
     own ?? NOTHING,
   ])
-  const twin = within === null ? TWIN : TWIN_WITHIN
+  const duplicate = within === null ? DUPLICATE : DUPLICATE_WITHIN
   const found = await session.ask(
-    `SELECT n FROM ${rowsFrom(ASKED, 'asked')} WHERE ${twin}`,
+    `SELECT n FROM ${rowsFrom(ASKED, 'asked')} WHERE ${duplicate}`,
     within === null ? columnsOf(ASKED, rows) : [...columnsOf(ASKED, rows), within],
   )
   return new Set(found.map((row) => Number(row.n)))
 }
 
-/** Returns the places of those of `tokens`, which are new, that asked for deduplication and have a twin. */
-export async function twinsOf(
+/** Returns the places of those of `tokens`, which are new, that asked for deduplication and have a duplicate. */
+export async function duplicatesOf(
   { session, tenantId, within }: UnitOfWork,
   tokens: readonly StoredToken[],
 ): Promise<Set<number>> {
-  const places = [...tokens.keys()].filter((n) => mayNotBeTwin(tokens[n]!))
+  const places = [...tokens.keys()].filter((n) => mustBeUnique(tokens[n]!))
   if (places.length === 0) return new Set()
   const asked = places.map((n) => ({ tenantId, token: tokens[n]!, now: tokens[n]!.createdAt }))
-  const found = await haveTwins(session, asked, within)
+  const found = await haveDuplicates(session, asked, within)
   return new Set(places.filter((_place, n) => found.has(n)))
 }
 
-/** Whether another token is a twin of `token` as it would be. */
-export async function hasTwin(
+/** Whether another token is a duplicate of `token` as it would be. */
+export async function hasDuplicate(
   { session, tenantId, within }: UnitOfWork,
   token: StoredToken,
   now: number,
 ): Promise<boolean> {
-  return (await haveTwins(session, [{ tenantId, token, now, own: token.serial }], within)).size > 0
+  return (
+    (await haveDuplicates(session, [{ tenantId, token, now, own: token.serial }], within)).size > 0
+  )
 }
 
-/** Returns the places of those that have a twin. They are not part of any transaction. */
-export async function placesOfTwins(
+/** Returns the places of those that have a duplicate. They are not part of any transaction. */
+export async function placesOfDuplicates(
   session: Session,
   asked: readonly Asked[],
 ): Promise<Set<number>> {
-  return asked.length === 0 ? new Set() : await haveTwins(session, asked, null)
+  return asked.length === 0 ? new Set() : await haveDuplicates(session, asked, null)
 }
 
-export function mayNotBeTwin({ deduplicate, fingerprint }: StoredToken): boolean {
+export function mustBeUnique({ deduplicate, fingerprint }: StoredToken): boolean {
   return deduplicate && fingerprint !== null
 }
