@@ -56,7 +56,7 @@ function tokenOf(
   const details = { search_indexes: ['{{ data }}'], fingerprint_expression: '{{ data }}' }
   return {
     id,
-    serial: id,
+    internalId: id,
     type,
     containers,
     data: keys.seal({ id, part: 'data', type, containers }, new Sensitive(JSON.stringify(value))),

@@ -128,8 +128,8 @@ async function drive(call: () => Promise<void>, ms: number): Promise<Omit<Stored
 
 /** In the order of COLUMNS. */
 function rowOf(tenant: string, token: StoredToken): unknown[] {
-  const { serial, type, createdBy, createdAt } = token
-  return [tenant, serial, type, ...contentOf(token), createdBy, createdAt]
+  const { internalId, type, createdBy, createdAt } = token
+  return [tenant, internalId, type, ...contentOf(token), createdBy, createdAt]
 }
 
 /** What a sealed card with a fingerprint comes to. */
@@ -137,7 +137,7 @@ function cardToken(): StoredToken {
   const id = newId()
   return {
     id,
-    serial: id,
+    internalId: id,
     type: 'card',
     containers: ['/pci/high/'],
     data: random.bytes(300),

@@ -17,7 +17,7 @@ export class Database {
 
   /** Ids of the tokens that readers may see, made at `since` (epoch milliseconds) or later. */
   visibleTokens(since = 0): string[] {
-    const serial = Buffer.from(
+    const internalId = Buffer.from(
       Math.max(0, since).toString(16).padStart(12, '0').padEnd(32, '0'),
       'hex',
     )
@@ -27,8 +27,10 @@ export class Database {
          FROM tokens LEFT JOIN units ON units.id = tokens.unit
          WHERE units.id IS NULL AND tokens.tenant = (SELECT id FROM tenants) AND tokens.serial >= ?`,
       )
-      .all(serial)
-    return rows.map(({ serial, name }) => (name as string | null) ?? uuidOf(serial as string))
+      .all(internalId)
+    return rows.map(
+      ({ serial: internalId, name }) => (name as string | null) ?? uuidOf(internalId as string),
+    )
   }
 
   /** What is wrong with the file or between its tables, in words; empty when nothing is. */
@@ -60,13 +62,13 @@ export class Database {
         .flatMap((it) => it.entityIds),
     )
     // What a transaction made is recorded when it is committed.
-    const serials = this.#db
+    const internalIds = this.#db
       .prepare(
         `SELECT lower(hex(serial)) AS serial FROM tokens
          WHERE unit IS NULL OR unit NOT IN (SELECT id FROM units)`,
       )
       .all()
-    const unrecorded = serials.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
+    const unrecorded = internalIds.filter((it) => !made.has(uuidOf(String(it['serial'])))).length
     return [
       ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
       ...(tip?.['number'] === events.length ? [] : ['the audit log ends elsewhere than it says']),

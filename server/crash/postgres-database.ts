@@ -65,8 +65,10 @@ export class PostgresDatabase {
     const flaw = firstFlaw(CHAIN_START, events)
     const [tip] = await this.ask<{ number: number }>('SELECT number FROM tenant_heads')
     const made = new Set(events.flatMap(({ entry }) => tokensMadeIn(entry)))
-    const serials = await this.ask<{ serial: string }>(`SELECT serial FROM tokens WHERE ${VISIBLE}`)
-    const unrecorded = serials.filter((it) => !made.has(it.serial)).length
+    const internalIds = await this.ask<{ serial: string }>(
+      `SELECT serial FROM tokens WHERE ${VISIBLE}`,
+    )
+    const unrecorded = internalIds.filter((it) => !made.has(it.serial)).length
     return [
       ...(flaw === null ? [] : [`event ${flaw.number} of the audit log ${flaw.what}`]),
       ...(tip?.number === events.length ? [] : ['the audit log ends elsewhere than it says']),
@@ -79,7 +81,7 @@ export class PostgresDatabase {
   }
 }
 
-/** Serials of the tokens that were made, according to an audit event. */
+/** Internal ids of the tokens that were made, according to an audit event. */
 export function tokensMadeIn(entry: Uint8Array): readonly string[] {
   const { entityType, operation, changed, entityIds } = decodeAuditEvent(entry)
   return entityType === 'token' && operation === 'create' && changed ? entityIds : []

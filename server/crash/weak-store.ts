@@ -89,5 +89,5 @@ function tokensOf(changes: readonly Change[]) {
 }
 
 function chosenIds(changes: readonly Change[]): boolean {
-  return tokensOf(changes).some((it) => it.id !== it.serial)
+  return tokensOf(changes).some((it) => it.id !== it.internalId)
 }

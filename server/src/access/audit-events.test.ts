@@ -15,9 +15,9 @@ describe('auditEventsOf()', () => {
     }
     authorize(caller, 'token:use', token(3))
     assert.deepEqual(eventsOf(caller), [
-      ['token', 'use', 'reveal', 'a.example', [serial(1), serial(2)]],
-      ['token', 'use', 'reveal', 'b.example', [serial(1), serial(2)]],
-      ['token', 'use', 'reveal', null, [serial(3)]],
+      ['token', 'use', 'reveal', 'a.example', [internalId(1), internalId(2)]],
+      ['token', 'use', 'reveal', 'b.example', [internalId(1), internalId(2)]],
+      ['token', 'use', 'reveal', null, [internalId(3)]],
     ])
   })
 
@@ -25,7 +25,7 @@ describe('auditEventsOf()', () => {
     for (const permission of ['proxy:invoke', 'reactor:invoke'] as const) {
       const caller = callerWith({ permissions: [permission] })
       authorize(caller, permission, token(1), 'a.example')
-      assert.deepEqual(eventsOf(caller), [['token', 'use', 'reveal', 'a.example', [serial(1)]]])
+      assert.deepEqual(eventsOf(caller), [['token', 'use', 'reveal', 'a.example', [internalId(1)]]])
       assert.equal(
         auditEventsOf(caller, STILL_NOW, caller.decisions, [])[0]?.permission,
         permission,
@@ -36,7 +36,7 @@ describe('auditEventsOf()', () => {
   test('says of a request without tokens that a proxy was invoked, and which if it has an id', () => {
     const caller = callerWith({ permissions: ['proxy:invoke'] })
     authorize(caller, 'proxy:invoke', [], 'a.example')
-    authorize(caller, 'proxy:invoke', { id: PROXY, serial: PROXY, containers: [] }, 'a.example')
+    authorize(caller, 'proxy:invoke', { id: PROXY, internalId: PROXY, containers: [] }, 'a.example')
     assert.deepEqual(eventsOf(caller), [
       ['proxy', 'invoke', null, 'a.example', []],
       ['proxy', 'invoke', null, 'a.example', [PROXY]],
@@ -66,7 +66,7 @@ describe('auditEventsOf()', () => {
   test('keeps a decision to send something apart from what the request changes', () => {
     const caller = callerWith({ permissions: ['proxy:invoke'] })
     authorize(caller, 'proxy:invoke', [], 'a.example')
-    const change = { kind: 'delete-application', id: serial(9) } as const
+    const change = { kind: 'delete-application', id: internalId(9) } as const
     const events = auditEventsOf(caller, STILL_NOW, caller.decisions, [change])
     assert.deepEqual(
       events.map((it) => [it.entityType, it.destination]),
@@ -85,9 +85,9 @@ function eventsOf(caller: Caller): unknown[] {
 }
 
 function token(n: number): Thing {
-  return { id: `token-${n}`, serial: serial(n), containers: ['/'] }
+  return { id: `token-${n}`, internalId: internalId(n), containers: ['/'] }
 }
 
-function serial(n: number): string {
+function internalId(n: number): string {
   return `01945d00-0000-4000-8000-${String(n).padStart(12, '0')}`
 }

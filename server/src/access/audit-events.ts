@@ -36,7 +36,7 @@ export function auditEventsOf(
   }
   const events: AuditEvent[] = []
   if (changed.length > 0) {
-    const allowing = decisions.find((it) => it.allowed && it.serial === undefined)
+    const allowing = decisions.find((it) => it.allowed && it.internalId === undefined)
     const permission = allowing?.permission ?? ''
     for (const { entityType, operation, ids } of changed) {
       append(events, actor, at, {
@@ -110,12 +110,12 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'delete-application-key':
       return part('application_key', 'delete', change.id)
     case 'insert-tokens':
-      return { entityType: 'token', operation: 'create', ids: serialsOf(change.tokens) }
+      return { entityType: 'token', operation: 'create', ids: internalIdsOf(change.tokens) }
 
     case 'update-token':
-      return part('token', 'update', change.token.serial)
+      return part('token', 'update', change.token.internalId)
     case 'delete-token':
-      return part('token', 'delete', change.token.serial)
+      return part('token', 'delete', change.token.internalId)
     case 'open-transaction':
       return part('transaction', 'create', change.transaction.id)
     case 'end-transaction':
@@ -183,8 +183,8 @@ function operationOfEnd(as: TransactionState): string {
   return as === 'expired' ? 'expire' : 'rollback'
 }
 
-function serialsOf(tokens: readonly StoredToken[]): string[] {
-  return tokens.length === 1 ? [tokens[0]!.serial] : tokens.map((it) => it.serial)
+function internalIdsOf(tokens: readonly StoredToken[]): string[] {
+  return tokens.length === 1 ? [tokens[0]!.internalId] : tokens.map((it) => it.internalId)
 }
 
 function part(entityType: string, operation: string, ...ids: string[]): PartOfChange {
@@ -200,7 +200,7 @@ function partsOfDecisions(
   const parts: DecidedPart[] = []
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue
-    const { serial } = decision
+    const { internalId } = decision
     const { entityType, operation } = whatIsAsked(decision)
     // Few differ, and what follows on each other mostly does not.
     let found = parts.findLast(
@@ -226,7 +226,7 @@ function partsOfDecisions(
       }
       parts.push(found)
     }
-    if (serial !== undefined) addId(found, serial)
+    if (internalId !== undefined) addId(found, internalId)
   }
   return parts
 }
@@ -247,7 +247,7 @@ function isAlike(a: Decision, b: Decision): boolean {
     a.replayed === b.replayed &&
     a.dryRun === b.dryRun &&
     a.destination === b.destination &&
-    (a.serial === undefined) === (b.serial === undefined)
+    (a.internalId === undefined) === (b.internalId === undefined)
   )
 }
 
@@ -266,12 +266,13 @@ function addId(part: DecidedPart, id: string): void {
  * somewhere never is.
  */
 function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): boolean {
-  const { allowed, serial, destination } = decision
+  const { allowed, internalId, destination } = decision
   if (!allowed || changed.length === 0 || destination !== undefined) return false
-  if (serial === undefined) return true
+  if (internalId === undefined) return true
   const { entityType, operation } = whatIsAsked(decision)
   return changed.some(
-    (it) => it.operation === operation && it.entityType === entityType && it.ids.includes(serial),
+    (it) =>
+      it.operation === operation && it.entityType === entityType && it.ids.includes(internalId),
   )
 }
 
@@ -279,14 +280,15 @@ function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): bo
  * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
  * no proxy but a token, to be used by one. Some decisions say themselves what they are about.
  */
-function whatIsAsked({ permission, serial, containers, about }: Decision): {
+function whatIsAsked({ permission, internalId, containers, about }: Decision): {
   readonly entityType: string
   readonly operation: string
 } {
   if (about !== undefined) return about
   const words = permission.split(':')
   const operation = words.pop()!
-  if (operation === 'invoke' && serial !== undefined && containers.length > 0) return USE_OF_TOKEN
+  if (operation === 'invoke' && internalId !== undefined && containers.length > 0)
+    return USE_OF_TOKEN
   return { entityType: words.join('_'), operation }
 }
 

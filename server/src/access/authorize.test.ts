@@ -228,7 +228,7 @@ function allow(
   test(`allow ${name}`, () => {
     const caller = callerWith(who)
     const grant = authorize(caller, permission, containers)
-    assert.deepEqual(grant, { transform, serial: undefined })
+    assert.deepEqual(grant, { transform, internalId: undefined })
     assert.deepEqual(caller.decisions, [{ permission, containers, allowed: true, by }])
   })
 }

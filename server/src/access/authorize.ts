@@ -38,13 +38,13 @@ export interface Grant {
   /** What the caller may see of the data. */
   readonly transform: Transform
   /** What it was given for; undefined where the question was about no single thing. */
-  readonly serial: string | undefined
+  readonly internalId: string | undefined
 }
 
 /** A single thing in question: a stored token, or something that lies in no container, such as a proxy. */
 export interface Thing {
   /** A uuid of ours that stands for it in the audit log: never an id that a caller may have made of data. */
-  readonly serial: string
+  readonly internalId: string
   /** What callers know it by: some rules ask for it. */
   readonly id: string
   readonly containers: readonly string[]
@@ -77,11 +77,11 @@ export function ask(
   about: Thing | readonly string[] = NO_CONTAINERS,
   destination?: string,
 ): Grant | null {
-  const thing = 'serial' in about ? about : undefined
-  const containers = 'serial' in about ? about.containers : about
-  const serial = thing?.serial
+  const thing = 'internalId' in about ? about : undefined
+  const containers = 'internalId' in about ? about.containers : about
+  const internalId = thing?.internalId
   const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
-  const showing = serial !== undefined && containers.length > 0 && transform !== null
+  const showing = internalId !== undefined && containers.length > 0 && transform !== null
   // Not spread over it: every request passes here, and copying by names shows.
   const decision: { -readonly [Name in keyof Decision]: Decision[Name] } = {
     permission,
@@ -89,11 +89,11 @@ export function ask(
     allowed: transform !== null,
     by,
   }
-  if (serial !== undefined) decision.serial = serial
+  if (internalId !== undefined) decision.internalId = internalId
   if (showing) decision.transform = transform
   if (destination !== undefined) decision.destination = destination
   caller.decisions.push(decision)
-  return transform === null ? null : { transform, serial }
+  return transform === null ? null : { transform, internalId }
 }
 
 /**

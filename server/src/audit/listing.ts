@@ -63,21 +63,21 @@ export async function listAuditLog(
   const { auditLog: record } = world.store
   const state = await record.state(caller.tenantId)
   if (state === null) return { total: 0, items: [], more: false }
-  const filter = await bySerial(world.store, caller.tenantId, request.filter)
+  const filter = await byInternalId(world.store, caller.tenantId, request.filter)
   return Object.values(filter).every((it) => it === undefined)
     ? await pageOfAll(record, caller.tenantId, state, request)
     : await pageOfSome(world, caller.tenantId, state, { ...request, filter })
 }
 
-/** The id of a token may have been made of data, so the audit log knows tokens by their serials. */
-async function bySerial(
+/** The id of a token may have been made of data, so the audit log knows tokens by their internal ids. */
+async function byInternalId(
   { tokens }: Pick<World['store'], 'tokens'>,
   tenantId: string,
   filter: AuditLogFilter,
 ): Promise<AuditLogFilter> {
   if (filter.entityId === undefined) return filter
   const [token] = await tokens.find(tenantId, [filter.entityId])
-  return token === undefined ? filter : { ...filter, entityId: token.serial }
+  return token === undefined ? filter : { ...filter, entityId: token.internalId }
 }
 
 async function pageOfAll(

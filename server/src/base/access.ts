@@ -135,7 +135,7 @@ export interface Decision {
   /** Priorities of the rules that decided; 0 stands for the application's own permissions. */
   readonly by: readonly number[]
   /** Which thing it was about, where it was about one: a uuid of ours, whatever its id. */
-  readonly serial?: string
+  readonly internalId?: string
   /** What it was about, where that is not what the permission is named for. */
   readonly about?: { readonly entityType: string; readonly operation: string }
   /** How much of that thing's data the caller is to be shown. */

@@ -30,8 +30,8 @@ export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
   const { method, route, url, headers, body, tokens } = request
   const host = hostOf(route.url)
   const uses = usesOf(caller, body?.places ?? [], tokens, host)
-  const serials = new Map(tokens.map((it) => [it.id, it.serial]))
-  const shown = body?.outline(({ id }) => `[token ${serials.get(id)!}]`).toString()
+  const internalIds = new Map(tokens.map((it) => [it.id, it.internalId]))
+  const shown = body?.outline(({ id }) => `[token ${internalIds.get(id)!}]`).toString()
   const fields: JsonObject[] = []
   for (let at = 0; at < headers.length; at += 2)
     fields.push(shownField(headers[at]!, headers[at + 1]!))

@@ -5,38 +5,38 @@ import { ServiceError } from '../base/service-error.ts'
 import type { TenantKeys } from '../world/keyring.ts'
 
 /**
- * Where a list goes on, for callers to hand back: a serial, sealed with a tenant's key to the list it is of.
+ * Where a list goes on, for callers to hand back: an internal id, sealed with a tenant's key to the list it is of.
  *
  * `list` is everything that makes the list what it is. A cursor of another tenant, of another list, or one
  * that was made up says nothing.
  */
-export function cursorOf(keys: TenantKeys, list: string, serial: string): string {
-  const bytes = Buffer.from(serial.replaceAll('-', ''), 'hex')
-  return Buffer.concat([bytes, sealOf(keys, list, serial)]).toString('base64url')
+export function cursorOf(keys: TenantKeys, list: string, internalId: string): string {
+  const bytes = Buffer.from(internalId.replaceAll('-', ''), 'hex')
+  return Buffer.concat([bytes, sealOf(keys, list, internalId)]).toString('base64url')
 }
 
-/** Returns the serial in `cursor`; throws `cursor_invalid`. */
+/** Returns the internal id in `cursor`; throws `cursor_invalid`. */
 export function parseCursor(keys: TenantKeys, list: string, cursor: string): string {
   const bytes = Buffer.from(cursor, 'base64url')
-  const serial = bytes
+  const internalId = bytes
     .subarray(0, 16)
     .toString('hex')
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   const seal = bytes.subarray(16)
-  const right = isUuid(serial) ? sealOf(keys, list, serial) : null
+  const right = isUuid(internalId) ? sealOf(keys, list, internalId) : null
   if (right === null || seal.length !== right.length || !timingSafeEqual(seal, right)) {
     throw new ServiceError('cursor_invalid', {
       start: ['Take it from the answer before, unchanged.'],
     })
   }
-  return serial
+  return internalId
 }
 
 /** Fingerprints of tokens have other scopes, which are names of types. */
 const SCOPE = 'cursor of a list'
 const SEAL_CHARS = 24
 
-function sealOf(keys: TenantKeys, list: string, serial: string): Buffer {
-  const text = JSON.stringify([list, serial])
+function sealOf(keys: TenantKeys, list: string, internalId: string): Buffer {
+  const text = JSON.stringify([list, internalId])
   return Buffer.from(keys.fingerprint(SCOPE, new Sensitive(text)).slice(0, SEAL_CHARS))
 }

@@ -146,8 +146,8 @@ function buildAndRender(
   const { now, evaluationContext } = attempt
   const view = duplicateViewer(caller, keys, attempt)
   const viewLater = duplicateViewer(caller, keys, { now: Infinity, evaluationContext })
-  const serials = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
-  sortRandom(serials)
+  const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
+  sortRandom(entropy)
   // By the index of their drafts, as the replies are: a duplicate may be among those before it.
   const built = Array<StoredToken>(drafts.length)
   const replies = Array<Json>(drafts.length)
@@ -164,7 +164,7 @@ function buildAndRender(
     const token =
       found === undefined
         ? buildToken(caller, keys, draft, {
-            serial: idOf(now, serials, index * ID_RANDOM_BYTES),
+            internalId: idOf(now, entropy, index * ID_RANDOM_BYTES),
             clashes: clashes.get(draft) ?? 0,
             now,
             evaluationContext,
@@ -236,7 +236,7 @@ export function evaluationContextFor(
 }
 
 interface BuildOptions {
-  readonly serial: string
+  readonly internalId: string
   /** How often its alias was taken. */
   readonly clashes: number
   readonly now: number
@@ -247,14 +247,14 @@ function buildToken(
   caller: Caller,
   keys: TenantKeys,
   draft: Draft,
-  { serial, clashes, now, evaluationContext }: BuildOptions,
+  { internalId, clashes, now, evaluationContext }: BuildOptions,
 ): StoredToken {
   const { type, options } = draft
-  const id = idOfDraft(draft, serial, clashes, evaluationContext)
+  const id = idOfDraft(draft, internalId, clashes, evaluationContext)
   const { data, cvc } = sealData(keys, draft, id, now)
   return {
     id,
-    serial,
+    internalId,
     type: type.name,
     containers: options.containers,
     data,
@@ -277,14 +277,14 @@ function buildToken(
 /** An alias that keeps being taken gives way to an id of ours. */
 function idOfDraft(
   draft: Draft,
-  serial: string,
+  internalId: string,
   clashes: number,
   evaluationContext: EvaluationContext,
 ): string {
   const { id } = draft.options
-  if (id === null) return serial
+  if (id === null) return internalId
   if (typeof id === 'string') return id
-  return clashes < ALIAS_ATTEMPTS_MAX ? aliasOf(draft, id, evaluationContext) : serial
+  return clashes < ALIAS_ATTEMPTS_MAX ? aliasOf(draft, id, evaluationContext) : internalId
 }
 
 /**
@@ -308,8 +308,8 @@ async function resolveConflict(
   const { caller, drafts } = batch
   const clashes = new Map(batch.clashes)
   const sources = drafts.filter((_, index) => !duplicates.has(index))
-  const chosen = tokens.flatMap(({ id, serial }, at) =>
-    id === serial ? [] : [{ id, draft: sources[at]! }],
+  const chosen = tokens.flatMap(({ id, internalId }, at) =>
+    id === internalId ? [] : [{ id, draft: sources[at]! }],
   )
   const ids = chosen.map(({ id }) => id)
   const taken = new Set(await store.tokens.known(caller.tenantId, ids, caller.transactionId))

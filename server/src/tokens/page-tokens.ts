@@ -44,7 +44,7 @@ export async function pageTokens(
   const evaluationContext = readingEvaluationContext(world.random, tokens.length)
   const options = { permission, now, evaluationContext, privacyShown } as const
   const shown = await showTokens(world, caller, tokens, options)
-  const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.serial) : null
+  const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.internalId) : null
   return ok(
     renderCursorPage(
       shown.map((it) => it.wire()),

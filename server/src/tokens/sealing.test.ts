@@ -14,7 +14,7 @@ import { openData, sealData } from './sealing.ts'
 const NOW = Date.UTC(2026, 0, 1)
 const CARD = { number: '4242424242424242', expiration_month: 12, cvc: '123', name: 'Ada' }
 
-const GRANT: Grant = { transform: 'reveal', serial: 'serial-1' }
+const GRANT: Grant = { transform: 'reveal', internalId: 'internal-id-1' }
 
 async function openKeys(): Promise<TenantKeys> {
   const wrapped = await new TransparentKeyring(async () => []).create('tenant-a', 0)
@@ -30,7 +30,7 @@ function tokenOf(
   const draft = parseDraft(request, NOW, (member) => member)
   const sealed = sealData(keys, draft, 'id-1', NOW)
   const { containers } = draft.options
-  const context = { id: 'id-1', serial: 'serial-1', type: draft.type.name, containers }
+  const context = { id: 'id-1', internalId: 'internal-id-1', type: draft.type.name, containers }
   return { ...context, ...sealed, ...change } as StoredToken
 }
 
@@ -117,15 +117,15 @@ describe('sealData() and openData()', () => {
     assert.throws(() => openData(keys, { ...token, data: token.cvc!.envelope }, NOW, GRANT))
   })
 
-  const elsewhere: [name: string, serial: string | undefined][] = [
-    ['of another token', 'serial-2'],
+  const elsewhere: [name: string, internalId: string | undefined][] = [
+    ['of another token', 'internal-id-2'],
     ['that is about no token', undefined],
   ]
-  for (const [name, serial] of elsewhere) {
+  for (const [name, internalId] of elsewhere) {
     test(`open nothing with a grant ${name}`, async () => {
       const keys = await openKeys()
       const token = tokenOf(keys, { type: 'card', data: CARD })
-      assert.throws(() => openData(keys, token, NOW, { ...GRANT, serial }), /nobody was asked/)
+      assert.throws(() => openData(keys, token, NOW, { ...GRANT, internalId }), /nobody was asked/)
     })
   }
 

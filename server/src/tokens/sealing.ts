@@ -57,7 +57,7 @@ export function openData(
   now: number,
   grant: Grant,
 ): Sensitive<Json> {
-  if (grant.serial !== token.serial) {
+  if (grant.internalId !== token.internalId) {
     throw new Error('Cannot open a token: nobody was asked about it; hand it to authorize()')
   }
   const context = sealContextOf(token.id, 'data', token.type, token.containers)

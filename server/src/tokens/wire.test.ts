@@ -14,7 +14,7 @@ import {
 
 const TOKEN: StoredToken = {
   id: 'id-1',
-  serial: 'serial-1',
+  internalId: 'internal-id-1',
   type: 'token',
   containers: ['/general/high/'],
   data: Buffer.from('sealed'),
@@ -98,7 +98,7 @@ describe('renderToken()', () => {
 
   test('shows nothing that is only ours', () => {
     const text = JSON.stringify(renderToken({ ...TOKEN, indexes: [Buffer.from('hash')] }, SHOWN))
-    for (const secret of ['serial-1', 'sealed', 'hash', 'cvc', 'indexes']) {
+    for (const secret of ['internal-id-1', 'sealed', 'hash', 'cvc', 'indexes']) {
       assert.ok(!text.includes(secret), secret)
     }
   })

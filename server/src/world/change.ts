@@ -169,7 +169,7 @@ export type Conflict =
   /** A tenant's name or id is taken. */
   | { readonly kind: 'tenant-taken' }
   /**
-   * A token's id or serial is taken, as an id or as a serial, by a token that may not be visible yet.
+   * A token's id or internal id is taken, as an id or as an internal id, by a token that may not be visible yet.
    */
   | { readonly kind: 'token-id-taken'; readonly id: string }
   /** A token that asked for deduplication has a duplicate; this is asked before whether its id is taken. */

@@ -140,7 +140,7 @@ const CONFLICTING: Record<
 
 /** Changes that everything(1) does not stand in the way of. */
 function fresh(): Change[] {
-  const own = { id: FRESH, serial: FRESH, fingerprint: FRESH, indexes: [hash(FRESH)] }
+  const own = { id: FRESH, internalId: FRESH, fingerprint: FRESH, indexes: [hash(FRESH)] }
   return [
     { kind: 'insert-application', application: application(1, { id: FRESH }) },
     {

@@ -241,8 +241,8 @@ export function token(n: number, own: Partial<StoredToken> = {}): StoredToken {
   }
 }
 
-export function named(n: number): { id: string; serial: string } {
-  return { id: uuid(n), serial: uuid(n) }
+export function named(n: number): { id: string; internalId: string } {
+  return { id: uuid(n), internalId: uuid(n) }
 }
 
 /** Returns a uuid that sorts by `n`, from -1. */
@@ -263,8 +263,8 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, n) => from + n)
 }
 
-export function bySerial(tokens: readonly StoredToken[]): StoredToken[] {
-  return tokens.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))
+export function byInternalId(tokens: readonly StoredToken[]): StoredToken[] {
+  return tokens.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))
 }
 
 /** An audit event, about a token. */

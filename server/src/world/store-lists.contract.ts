@@ -181,13 +181,13 @@ export function listContract(name: string, open: Open): void {
     test('thousands are listed and counted as if they were few', async (t) => {
       const store = await opened(t, open)
       const count = 7_000
-      // In an order that is neither that of their serials nor its reverse, some in long lists.
+      // In an order that is neither that of their internal ids nor its reverse, some in long lists.
       const tokens = range(0, count).map((n) => {
-        const serial = (n * 4_441) % count
-        return token(serial, {
-          indexes: serial % 7 === 0 ? [hash('a')] : [],
-          containers: serial % 3 === 0 ? ['/a/'] : ['/b/'],
-          expiresAt: serial % 1_000 === 0 ? NOW : null,
+        const ordinal = (n * 4_441) % count
+        return token(ordinal, {
+          indexes: ordinal % 7 === 0 ? [hash('a')] : [],
+          containers: ordinal % 3 === 0 ? ['/a/'] : ['/b/'],
+          expiresAt: ordinal % 1_000 === 0 ? NOW : null,
         })
       })
       for (let at = 0; at < 5_000; at += 100) {
@@ -324,7 +324,7 @@ async function inStretches(
 ): Promise<StoredToken[]> {
   const all: StoredToken[] = []
   for (;;) {
-    const after = all.at(-1)?.serial ?? null
+    const after = all.at(-1)?.internalId ?? null
     const more = await store.tokens.listAfter(tenantId, asked, { after, size })
     if (more.length === 0) return all
     assert.ok(more.length <= size)
@@ -333,7 +333,7 @@ async function inStretches(
 }
 
 function numbersOf(tokens: readonly StoredToken[]): number[] {
-  return tokens.map((it) => Number.parseInt(it.serial.slice(-12), 16) - 1)
+  return tokens.map((it) => Number.parseInt(it.internalId.slice(-12), 16) - 1)
 }
 
 const anyPath = fc.constantFrom('/', '/a/', '/a/b/', '/b/')

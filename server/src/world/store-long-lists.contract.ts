@@ -7,7 +7,7 @@ import {
   OTHER,
   TENANT,
   answer,
-  bySerial,
+  byInternalId,
   bytes,
   idsFound,
   insert,
@@ -47,7 +47,7 @@ export function longListContract(name: string, open: Open): void {
         TENANT,
         tokens.map((it) => it.id),
       )
-      assert.deepEqual(bySerial(found), tokens)
+      assert.deepEqual(byInternalId(found), tokens)
     })
 
     test('10,000 that are under way when their key is retired are all there by then, or never', async (t) => {

@@ -99,7 +99,7 @@ export function sweepContract(name: string, open: Open): void {
       await sweepAll(store, late + TRANSACTION_KEPT_MS)
       assert.equal(await store.transactions.find(TENANT, uuid(1)), null)
       assert.equal(await store.transactions.find(TENANT, uuid(2)), null)
-      // Nothing of it is left: the serials are free, too.
+      // Nothing of it is left: the internal ids are free, too.
       await succeed(store, TENANT, [insert(...range(1, 700).map((n) => token(n)))])
       await succeed(store, TENANT, [remove(token(0))])
     })

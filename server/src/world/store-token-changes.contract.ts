@@ -93,7 +93,7 @@ export function tokenChangeContract(name: string, open: Open): void {
       assert.equal((await store.tokens.find(TENANT, ['my own'])).length, 1)
     })
 
-    test('a serial that was deleted can be a name', async (t) => {
+    test('an internal id that was deleted can be a name', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [insert(token(1), token(2, { id: uuid(3) }))])
       const named = token(4, { id: uuid(1) })

@@ -8,7 +8,7 @@ import {
   NOW,
   OTHER,
   TENANT,
-  bySerial,
+  byInternalId,
   idsFound,
   insert,
   named,
@@ -32,14 +32,14 @@ export function tokenContract(name: string, open: Open): void {
         const made = drawn.map((it, n) => ({
           ...it,
           id: it.id === null ? uuid(n) : `${n}${it.id}`,
-          serial: uuid(n),
+          internalId: uuid(n),
         }))
         await succeed(store, tenantId, [insert(...made)])
         const found = await store.tokens.find(
           tenantId,
           made.map((it) => it.id),
         )
-        assert.deepEqual(bySerial(found), made)
+        assert.deepEqual(byInternalId(found), made)
       })
       await fc.assert(property, { numRuns: 200 })
     })
@@ -49,18 +49,18 @@ export function tokenContract(name: string, open: Open): void {
       await succeed(store, TENANT, [insert(token(1), token(2, { expiresAt: NOW - 1 }))])
       const asked = [uuid(2), uuid(1), uuid(1), uuid(9), 'no such', "x' or 1=1 --", '']
       const found = await store.tokens.find(TENANT, asked)
-      assert.deepEqual(bySerial(found), [token(1), token(2, { expiresAt: NOW - 1 })])
+      assert.deepEqual(byInternalId(found), [token(1), token(2, { expiresAt: NOW - 1 })])
       assert.deepEqual(await store.tokens.find(TENANT, []), [])
     })
 
-    test('find() knows a token by its id, never by a serial that differs', async (t) => {
+    test('find() knows a token by its id, never by an internal id that differs', async (t) => {
       const store = await opened(t, open)
       const named = token(1, { id: '384-28-3948' })
       const uuidNamed = token(2, { id: uuid(20) })
       await succeed(store, TENANT, [insert(named, uuidNamed)])
       assert.deepEqual(await store.tokens.find(TENANT, [uuid(1), uuid(2)]), [])
       const found = await store.tokens.find(TENANT, ['384-28-3948', uuid(20)])
-      assert.deepEqual(bySerial(found), [named, uuidNamed])
+      assert.deepEqual(byInternalId(found), [named, uuidNamed])
     })
 
     test('whatever one tenant stores, another’s look-ups return nothing of it', async (t) => {
@@ -82,7 +82,7 @@ export function tokenContract(name: string, open: Open): void {
       await fc.assert(property, { numRuns: 50 })
     })
 
-    test('an id or serial is taken once in a tenant, whichever came first', async (t) => {
+    test('an id or internal id is taken once in a tenant, whichever came first', async (t) => {
       const store = await opened(t, open)
       await succeed(store, TENANT, [
         insert(token(1), token(2, { id: 'named' }), token(3, { id: uuid(30) })),
@@ -217,7 +217,7 @@ export function tokenContract(name: string, open: Open): void {
           if (expected === undefined) model = next
         }
         const found = await store.tokens.find(tenantId, [...NAMES, ...range(0, 9).map(uuid)])
-        assert.deepEqual(bySerial(found), bySerial(model))
+        assert.deepEqual(byInternalId(found), byInternalId(model))
       })
       await fc.assert(property, { numRuns: 100 })
     })
@@ -232,7 +232,7 @@ const blob = fc.uint8Array({ maxLength: 400 }).map((it) => Uint8Array.from(it))
 
 const json = fc.jsonValue()
 
-/** Any token; an id of null stands for the serial. */
+/** Any token; an id of null stands for the internal id. */
 const anyToken = fc.record(
   {
     id: fc.option(fc.oneof(fc.uuid(), text)),
@@ -280,8 +280,8 @@ function modelInsert(tokens: StoredToken[], token: StoredToken): Conflict | null
     const duplicate = live.find((it) => it.type === type && it.fingerprint === fingerprint)
     if (duplicate !== undefined) return { kind: 'fingerprint-taken', type, fingerprint }
   }
-  const names = new Set(tokens.flatMap((it) => [it.id, it.serial]))
-  if (names.has(token.id) || names.has(token.serial)) return taken(token.id)
+  const names = new Set(tokens.flatMap((it) => [it.id, it.internalId]))
+  if (names.has(token.id) || names.has(token.internalId)) return taken(token.id)
   tokens.push(token)
   return null
 }

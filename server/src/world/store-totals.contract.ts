@@ -146,7 +146,7 @@ async function agree(store: Store, now: number, count: number, tenantId = TENANT
 async function walk(store: Store, tenantId: string, query: TokenQuery): Promise<StoredToken[]> {
   const found: StoredToken[] = []
   for (;;) {
-    const after = found.at(-1)?.serial ?? null
+    const after = found.at(-1)?.internalId ?? null
     const next = await store.tokens.listAfter(tenantId, query, { after, size: 100 })
     if (next.length === 0) return found
     found.push(...next)

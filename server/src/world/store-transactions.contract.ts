@@ -111,7 +111,7 @@ export function transactionContract(name: string, open: Open): void {
           await succeed(store, TENANT, [enlist(7), insert(...tokens)])
           const again = tokens.map((it, n) => ({
             ...it,
-            serial: uuid(n + 5000),
+            internalId: uuid(n + 5000),
             createdAt: NOW + 1,
           }))
           assert.deepEqual(await store.commit(TENANT, [insert(...again)]), taken('id 0'))
@@ -199,7 +199,7 @@ export function transactionContract(name: string, open: Open): void {
           assert.deepEqual(await store.commit(TENANT, [enlist(8), change]), LOCKED)
         }
       }
-      // Another tenant's token of the same serial is another token.
+      // Another tenant's token of the same internal id is another token.
       await succeed(store, OTHER, [insert(one)])
       await succeed(store, OTHER, [update(one)])
       await succeed(store, TENANT, [end(7, 'committed')])

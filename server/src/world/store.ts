@@ -147,7 +147,7 @@ export interface TokenReader {
   ): Promise<StoredToken | null>
 
   /**
-   * One page of the tokens that meet `query`, by serial, newest first; `total` counts all of them.
+   * One page of the tokens that meet `query`, by internal id, newest first; `total` counts all of them.
    *
    * Broad questions are answered in slices, between which other work gets its turn.
    */

@@ -146,7 +146,7 @@ export interface StoredToken {
   /** What callers know it by; unique in the tenant. */
   readonly id: string
   /** A time-ordered uuid: equal to `id` unless the caller chose the id. Lists sort by it. */
-  readonly serial: string
+  readonly internalId: string
   readonly type: string
   readonly containers: readonly string[]
   /** Its data without what is kept apart, sealed. */

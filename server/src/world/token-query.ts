@@ -44,7 +44,7 @@ export type TokenCondition =
 /** Holds for every token. */
 export const ANY_TOKEN: TokenCondition = { kind: 'all', of: [] }
 
-/** Where a list goes on: below a serial, or at the newest when it is null. */
+/** Where a list goes on: below an internal id, or at the newest when it is null. */
 export interface TokenStretch {
   readonly after: string | null
   /** At most so many. */

@@ -153,7 +153,7 @@ export const VAULT_TABLES = {
     columns: {
       tenant: 'id',
       serial: 'id',
-      /** Its id, where that is not the serial. */
+      /** Its id, where that is not the internal id. */
       name: 'name',
       type: 'text',
       ...CONTENT,

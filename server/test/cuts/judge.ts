@@ -11,7 +11,7 @@ export interface Reply {
 
 /** What is in the database of it. */
 export interface Stored {
-  /** Serials of its tokens that readers may see. */
+  /** Internal ids of its tokens that readers may see. */
   readonly tokens: readonly string[]
   /** Those that were made, says the audit log. */
   readonly recorded: readonly string[]

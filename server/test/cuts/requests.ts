@@ -15,7 +15,7 @@ export interface Kind {
 
 export const KINDS: readonly Kind[] = [
   kind('together', 0.5, 3, (n, leaf) => ({ data: `${n}.${leaf}` })),
-  // An id that could be another token's serial has to be asked for, so the commit has a savepoint.
+  // An id that could be another token's internal id has to be asked for, so the commit has a savepoint.
   kind('apart', 0.2, 3, (n, leaf) => ({ data: `${n}.${leaf}`, id: uuidOf(n, leaf) })),
   // More than fits into a batch with others.
   kind('long', 0.1, 300, (n, leaf) => ({ data: `${n}.${leaf}` })),

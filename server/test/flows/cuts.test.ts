@@ -109,8 +109,8 @@ function reply(own: Partial<Reply>): Reply {
   return { status: 200, retryAfter: null, text: 'made', ms: 2_000, ...own }
 }
 
-function same(...serials: readonly string[]): Pick<Stored, 'tokens' | 'recorded'> {
-  return { tokens: serials, recorded: serials }
+function same(...internalIds: readonly string[]): Pick<Stored, 'tokens' | 'recorded'> {
+  return { tokens: internalIds, recorded: internalIds }
 }
 
 /** Long enough for a busy machine; the long runs say how quick answers are. */

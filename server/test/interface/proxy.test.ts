@@ -676,11 +676,11 @@ describe('a dry run', () => {
     assert.deepEqual(vault.world.egress.sent, [])
     const { request, tokens, destination } = reply.json() as Record<string, JsonObject>
     const { headers: fields, ...rest } = request!
-    const serial = (await vault.world.store.tokens.find(vault.tenantId, [alias]))[0]!.serial
+    const internalId = (await vault.world.store.tokens.find(vault.tenantId, [alias]))[0]!.internalId
     assert.deepEqual(rest, {
       method: 'PUT',
       url: `${URL}/x?y=z`,
-      body: `{"number":"[token ${id}]","name":"a [token ${serial}] b"}`,
+      body: `{"number":"[token ${id}]","name":"a [token ${internalId}] b"}`,
     })
     const shown = new Map((fields as JsonObject[]).map((it) => [it['name'], it['value']]))
     assert.equal(shown.get('x-plain'), 'shown')

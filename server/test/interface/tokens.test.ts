@@ -390,7 +390,7 @@ describe('GET /tokens/{id} refuses', () => {
   test('the internal name of a token that has an id of its own: 404', async () => {
     const stage = await tokenStage()
     await made(stage, { data: 'x', id: 'its-own-id' })
-    assert.equal((await get(stage, stage.stored()[0]!.serial)).status, 404)
+    assert.equal((await get(stage, stage.stored()[0]!.internalId)).status, 404)
   })
 
   test('a public application, whatever token it is: 403', async () => {

@@ -50,7 +50,7 @@ export function countIn(folder: string, table: string): unknown {
 function tokenNumbered(n: number): StoredToken {
   return {
     id: idNumbered(n),
-    serial: idNumbered(n),
+    internalId: idNumbered(n),
     type: 'token',
     containers: ['/general/high/'],
     data: Uint8Array.of(1, 2, 3),

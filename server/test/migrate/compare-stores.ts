@@ -73,7 +73,7 @@ export async function compareStores(one: Side, other: Side): Promise<ComparedSto
         at.store.tokens.listAfter(id, query, stretch),
       )
       if (tokens.length === 0) return
-      after = tokens.at(-1)!.serial
+      after = tokens.at(-1)!.internalId
       compared.tokens += tokens.length
     }
   }

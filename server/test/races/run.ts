@@ -134,7 +134,7 @@ async function agree(store: Store, { n, state, updated, inserted }: Outcome): Pr
   assert.equal(there?.metadata?.['by'], by)
   assert.equal((await store.tokens.find(TENANT, [uuid(n + 1)])).length, committed ? 1 : 0)
   const [mine] = await store.tokens.find(TENANT, [`mine ${n}`])
-  assert.equal(mine?.serial, uuid(inserted ? n + 3 : n + 2))
+  assert.equal(mine?.internalId, uuid(inserted ? n + 3 : n + 2))
 }
 
 /** Leaves nothing behind, so that many races need no large file. */

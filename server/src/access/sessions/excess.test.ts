@@ -178,5 +178,5 @@ function condition(
 
 /** A token of this id in these containers, or just the containers. */
 function about(containers: readonly string[], id: string | null): Thing | readonly string[] {
-  return id === null ? containers : { serial: 'any', id, containers }
+  return id === null ? containers : { internalId: 'any', id, containers }
 }

@@ -17,20 +17,20 @@ type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
 
 /** What a transaction will make of a token that is there: null for nothing. */
 interface Pending {
-  readonly serial: string
+  readonly internalId: string
   readonly within: string
   readonly token: StoredToken | null
 }
 
 /** Tokens, and the transactions that make, change and delete them. */
 export class MemoryTokens {
-  /** By id and by serial, which are one namespace. */
+  /** By id and by internal id, which are one namespace. */
   readonly #tokens: Shelf<StoredToken>
   readonly #duplicates: Shelf<readonly StoredToken[]>
   readonly #transactions: Shelf<StoredTransaction>
-  /** By serial: the transaction in which a token was made, until that is committed. */
-  readonly #makers: Shelf<{ readonly serial: string; readonly within: string }>
-  /** By serial: the key is the lock. */
+  /** By internal id: the transaction in which a token was made, until that is committed. */
+  readonly #makers: Shelf<{ readonly internalId: string; readonly within: string }>
+  /** By internal id: the key is the lock. */
   readonly #pending: Shelf<Pending>
 
   constructor(undo: (() => void)[]) {
@@ -64,7 +64,7 @@ export class MemoryTokens {
 
     listAfter: async (tenantId, query, { after, size }) => {
       const matching = this.#matching(tenantId, query)
-      const rest = matching.filter((it) => after === null || it.serial < after)
+      const rest = matching.filter((it) => after === null || it.internalId < after)
       return copyOf(new DataCount().gather(rest.slice(0, size)))
     },
 
@@ -89,20 +89,20 @@ export class MemoryTokens {
 
   /** `within` is the transaction that the commit is part of; empty for none. */
   insert(tenantId: string, token: StoredToken, within: string): Conflict | null {
-    const { id, serial, type, fingerprint, createdAt: now } = token
+    const { id, internalId, type, fingerprint, createdAt: now } = token
     if (token.deduplicate && fingerprint !== null) {
       const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint }, now, within)
       if (duplicate !== null) return { kind: 'fingerprint-taken', type, fingerprint }
     }
-    for (const name of [id, serial]) {
-      const maker = this.#makers.find(tenantId, this.#tokens.find(tenantId, name)?.serial ?? '')
+    for (const name of [id, internalId]) {
+      const maker = this.#makers.find(tenantId, this.#tokens.find(tenantId, name)?.internalId ?? '')
       if (maker !== null) this.#expireIfPast(tenantId, maker.within, now)
     }
-    if (this.#tokens.find(tenantId, id) ?? this.#tokens.find(tenantId, serial)) {
+    if (this.#tokens.find(tenantId, id) ?? this.#tokens.find(tenantId, internalId)) {
       return { kind: 'token-id-taken', id }
     }
     this.#put(tenantId, token)
-    if (within !== '') this.#makers.put(tenantId, serial, { serial, within })
+    if (within !== '') this.#makers.put(tenantId, internalId, { internalId, within })
     return null
   }
 
@@ -111,22 +111,27 @@ export class MemoryTokens {
     { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
     within: string,
   ): Conflict | null {
-    const { type, fingerprint, serial } = token
-    if (this.#isLocked(tenantId, serial, within, now)) return { kind: 'token-locked' }
+    const { type, fingerprint, internalId } = token
+    if (this.#isLocked(tenantId, internalId, within, now)) return { kind: 'token-locked' }
     if (unlessDuplicate && fingerprint !== null) {
-      const duplicate = this.#oldestDuplicate(tenantId, { type, fingerprint, serial }, now, within)
+      const duplicate = this.#oldestDuplicate(
+        tenantId,
+        { type, fingerprint, internalId },
+        now,
+        within,
+      )
       if (duplicate !== null) return { kind: 'fingerprint-taken', type, fingerprint }
     }
-    return this.#change(tenantId, { serial, revision: token.revision - 1, token, within, now })
+    return this.#change(tenantId, { internalId, revision: token.revision - 1, token, within, now })
   }
 
   remove(
     tenantId: string,
-    { token: { serial, revision }, now }: ChangeOf<'delete-token'>,
+    { token: { internalId, revision }, now }: ChangeOf<'delete-token'>,
     within: string,
   ): Conflict | null {
-    if (this.#isLocked(tenantId, serial, within, now)) return { kind: 'token-locked' }
-    return this.#change(tenantId, { serial, revision, token: null, within, now })
+    if (this.#isLocked(tenantId, internalId, within, now)) return { kind: 'token-locked' }
+    return this.#change(tenantId, { internalId, revision, token: null, within, now })
   }
 
   open(tenantId: string, transaction: StoredTransaction): null {
@@ -151,16 +156,16 @@ export class MemoryTokens {
     this.#transactions.put(tenantId, id, { ...transaction, state: as })
     const pending = this.#pending.all(tenantId).filter((it) => it.within === id)
     const made = this.#makers.all(tenantId).filter((it) => it.within === id)
-    for (const { serial, token } of pending) {
-      this.#pending.delete(tenantId, serial)
-      const there = this.#tokens.find(tenantId, serial)
+    for (const { internalId, token } of pending) {
+      this.#pending.delete(tenantId, internalId)
+      const there = this.#tokens.find(tenantId, internalId)
       if (as === 'committed' && there !== null && (token === null || isLive(there, now))) {
         this.#replace(tenantId, there, token)
       }
     }
-    for (const { serial } of made) {
-      this.#makers.delete(tenantId, serial)
-      const token = this.#tokens.find(tenantId, serial)
+    for (const { internalId } of made) {
+      this.#makers.delete(tenantId, internalId)
+      const token = this.#tokens.find(tenantId, internalId)
       if (as !== 'committed' && token !== null) this.#replace(tenantId, token, null)
     }
     return null
@@ -174,7 +179,7 @@ export class MemoryTokens {
       it.token === null
         ? []
         : envelopesOf('pending', it.token, (token) => {
-            this.#pending.put(tenantId, it.serial, { ...it, token })
+            this.#pending.put(tenantId, it.internalId, { ...it, token })
           }),
     )
     return [...tokens, ...pending]
@@ -205,44 +210,44 @@ export class MemoryTokens {
   #change(
     tenantId: string,
     to: {
-      readonly serial: string
+      readonly internalId: string
       readonly revision: number
       readonly token: StoredToken | null
       readonly within: string
       readonly now: number
     },
   ): Conflict | null {
-    const { serial, within, token } = to
-    const before = this.#tokens.find(tenantId, serial)
+    const { internalId, within, token } = to
+    const before = this.#tokens.find(tenantId, internalId)
     const seen = before === null ? null : this.#seen(tenantId, before.id, within)
     const there = before !== null && isLive(before, to.now)
-    if (!there || seen?.serial !== serial || seen.revision !== to.revision) {
+    if (!there || seen?.internalId !== internalId || seen.revision !== to.revision) {
       return { kind: 'token-changed' }
     }
     if (within === '' || seen.uncommitted) {
       this.#replace(tenantId, before, token)
-      if (token === null) this.#makers.delete(tenantId, serial)
+      if (token === null) this.#makers.delete(tenantId, internalId)
       return null
     }
-    this.#pending.put(tenantId, serial, { serial, within, token })
+    this.#pending.put(tenantId, internalId, { internalId, within, token })
     return this.#isFull(tenantId, within, to) ? { kind: 'transaction-full' } : null
   }
 
   /** Whether the transaction `within` waits to change too much, now that it will make `added` of a token. */
   #isFull(tenantId: string, within: string, added: Omit<Pending, 'within'>): boolean {
-    const held = ({ serial, token }: typeof added) =>
-      bytesIn(token) + bytesIn(this.#tokens.find(tenantId, serial))
+    const held = ({ internalId, token }: typeof added) =>
+      bytesIn(token) + bytesIn(this.#tokens.find(tenantId, internalId))
     const all = this.#pending.all(tenantId).filter((it) => it.within === within)
     if (all.length > PENDING_MAX) return true
     if (held(added) <= PENDING_LIGHT_BYTES_MAX) return false
     return all.reduce((sum, it) => sum + held(it), 0) > PENDING_BYTES_MAX
   }
 
-  #isLocked(tenantId: string, serial: string, within: string, now: number): boolean {
-    const lock = this.#pending.find(tenantId, serial)
+  #isLocked(tenantId: string, internalId: string, within: string, now: number): boolean {
+    const lock = this.#pending.find(tenantId, internalId)
     if (lock === null || lock.within === within) return false
     this.#expireIfPast(tenantId, lock.within, now)
-    return this.#pending.find(tenantId, serial) !== null
+    return this.#pending.find(tenantId, internalId) !== null
   }
 
   #expireIfPast(tenantId: string, id: string, now: number): void {
@@ -253,9 +258,9 @@ export class MemoryTokens {
   #seen(tenantId: string, id: string, within: string): StoredToken | null {
     const token = this.#tokens.find(tenantId, id)
     if (token === null) return null
-    const maker = this.#makers.find(tenantId, token.serial)
+    const maker = this.#makers.find(tenantId, token.internalId)
     if (maker !== null) return maker.within === within ? { ...token, uncommitted: true } : null
-    const pending = this.#pending.find(tenantId, token.serial)
+    const pending = this.#pending.find(tenantId, token.internalId)
     if (pending === null || pending.within !== within) return token
     if (pending.token === null) return null
     // Until the commit its end is still the old one, if that is earlier.
@@ -267,14 +272,14 @@ export class MemoryTokens {
   #named(tenantId: string, ids: readonly string[], within: string): StoredToken[] {
     return [...new Set(ids)].flatMap((id) => {
       const token = this.#seen(tenantId, id, within)
-      // A token found by its serial alone is not known by that name.
+      // A token found by its internal id alone is not known by that name.
       return token?.id === id ? [token] : []
     })
   }
 
   #oldestDuplicate(
     tenantId: string,
-    of: { readonly type: string; readonly fingerprint: string; readonly serial?: string },
+    of: { readonly type: string; readonly fingerprint: string; readonly internalId?: string },
     now: number,
     within: string,
   ): StoredToken | null {
@@ -282,19 +287,19 @@ export class MemoryTokens {
     const changed = this.#pending
       .all(tenantId)
       .flatMap((it) => (it.within === within && it.token !== null ? [it.token] : []))
-    const duplicates = [...stored, ...changed].flatMap(({ id, serial }) => {
-      const before = this.#tokens.find(tenantId, serial)
+    const duplicates = [...stored, ...changed].flatMap(({ id, internalId }) => {
+      const before = this.#tokens.find(tenantId, internalId)
       const it = this.#seen(tenantId, id, within)
       const live = before !== null && isLive(before, now) && it !== null && isLive(it, now)
       return live && it.type === of.type && it.fingerprint === of.fingerprint ? [it] : []
     })
-    const others = duplicates.filter((it) => it.serial !== of.serial)
-    return others.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
+    const others = duplicates.filter((it) => it.internalId !== of.internalId)
+    return others.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
   }
 
   #visible(tenantId: string): StoredToken[] {
     return [...new Set(this.#tokens.all(tenantId))].filter(
-      (it) => this.#makers.find(tenantId, it.serial) === null,
+      (it) => this.#makers.find(tenantId, it.internalId) === null,
     )
   }
 
@@ -302,28 +307,30 @@ export class MemoryTokens {
   #matching(tenantId: string, query: TokenQuery): StoredToken[] {
     return this.#visible(tenantId)
       .filter((it) => isIn(it, query))
-      .sort((a, b) => (a.serial < b.serial ? 1 : -1))
+      .sort((a, b) => (a.internalId < b.internalId ? 1 : -1))
   }
 
   #put(tenantId: string, token: StoredToken): void {
-    const { id, serial, type, fingerprint } = token
+    const { id, internalId, type, fingerprint } = token
     if (fingerprint !== null) {
       const key = fingerprintKey({ type, fingerprint })
       this.#duplicates.put(tenantId, key, [...(this.#duplicates.find(tenantId, key) ?? []), token])
     }
     this.#tokens.put(tenantId, id, token)
-    this.#tokens.put(tenantId, serial, token)
+    this.#tokens.put(tenantId, internalId, token)
   }
 
   #replace(tenantId: string, before: StoredToken, after: StoredToken | null): void {
-    const { id, serial, type, fingerprint } = before
+    const { id, internalId, type, fingerprint } = before
     if (fingerprint !== null) {
       const key = fingerprintKey({ type, fingerprint })
-      const left = (this.#duplicates.find(tenantId, key) ?? []).filter((it) => it.serial !== serial)
+      const left = (this.#duplicates.find(tenantId, key) ?? []).filter(
+        (it) => it.internalId !== internalId,
+      )
       this.#duplicates.put(tenantId, key, left)
     }
     this.#tokens.delete(tenantId, id)
-    this.#tokens.delete(tenantId, serial)
+    this.#tokens.delete(tenantId, internalId)
     if (after !== null) this.#put(tenantId, { ...after, uncommitted: false })
   }
 }
@@ -340,7 +347,7 @@ function envelopesOf(
   token: StoredToken,
   put: (renewed: StoredToken) => void,
 ): MemoryEnvelope[] {
-  const { id, serial: row, type, containers, data, cvc } = token
+  const { id, internalId: row, type, containers, data, cvc } = token
   const bound = { shelf, row, id, type, containers }
   const whole: MemoryEnvelope = {
     ...bound,

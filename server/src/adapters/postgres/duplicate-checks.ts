@@ -19,7 +19,7 @@ interface Asked {
   readonly tenantId: string
   readonly token: StoredToken
   readonly now: number
-  /** The serial of what is itself no duplicate: of a token that is there already. */
+  /** The internal id of what is itself no duplicate: of a token that is there already. */
   readonly own?: string
 }
 
@@ -82,7 +82,8 @@ export async function hasDuplicate(
   now: number,
 ): Promise<boolean> {
   return (
-    (await haveDuplicates(session, [{ tenantId, token, now, own: token.serial }], within)).size > 0
+    (await haveDuplicates(session, [{ tenantId, token, now, own: token.internalId }], within))
+      .size > 0
   )
 }
 

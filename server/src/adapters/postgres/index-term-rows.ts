@@ -28,7 +28,7 @@ export async function deleteIndexTerms(
   for (const it of slicesOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
 }
 
-/** The index terms of rows of tenant, serial and packed indexes; `column` says where those are. */
+/** The index terms of rows of tenant, internal id and packed indexes; `column` says where those are. */
 export function indexTermsIn(rows: readonly Row[], column = 'indexes'): IndexTermRow[] {
   return rows.flatMap((row) => {
     const packed = row[column]

@@ -34,7 +34,7 @@ export function isUnopposed({ changes }: Commit): boolean {
   return changes.every(
     (it) =>
       it.kind !== 'insert-tokens' ||
-      it.tokens.every((token) => token.id === token.serial && !mustBeUnique(token)),
+      it.tokens.every((token) => token.id === token.internalId && !mustBeUnique(token)),
   )
 }
 

@@ -82,18 +82,18 @@ export function proxyOf(row: Row): StoredProxy {
 }
 
 /** The id of a token. */
-export function idOf({ serial, name }: Row): string {
-  return name === null ? String(serial) : text(name)!
+export function idOf({ serial: internalId, name }: Row): string {
+  return name === null ? String(internalId) : text(name)!
 }
 
 /** `uncommitted` is a column of those who look from within a transaction. */
 export function tokenOf(row: Row): StoredToken {
-  const { serial, cvc, cvc_expires_at: expiresAt } = row
+  const { serial: internalId, cvc, cvc_expires_at: expiresAt } = row
   const metadata = parse(row.metadata) as Record<string, string> | null
   const entries = metadata === null ? null : Object.entries(metadata)
   return {
     id: idOf(row),
-    serial,
+    internalId,
     type: text(row.type),
     containers: unpackContainers(String(row.containers)).map(unpackText),
     data: row.data,

@@ -25,7 +25,7 @@ const COLUMNS = Object.keys(CONTENT)
 
 export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'update-token'>): Step {
   const { token, unlessDuplicate, now } = change
-  if (await isLocked(unitOfWork, token.serial, now)) return LOCKED
+  if (await isLocked(unitOfWork, token.internalId, now)) return LOCKED
   if (
     unlessDuplicate &&
     token.fingerprint !== null &&
@@ -41,13 +41,13 @@ export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'upda
   const set = COLUMNS.map((column, n) => `${column} = $${n + 3}`)
   await session.run(`UPDATE tokens SET ${set.join(', ')} WHERE tenant = $1 AND serial = $2`, [
     tenantId,
-    token.serial,
+    token.internalId,
     ...contentOf(token),
   ])
   await deleteIndexTerms(session, indexTermsIn([before]))
   await insertIndexTerms(
     session,
-    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.serial]),
+    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.internalId]),
   )
   tally.add(tenantId, countedIn(before), -1)
   tally.add(tenantId, countedIn({ ...before, modified_at: token.modifiedAt }), 1)
@@ -56,7 +56,7 @@ export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'upda
 
 export async function deleteToken(unitOfWork: UnitOfWork, change: ChangeOf<'delete-token'>): Step {
   const { token, now } = change
-  if (await isLocked(unitOfWork, token.serial, now)) return LOCKED
+  if (await isLocked(unitOfWork, token.internalId, now)) return LOCKED
   const as = { token, revision: token.revision, now }
   if (waits(unitOfWork, token)) {
     // A revision that nobody ever read.
@@ -68,7 +68,7 @@ export async function deleteToken(unitOfWork: UnitOfWork, change: ChangeOf<'dele
   const { session, tenantId, tally } = unitOfWork
   await session.run('DELETE FROM tokens WHERE tenant = $1 AND serial = $2', [
     tenantId,
-    token.serial,
+    token.internalId,
   ])
   await deleteIndexTerms(session, indexTermsIn([before]))
   tally.add(tenantId, countedIn(before), -1)
@@ -95,7 +95,7 @@ async function find(
   const [row] = await session.ask(
     `SELECT tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden FROM tokens
      WHERE tenant = $1 AND serial = $2 AND revision = $3 AND ${livesAt('$4')} AND ${seen}`,
-    [tenantId, token.serial, revision, now, within],
+    [tenantId, token.internalId, revision, now, within],
   )
   return row ?? null
 }
@@ -121,7 +121,7 @@ async function pend(
        WHERE other.tenant = $1 AND other.holder = $5 AND other.serial <> $2) AS others,
        ${bytesIn('pending')} + (SELECT ${bytesIn('tokens')} FROM tokens
          WHERE tokens.tenant = $1 AND tokens.serial = $2) AS bytes`,
-    [tenantId, token.serial, revision, now, within, deleted, ...content],
+    [tenantId, token.internalId, revision, now, within, deleted, ...content],
   )
   if (noted === undefined) return CHANGED
   const full = Number(noted.others) >= PENDING_MAX
@@ -146,17 +146,21 @@ function bytesIn(table: string): string {
 }
 
 /** Locks of transactions that are over are void; any other is in the way of everybody else. */
-async function isLocked({ session, tenantId, within }: UnitOfWork, serial: string, now: number) {
+async function isLocked(
+  { session, tenantId, within }: UnitOfWork,
+  internalId: string,
+  now: number,
+) {
   const [lock] = await session.ask(
     `SELECT holder, state FROM pending LEFT JOIN transactions
        ON transactions.tenant = pending.tenant AND transactions.id = pending.holder
      WHERE pending.tenant = $1 AND serial = $2`,
-    [tenantId, serial],
+    [tenantId, internalId],
   )
   if (lock === undefined || lock.holder === within) return false
   const over =
     lock.state !== 'open' || (await expireIfPast(session, tenantId, String(lock.holder), now))
   if (!over) return true
-  await session.run('DELETE FROM pending WHERE tenant = $1 AND serial = $2', [tenantId, serial])
+  await session.run('DELETE FROM pending WHERE tenant = $1 AND serial = $2', [tenantId, internalId])
   return false
 }

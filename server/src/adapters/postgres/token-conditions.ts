@@ -20,7 +20,7 @@ export interface Selection {
   readonly from: string
   readonly where: string
   /** The column to sort by; with a lookup, its index yields this order. */
-  readonly serial: string
+  readonly sortKey: string
 }
 
 /**
@@ -36,11 +36,11 @@ export function selectionOf({ where, within, now }: TokenQuery, parameters: Para
   if (within !== null) parts.push(inOneOf(within.map((it) => below(it, parameters))))
   parts.push(conditionSql(where, parameters, lookup))
   const condition = parts.join(' AND ')
-  if (lookup === null) return { from: 'tokens', where: condition, serial: 'tokens.serial' }
+  if (lookup === null) return { from: 'tokens', where: condition, sortKey: 'tokens.serial' }
   const from = `(${lookupSql(lookup, parameters)}) AS found (serial)
     CROSS JOIN LATERAL (SELECT * FROM tokens WHERE tokens.tenant = $1
       AND tokens.serial = found.serial LIMIT 1) AS tokens`
-  return { from, where: condition, serial: 'found.serial' }
+  return { from, where: condition, sortKey: 'found.serial' }
 }
 
 /** True or false, never null, so that its negation is what it says. The rows meet the index term of `lookup` already. */
@@ -104,7 +104,7 @@ function lookupOf(condition: TokenCondition): TokenCondition | null {
   return lookupOf(condition.of.toSorted((a, b) => weightOf(a) - weightOf(b))[0]!)
 }
 
-/** Returns a statement for the serials, each once, of all tokens that may meet what lookupOf() returned. */
+/** Returns a statement for the internal ids, each once, of all tokens that may meet what lookupOf() returned. */
 function lookupSql(condition: TokenCondition, parameters: Parameters): string {
   switch (condition.kind) {
     case 'index':
@@ -116,9 +116,9 @@ function lookupSql(condition: TokenCondition, parameters: Parameters): string {
         AND it.fingerprint = ${parameters.add(packText(condition.fingerprint), 'text')}`
     case 'id': {
       const names = parameters.add(condition.ids.map(packText), 'text[]')
-      const serials = parameters.add(condition.ids.filter(isUuid), 'uuid[]')
+      const internalIds = parameters.add(condition.ids.filter(isUuid), 'uuid[]')
       return `SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.name = ANY(${names})
-        UNION SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.serial = ANY(${serials})`
+        UNION SELECT serial FROM tokens AS it WHERE it.tenant = $1 AND it.serial = ANY(${internalIds})`
     }
     case 'any':
       return condition.of.map((it) => lookupSql(lookupOf(it)!, parameters)).join(' UNION ')
@@ -159,8 +159,8 @@ function indexTermSql(term: Uint8Array, parameters: Parameters): string {
 
 function idsSql(ids: readonly string[], parameters: Parameters): string {
   const names = parameters.add(ids.map(packText), 'text[]')
-  const serials = parameters.add(ids.filter(isUuid), 'uuid[]')
-  return `coalesce(name = ANY(${names}), tokens.serial = ANY(${serials}))`
+  const internalIds = parameters.add(ids.filter(isUuid), 'uuid[]')
+  return `coalesce(name = ANY(${names}), tokens.serial = ANY(${internalIds}))`
 }
 
 /** IS TRUE keeps the planner from turning the subquery into a join. */

@@ -17,12 +17,12 @@ interface Asked {
   readonly reject: (reason: unknown) => void
 }
 
-const SERIALS = { tenant: 'uuid', serial: 'uuid', most: 'integer' } as const
+const INTERNAL_IDS = { tenant: 'uuid', serial: 'uuid', most: 'integer' } as const
 const NAMES = { tenant: 'uuid', name: 'text', most: 'integer' } as const
 
 /** One row at a time, by its key: LIMIT keeps the plan from being a join, which might read all there are. */
 function select(columns: string): string {
-  return `SELECT found.* FROM ${rowsFrom(SERIALS, 'asked')}
+  return `SELECT found.* FROM ${rowsFrom(INTERNAL_IDS, 'asked')}
     CROSS JOIN LATERAL (SELECT ${columns} FROM tokens WHERE tokens.tenant = asked.tenant
       AND tokens.serial = asked.serial AND tokens.name IS NULL AND ${VISIBLE} LIMIT 1) AS found
     UNION ALL
@@ -147,7 +147,7 @@ function parametersFor(
   const each = asked.flatMap(({ tenantId, ids, bytesMax = 0 }) =>
     ids.map((id) => [tenantId, id, bytesMax] as const),
   )
-  const serials = each.filter(([, id]) => isUuid(id))
+  const internalIds = each.filter(([, id]) => isUuid(id))
   const names = each.map(([tenantId, id, most]) => [tenantId, packText(id), most])
-  return [...columnsOf(SERIALS, serials), ...columnsOf(NAMES, names)]
+  return [...columnsOf(INTERNAL_IDS, internalIds), ...columnsOf(NAMES, names)]
 }

@@ -35,8 +35,8 @@ const INSERT = kept('insert-tokens', insertInto(COLUMNS))
 const INSERT_PLAIN = kept('insert-plain-tokens', insertInto(PLAIN))
 
 /**
- * A serial must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask, for one row at a
- * time: LIMIT keeps the plan from being a join, which might read all there are. A serial or a name that is taken fails.
+ * An internal id must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask, for one row at a
+ * time: LIMIT keeps the plan from being a join, which might read all there are. An internal id or a name that is taken fails.
  */
 function insertInto(columns: Columns): string {
   const names = Object.keys(columns).join(', ')
@@ -65,26 +65,26 @@ export async function insertTokens(
     if (made !== rows.length) return false
   }
   const terms = tokens.flatMap(({ tenantId, token }) =>
-    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.serial]),
+    indexTermsOf(token).map((hash): IndexTermRow => [tenantId, hash, token.internalId]),
   )
   await insertIndexTerms(session, terms)
   return true
 }
 
-export function isNamedByUuid({ id, serial }: StoredToken): boolean {
-  return id !== serial && isUuid(id)
+export function isNamedByUuid({ id, internalId }: StoredToken): boolean {
+  return id !== internalId && isUuid(id)
 }
 
 function rowOf({ tenantId, token, within }: NewToken) {
-  const { id, serial } = token
+  const { id, internalId } = token
   return [
     tenantId,
-    serial,
+    internalId,
     packText(token.type),
     packText(token.createdBy),
     token.createdAt,
     ...contentOf(token),
-    id === serial ? null : packText(id),
+    id === internalId ? null : packText(id),
     isNamedByUuid(token) ? id : null,
     within,
   ]
@@ -119,7 +119,7 @@ async function conflictAmong(
   const live = new Map<string, StoredToken[]>()
   const names = new Set<string>()
   for (const [n, token] of tokens.entries()) {
-    const { id, serial, type, fingerprint, createdAt: now } = token
+    const { id, internalId, type, fingerprint, createdAt: now } = token
     if (fingerprint !== null) {
       const key = JSON.stringify([type, fingerprint])
       const before = live.get(key) ?? []
@@ -129,26 +129,26 @@ async function conflictAmong(
       }
       live.set(key, [...before, token])
     }
-    for (const name of new Set([id, serial])) {
+    for (const name of new Set([id, internalId])) {
       const holder = taken.get(name)
       if (names.has(name)) return { kind: 'token-id-taken', id }
       if (holder !== undefined && !(await isFreed(unitOfWork, holder, name, now))) {
         return { kind: 'token-id-taken', id }
       }
     }
-    names.add(id).add(serial)
+    names.add(id).add(internalId)
   }
   return null
 }
 
-/** What is there by the names and serials of `tokens`, which are one namespace. */
+/** What is there by the names and internal ids of `tokens`, which are one namespace. */
 async function takenNames(
   { session, tenantId }: UnitOfWork,
   tokens: readonly StoredToken[],
 ): Promise<Map<string, Row>> {
   const names = tokens.map((it) => it.id)
-  const serials = [...tokens.map((it) => it.serial), ...names.filter(isUuid)]
-  const ids = [...names, ...tokens.map((it) => it.serial)].map(packText)
+  const internalIds = [...tokens.map((it) => it.internalId), ...names.filter(isUuid)]
+  const ids = [...names, ...tokens.map((it) => it.internalId)].map(packText)
   const rows = await session.ask(
     `SELECT serial, name, made_in, maker.state FROM tokens
      LEFT JOIN transactions AS maker ON maker.tenant = tokens.tenant AND maker.id = made_in
@@ -157,15 +157,15 @@ async function takenNames(
      SELECT serial, name, made_in, maker.state FROM tokens
      LEFT JOIN transactions AS maker ON maker.tenant = tokens.tenant AND maker.id = made_in
      WHERE tokens.tenant = $1 AND name = ANY($3::text[])`,
-    [tenantId, [...new Set(serials)], [...new Set(ids)]],
+    [tenantId, [...new Set(internalIds)], [...new Set(ids)]],
   )
   const asked = new Map(
-    tokens.flatMap(({ id, serial }) => [id, serial].map((it) => [packText(it), it])),
+    tokens.flatMap(({ id, internalId }) => [id, internalId].map((it) => [packText(it), it])),
   )
   const taken = new Map<string, Row>()
   for (const row of rows) {
-    const serial = String(row.serial)
-    if (asked.has(serial)) taken.set(serial, row)
+    const internalId = String(row.serial)
+    if (asked.has(internalId)) taken.set(internalId, row)
     const name = row.name === null ? undefined : asked.get(String(row.name))
     if (name !== undefined) taken.set(name, row)
   }
@@ -174,7 +174,7 @@ async function takenNames(
 
 /**
  * Frees a name that a transaction reserved which came to nothing, and says whether it did. The row is swept
- * under its serial, which is taken until then.
+ * under its internal id, which is taken until then.
  */
 async function isFreed(
   { session, tenantId }: UnitOfWork,
@@ -182,13 +182,13 @@ async function isFreed(
   name: string,
   now: number,
 ): Promise<boolean> {
-  const { serial, made_in: maker, state } = row
+  const { serial: internalId, made_in: maker, state } = row
   if (typeof maker !== 'string' || state === null || state === 'committed') return false
   const dead = state !== 'open' || (await expireIfPast(session, tenantId, maker, now))
-  if (!dead || row.name === null || serial === name) return false
+  if (!dead || row.name === null || internalId === name) return false
   await session.run(
     'UPDATE tokens SET name = NULL, uuid_name = NULL WHERE tenant = $1 AND serial = $2',
-    [tenantId, String(serial)],
+    [tenantId, String(internalId)],
   )
   return true
 }

@@ -62,13 +62,13 @@ export function tokenReader(ask: Ask): TokenReader {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
       const total = isEverything(query) ? countOfAll(query, parameters) : null
-      const { from, where, serial } = selectionOf(query, parameters)
+      const { from, where, sortKey } = selectionOf(query, parameters)
       const window = [size, (page - 1) * size].map((it) => parameters.add(it, 'bigint'))
       const rows = await ask(
         `SELECT total, ${UP_TO_ALL} FROM
            (SELECT ${total ?? `count(*) FROM ${from} WHERE ${where}`}) AS counted (total)
          LEFT JOIN (SELECT tokens.* FROM ${from} WHERE ${where}
-           ORDER BY ${serial} DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
+           ORDER BY ${sortKey} DESC LIMIT ${window[0]} OFFSET ${window[1]}) AS items ON true
          ORDER BY items.serial DESC`,
         parameters.values,
       )
@@ -79,12 +79,12 @@ export function tokenReader(ask: Ask): TokenReader {
     listAfter: async (tenantId, query, { after, size }): Promise<StoredToken[]> => {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
-      const { from, where, serial } = selectionOf(query, parameters)
+      const { from, where, sortKey } = selectionOf(query, parameters)
       const newest = after !== null && isUuid(after) ? parameters.add(after, 'uuid') : null
       const rows = await ask(
         `SELECT ${UP_TO_ALL} FROM (SELECT tokens.* FROM ${from} WHERE ${where}
-           ${newest === null ? '' : `AND ${serial} < ${newest}`}
-         ORDER BY ${serial} DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
+           ${newest === null ? '' : `AND ${sortKey} < ${newest}`}
+         ORDER BY ${sortKey} DESC LIMIT ${parameters.add(size, 'bigint')}) AS items
          ORDER BY serial DESC`,
         parameters.values,
       )

@@ -50,9 +50,9 @@ describe('a target', () => {
         fc.asyncProperty(fc.array(aToken, { minLength: 1, maxLength: 3 }), async (tokens) => {
           const rows = tokens.map((it) => {
             number += 1
-            const uuid = it.name === 'uuid' ? serial(1e6 + number) : `${it.name} ${number}`
+            const uuid = it.name === 'uuid' ? internalId(1e6 + number) : `${it.name} ${number}`
             const name = it.name === 'none' ? null : uuid
-            return rowOf('tokens', { ...it, name, serial: serial(number) })
+            return rowOf('tokens', { ...it, name, serial: internalId(number) })
           })
           await arrive('tokens', rows)
           const slice = await target.slice('tokens', after)
@@ -212,7 +212,7 @@ function answer(id: string, bytes: number): VaultRow {
   return rowOf('answers', { id, body: new Uint8Array(bytes) })
 }
 
-function serial(number: number): string {
+function internalId(number: number): string {
   return `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`
 }
 

@@ -26,13 +26,13 @@ const COLUMNS = Object.keys(CHANGING)
 
 /** Which token, as it was read, when; and in which transaction. */
 const WHICH: readonly Param[] = ['id', 'id', 'integer', 'integer', 'id']
-const [TENANT, SERIAL, REVISION, NOW] = ['?1', '?2', '?3', '?4']
+const [TENANT, INTERNAL_ID, REVISION, NOW] = ['?1', '?2', '?3', '?4']
 const HOLDER = numberOf(TENANT, '?5')
-const THE_TOKEN = `tokens.tenant = ${TENANT} AND tokens.serial = ${SERIAL} AND ${livesAt(NOW)}`
+const THE_TOKEN = `tokens.tenant = ${TENANT} AND tokens.serial = ${INTERNAL_ID} AND ${livesAt(NOW)}`
 const AS_READ = `coalesce(revision, 0) = ${REVISION}`
 /** What the transaction made of it counts, where it did. Nobody else's is there: that was asked before. */
 const AS_READ_WITHIN = `coalesce((SELECT pending.revision FROM pending
-  WHERE pending.tenant = ${TENANT} AND pending.serial = ${SERIAL}), tokens.revision, 0) = ${REVISION}`
+  WHERE pending.tenant = ${TENANT} AND pending.serial = ${INTERNAL_ID}), tokens.revision, 0) = ${REVISION}`
 
 const SET = COLUMNS.map((column, n) => `${column} = ?${WHICH.length + n + 1}`).join(', ')
 const UPDATE: readonly Param[] = [...WHICH, ...Object.values(CHANGING)]
@@ -214,7 +214,7 @@ function uncommittedIn(others: string): string {
 
 function pend(values: readonly string[], deleted: string): string {
   return `INSERT INTO pending (tenant, serial, holder, deleted, ${COLUMNS.join(', ')})
-    SELECT ${TENANT}, ${SERIAL}, ${HOLDER}, ${deleted}, ${values.join(', ')}
+    SELECT ${TENANT}, ${INTERNAL_ID}, ${HOLDER}, ${deleted}, ${values.join(', ')}
     FROM tokens WHERE ${THE_TOKEN} AND ${VISIBLE} AND ${AS_READ_WITHIN}
     ON CONFLICT (tenant, serial) DO UPDATE SET
       ${['deleted', ...COLUMNS].map((it) => `${it} = excluded.${it}`).join(', ')}`

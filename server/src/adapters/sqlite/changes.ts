@@ -19,7 +19,7 @@ export interface TokenContext {
   readonly tenantId: string
   /** The staging batch it stays invisible with; null when the commit is whole by itself. */
   readonly stagingBatch: number | null
-  /** Whether any tenant's token goes by a uuid that is not its serial. */
+  /** Whether any tenant's token goes by a uuid that is not its internal id. */
   readonly uuidNames: boolean
   /** Whether there has ever been a transaction. */
   readonly transactions: boolean
@@ -289,23 +289,23 @@ export function packChange(
 /** Packs one token, after the questions that must be answered first. */
 export function packToken(packer: BatchPacker, context: TokenContext, token: StoredToken): void {
   const { tenantId, within } = context
-  const { id, serial, type, fingerprint, createdAt } = token
+  const { id, internalId, type, fingerprint, createdAt } = token
   if (token.deduplicate && fingerprint !== null) {
     const duplicate = [tenantId, type, fingerprint, createdAt]
     if (within === null) packer.step(STATEMENT.refuseDuplicate, duplicate)
-    else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, serial, within])
+    else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, internalId, within])
   }
-  if (context.uuidNames) packer.step(STATEMENT.refuseUuidName, [tenantId, serial])
-  if (isNamedByUuid(token)) packer.step(STATEMENT.refuseSerial, [tenantId, id])
-  if (context.transactions && id !== serial) {
+  if (context.uuidNames) packer.step(STATEMENT.refuseUuidName, [tenantId, internalId])
+  if (isNamedByUuid(token)) packer.step(STATEMENT.refuseInternalId, [tenantId, id])
+  if (context.transactions && id !== internalId) {
     packer.step(STATEMENT.expireHolderOfName, [tenantId, id, createdAt])
     packer.step(STATEMENT.freeName, [tenantId, id])
   }
   const single = within !== null && context.stagingBatch === null
   let at = 0
   row[at++] = tenantId
-  row[at++] = serial
-  if (id !== serial || single) row[at++] = id === serial ? null : id
+  row[at++] = internalId
+  if (id !== internalId || single) row[at++] = id === internalId ? null : id
   row[at++] = type
   at = packContent(row, at, token)
   row[at++] = token.createdBy
@@ -316,13 +316,13 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
   packer.step(
     single
       ? STATEMENT.insertEnlistedToken
-      : id === serial
+      : id === internalId
         ? STATEMENT.insertToken
         : STATEMENT.insertNamedToken,
     row,
   )
   for (const hash of indexTermsOf(token)) {
-    packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
+    packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, internalId])
   }
 }
 
@@ -331,12 +331,12 @@ const row: Value[] = []
 
 /** Packs the removal of a token that nobody has seen. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {
-  packer.step(STATEMENT.deleteToken, [tenantId, token.serial])
+  packer.step(STATEMENT.deleteToken, [tenantId, token.internalId])
   for (const hash of indexTermsOf(token)) {
-    packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.serial])
+    packer.step(STATEMENT.deleteTokenIndex, [tenantId, hash, token.internalId])
   }
 }
 
-export function isNamedByUuid({ id, serial }: StoredToken): boolean {
-  return id !== serial && isUuid(id)
+export function isNamedByUuid({ id, internalId }: StoredToken): boolean {
+  return id !== internalId && isUuid(id)
 }

@@ -67,7 +67,7 @@ test('commit() succeeds again once a full disk has room', async (t) => {
 test('a commit the database will not take is rejected alone', async (t) => {
   const store = await openStore(t, { folder: freshFolder(t) })
   const [token] = insertedBy(insertNumbered(1, 2))
-  const impossible = { ...token!, serial: 'no uuid' }
+  const impossible = { ...token!, internalId: 'no uuid' }
   const outcomes = await Promise.allSettled([
     store.commit(TENANT, [insertNumbered(0, 1)]),
     store.commit(TENANT, [{ kind: 'insert-tokens', tokens: [impossible] }]),

@@ -116,11 +116,11 @@ export class LongList {
   }
 
   #packOpening(packer: BatchPacker): void {
-    let first = this.#tokens[0]!.serial
+    let first = this.#tokens[0]!.internalId
     let last = first
-    for (const { serial } of this.#tokens) {
-      if (serial < first) first = serial
-      if (serial > last) last = serial
+    for (const { internalId } of this.#tokens) {
+      if (internalId < first) first = internalId
+      if (internalId > last) last = internalId
     }
     const values = [this.#stagingBatch, this.#tenantId, first, last]
     if (this.#within === null) packer.step(STATEMENT.openStagingBatch, values)

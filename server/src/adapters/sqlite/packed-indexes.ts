@@ -4,7 +4,7 @@
 const BYTES = `X'${Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')).join('')}'`
 const LENGTH = `(instr(${BYTES}, substr(rest, 1, 1)) - 1)`
 
-/** Returns the rows of token_indexes for `source`: rows of tenant, serial and packed indexes. */
+/** Returns the rows of token_indexes for `source`: rows of tenant, internal id and packed indexes. */
 export function hashesOf(source: string): string {
   return `SELECT tenant, substr(rest, 2, ${LENGTH}), serial FROM (
     WITH RECURSIVE packed (tenant, serial, rest) AS (

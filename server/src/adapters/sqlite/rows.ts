@@ -88,11 +88,11 @@ export function proxyOf(row: Row): StoredProxy {
 }
 
 export function tokenOf(row: Row): StoredToken {
-  const serial = unpackId(row.serial)
+  const internalId = unpackId(row.serial)
   const { cvc, cvc_expires_at: expiresAt } = row
   return {
-    id: row.name === null ? serial : unpackId(row.name),
-    serial,
+    id: row.name === null ? internalId : unpackId(row.name),
+    internalId,
     type: row.type,
     containers: unpackContainers(String(row.containers)),
     data: row.data,

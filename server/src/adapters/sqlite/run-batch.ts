@@ -194,10 +194,14 @@ export class BatchRunner {
   /** Counts the token that `values` from `at` on insert, if they do. */
   #countToken(statement: number, values: readonly Value[], at: number): boolean {
     if (!INSERTS_TOKEN.has(statement)) return false
-    const [tenant, serial] = [values[at]!, values[at + 1]!]
+    const [tenant, internalId] = [values[at]!, values[at + 1]!]
     const last = values[at + STATEMENTS[statement]!.params.length - 1]!
     const enlisted = statement === STATEMENT.insertEnlistedToken
-    this.#blocks.add(tenant, serial, enlisted ? this.#blocks.ownStagingBatchOf(tenant, last) : last)
+    this.#blocks.add(
+      tenant,
+      internalId,
+      enlisted ? this.#blocks.ownStagingBatchOf(tenant, last) : last,
+    )
     return true
   }
 

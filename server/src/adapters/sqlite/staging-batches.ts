@@ -29,9 +29,9 @@ export function removeLeftovers(db: DatabaseSync): void {
   for (const stagingBatch of stagingBatches) {
     const { id, tenant, first_serial: first, last_serial: last } = stagingBatch
     const range = [tenant!, first!, last!, id!] as const
-    for (const { serial, indexes } of staged.all(...range)) {
+    for (const { serial: internalId, indexes } of staged.all(...range)) {
       if (!(indexes instanceof Uint8Array)) continue
-      for (const hash of unpackIndexes(indexes)) deleteIndex.run(tenant!, hash, serial!)
+      for (const hash of unpackIndexes(indexes)) deleteIndex.run(tenant!, hash, internalId!)
     }
     deleteTokens.run(...range)
     deleteStagingBatch.run(id!)

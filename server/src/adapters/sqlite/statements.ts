@@ -151,7 +151,7 @@ const TABLE = {
 
   insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
 
-  /** In the own staging batch of the transaction that comes last. The name is null where it is the serial. */
+  /** In the own staging batch of the transaction that comes last. The name is null where it is the internal id. */
   insertEnlistedToken: insertEnlisted({
     tenant: 'id',
     serial: 'id',
@@ -166,8 +166,8 @@ const TABLE = {
     plain: true,
   },
 
-  /** Names and serials are one namespace. */
-  refuseSerial: {
+  /** Names and internal ids are one namespace. */
+  refuseInternalId: {
     sql: 'SELECT 1 FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
     refuses: 'if-found',

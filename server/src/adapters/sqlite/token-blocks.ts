@@ -17,7 +17,7 @@ interface Newest {
   tokens: number
 }
 
-/** Serials from `first` up to `next`, or all above if that is null. */
+/** Internal ids from `first` up to `next`, or all above if that is null. */
 interface Block {
   readonly first: Uint8Array
   readonly next: Uint8Array | null
@@ -28,7 +28,7 @@ interface Block {
 interface Group {
   readonly tenant: Value
   readonly stagingBatch: Value
-  readonly serials: Uint8Array[]
+  readonly internalIds: Uint8Array[]
   lowest: Uint8Array
 }
 
@@ -54,7 +54,7 @@ export class TokenBlocks {
    */
   readonly #remembered = new Map<string, Newest>()
   #tenants: Value[] = []
-  #serials: Uint8Array[] = []
+  #internalIds: Uint8Array[] = []
   #owners: Value[] = []
 
   constructor(db: DatabaseSync) {
@@ -102,32 +102,32 @@ export class TokenBlocks {
 
   /** How many are waiting to be counted: a point to come back to. */
   get length(): number {
-    return this.#serials.length
+    return this.#internalIds.length
   }
 
-  add(tenant: Value, serial: Value, stagingBatch: Value): void {
+  add(tenant: Value, internalId: Value, stagingBatch: Value): void {
     this.#tenants.push(tenant)
-    this.#serials.push(serial as Uint8Array)
+    this.#internalIds.push(internalId as Uint8Array)
     this.#owners.push(stagingBatch)
   }
 
   /** Forgets those that came after `length`: their commit was refused. */
   back(length: number): void {
-    this.#tenants.length = this.#serials.length = this.#owners.length = length
+    this.#tenants.length = this.#internalIds.length = this.#owners.length = length
   }
 
   /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
   flush(): void {
     const grown: [tenant: Value, first: Uint8Array][] = []
-    for (const { tenant, stagingBatch, serials, lowest } of this.#groups()) {
+    for (const { tenant, stagingBatch, internalIds, lowest } of this.#groups()) {
       const newest = this.#remembered.get(keyOfPacked(tenant as Uint8Array | string))
       if (newest !== undefined && !isBefore(lowest, newest.first)) {
-        this.#add.run(tenant, newest.first, stagingBatch, serials.length)
-        newest.tokens += serials.length
+        this.#add.run(tenant, newest.first, stagingBatch, internalIds.length)
+        newest.tokens += internalIds.length
         if (newest.tokens >= NEWEST_TOKENS_MAX) grown.push([tenant, newest.first])
         continue
       }
-      for (const { first, count } of this.#byBlock(tenant, serials)) {
+      for (const { first, count } of this.#byBlock(tenant, internalIds)) {
         this.#add.run(tenant, first, stagingBatch, count)
         grown.push([tenant, first])
       }
@@ -136,40 +136,40 @@ export class TokenBlocks {
     for (const [tenant, first] of grown) this.#keepSmall(tenant, first)
   }
 
-  /** Returns the blocks that serials of a tenant are in, and how many are in each. */
-  #byBlock(tenant: Value, serials: readonly Uint8Array[]): Iterable<Block> {
+  /** Returns the blocks that internal ids of a tenant are in, and how many are in each. */
+  #byBlock(tenant: Value, internalIds: readonly Uint8Array[]): Iterable<Block> {
     // They were made at about the same time, so they are in one or two.
     const blocks: Block[] = []
     let last: Block | null = null
-    for (const serial of serials) {
-      if (last === null || !holds(last, serial)) {
-        last = blocks.find((it) => holds(it, serial)) ?? null
-        if (last === null) blocks.push((last = this.#blockAround(tenant, serial)))
+    for (const internalId of internalIds) {
+      if (last === null || !holds(last, internalId)) {
+        last = blocks.find((it) => holds(it, internalId)) ?? null
+        if (last === null) blocks.push((last = this.#blockAround(tenant, internalId)))
       }
       last.count++
     }
     return blocks
   }
 
-  #blockAround(tenant: Value, serial: Uint8Array): Block {
-    const first = (this.#blockOf.get(tenant, serial)?.first ?? LOWEST) as Uint8Array
+  #blockAround(tenant: Value, internalId: Uint8Array): Block {
+    const first = (this.#blockOf.get(tenant, internalId)?.first ?? LOWEST) as Uint8Array
     return { first, next: this.#next(tenant, first), count: 0 }
   }
 
   #groups(): Iterable<Group> {
     const groups = new Map<string, Group>()
     let last: Group | null = null
-    for (let at = 0; at < this.#serials.length; at++) {
-      const serial = this.#serials[at]!
+    for (let at = 0; at < this.#internalIds.length; at++) {
+      const internalId = this.#internalIds[at]!
       const tenant = this.#tenants[at]!
       const stagingBatch = this.#owners[at] ?? 0
       if (last === null || last.stagingBatch !== stagingBatch || !isSame(last.tenant, tenant)) {
         const name: string = `${String(stagingBatch)} ${String(tenant)}`
-        last = groups.get(name) ?? { tenant, stagingBatch, serials: [], lowest: serial }
+        last = groups.get(name) ?? { tenant, stagingBatch, internalIds: [], lowest: internalId }
         groups.set(name, last)
       }
-      last.serials.push(serial)
-      if (isBefore(serial, last.lowest)) last.lowest = serial
+      last.internalIds.push(internalId)
+      if (isBefore(internalId, last.lowest)) last.lowest = internalId
     }
     return groups.values()
   }
@@ -223,7 +223,7 @@ export class TokenBlocks {
   }
 }
 
-/** Below and above every serial. */
+/** Below and above every internal id. */
 const LOWEST = new Uint8Array(0)
 export const BEYOND = new Uint8Array(17).fill(0xff)
 
@@ -235,8 +235,8 @@ function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   return a.length < b.length
 }
 
-function holds({ first, next }: Block, serial: Uint8Array): boolean {
-  return !isBefore(serial, first) && (next === null || isBefore(serial, next))
+function holds({ first, next }: Block, internalId: Uint8Array): boolean {
+  return !isBefore(internalId, first) && (next === null || isBefore(internalId, next))
 }
 
 function isSame(a: Value, b: Value): boolean {

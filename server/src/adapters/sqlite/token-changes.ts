@@ -23,10 +23,10 @@ export function packUpdate(
   { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
 ): void {
   const { tenantId, within } = scope
-  const { serial, type, fingerprint } = token
-  packLock(packer, scope, serial, now)
+  const { internalId, type, fingerprint } = token
+  packLock(packer, scope, internalId, now)
   if (unlessDuplicate && fingerprint !== null) {
-    const duplicate = [tenantId, type, fingerprint, now, serial]
+    const duplicate = [tenantId, type, fingerprint, now, internalId]
     if (within === null) packer.step(STATEMENT.refuseOtherDuplicate, duplicate)
     else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, within])
   }
@@ -35,13 +35,13 @@ export function packUpdate(
   values.push(token.modifiedBy, token.modifiedAt, token.revision)
   if (within !== null && !token.uncommitted) {
     packer.step(STATEMENT.pendUpdate, values)
-    packer.step(STATEMENT.refuseFull, [tenantId, within, serial])
+    packer.step(STATEMENT.refuseFull, [tenantId, within, internalId])
     return
   }
-  packer.step(STATEMENT.forgetIndexes, [tenantId, serial])
+  packer.step(STATEMENT.forgetIndexes, [tenantId, internalId])
   packer.step(within === null ? STATEMENT.updateToken : STATEMENT.updateOwnToken, values)
   for (const hash of indexTermsOf(token)) {
-    packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, serial])
+    packer.step(STATEMENT.insertTokenIndex, [tenantId, hash, internalId])
   }
 }
 
@@ -52,14 +52,14 @@ export function packDeletion(
   { token, now }: ChangeOf<'delete-token'>,
 ): void {
   const { tenantId, within } = scope
-  packLock(packer, scope, token.serial, now)
+  packLock(packer, scope, token.internalId, now)
   const values = which(scope, token, token.revision, now)
   if (within !== null && !token.uncommitted) {
     packer.step(STATEMENT.pendRemoval, values)
-    packer.step(STATEMENT.refuseFull, [tenantId, within, token.serial])
+    packer.step(STATEMENT.refuseFull, [tenantId, within, token.internalId])
     return
   }
-  packer.step(STATEMENT.forgetIndexes, [tenantId, token.serial])
+  packer.step(STATEMENT.forgetIndexes, [tenantId, token.internalId])
   packer.step(within === null ? STATEMENT.removeToken : STATEMENT.removeOwnToken, values)
 }
 
@@ -123,19 +123,19 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
 function packLock(
   packer: BatchPacker,
   { tenantId, within }: Scope,
-  serial: string,
+  internalId: string,
   now: number,
 ): void {
-  packer.step(STATEMENT.expireHolder, [tenantId, serial, now])
-  packer.step(STATEMENT.unlock, [tenantId, serial])
-  packer.step(STATEMENT.refuseLocked, [tenantId, serial, within])
+  packer.step(STATEMENT.expireHolder, [tenantId, internalId, now])
+  packer.step(STATEMENT.unlock, [tenantId, internalId])
+  packer.step(STATEMENT.refuseLocked, [tenantId, internalId, within])
 }
 
 function which(
   { tenantId, within }: Scope,
-  { serial }: StoredToken,
+  { internalId }: StoredToken,
   revision: number,
   now: number,
 ): Value[] {
-  return [tenantId, serial, revision, now, within]
+  return [tenantId, internalId, revision, now, within]
 }

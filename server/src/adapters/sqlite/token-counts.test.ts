@@ -112,7 +112,7 @@ async function withTokens(t: TestContext): Promise<DatabaseSync> {
   await store.close()
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   t.after(() => db.close())
-  db.function('rowid_is_even', (serial) => Number((serial as Uint8Array).at(-1)! % 2 === 0))
+  db.function('rowid_is_even', (internalId) => Number((internalId as Uint8Array).at(-1)! % 2 === 0))
   assert.deepEqual(db.prepare(SUMS).all(), db.prepare(ROWS).all())
   assert.equal(db.prepare('SELECT count(*) AS count FROM tokens').get()?.count, 600)
   return db

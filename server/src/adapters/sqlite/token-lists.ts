@@ -69,7 +69,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     `SELECT serial FROM tokens INDEXED BY tokens_expiring
      WHERE tenant = ? AND expires_at <= ? AND expires_at IS NOT NULL AND ${VISIBLE} LIMIT ?`,
   )
-  const bySerial = db.prepare('SELECT * FROM tokens WHERE tenant = ? AND serial = ?')
+  const byInternalId = db.prepare('SELECT * FROM tokens WHERE tenant = ? AND serial = ?')
   const live = db.prepare(
     `SELECT * FROM tokens
      WHERE tenant = ? AND serial < ? AND (expires_at IS NULL OR expires_at > ?) AND ${VISIBLE}
@@ -122,7 +122,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     { page, size }: PageRequest,
   ): Page<StoredToken> | null {
     const tenant = packId(tenantId)
-    const gone = serialsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
+    const gone = internalIdsOf(expired.all(tenant, now, EXPIRED_MAX + 1))
     if (gone.length > EXPIRED_MAX) return null
     let below: Uint8Array = BEYOND
     let skip = (page - 1) * size
@@ -182,24 +182,24 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
   ): Slice {
     const { tenant, condition } = walk
     const stretch = { below: walk.below!, count: SLICE_CANDIDATES }
-    const serials = candidates(ask, sources, tenant, stretch)
-    walk.below = serials.length < SLICE_CANDIDATES ? null : serials.at(-1)!
+    const internalIds = candidates(ask, sources, tenant, stretch)
+    walk.below = internalIds.length < SLICE_CANDIDATES ? null : internalIds.at(-1)!
     const meets = prepare(
       `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
     )
     const rows: Row[] = []
     let matching = 0
-    for (const serial of serials) {
+    for (const internalId of internalIds) {
       if (!count && rows.length === size) break
-      if (meets.get(tenant, serial, ...condition.values) === undefined) continue
+      if (meets.get(tenant, internalId, ...condition.values) === undefined) continue
       if (matching++ < skip || rows.length === size) continue
-      rows.push(...walk.count.gather([bySerial.get(tenant, serial)!]))
+      rows.push(...walk.count.gather([byInternalId.get(tenant, internalId)!]))
     }
     return { matching, rows }
   }
 
   function ask(sql: string, ...values: SQLInputValue[]): Uint8Array[] {
-    return serialsOf(prepare(sql).all(...values))
+    return internalIdsOf(prepare(sql).all(...values))
   }
 
   function prepare(sql: string): StatementSync {
@@ -223,12 +223,12 @@ function isEverything({ where, within }: TokenQuery): boolean {
   return within === null && where.kind === 'all' && where.of.length === 0
 }
 
-function serialsOf(rows: readonly Row[]): Uint8Array[] {
+function internalIdsOf(rows: readonly Row[]): Uint8Array[] {
   return rows.map((it) => it.serial as Uint8Array)
 }
 
-function isBetween(first: Uint8Array, serial: Uint8Array, below: Uint8Array): boolean {
-  return Buffer.compare(first, serial) <= 0 && Buffer.compare(serial, below) < 0
+function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array): boolean {
+  return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
 }
 
 /** Resolves when others have had their turn. */

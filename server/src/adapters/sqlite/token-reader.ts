@@ -10,7 +10,7 @@ import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
 export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const columns = `SELECT ${columnsUpTo('?')} FROM tokens`
-  const bySerial = prepareArrays(
+  const byInternalId = prepareArrays(
     db,
     `${columns} WHERE tenant = ? AND serial = ? AND name IS NULL AND ${VISIBLE}`,
   )
@@ -30,7 +30,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
     const row =
       typeof key === 'string'
         ? byName.get(bytesMax, tenant, key)
-        : (bySerial.get(bytesMax, tenant, key) ?? byName.get(bytesMax, tenant, key))
+        : (byInternalId.get(bytesMax, tenant, key) ?? byName.get(bytesMax, tenant, key))
     return row === undefined ? null : tokenOfColumns(row)
   }
 
@@ -116,7 +116,7 @@ function tokenReaderWithin(db: DatabaseSync) {
   const shown = (holder: string): string => `(${VISIBLE} OR ${madeIn(holder)})`
   const all = (bytesMax: string): string =>
     `SELECT ${columnsUpTo(bytesMax)}, NOT ${VISIBLE} AS uncommitted FROM`
-  const bySerial = db.prepare(
+  const byInternalId = db.prepare(
     `${all('?4')} tokens WHERE tenant = ?1 AND serial = ?2 AND name IS NULL AND ${shown('?3')}`,
   )
   const byName = db.prepare(
@@ -166,7 +166,7 @@ function tokenReaderWithin(db: DatabaseSync) {
       const row =
         typeof key === 'string'
           ? byName.get(...asked)
-          : (bySerial.get(...asked) ?? byName.get(...asked))
+          : (byInternalId.get(...asked) ?? byName.get(...asked))
       return overlaid(tenant, row, seen)
     },
 
@@ -181,7 +181,7 @@ function tokenReaderWithin(db: DatabaseSync) {
         const token = overlaid(tenant, it.get(...asked), seen)
         return token === null ? [] : [token]
       })
-      return duplicates.toSorted((a, b) => (a.serial < b.serial ? -1 : 1))[0] ?? null
+      return duplicates.toSorted((a, b) => (a.internalId < b.internalId ? -1 : 1))[0] ?? null
     },
   }
 }

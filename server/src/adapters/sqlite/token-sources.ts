@@ -44,7 +44,7 @@ function weightOf(sources: readonly Source[]): number {
 export type Ask = (sql: string, ...values: SQLInputValue[]) => Uint8Array[]
 
 /**
- * Returns up to `count` serials of candidates below `below`, newest first, each once; fewer only when
+ * Returns up to `count` internal ids of candidates below `below`, newest first, each once; fewer only when
  * there are no more.
  */
 export function candidates(
@@ -53,14 +53,14 @@ export function candidates(
   tenant: SQLInputValue,
   { below, count }: { readonly below: Uint8Array; readonly count: number },
 ): Uint8Array[] {
-  const lists = sources.map((it) => serialsOf(ask, it, tenant, { below, count }))
+  const lists = sources.map((it) => internalIdsOf(ask, it, tenant, { below, count }))
   if (lists.length === 1 && sources[0]!.kind !== 'ids') return lists[0]!
   const sorted = lists.flat().sort((a, b) => Buffer.compare(b, a))
   const once = sorted.filter((it, n) => n === 0 || Buffer.compare(it, sorted[n - 1]!) !== 0)
   return once.slice(0, count)
 }
 
-function serialsOf(
+function internalIdsOf(
   ask: Ask,
   source: Source,
   tenant: SQLInputValue,

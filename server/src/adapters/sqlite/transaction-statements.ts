@@ -68,7 +68,7 @@ export const TRANSACTION_TABLE = {
     refuses: 'never',
   },
 
-  /** An id that a transaction reserved which came to nothing. Its row is swept under its serial. */
+  /** An id that a transaction reserved which came to nothing. Its row is swept under its internal id. */
   freeName: {
     sql: `UPDATE tokens SET name = NULL WHERE tenant = ?1 AND name = ?2 AND EXISTS
       (SELECT 1 FROM units CROSS JOIN transactions ON number = holder

@@ -145,7 +145,10 @@ test('search indexes follow what becomes of their tokens, at once and in transac
   const db = new DatabaseSync(join(folder, 'symbolon.db'))
   const rows = db.prepare('SELECT serial, hash FROM token_indexes ORDER BY serial, hash').all()
   db.close()
-  const named = rows.map(({ serial, hash }) => [(serial as Uint8Array).at(-1), hex(hash)])
+  const named = rows.map(({ serial: internalId, hash }) => [
+    (internalId as Uint8Array).at(-1),
+    hex(hash),
+  ])
   const expected = [
     [1, others],
     [3, others],

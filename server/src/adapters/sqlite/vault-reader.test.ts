@@ -71,7 +71,13 @@ test('slices hold so many rows, or so many bytes, and each row once', async (t) 
   const [large] = many.tokens
   const tokens = Array.from({ length: 7 }, (_, n): StoredToken => {
     const id = `10000000-0000-4000-8000-00000000000${n}`
-    return { ...large!, id, serial: id, data: new Uint8Array(MOVE_BYTES_AT_ONCE / 2), indexes: [] }
+    return {
+      ...large!,
+      id,
+      internalId: id,
+      data: new Uint8Array(MOVE_BYTES_AT_ONCE / 2),
+      indexes: [],
+    }
   })
   await store.commit(TENANT, [{ kind: 'insert-tokens', tokens }])
   await store.close()
@@ -79,18 +85,18 @@ test('slices hold so many rows, or so many bytes, and each row once', async (t) 
   const source = openVaultSource(folder)
   t.after(() => source.close())
   const lengths: number[] = []
-  const serials: unknown[] = []
+  const internalIds: unknown[] = []
   assert.equal(source.left('tokens', null), MOVE_ROWS_AT_ONCE + 10)
   for (let after: string | null = null; ;) {
     const { rows, last } = await source.slice('tokens', after)
     lengths.push(rows.length)
-    serials.push(...rows.map((it) => it[1]))
+    internalIds.push(...rows.map((it) => it[1]))
     after = last
     if (last === null) break
-    assert.equal(source.left('tokens', last), MOVE_ROWS_AT_ONCE + 10 - serials.length)
+    assert.equal(source.left('tokens', last), MOVE_ROWS_AT_ONCE + 10 - internalIds.length)
   }
   assert.deepEqual(lengths, [MOVE_ROWS_AT_ONCE, 5, 2, 2, 1, 0])
-  assert.equal(new Set(serials).size, MOVE_ROWS_AT_ONCE + 10)
+  assert.equal(new Set(internalIds).size, MOVE_ROWS_AT_ONCE + 10)
 })
 
 test('what was never finished does not move, and nothing of it is found', async (t) => {

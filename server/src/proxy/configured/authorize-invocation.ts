@@ -16,12 +16,12 @@ export function authorizeInvocation(
 ): void {
   if (proxy === null) authorize(caller, 'proxy:invoke', [], destination)
   else if (isAnonymous(caller, proxy)) {
-    const { id: serial } = proxy
+    const { id: internalId } = proxy
     const decision = { permission: 'proxy:invoke', containers: [], allowed: true, by: [] } as const
-    caller.decisions.push({ ...decision, serial, destination })
+    caller.decisions.push({ ...decision, internalId, destination })
   } else {
     const { id } = proxy
-    authorize(caller, 'proxy:invoke', { id, serial: id, containers: [] }, destination)
+    authorize(caller, 'proxy:invoke', { id, internalId: id, containers: [] }, destination)
   }
 }
 

@@ -30,7 +30,7 @@ export async function authorizeInvocation(
   id: string,
 ): Promise<StoredReactor> {
   const reactor = await getReactor(world, caller, id)
-  authorize(caller, 'reactor:invoke', { id, serial: reactor.id, containers: [] })
+  authorize(caller, 'reactor:invoke', { id, internalId: reactor.id, containers: [] })
   return reactor
 }
 

@@ -118,7 +118,7 @@ async function vetCallback(
         containers: [],
         allowed: false,
         by: [],
-        serial: id,
+        internalId: id,
         destination: hostOf(url),
       }
       caller.decisions.push({ permission: 'reactor:invoke', ...refused })
@@ -126,5 +126,5 @@ async function vetCallback(
     }
     if (!(error instanceof EgressFailure)) throw error
   }
-  authorize(caller, 'reactor:invoke', { id, serial: id, containers: [] }, hostOf(url))
+  authorize(caller, 'reactor:invoke', { id, internalId: id, containers: [] }, hostOf(url))
 }

@@ -19,7 +19,7 @@ export async function getResult(
   { reactorId, requestId }: { readonly reactorId: string; readonly requestId: string },
 ): Promise<Answer> {
   const { tenantId } = caller
-  const thing = isUuid(reactorId) ? { id: reactorId, serial: reactorId, containers: [] } : []
+  const thing = isUuid(reactorId) ? { id: reactorId, internalId: reactorId, containers: [] } : []
   authorize(caller, 'reactor:invoke', thing)
   const job = isUuid(requestId) ? await world.store.jobs.find(tenantId, requestId) : null
   if (job?.stage !== 'keep' || job.reactorId !== reactorId || job.dueAt <= world.clock.now()) {
