@@ -1,7 +1,7 @@
 import type { Envelopes } from '../world/store.ts'
 import type { EnvelopeCursor } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
-import { ENVELOPE_SHELVES } from '../world/stored.ts'
+import { ENVELOPE_TABLES } from '../world/stored.ts'
 import { sealContextOf } from '../keys/seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 
@@ -33,15 +33,15 @@ export async function openSamples(
   return { tenants: tenantIds.length, tokens, envelopes }
 }
 
-/** The first stretch of each shelf, or all. */
+/** The first stretch of each table, or all. */
 async function* sealedBy(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   depth: 'samples' | 'all',
 ): AsyncIterable<Envelopes['found']> {
-  for (const shelf of ENVELOPE_SHELVES) {
-    let after: EnvelopeCursor | null = { shelf, row: '' }
-    while (after?.shelf === shelf) {
+  for (const table of ENVELOPE_TABLES) {
+    let after: EnvelopeCursor | null = { table, row: '' }
+    while (after?.table === table) {
       const stretch = { dataKeyId: NO_KEY_ID, after, limit: SAMPLES_AT_ONCE }
       const { found, next }: Envelopes = await world.store.tenants.envelopes(tenantId, stretch)
       yield found

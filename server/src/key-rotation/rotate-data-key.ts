@@ -192,7 +192,7 @@ function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedE
       return isUnderOlderKey(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(
-        `Cannot rotate: something among the ${it.shelf} does not open, and its key is kept; ` +
+        `Cannot rotate: something among the ${it.table} does not open, and its key is kept; ` +
           `it is in row ${it.row}`,
         { cause },
       )

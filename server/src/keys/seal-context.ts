@@ -7,8 +7,8 @@ import type { StoredEnvelope } from '../world/stored.ts'
  * reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
  * reactors/callbacks/secrets.ts. With any other it would not open.
  */
-export function sealContextOf({ shelf, part, id, type, containers }: StoredEnvelope): SealContext {
-  switch (shelf) {
+export function sealContextOf({ table, part, id, type, containers }: StoredEnvelope): SealContext {
+  switch (table) {
     case 'tokens':
     case 'pending':
       return { id, part, type, containers }
@@ -23,8 +23,8 @@ export function sealContextOf({ shelf, part, id, type, containers }: StoredEnvel
     case 'callback_secrets':
       return { id, part: 'secrets', type: 'callback', containers: [] }
     default:
-      throw new TypeError('Cannot name the context of an envelope: nobody knows its shelf', {
-        cause: shelf satisfies never,
+      throw new TypeError('Cannot name the context of an envelope: nobody knows its table', {
+        cause: table satisfies never,
       })
   }
 }

@@ -140,7 +140,7 @@ export function dataContract(name: string, open: Open): void {
         const { found, next }: Envelopes = await store.tenants.envelopes(TENANT, stretch)
         stretches.push(found.map((it) => it.row))
         after = next
-      } while (after?.shelf === 'tokens')
+      } while (after?.table === 'tokens')
       assert.deepEqual(stretches, [[1, 2, 3].map(uuid), [4, 5].map(uuid), [6].map(uuid)])
     })
 

@@ -57,16 +57,16 @@ export function envelopeContract(name: string, open: Open): void {
       ]
       for (const limit of [1, 2, 64]) {
         const found = await all(store, { limit })
-        const seen = found.map((it) => `${it.shelf} ${numberIn(it.row)} ${it.part}`)
+        const seen = found.map((it) => `${it.table} ${numberIn(it.row)} ${it.part}`)
         assert.deepEqual(seen.toSorted(), expected.toSorted(), `${limit} at a time`)
       }
       const found = await all(store)
-      const named = found.find((it) => it.shelf === 'pending' && it.part === 'data')
+      const named = found.find((it) => it.table === 'pending' && it.part === 'data')
       assert.deepEqual(
         [named?.id, named?.type, named?.containers],
         ['an alias', 'card', ['/elsewhere/', '/too/']],
       )
-      assert.equal(found.find((it) => it.shelf === 'callback_secrets')?.id, TENANT)
+      assert.equal(found.find((it) => it.table === 'callback_secrets')?.id, TENANT)
     })
 
     test('envelopes() leaves out what begins with the key id, and what is another tenant’s', async (t) => {
@@ -241,7 +241,7 @@ export function envelopeContract(name: string, open: Open): void {
   })
 }
 
-/** Something on every shelf: token 3 has an alias, and a transaction has moved it; 4 is made in that. */
+/** Something in every table: token 3 has an alias, and a transaction has moved it; 4 is made in that. */
 async function fillStore(store: Store): Promise<void> {
   await succeed(store, TENANT, everything(1))
   const named = token(3, { id: 'an alias', type: 'card', cvc: CVC })

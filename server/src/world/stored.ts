@@ -191,7 +191,7 @@ export interface StoredAnswer {
   readonly expiresAt: number
 }
 
-export const ENVELOPE_SHELVES = [
+export const ENVELOPE_TABLES = [
   'tokens',
   'pending',
   'answers',
@@ -202,7 +202,7 @@ export const ENVELOPE_SHELVES = [
 ] as const
 
 /** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
-export type EnvelopeShelf = (typeof ENVELOPE_SHELVES)[number]
+export type EnvelopeTable = (typeof ENVELOPE_TABLES)[number]
 
 /** An envelope where it rests, with what its context is made of. */
 export interface StoredEnvelope extends EnvelopeCursor {
@@ -218,6 +218,6 @@ export interface StoredEnvelope extends EnvelopeCursor {
 
 /** Where a stretch of envelopes ended. */
 export interface EnvelopeCursor {
-  readonly shelf: EnvelopeShelf
+  readonly table: EnvelopeTable
   readonly row: string
 }

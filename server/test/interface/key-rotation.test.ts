@@ -223,7 +223,7 @@ test('a transaction that ends while the last is walked through hides nothing fro
     tenants: {
       ...world.store.tenants,
       envelopes: async (...about: Parameters<typeof world.store.tenants.envelopes>) => {
-        if (refused && !ended && about[1].after?.shelf === 'pending') {
+        if (refused && !ended && about[1].after?.table === 'pending') {
           ended = true
           const reply = await call('POST', `/transactions/${transaction}/commit`, { key })
           assert.equal(reply.status, 200, reply.text)

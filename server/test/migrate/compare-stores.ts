@@ -108,19 +108,19 @@ function assertSame(actual: unknown, expected: unknown): void {
 
 /** In an order that both stores have: answers lie by their ids here, and by the form of those there. */
 async function* sealedBy({ store }: Side, id: string): AsyncGenerator<[string, StoredEnvelope]> {
-  let shelf: [string, StoredEnvelope][] = []
+  let answers: [string, StoredEnvelope][] = []
   let after: EnvelopeCursor | null = null
   do {
     const stretch = { dataKeyId: Uint8Array.of(0), after, limit: AT_ONCE }
     const { found, next } = await store.tenants.envelopes(id, stretch)
     const named = found.map((it): [string, StoredEnvelope] => [
-      `${it.shelf} ${it.row} ${it.part}`,
+      `${it.table} ${it.row} ${it.part}`,
       it,
     ])
-    if (found[0]?.shelf === 'answers') shelf.push(...named)
+    if (found[0]?.table === 'answers') answers.push(...named)
     else {
-      yield* shelf.toSorted(([a], [b]) => (a < b ? -1 : 1))
-      shelf = []
+      yield* answers.toSorted(([a], [b]) => (a < b ? -1 : 1))
+      answers = []
       yield* named
     }
     after = next

@@ -21,11 +21,11 @@ export async function assertNothingLeft(where: Where): Promise<void> {
   dataKeyId.writeUInt32BE(Number(versions[0]!['version']), 1)
   const hex = dataKeyId.toString('hex')
   const literal = where.database === null ? `x'${hex}'` : `'\\x${hex}'::bytea`
-  for (const { shelf, columns } of where.database === null ? SEALED : SEALED_ON_POSTGRES) {
+  for (const { table, columns } of where.database === null ? SEALED : SEALED_ON_POSTGRES) {
     for (const column of Object.keys(columns)) {
       const begins = `substr(${column}, 1, 5)`
-      const left = await ask(`SELECT count(*) AS count FROM ${shelf} WHERE ${begins} <> ${literal}`)
-      assert.equal(Number(left[0]!['count']), 0, `${shelf}.${column} is left under an older key`)
+      const left = await ask(`SELECT count(*) AS count FROM ${table} WHERE ${begins} <> ${literal}`)
+      assert.equal(Number(left[0]!['count']), 0, `${table}.${column} is left under an older key`)
     }
   }
   await close()
@@ -50,18 +50,18 @@ async function assertAllOpens(where: Where): Promise<void> {
   const { world, close } = await openWorld(configOf(where), { onFault: () => {} })
   for (const tenantId of await world.store.tenants.ids()) {
     const keys = await world.keyring.open(tenantId)
-    const shelves = new Set<string>()
+    const tables = new Set<string>()
     let after: EnvelopeCursor | null = null
     do {
       const stretch = { dataKeyId: Uint8Array.of(0), after, limit: 1000 }
       const { found, next } = await world.store.tenants.envelopes(tenantId, stretch)
       for (const it of found) {
         keys.open(sealContextOf(it), it.envelope)
-        shelves.add(`${it.shelf} ${it.part}`)
+        tables.add(`${it.table} ${it.part}`)
       }
       after = next
     } while (after !== null)
-    assert.equal(shelves.size, 9, `not all was looked at: ${[...shelves].join(', ')}`)
+    assert.equal(tables.size, 9, `not all was looked at: ${[...tables].join(', ')}`)
   }
   await close()
 }

@@ -11,7 +11,7 @@ import {
 } from '../../world/audit-log.ts'
 import type { Change, Conflict } from '../../world/change.ts'
 import type { AuditLogReader } from '../../world/store.ts'
-import { Shelf, copyOf } from './shelves.ts'
+import { MemoryTable, copyOf } from './memory-table.ts'
 
 type AuditLogChange = Extract<
   Change,
@@ -23,13 +23,13 @@ type AuditLogChange = Extract<
 
 /** The audit log of every tenant, in arrays: the part of the memory store that numbers and chains. */
 export class MemoryAuditLog {
-  readonly #chains: Shelf<Chain>
-  readonly #parked: Shelf<Parked>
+  readonly #chains: MemoryTable<Chain>
+  readonly #parked: MemoryTable<Parked>
 
   /** What is changed can be undone by `undo`. */
   constructor(undo: (() => void)[]) {
-    this.#chains = new Shelf<Chain>(undo)
-    this.#parked = new Shelf<Parked>(undo)
+    this.#chains = new MemoryTable<Chain>(undo)
+    this.#parked = new MemoryTable<Parked>(undo)
   }
 
   readonly reader: AuditLogReader = {
@@ -119,7 +119,7 @@ export class MemoryAuditLog {
     }
   }
 
-  belongings(): Shelf<unknown>[] {
+  belongings(): MemoryTable<unknown>[] {
     return [this.#chains, this.#parked]
   }
 

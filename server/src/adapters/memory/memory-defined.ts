@@ -4,7 +4,7 @@ import type { StoredReactor, StoredTenant } from '../../world/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { MemoryProxies } from './memory-proxies.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
-import type { Shelf } from './shelves.ts'
+import type { MemoryTable } from './memory-table.ts'
 
 export type DefiningChange = Extract<
   Change,
@@ -58,7 +58,7 @@ export class MemoryDefined {
     ]
   }
 
-  belongings(): Shelf<unknown>[] {
-    return [this.#proxies.shelf, this.#reactors.shelf]
+  belongings(): MemoryTable<unknown>[] {
+    return [this.#proxies.table, this.#reactors.table]
   }
 }

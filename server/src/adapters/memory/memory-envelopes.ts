@@ -3,12 +3,12 @@ import { takeWithin } from '../../base/take-within.ts'
 import type { RenewedEnvelope } from '../../world/change.ts'
 import type { Envelopes, EnvelopeStretch } from '../../world/store.ts'
 import {
-  ENVELOPE_SHELVES,
-  type EnvelopeShelf,
+  ENVELOPE_TABLES,
+  type EnvelopeTable,
   type StoredAnswer,
   type StoredEnvelope,
 } from '../../world/stored.ts'
-import { compare, type Shelf } from './shelves.ts'
+import { compare, type MemoryTable } from './memory-table.ts'
 
 /** An envelope, and how to put another in its place. */
 export interface MemoryEnvelope extends StoredEnvelope {
@@ -17,15 +17,18 @@ export interface MemoryEnvelope extends StoredEnvelope {
 
 /** Returns the only envelope of something that is not a token. */
 export function wholeEnvelope(
-  shelf: EnvelopeShelf,
+  table: EnvelopeTable,
   id: string,
   envelope: Uint8Array,
   renew: MemoryEnvelope['renew'],
 ): MemoryEnvelope {
-  return { shelf, row: id, part: 'all', id, type: '', containers: [], envelope, renew }
+  return { table, row: id, part: 'all', id, type: '', containers: [], envelope, renew }
 }
 
-export function answerEnvelopes(answers: Shelf<StoredAnswer>, tenantId: string): MemoryEnvelope[] {
+export function answerEnvelopes(
+  answers: MemoryTable<StoredAnswer>,
+  tenantId: string,
+): MemoryEnvelope[] {
   return answers.all(tenantId).map((it) =>
     wholeEnvelope('answers', it.id, it.body, (body) => {
       answers.put(tenantId, it.id, { ...it, body })
@@ -33,13 +36,13 @@ export function answerEnvelopes(answers: Shelf<StoredAnswer>, tenantId: string):
   )
 }
 
-/** As TenantReader.envelopes: a stretch ends with its shelf. */
+/** As TenantReader.envelopes: a stretch ends with its table. */
 export function envelopesIn(
   all: readonly MemoryEnvelope[],
   { dataKeyId: head, after, limit }: EnvelopeStretch,
 ): Envelopes {
-  const shelf = after?.shelf ?? ENVELOPE_SHELVES[0]
-  const own = all.filter((it) => it.shelf === shelf && it.row > (after?.row ?? ''))
+  const table = after?.table ?? ENVELOPE_TABLES[0]
+  const own = all.filter((it) => it.table === table && it.row > (after?.row ?? ''))
   const rows = [...new Set(own.map((it) => it.row))].toSorted(compare)
   const bytesIn = (row: string): number =>
     own.reduce((sum, it) => (it.row === row ? sum + it.envelope.length : sum), 0)
@@ -48,9 +51,9 @@ export function envelopesIn(
     .filter((it) => looked.includes(it.row))
     .filter((it) => Buffer.compare(it.envelope.subarray(0, head.length), head) !== 0)
     .map(({ renew: _renew, ...it }) => it)
-  const following = ENVELOPE_SHELVES[ENVELOPE_SHELVES.indexOf(shelf) + 1]
-  const end = following === undefined ? null : { shelf: following, row: '' }
-  const next = rows.length > looked.length ? { shelf, row: looked.at(-1)! } : end
+  const following = ENVELOPE_TABLES[ENVELOPE_TABLES.indexOf(table) + 1]
+  const end = following === undefined ? null : { table: following, row: '' }
+  const next = rows.length > looked.length ? { table, row: looked.at(-1)! } : end
   return { found, looked: looked.length, next }
 }
 
@@ -59,9 +62,9 @@ export function renewIn(
   all: () => readonly MemoryEnvelope[],
   envelopes: readonly RenewedEnvelope[],
 ): void {
-  for (const { shelf, row, part, envelope, renewed } of envelopes) {
+  for (const { table, row, part, envelope, renewed } of envelopes) {
     // Looked for anew: the one before may have been of the same row.
-    const at = all().find((it) => it.shelf === shelf && it.row === row && it.part === part)
+    const at = all().find((it) => it.table === table && it.row === row && it.part === part)
     if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../../world/jobs.ts'
 import type { Change } from '../../world/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
-import { Shelf, compare, copyOf } from './shelves.ts'
+import { MemoryTable, compare, copyOf } from './memory-table.ts'
 
 /** Whether a change is for MemoryJobs to make. */
 export function isJobChange(change: Change): change is JobChange {
@@ -27,14 +27,14 @@ const JOB_CHANGES: ReadonlySet<Change['kind']> = new Set<JobChange['kind']>([
 
 /** Invocations that nobody waits for: a part of the memory store. */
 export class MemoryJobs {
-  readonly #jobs: Shelf<StoredJob>
-  readonly #secrets: Shelf<StoredCallbackSecrets>
+  readonly #jobs: MemoryTable<StoredJob>
+  readonly #secrets: MemoryTable<StoredCallbackSecrets>
   readonly #isTenant: (id: string) => boolean
 
   /** What is changed can be undone by `undo`. */
   constructor(undo: (() => void)[], isTenant: (id: string) => boolean) {
-    this.#jobs = new Shelf<StoredJob>(undo)
-    this.#secrets = new Shelf<StoredCallbackSecrets>(undo)
+    this.#jobs = new MemoryTable<StoredJob>(undo)
+    this.#secrets = new MemoryTable<StoredCallbackSecrets>(undo)
     this.#isTenant = isTenant
   }
 
@@ -137,7 +137,7 @@ export class MemoryJobs {
     })
   }
 
-  belongings(): Shelf<unknown>[] {
+  belongings(): MemoryTable<unknown>[] {
     return [this.#jobs, this.#secrets]
   }
 }

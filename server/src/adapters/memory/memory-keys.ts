@@ -1,7 +1,7 @@
 import type { WrappedTenantKey } from '../../world/keyring.ts'
 import type { Change, Conflict, KeyChange } from '../../world/change.ts'
 import type { RootKeyCheck } from '../../world/stored.ts'
-import { Shelf } from './shelves.ts'
+import { MemoryTable } from './memory-table.ts'
 
 type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>
 
@@ -21,13 +21,13 @@ const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
 /** Wrapped keys of every tenant, and which root key they are wrapped by: a part of the memory store. */
 export class MemoryKeys {
   readonly #undo: (() => void)[]
-  readonly #tenants: Shelf<readonly WrappedTenantKey[]>
+  readonly #tenants: MemoryTable<readonly WrappedTenantKey[]>
   rootKey: RootKeyCheck | null = null
 
   /** What is changed can be undone by `undo`. */
   constructor(undo: (() => void)[]) {
     this.#undo = undo
-    this.#tenants = new Shelf(undo)
+    this.#tenants = new MemoryTable(undo)
   }
 
   of(tenantId: string): readonly WrappedTenantKey[] {

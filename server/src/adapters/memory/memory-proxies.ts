@@ -1,7 +1,7 @@
 import type { ProxyReader } from '../../world/store.ts'
 import type { StoredProxy, StoredTenant } from '../../world/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
-import { copyOf } from './shelves.ts'
+import { copyOf } from './memory-table.ts'
 
 /** The configured proxies of every tenant: a part of the memory store. */
 export class MemoryProxies extends MemoryDefinitions<StoredProxy> {
@@ -22,7 +22,7 @@ export class MemoryProxies extends MemoryDefinitions<StoredProxy> {
   }
 
   #hashed(hash: Uint8Array): [tenantId: string, proxy: StoredProxy] | null {
-    for (const [tenantId, proxy] of this.shelf.everywhere()) {
+    for (const [tenantId, proxy] of this.table.everywhere()) {
       if (Buffer.compare(proxy.hash, hash) === 0) return [tenantId, proxy]
     }
     return null

@@ -26,7 +26,7 @@ import { isOfKeys, MemoryKeys } from './memory-keys.ts'
 import { isJobChange, MemoryJobs } from './memory-jobs.ts'
 import { MemoryAuditLog } from './memory-audit-log.ts'
 import { MemoryTokens } from './memory-tokens.ts'
-import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
+import { MemoryTable, compare, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
 /**
  * Every promise of a store kept in maps: the reference for other adapters, and the test default.
@@ -36,16 +36,16 @@ import { Shelf, compare, copyOf, newestFirst, pageOf } from './shelves.ts'
  */
 export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
-  readonly #tenants = new Shelf<StoredTenant>(this.#undo)
+  readonly #tenants = new MemoryTable<StoredTenant>(this.#undo)
   readonly #keys = new MemoryKeys(this.#undo)
-  readonly #applications = new Shelf<StoredApplication>(this.#undo)
-  readonly #applicationKeys = new Shelf<StoredApplicationKey>(this.#undo)
+  readonly #applications = new MemoryTable<StoredApplication>(this.#undo)
+  readonly #applicationKeys = new MemoryTable<StoredApplicationKey>(this.#undo)
   readonly #tokens = new MemoryTokens(this.#undo)
-  readonly #sessions = new Shelf<StoredSession>(this.#undo)
+  readonly #sessions = new MemoryTable<StoredSession>(this.#undo)
   readonly #defined = new MemoryDefined(this.#undo, (id) => this.#tenants.find(id, id))
   readonly #jobs = new MemoryJobs(this.#undo, (id) => this.#tenants.find(id, id) !== null)
-  readonly #deletedTenants = new Shelf<number>(this.#undo)
-  readonly #answers = new Shelf<StoredAnswer>(this.#undo)
+  readonly #deletedTenants = new MemoryTable<number>(this.#undo)
+  readonly #answers = new MemoryTable<StoredAnswer>(this.#undo)
   readonly #auditLog = new MemoryAuditLog(this.#undo)
   readonly #refused = new RetiredKeys()
   #closed = false
@@ -307,8 +307,8 @@ export class MemoryStore implements Store {
       case 'clear-tenant': {
         const deletedAt = this.#deletedTenants.find(tenantId, tenantId)
         if (deletedAt === null) return null
-        for (const shelf of this.#belongings()) {
-          for (const key of shelf.keys(tenantId)) shelf.delete(tenantId, key)
+        for (const table of this.#belongings()) {
+          for (const key of table.keys(tenantId)) table.delete(tenantId, key)
         }
         if (deletedAt < change.deletedBefore) this.#deletedTenants.delete(tenantId, tenantId)
         return null
@@ -353,7 +353,7 @@ export class MemoryStore implements Store {
   }
 
   /** What a deleted tenant leaves behind. */
-  #belongings(): Shelf<unknown>[] {
+  #belongings(): MemoryTable<unknown>[] {
     const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
     return [
       ...entities,

@@ -10,7 +10,7 @@ import type { StoredToken, StoredTransaction, TokenUsage } from '../../world/sto
 import type { TokenQuery } from '../../world/token-query.ts'
 import { DataCount } from '../../world/too-much-data.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
-import { Shelf, copyOf } from './shelves.ts'
+import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn } from './token-conditions.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
@@ -25,20 +25,20 @@ interface Pending {
 /** Tokens, and the transactions that make, change and delete them. */
 export class MemoryTokens {
   /** By id and by internal id, which are one namespace. */
-  readonly #tokens: Shelf<StoredToken>
-  readonly #duplicates: Shelf<readonly StoredToken[]>
-  readonly #transactions: Shelf<StoredTransaction>
+  readonly #tokens: MemoryTable<StoredToken>
+  readonly #duplicates: MemoryTable<readonly StoredToken[]>
+  readonly #transactions: MemoryTable<StoredTransaction>
   /** By internal id: the transaction in which a token was made, until that is committed. */
-  readonly #makers: Shelf<{ readonly internalId: string; readonly within: string }>
+  readonly #makers: MemoryTable<{ readonly internalId: string; readonly within: string }>
   /** By internal id: the key is the lock. */
-  readonly #pending: Shelf<Pending>
+  readonly #pending: MemoryTable<Pending>
 
   constructor(undo: (() => void)[]) {
-    this.#tokens = new Shelf(undo)
-    this.#duplicates = new Shelf(undo)
-    this.#transactions = new Shelf(undo)
-    this.#makers = new Shelf(undo)
-    this.#pending = new Shelf(undo)
+    this.#tokens = new MemoryTable(undo)
+    this.#duplicates = new MemoryTable(undo)
+    this.#transactions = new MemoryTable(undo)
+    this.#makers = new MemoryTable(undo)
+    this.#pending = new MemoryTable(undo)
   }
 
   readonly reader: TokenReader = {
@@ -185,7 +185,7 @@ export class MemoryTokens {
     return [...tokens, ...pending]
   }
 
-  belongings(): Shelf<unknown>[] {
+  belongings(): MemoryTable<unknown>[] {
     return [this.#tokens, this.#duplicates, this.#transactions, this.#makers, this.#pending]
   }
 
@@ -343,12 +343,12 @@ function bytesIn(token: StoredToken | null): number {
 }
 
 function envelopesOf(
-  shelf: 'tokens' | 'pending',
+  table: 'tokens' | 'pending',
   token: StoredToken,
   put: (renewed: StoredToken) => void,
 ): MemoryEnvelope[] {
   const { id, internalId: row, type, containers, data, cvc } = token
-  const bound = { shelf, row, id, type, containers }
+  const bound = { table, row, id, type, containers }
   const whole: MemoryEnvelope = {
     ...bound,
     part: 'data',

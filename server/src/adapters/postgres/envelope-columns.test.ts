@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { ENVELOPE_SHELVES } from '../../world/stored.ts'
+import { ENVELOPE_TABLES } from '../../world/stored.ts'
 import { SEALED } from './envelope-columns.ts'
 
 /** Bytes that are no envelopes: hashes, what is wrapped by the root key, the audit log. */
@@ -32,11 +32,11 @@ test('every column of bytes is one that rotation looks through, or known to hold
       [...table.matchAll(/^ {2}(\w+) bytea/gm)].map((it) => `${table.split(' ')[0]}.${it[1]}`),
     )
   const sealed = SEALED.flatMap((it) =>
-    Object.keys(it.columns).map((column) => `${it.shelf}.${column}`),
+    Object.keys(it.columns).map((column) => `${it.table}.${column}`),
   )
   assert.deepEqual(columns.toSorted(), [...sealed, ...NOT_SEALED].toSorted())
   assert.deepEqual(
-    SEALED.map((it) => it.shelf),
-    ENVELOPE_SHELVES,
+    SEALED.map((it) => it.table),
+    ENVELOPE_TABLES,
   )
 })

@@ -1,12 +1,12 @@
 /** Everything that a tenant has sealed, and how it is looked through and put in each other's place. */
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { RenewedEnvelope } from '../../world/change.ts'
-import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
+import type { EnvelopeTable, StoredEnvelope } from '../../world/stored.ts'
 import type { Session, Value } from './session.ts'
 import { packText } from './text.ts'
 
 interface Sealed {
-  readonly shelf: EnvelopeShelf
+  readonly table: EnvelopeTable
   /** The column that names a row within the tenant, and its type. */
   readonly row: string
   readonly rowType: 'uuid' | 'text'
@@ -72,9 +72,9 @@ export async function renewEnvelopes(
   tenantId: string,
   envelopes: readonly RenewedEnvelope[],
 ): Promise<void> {
-  for (const { shelf, row, rowType, columns } of SEALED) {
+  for (const { table, row, rowType, columns } of SEALED) {
     for (const [column, part] of Object.entries(columns)) {
-      const own = envelopes.filter((it) => it.shelf === shelf && it.part === part)
+      const own = envelopes.filter((it) => it.table === table && it.part === part)
       if (own.length === 0) continue
       const values: Value[] = [
         own.map((it) => packText(it.row)),
@@ -82,7 +82,7 @@ export async function renewEnvelopes(
         own.map((it) => it.envelope),
       ]
       await session.run(
-        `UPDATE ${shelf} AS it SET ${column} = new.renewed
+        `UPDATE ${table} AS it SET ${column} = new.renewed
          FROM unnest($2::${rowType}[], $3::bytea[], $4::bytea[]) AS new (at, renewed, envelope)
          WHERE it.tenant = $1 AND it.${row} = new.at AND it.${column} = new.envelope`,
         [tenantId, ...values],
@@ -92,15 +92,15 @@ export async function renewEnvelopes(
 }
 
 /** A table with one envelope in each row. */
-function whole(shelf: EnvelopeShelf, column: string, row = 'id'): Sealed {
+function whole(table: EnvelopeTable, column: string, row = 'id'): Sealed {
   return {
-    shelf,
+    table,
     row,
     rowType: 'uuid',
     columns: { [column]: 'all' },
     id: `it.${row}::text`,
     type: "''",
     containers: "'[]'",
-    from: `${shelf} AS it`,
+    from: `${table} AS it`,
   }
 }

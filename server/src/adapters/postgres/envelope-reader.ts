@@ -9,9 +9,9 @@ import { packText, unpackText } from './text.ts'
 /** Reads what a tenant has sealed, table by table, each in the order of its key. */
 export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
   return async (tenantId, { dataKeyId: head, after, limit }) => {
-    const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
+    const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)
     const sealed = SEALED[at]!
-    const { shelf } = sealed
+    const { table } = sealed
     const from = after === null || after.row === '' ? [] : [packText(after.row)]
     const look = lookFor(sealed, from.length > 0)
     const rows = await ask(look, [tenantId, head, limit, ...from])
@@ -19,15 +19,15 @@ export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
       Object.entries(sealed.columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
         if (!(envelope instanceof Uint8Array)) return []
-        return [{ shelf, row: unpackText(String(row.row)), part, ...contextIn(row), envelope }]
+        return [{ table, row: unpackText(String(row.row)), part, ...contextIn(row), envelope }]
       }),
     )
     const last = rows.at(-1)
     if (last !== undefined && (last.stretch === limit || rows.length < Number(last.stretch))) {
-      return { found, looked: rows.length, next: { shelf, row: unpackText(String(last.row)) } }
+      return { found, looked: rows.length, next: { table, row: unpackText(String(last.row)) } }
     }
     const following = SEALED[at + 1]
-    const next = following === undefined ? null : { shelf: following.shelf, row: '' }
+    const next = following === undefined ? null : { table: following.table, row: '' }
     return { found, looked: rows.length, next }
   }
 }

@@ -13,8 +13,8 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
   const looks = SEALED.map((it) => ({ ...it, look: db.prepare(lookFor(it)) }))
 
   return async (tenantId, { dataKeyId: head, after, limit }) => {
-    const at = after === null ? 0 : SEALED.findIndex((it) => it.shelf === after.shelf)
-    const { shelf, columns, look } = looks[at]!
+    const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)
+    const { table, columns, look } = looks[at]!
     const from = after === null || after.row === '' ? '' : packId(after.row)
     const source = look.iterate(packId(tenantId), from, limit, head)
     const { taken: rows, isCut } = takeWithin(
@@ -26,15 +26,15 @@ export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
       Object.entries(columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]
         if (!(envelope instanceof Uint8Array)) return []
-        return [{ shelf, row: unpackId(row['row']), part, ...contextIn(row), envelope }]
+        return [{ table, row: unpackId(row['row']), part, ...contextIn(row), envelope }]
       }),
     )
     const last = rows.at(-1)
     if (last !== undefined && (isCut || rows.length === limit)) {
-      return { found, looked: rows.length, next: { shelf, row: unpackId(last['row']) } }
+      return { found, looked: rows.length, next: { table, row: unpackId(last['row']) } }
     }
     const following = SEALED[at + 1]
-    const next = following === undefined ? null : { shelf: following.shelf, row: '' }
+    const next = following === undefined ? null : { table: following.table, row: '' }
     return { found, looked: rows.length, next }
   }
 }

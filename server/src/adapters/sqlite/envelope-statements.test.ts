@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ENVELOPE_SHELVES } from '../../world/stored.ts'
+import { ENVELOPE_TABLES } from '../../world/stored.ts'
 import { SEALED } from './envelope-statements.ts'
 import { migrate } from './migrate.ts'
 
@@ -41,12 +41,12 @@ test('every column of bytes is one that rotation looks through, or known to hold
     .all()
     .map((row) => String(row['name']))
   const sealed = SEALED.flatMap((it) =>
-    Object.keys(it.columns).map((column) => `${it.shelf}.${column}`),
+    Object.keys(it.columns).map((column) => `${it.table}.${column}`),
   )
   assert.deepEqual(columns.toSorted(), [...sealed, ...NOT_SEALED].toSorted())
   assert.deepEqual(
-    SEALED.map((it) => it.shelf),
-    ENVELOPE_SHELVES,
+    SEALED.map((it) => it.table),
+    ENVELOPE_TABLES,
   )
   db.close()
 })
@@ -59,7 +59,7 @@ test('what is sealed is looked through in the order of a key, without sorting', 
       ORDER BY it.${it.row} LIMIT ?3`
     const plan = db.prepare(sql).all(1, 1, 1)
     const steps = plan.map((row) => String(row['detail'])).join('; ')
-    assert.doesNotMatch(steps, /TEMP B-TREE|SCAN/, it.shelf)
+    assert.doesNotMatch(steps, /TEMP B-TREE|SCAN/, it.table)
   }
   db.close()
 })

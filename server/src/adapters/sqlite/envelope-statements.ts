@@ -1,10 +1,10 @@
 /** The statements that look through everything a tenant has sealed, and that put sealed values in each other's place. */
-import type { EnvelopeShelf, StoredEnvelope } from '../../world/stored.ts'
+import type { EnvelopeTable, StoredEnvelope } from '../../world/stored.ts'
 import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 
 interface Sealed {
-  readonly shelf: EnvelopeShelf
+  readonly table: EnvelopeTable
   /** The column that names a row within the tenant. */
   readonly row: string
   readonly columns: Readonly<Record<string, StoredEnvelope['part']>>
@@ -18,7 +18,7 @@ interface Sealed {
 /** Every column with envelopes in it; a test holds that there are no others. */
 export const SEALED: readonly Sealed[] = [
   {
-    shelf: 'tokens',
+    table: 'tokens',
     row: 'serial',
     columns: { data: 'data', cvc: 'cvc' },
     id: 'ifnull(it.name, it.serial)',
@@ -27,7 +27,7 @@ export const SEALED: readonly Sealed[] = [
     from: 'tokens AS it',
   },
   {
-    shelf: 'pending',
+    table: 'pending',
     row: 'serial',
     columns: { data: 'data', cvc: 'cvc' },
     id: 'ifnull(token.name, token.serial)',
@@ -58,15 +58,15 @@ export function lookFor({ row, columns, id, type, containers, from }: Sealed): s
     FROM ${from} WHERE it.tenant = ?1 AND it.${row} > ?2 ORDER BY it.${row} LIMIT ?3`
 }
 
-type RenewalName = `renew:${EnvelopeShelf}:${StoredEnvelope['part']}`
+type RenewalName = `renew:${EnvelopeTable}:${StoredEnvelope['part']}`
 
 /** One for each column: an envelope is replaced by another if it is still what was read. */
 export function renewals(): Record<RenewalName, Statement> {
-  const statements = SEALED.flatMap(({ shelf, row, columns }) =>
+  const statements = SEALED.flatMap(({ table, row, columns }) =>
     Object.entries(columns).map(([column, part]): [RenewalName, Statement] => [
-      `renew:${shelf}:${part}`,
+      `renew:${table}:${part}`,
       {
-        sql: `UPDATE ${shelf} SET ${column} = ?3 WHERE tenant = ?1 AND ${row} = ?2 AND ${column} = ?4`,
+        sql: `UPDATE ${table} SET ${column} = ?3 WHERE tenant = ?1 AND ${row} = ?2 AND ${column} = ?4`,
         params: RENEWAL,
         refuses: 'never',
         plain: true,
@@ -79,14 +79,14 @@ export function renewals(): Record<RenewalName, Statement> {
 const RENEWAL: readonly Param[] = ['id', 'id', 'bytes', 'bytes']
 
 /** A table with one envelope in each row. */
-function whole(shelf: EnvelopeShelf, column: string): Sealed {
+function whole(table: EnvelopeTable, column: string): Sealed {
   return {
-    shelf,
+    table,
     row: 'id',
     columns: { [column]: 'all' },
     id: 'it.id',
     type: "''",
     containers: "'[]'",
-    from: `${shelf} AS it`,
+    from: `${table} AS it`,
   }
 }

@@ -17,8 +17,8 @@ export function packKeyChange(packer: BatchPacker, tenantId: string, change: Key
     }
 
     case 'renew-envelopes':
-      for (const { shelf, row, part, envelope, renewed } of change.envelopes) {
-        packer.step(STATEMENT[`renew:${shelf}:${part}`], [tenantId, row, renewed, envelope])
+      for (const { table, row, part, envelope, renewed } of change.envelopes) {
+        packer.step(STATEMENT[`renew:${table}:${part}`], [tenantId, row, renewed, envelope])
       }
       return
 

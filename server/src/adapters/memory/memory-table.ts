@@ -3,11 +3,11 @@ import type { Page, PageRequest } from '../../world/store.ts'
 /**
  * Maps of one kind of thing per tenant, with a way back: what was changed since `mark` can be undone.
  */
-export class Shelf<Item> {
+export class MemoryTable<Item> {
   readonly #tenants = new Map<string, Map<string, Item>>()
   readonly #undo: (() => void)[]
 
-  /** Shelves that share `undo` are undone together. */
+  /** Tables that share `undo` are undone together. */
   constructor(undo: (() => void)[]) {
     this.#undo = undo
   }
