@@ -12,7 +12,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { openSamples, type Opened } from '../key-rotation/open-samples.ts'
-import { disownRuns } from '../reactors/jobs/disown-runs.ts'
+import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
 import type { KeyProvider } from '../world/key-provider.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
 import type { CommandInput, Run } from './command.ts'
@@ -131,7 +131,7 @@ async function tryOut(
       store.tenants.keys(id),
     )
     const samples = await openSamples({ clock: new SystemClock(), keyring, store }, depth)
-    await disownRuns(store)
+    await abandonRuns(store)
     return samples
   } finally {
     await store.close()

@@ -6,7 +6,7 @@ import type { Route } from '../world/egress.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 
-export interface Rehearsed {
+export interface DryRunRequest {
   readonly method: string
   readonly route: Route
   /** Where it leads, as far as the caller may know. */
@@ -26,7 +26,7 @@ export interface Rehearsed {
  * use of each token is decided as it would be, and recorded as a dry run that showed nothing. Throws
  * `permission_missing`.
  */
-export function rehearse(caller: Caller, request: Rehearsed): JsonObject {
+export function describeDryRun(caller: Caller, request: DryRunRequest): JsonObject {
   const { method, route, url, headers, body, tokens } = request
   const host = hostOf(route.url)
   const uses = usesOf(caller, body?.places ?? [], tokens, host)

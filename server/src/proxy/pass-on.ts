@@ -12,7 +12,7 @@ import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
 import { detokenizeBody, findMentioned } from './detokenize-body.ts'
-import { markDryRun, rehearse } from './dry-run.ts'
+import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { holdBody, type HeldBody } from './request-body.ts'
@@ -61,7 +61,14 @@ export async function passOn(
   const unread = read?.unread ?? ('unread' in held && held.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (wishes.dryRun) {
-    const dryRun = rehearse(caller, { method, route, url: shown, headers, body: read, tokens })
+    const dryRun = describeDryRun(caller, {
+      method,
+      route,
+      url: shown,
+      headers,
+      body: read,
+      tokens,
+    })
     return { ...ok(dryRun), headers: marks }
   }
 

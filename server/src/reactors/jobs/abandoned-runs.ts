@@ -7,7 +7,7 @@ import type { Store } from '../../world/store.ts'
  *
  * For the copy of a vault that went on without it: what waits in the copy was very likely run in the original.
  */
-export async function disownRuns(store: Pick<Store, 'jobs' | 'commit'>): Promise<void> {
+export async function abandonRuns(store: Pick<Store, 'jobs' | 'commit'>): Promise<void> {
   for (const tenantId of await store.jobs.tenantIds(NEVER)) {
     const query = { stage: 'run', now: NEVER - 1, limit: JOBS_TAKEN, without: [] } as const
     for (;;) {

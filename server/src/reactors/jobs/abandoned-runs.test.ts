@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { bodyOf, callbackStage, type CallbackStage } from '../../../test/kit/callback-stage.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { JOBS_TAKEN } from '../../base/limits.ts'
-import { disownRuns } from './disown-runs.ts'
+import { abandonRuns } from './abandoned-runs.ts'
 
 /** As when the store is opened: whoever had a claim is gone. */
 async function reopen({ vault }: CallbackStage): Promise<void> {
@@ -17,10 +17,10 @@ async function reopen({ vault }: CallbackStage): Promise<void> {
   assert.equal(await store.commit(vault.tenantId, changes), null)
 }
 
-test('disownRuns() has every run that waits told of as interrupted, and none run', async () => {
+test('abandonRuns() has every run that waits told of as interrupted, and none run', async () => {
   const stage = await callbackStage()
   const ids = await Promise.all(Array.from({ length: 2 * JOBS_TAKEN + 1 }, () => stage.invoke()))
-  await disownRuns(stage.vault.world.store)
+  await abandonRuns(stage.vault.world.store)
   await stage.work()
   assert.equal(stage.sent.length, 0)
   await reopen(stage)
@@ -32,22 +32,22 @@ test('disownRuns() has every run that waits told of as interrupted, and none run
   }
 })
 
-test('disownRuns() lets those run that may be run again', async () => {
+test('abandonRuns() lets those run that may be run again', async () => {
   const stage = await callbackStage()
   await stage.invoke({ rerun_interrupted: true })
-  await disownRuns(stage.vault.world.store)
+  await abandonRuns(stage.vault.world.store)
   await reopen(stage)
   await stage.work()
   assert.deepEqual([stage.runner.ran.length, stage.sent.length], [1, 1])
 })
 
-test('disownRuns() leaves results that wait for their receiver as they are', async () => {
+test('abandonRuns() leaves results that wait for their receiver as they are', async () => {
   const stage = await callbackStage()
   stage.receive(() => ({ fault: 'unreachable' }))
   await stage.invoke()
   await stage.work()
   stage.receive(() => ({ status: 200 }))
-  await disownRuns(stage.vault.world.store)
+  await abandonRuns(stage.vault.world.store)
   await stage.pass(1)
   assert.deepEqual(stage.sent.map(bodyOf), [{ raw: { a: 1 } }, { raw: { a: 1 } }])
 })
