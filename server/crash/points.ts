@@ -11,7 +11,7 @@ const STORE_POINTS: Readonly<Record<ProbePoint, string>> = {
   again: 'the batch was rolled back, to be run commit by commit',
   committing: 'everything is in it, nothing is on disk',
   committed: 'it is on disk, nobody knows',
-  staged: 'a slice of a long list is on disk, unseen',
+  staged: 'a chunk of a long list is on disk, unseen',
   replying: 'the writer is about to tell',
   replied: 'the writer has told, the callers wait',
 }

@@ -30,7 +30,7 @@ interface Mark {
   readonly leaf: number
 }
 
-/** More tokens than the store commits at once: these lists go in slices. */
+/** More tokens than the store commits at once: these lists go in chunks. */
 const LONG_LIST = 600
 const ARRAY = 20
 /** So few ids for so many operations that about every second one is taken. */

@@ -1,7 +1,7 @@
 /**
  * The composition root: a world and settings in, a running service out.
  *
- * Knows which slices there are and nothing of the technologies beneath; those are chosen in cli/.
+ * Knows which modules there are and nothing of the technologies beneath; those are chosen in cli/.
  */
 import { mayAnywhere } from './access/authorize.ts'
 import { bindReplay, commit, replay } from './access/commit.ts'

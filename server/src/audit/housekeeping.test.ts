@@ -95,7 +95,7 @@ describe('auditCheckpointer()', () => {
 })
 
 describe('sweepAuditLogs()', () => {
-  test('removes what is older than the days, in slices, and leaves an audit log that is intact', async () => {
+  test('removes what is older than the days, in chunks, and leaves an audit log that is intact', async () => {
     const { world, tenantId, append } = await stage()
     await append(AUDIT_EVENTS_AT_ONCE * 2)
     await auditCheckpointer(world)()

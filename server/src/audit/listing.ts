@@ -51,7 +51,7 @@ export interface AuditLogPage extends Page<AuditLogItem> {
 /**
  * Returns one page of what happened in the tenant, newest first; its total is of all that passes the filter.
  *
- * Without a filter a page is found by its number; with one every event is looked at, a slice at a time.
+ * Without a filter a page is found by its number; with one every event is looked at, a chunk at a time.
  * Throws `permission_missing`.
  */
 export async function listAuditLog(

@@ -7,7 +7,7 @@ import { firstFlaw } from './verification.ts'
 type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
 
 /**
- * Removes events that are older than `days`, in every tenant, oldest first, a slice at a time.
+ * Removes events that are older than `days`, in every tenant, oldest first, a chunk at a time.
  *
  * What is left begins where the last removed event ended; a checkpoint of that position is in the same commit. Events
  * that do not follow from each other are evidence and stay, with everything after them; that is logged.
@@ -18,7 +18,7 @@ export async function sweepAuditLogs(world: Reach, days: number): Promise<void> 
     try {
       // What is left of a tenant that was deleted is removed without its keys, which are gone.
       if ((await world.store.tenants.find(tenantId)) === null) continue
-      while (await sweepSlice(world, tenantId, before)) await world.clock.yield()
+      while (await sweepChunk(world, tenantId, before)) await world.clock.yield()
     } catch (error) {
       world.log.error('record_not_swept', error, { tenant: tenantId })
     }
@@ -26,7 +26,7 @@ export async function sweepAuditLogs(world: Reach, days: number): Promise<void> 
 }
 
 /** Returns whether there may be more. */
-async function sweepSlice(world: Reach, tenantId: string, before: number): Promise<boolean> {
+async function sweepChunk(world: Reach, tenantId: string, before: number): Promise<boolean> {
   const { auditLog: record } = world.store
   const state = await record.state(tenantId)
   if (state === null) return false

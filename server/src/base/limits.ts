@@ -236,8 +236,8 @@ export const ALIAS_ATTEMPTS_MAX = 10
 export const TOKENIZE_TOKENS_MAX = 10_000
 
 /** Milliseconds one payload may hold the event loop before others get a turn; a short one. Ours. */
-export const SLICE_MS_MAX = 0.25
-export const SHORT_SLICE_MS_MAX = 4
+export const YIELD_AFTER_MS = 0.25
+export const SHORT_LIST_YIELD_AFTER_MS = 4
 
 /** A fingerprint expression. Source: wire contract, tokens. */
 export const FINGERPRINT_EXPRESSION_CHARS_MAX = 400

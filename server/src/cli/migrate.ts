@@ -125,7 +125,7 @@ async function begin(
   const id = idOf(new SystemClock().now(), new SystemRandom().bytes(ID_RANDOM_BYTES))
   writeMoveMark(folder, { id, finished: false })
   const table = 'installation'
-  const { rows, last } = await source.slice(table, null)
+  const { rows, last } = await source.readChunk(table, null)
   const at = { table, after: last } as const
   await target.begin(id, { table, rows, to: at })
   return { id, at }

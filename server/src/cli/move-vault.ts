@@ -17,7 +17,7 @@ export interface MoveProgress {
 /** How often it is said, in rows. */
 const TOLD_EVERY = 10_000
 
-/** Brings over what comes after `at`, table by table and slice by slice. While one is written the next is read. */
+/** Brings over what comes after `at`, table by table and chunk by chunk. While one is written the next is read. */
 export async function bringOver(
   source: SqliteVaultSource,
   target: PostgresVaultTarget,
@@ -30,7 +30,7 @@ export async function bringOver(
     let after = table === at.table ? at.after : null
     let left = source.left(table, after)
     for (;;) {
-      const { rows, last } = await source.slice(table, after)
+      const { rows, last } = await source.readChunk(table, after)
       await arriving
       if (rows.length === 0) break
       after = last
@@ -41,7 +41,7 @@ export async function bringOver(
         const passed = Math.floor(before / TOLD_EVERY) > Math.floor(left / TOLD_EVERY)
         if (left === 0 || passed) tell({ table, left })
       })
-      // Heard of when the next slice is there.
+      // Heard of when the next chunk is there.
       arriving.catch(() => {})
       from = to
     }
@@ -87,7 +87,7 @@ class Side {
 
   async step(): Promise<void> {
     if (this.over) return
-    const { rows, last } = await this.#reader.slice(this.#table, this.#after)
+    const { rows, last } = await this.#reader.readChunk(this.#table, this.#after)
     for (const it of rows) this.digest.add(it)
     this.#after = last
     this.over = last === null

@@ -6,7 +6,7 @@ import type { World } from '../world/world.ts'
  * Removes for good what is past its end, and what deleted tenants left behind, at once and then again and
  * again, until it is stopped.
  *
- * Readers do not wait for it: to them all of it is gone already. It goes on in short slices, and
+ * Readers do not wait for it: to them all of it is gone already. It goes on in short chunks, and
  * after an error it is tried again.
  */
 export class Sweeper {

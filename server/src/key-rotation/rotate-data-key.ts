@@ -38,7 +38,7 @@ export interface RotationProgress {
  *
  * New values are sealed under it as soon as every server knows it. When this resolves nothing is sealed under an older
  * version, and those are gone. Callers notice nothing: what is read opens at any time, and work is done in short
- * slices. Rejects, with the older versions kept, when an envelope does not open.
+ * chunks. Rejects, with the older versions kept, when an envelope does not open.
  */
 export async function rotateDataKey(
   world: Reach,

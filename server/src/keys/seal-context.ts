@@ -2,7 +2,7 @@ import type { SealContext } from '../world/keyring.ts'
 import type { StoredEnvelope } from '../world/stored.ts'
 
 /**
- * Returns the context that an envelope was sealed for, as the slice it belongs to says it: tokens/sealing.ts,
+ * Returns the context that an envelope was sealed for, as the module it belongs to says it: tokens/sealing.ts,
  * access/commit.ts, proxy/configured/sealed-proxy-configuration.ts,
  * reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
  * reactors/callbacks/secrets.ts. With any other it would not open.

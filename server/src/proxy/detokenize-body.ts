@@ -1,7 +1,7 @@
 import type { Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
+import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
@@ -83,12 +83,12 @@ export async function detokenizeBody(
   }
 }
 
-/** Returns what `work` comes to; others have their turn every SLICE_MS_MAX. */
+/** Returns what `work` comes to; others have their turn every YIELD_AFTER_MS. */
 async function inTurns<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
   for (let turn = clock.elapsed(); ;) {
     const { done, value } = work.next()
     if (done === true) return value
-    if (clock.elapsed() - turn < SLICE_MS_MAX) continue
+    if (clock.elapsed() - turn < YIELD_AFTER_MS) continue
     await clock.yield()
     turn = clock.elapsed()
   }

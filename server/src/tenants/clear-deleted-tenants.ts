@@ -2,7 +2,7 @@ import { TENANT_CLEARING_MS } from '../base/limits.ts'
 import type { World } from '../world/world.ts'
 
 /**
- * Removes what deleted tenants left behind, slice by slice, until nothing is left or `goOn` says no.
+ * Removes what deleted tenants left behind, chunk by chunk, until nothing is left or `goOn` says no.
  *
  * Nothing of it can be read any more: this is to free the space, and to forget the keys wherever they are still in
  * memory. A tenant is kept in mind for an hour after its deletion, since a request that was on its way may come in

@@ -16,7 +16,7 @@ import type { Draft } from './draft.ts'
 import { Reading } from './reading.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
-import { inSlices } from './slices.ts'
+import { inChunks } from './chunked-work.ts'
 
 /** A stored token, or the index of an earlier draft of the same payload. */
 export type Duplicate = StoredToken | number
@@ -43,7 +43,7 @@ export async function findDuplicates(
   const duplicates = new Map<number, Duplicate>()
   const known = new Map<string, Duplicate>()
   const reading = new Reading(caller)
-  await inSlices(world.clock, drafts.length, async (index) => {
+  await inChunks(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
     const fingerprint = fingerprintOf(keys, caller, draft, evaluationContext)
     if (fingerprint === null) return

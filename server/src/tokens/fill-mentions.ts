@@ -13,7 +13,7 @@ import {
 } from './mentions.ts'
 import { renderWithinBudget, Reading } from './reading.ts'
 import { showGranted } from './shown-tokens.ts'
-import { inSlices } from './slices.ts'
+import { inChunks } from './chunked-work.ts'
 
 export interface Filling {
   /** By which it is decided what the caller may see of each token. */
@@ -66,7 +66,7 @@ export async function fillMentions(
       })
       const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
       const values: Json[] = readable.map(({ data }) => data ?? null)
-      await inSlices(world.clock, places.length, (at) => {
+      await inChunks(world.clock, places.length, (at) => {
         const place = places[at]!
         const value = evaluatePlace(place, evaluationContext, ({ id, whole }) => {
           const { data, wire } = byId.get(id)!

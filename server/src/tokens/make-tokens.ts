@@ -24,7 +24,7 @@ import type { World } from '../world/world.ts'
 import { aliasOf, deduplicates, fingerprintOf, indexesOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { sealData, withoutShortLived } from './sealing.ts'
-import { inSlices } from './slices.ts'
+import { inChunks } from './chunked-work.ts'
 import {
   findDuplicates,
   duplicateViewer,
@@ -155,7 +155,7 @@ function buildAndRender(
   const later: Json[] = []
   let less = false
 
-  const building = inSlices(world.clock, drafts.length, buildAndRenderNext)
+  const building = inChunks(world.clock, drafts.length, buildAndRenderNext)
   return building === undefined ? result() : building.then(result)
 
   function buildAndRenderNext(index: number): void {

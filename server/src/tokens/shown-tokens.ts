@@ -15,7 +15,7 @@ import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
-import { inSlices } from './slices.ts'
+import { inChunks } from './chunked-work.ts'
 import { maskOf, renderToken } from './wire.ts'
 
 export interface ShownToken {
@@ -55,7 +55,7 @@ export async function showGranted(
 ): Promise<ShownToken[]> {
   const keys = await world.keyring.open(caller.tenantId)
   const shown: ShownToken[] = []
-  const showing = inSlices(world.clock, tokens.length, (index) => {
+  const showing = inChunks(world.clock, tokens.length, (index) => {
     const token = tokens[index]!
     const grant = grants[index]!
     const data = shownData(

@@ -6,7 +6,7 @@ import { maskedDataOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { makeTokens, type BuiltToken } from './make-tokens.ts'
 import { buildTokenizePlan } from './tokenize-plan.ts'
-import { inSlices } from './slices.ts'
+import { inChunks } from './chunked-work.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { renderToken, renderDuplicate } from './wire.ts'
 
@@ -30,7 +30,7 @@ export function tokenize(
   const plan = buildTokenizePlan(payload, settings.tokensMax)
   const now = world.clock.now()
   const drafts = Array<Draft>(plan.leaves.length)
-  const drafting = inSlices(world.clock, plan.leaves.length, (index) => {
+  const drafting = inChunks(world.clock, plan.leaves.length, (index) => {
     drafts[index] = plan.leaves[index]!.draft(now)
   })
   return drafting === undefined ? make() : drafting.then(make)

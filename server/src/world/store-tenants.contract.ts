@@ -108,7 +108,7 @@ export function tenantContract(name: string, open: Open): void {
       await succeed(store, uuid(3), [{ kind: 'insert-tenant', tenant: namesake, keys: [] }])
     })
 
-    test('clearing removes all rows of a deleted tenant in slices, and late ones until it is over', async (t) => {
+    test('clearing removes all rows of a deleted tenant in chunks, and late ones until it is over', async (t) => {
       const store = await opened(t, open)
       await succeed(store, uuid(1), everything(1))
       await succeed(store, uuid(2), everything(2).slice(1))

@@ -149,7 +149,7 @@ export interface TokenReader {
   /**
    * One page of the tokens that meet `query`, by internal id, newest first; `total` counts all of them.
    *
-   * Broad questions are answered in slices, between which other work gets its turn.
+   * Broad questions are answered in chunks, between which other work gets its turn.
    */
   list(tenantId: string, query: TokenQuery, page: PageRequest): Promise<Page<StoredToken>>
 

@@ -224,10 +224,10 @@ export type VaultTableName = keyof typeof VAULT_TABLES
 export const VAULT_TABLE_NAMES = Object.keys(VAULT_TABLES) as readonly VaultTableName[]
 
 /** A stretch of a table in an order of the store's own. */
-export interface VaultSlice {
+export interface VaultChunk {
   /** None at the end of the table. */
   readonly rows: readonly VaultRow[]
-  /** The last of them, to be handed in for the next slice; a text that means something to this store alone. */
+  /** The last of them, to be handed in for the next chunk; a text that means something to this store alone. */
   readonly last: string | null
 }
 
@@ -237,7 +237,7 @@ export interface VaultReader {
    * Returns what comes after the row `after`, or what comes first: MOVE_ROWS_AT_ONCE rows at most, and as few as hold
    * MOVE_BYTES_AT_ONCE bytes.
    */
-  slice(table: VaultTableName, after: string | null): Promise<VaultSlice>
+  readChunk(table: VaultTableName, after: string | null): Promise<VaultChunk>
 }
 
 /** Where a move is: of the tables before this one all has arrived, and of this one what the source calls `after`. */

@@ -39,7 +39,7 @@ describe('forbiddenGlobals()', () => {
     '`at ${Date.now()}`',
   ]
   for (const text of caught) {
-    test(`catches ${text} in a slice`, () => {
+    test(`catches ${text} in a module`, () => {
       assert.equal(forbiddenGlobals(sourceFile('src/tokens/a.ts', text)).length, 1)
     })
   }

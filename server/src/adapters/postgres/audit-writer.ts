@@ -78,8 +78,8 @@ export class PostgresAuditWriter {
     if (moved.size === 0) return Promise.resolve()
     const writes: Promise<number>[] = []
     for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-      const slice = rows.slice(at, at + ROWS_AT_ONCE)
-      writes.push(session.run(INSERT, columnsOf(ROW, slice)))
+      const chunk = rows.slice(at, at + ROWS_AT_ONCE)
+      writes.push(session.run(INSERT, columnsOf(ROW, chunk)))
     }
     const ends = [...moved].map((tenant) => {
       const { number, listed, hash } = this.#tips.get(tenant)!

@@ -15,7 +15,7 @@ export async function insertIndexTerms(
   terms: readonly IndexTermRow[],
 ): Promise<void> {
   const sql = insertRows('token_indexes', COLUMNS)
-  for (const it of slicesOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
+  for (const it of chunksOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
 }
 
 export async function deleteIndexTerms(
@@ -25,7 +25,7 @@ export async function deleteIndexTerms(
   const sql = `DELETE FROM token_indexes USING ${rowsFrom(COLUMNS, 'rows')}
     WHERE token_indexes.tenant = rows.tenant AND token_indexes.hash = rows.hash
       AND token_indexes.serial = rows.serial`
-  for (const it of slicesOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
+  for (const it of chunksOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
 }
 
 /** The index terms of rows of tenant, internal id and packed indexes; `column` says where those are. */
@@ -39,6 +39,6 @@ export function indexTermsIn(rows: readonly Row[], column = 'indexes'): IndexTer
   })
 }
 
-function* slicesOf(terms: readonly IndexTermRow[]): Iterable<readonly IndexTermRow[]> {
+function* chunksOf(terms: readonly IndexTermRow[]): Iterable<readonly IndexTermRow[]> {
   for (let at = 0; at < terms.length; at += ROWS_AT_ONCE) yield terms.slice(at, at + ROWS_AT_ONCE)
 }

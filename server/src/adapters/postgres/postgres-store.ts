@@ -24,7 +24,7 @@ import { migrate } from './migrate.ts'
 import { answerReader, auditLogReader, tenantReader, transactionReader } from './readers.ts'
 import { refuseUnfinishedMove, requireDurability, requireFidelity } from './requirements.ts'
 import { definitionOf } from './rows.ts'
-import { sweepSlice, tenantsToSweep } from './sweep.ts'
+import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 
 export interface PostgresOptions {
@@ -110,7 +110,7 @@ export class PostgresStore implements Store {
     const forgotten = now - TRANSACTION_KEPT_MS
     const tenants = await tenantsToSweep(this.#database.ask, now, forgotten)
     if (tenants.length === 0) return false
-    await this.#database.write((session) => sweepSlice(session, tenants, { now, forgotten }))
+    await this.#database.write((session) => sweepChunk(session, tenants, { now, forgotten }))
     return true
   }
 

@@ -16,7 +16,7 @@ import {
 } from '../../world/store-kit.contract.ts'
 import { PostgresStore } from './postgres-store.ts'
 
-test('a slice of the sweep removes one row that is long, and short ones besides', async (t) => {
+test('a chunk of the sweep removes one row that is long, and short ones besides', async (t) => {
   const url = await freshDatabase()
   const store = await PostgresStore.open({ url })
   t.after(() => store.close())

@@ -7,7 +7,7 @@ import { COUNTED, TokenTally, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import { HIDDEN } from './visibility.ts'
 
-/** Rows of each kind that one slice removes at most, and the tenants it is about: what their writers wait for. */
+/** Rows of each kind that one chunk removes at most, and the tenants it is about: what their writers wait for. */
 const ROWS_MAX = 256
 const TENANTS_MAX = 16
 
@@ -35,8 +35,8 @@ export async function tenantsToSweep(ask: Ask, now: number, forgotten: number): 
   return rows.map((row) => String(row.tenant))
 }
 
-/** Sweeps a slice of what `tenants` have, in one transaction. Several servers may do so at once. */
-export async function sweepSlice(
+/** Sweeps a chunk of what `tenants` have, in one transaction. Several servers may do so at once. */
+export async function sweepChunk(
   session: Session,
   tenants: readonly string[],
   { now, forgotten }: { readonly now: number; readonly forgotten: number },

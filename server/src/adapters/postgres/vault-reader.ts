@@ -12,10 +12,10 @@ import { columnsHere, packKey, tableHere, unpackRow } from './vault-columns.ts'
 /** Shows what the database holds. */
 export function vaultReader(ask: Ask): VaultReader {
   return {
-    slice: async (table, after) => {
+    readChunk: async (table, after) => {
       const columns = Object.keys(columnsHere(table))
       const values = readCursor(table, after).map((it, n) => packKey(table, n, it))
-      const found = await ask(sliceOf(table, after !== null), values)
+      const found = await ask(chunkQuery(table, after !== null), values)
       const rows = found
         .map((row) => columns.map((it) => row[it]!))
         .map((it) => unpackRow(table, it))
@@ -25,7 +25,7 @@ export function vaultReader(ask: Ask): VaultReader {
 }
 
 /** Stops at the first row that is too much, for nobody knows beforehand how long rows are. */
-function sliceOf(table: VaultTableName, follows: boolean): string {
+function chunkQuery(table: VaultTableName, follows: boolean): string {
   const { key }: VaultTable = VAULT_TABLES[table]
   const types = columnsHere(table)
   const columns = Object.keys(types).join(', ')

@@ -42,7 +42,7 @@ test('every table and column is one that something moves to, or known not to be'
 })
 
 describe('a target', () => {
-  test('shows what arrived as it was, whatever texts are in it, and slice by slice', async () => {
+  test('shows what arrived as it was, whatever texts are in it, and chunk by chunk', async () => {
     await begun(async (target, { arrive, url }) => {
       let after: string | null = null
       let number = 0
@@ -55,13 +55,13 @@ describe('a target', () => {
             return rowOf('tokens', { ...it, name, serial: internalId(number) })
           })
           await arrive('tokens', rows)
-          const slice = await target.slice('tokens', after)
-          assert.deepEqual(plain(slice.rows), plain(rows))
-          after = slice.last
+          const chunk = await target.readChunk('tokens', after)
+          assert.deepEqual(plain(chunk.rows), plain(rows))
+          after = chunk.last
         }),
         { numRuns: 60 },
       )
-      assert.deepEqual(await target.slice('tokens', after), { rows: [], last: null })
+      assert.deepEqual(await target.readChunk('tokens', after), { rows: [], last: null })
       const { rows } = await query(
         url,
         'SELECT count(uuid_name) AS named, count(CASE WHEN uuid_name::text = name THEN 1 END) AS alike FROM tokens',
@@ -79,7 +79,7 @@ describe('a target', () => {
       for (const it of large) await arrive('answers', [it])
       const lengths: number[] = []
       for (let after: string | null = null; ;) {
-        const { rows, last } = await target.slice('answers', after)
+        const { rows, last } = await target.readChunk('answers', after)
         lengths.push(rows.length)
         after = last
         if (last === null) break
@@ -88,25 +88,25 @@ describe('a target', () => {
     })
   })
 
-  test('takes a slice once, and only where the move is', async () => {
+  test('takes a chunk once, and only where the move is', async () => {
     await begun(async (target, { arrive, at }) => {
       const from = at()
       await arrive('answers', [answer('a', 1)])
       const again = { table: 'answers', rows: [answer('b', 1)], from, to: from } as const
       await assert.rejects(target.put(again), /another process is moving the same vault/)
-      assert.equal((await target.slice('answers', null)).rows.length, 1)
+      assert.equal((await target.readChunk('answers', null)).rows.length, 1)
       const state = await target.state()
       assert.deepEqual(state, { holds: 'a move', id: MOVE, at: at(), finished: false })
     })
   })
 
-  test('takes nothing of a slice that does not fit, and can be told another', async () => {
+  test('takes nothing of a chunk that does not fit, and can be told another', async () => {
     await begun(async (target, { arrive, at }) => {
       const from = at()
       const twice = arrive('answers', [answer('a', 1), answer('a', 2)])
       await assert.rejects(twice, /duplicate key/)
       await arrive('answers', [answer('a', 1)], from)
-      assert.equal((await target.slice('answers', null)).rows.length, 1)
+      assert.equal((await target.readChunk('answers', null)).rows.length, 1)
     })
   })
 

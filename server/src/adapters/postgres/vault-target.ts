@@ -3,7 +3,7 @@ import {
   type MovePoint,
   type VaultReader,
   type VaultRow,
-  type VaultSlice,
+  type VaultChunk,
   type VaultTableName,
 } from '../../world/vault-tables.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
@@ -25,7 +25,7 @@ export type TargetState =
       readonly finished: boolean
     }
 
-/** A slice of a table on its way, and where the move is when it has arrived. */
+/** A chunk of a table on its way, and where the move is when it has arrived. */
 export interface Arrival {
   readonly table: VaultTableName
   readonly rows: readonly VaultRow[]
@@ -53,7 +53,7 @@ export async function withVaultTarget<Result>(
 }
 
 /**
- * The database that a vault moves into, a slice after the other: each arrives together with how far the move is, or not
+ * The database that a vault moves into, a chunk after the other: each arrives together with how far the move is, or not
  * at all. So it can be cut off anywhere, and goes on from there.
  */
 export class PostgresVaultTarget implements VaultReader {
@@ -114,8 +114,8 @@ export class PostgresVaultTarget implements VaultReader {
     })
   }
 
-  async slice(table: VaultTableName, after: string | null): Promise<VaultSlice> {
-    return await saying(() => this.#reader.slice(table, after))
+  async readChunk(table: VaultTableName, after: string | null): Promise<VaultChunk> {
+    return await saying(() => this.#reader.readChunk(table, after))
   }
 
   /** Lets the database be served from. Before, it learns how much is in it, or its first answers take long. */

@@ -44,7 +44,7 @@ export class BatchPacker {
     return this.#at
   }
 
-  /** Begins a commit; `stages` marks a slice of something longer. */
+  /** Begins a commit; `stages` marks a chunk of something longer. */
   open(stages = false): void {
     this.#reserve(1)
     this.#opening = this.#at

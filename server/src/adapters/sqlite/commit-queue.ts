@@ -75,7 +75,7 @@ const BUFFERS_MAX = 2
  *
  * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
  * and it is full, or the event loop has served what was ready; in a crowd, when whoever was just
- * answered is in it again. Each batch takes along one slice of one long list, after the short commits.
+ * answered is in it again. Each batch takes along one chunk of one long list, after the short commits.
  */
 export class CommitQueue {
   readonly #worker: Worker
@@ -187,7 +187,7 @@ export class CommitQueue {
     })
   }
 
-  /** Resolves when a slice of what is past its end at `now` is gone. */
+  /** Resolves when a chunk of what is past its end at `now` is gone. */
   sweep(now: number, forgotten: number): Promise<unknown> {
     return this.#whenWriting((waiting) => {
       this.#pack(waiting, (packer) => packSweep(packer, now, forgotten))

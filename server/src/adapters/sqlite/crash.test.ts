@@ -16,7 +16,7 @@ import {
 
 const CHILD = fileURLToPath(new URL('../../../test/kit/sqlite-child.ts', import.meta.url))
 
-/** The child's batches: the one token, sixteen slices of the thousand, the step that shows them. */
+/** The child's batches: the one token, sixteen chunks of the thousand, the step that shows them. */
 const LAST = 18
 
 describe('a killed process', () => {
@@ -48,7 +48,7 @@ describe('a killed process', () => {
     })
   }
 
-  test('leaves slices on the disk, and the next start removes them', async (t) => {
+  test('leaves chunks on the disk, and the next start removes them', async (t) => {
     const folder = freshFolder(t)
     spawnSync(process.execPath, [CHILD, folder, faultAt('staged', 3, 'kill').href])
     assert.equal(countIn(folder, 'tokens'), 1 + 3 * 64)

@@ -85,7 +85,7 @@ test('a vault moves event by event, and counts what is left of them', async (t) 
   const moved: unknown[] = []
   for (let after: string | null = null; ;) {
     assert.equal(source.left('record', after), 993 - moved.length)
-    const { rows, last } = await source.slice('record', after)
+    const { rows, last } = await source.readChunk('record', after)
     for (const [tenant, number, listed, entry, hash] of rows) {
       moved.push({ tenant, number, listed, hash, entry })
     }

@@ -10,8 +10,8 @@ import { STATEMENT } from './statements.ts'
 /** Commits with more tokens than this are staged. */
 export const COMMIT_TOKENS_MAX = 256
 
-/** Tokens of one slice: what everybody else waits for, a quarter of a millisecond and a sync. */
-const SLICE_TOKENS_MAX = 64
+/** Tokens of one chunk: what everybody else waits for, a quarter of a millisecond and a sync. */
+const CHUNK_TOKENS_MAX = 64
 
 /** Why the writer did not make a commit: a step met a conflict, or was impossible. */
 export type Refusal = Refused | Error
@@ -20,12 +20,12 @@ export type Refusal = Refused | Error
 type Outcome = null | Conflict | Error
 
 /**
- * A commit with many tokens, on its way in slices so that others get their turn between them.
+ * A commit with many tokens, on its way in chunks so that others get their turn between them.
  *
- * The first slice opens a staging batch, and the tokens carry its number: nobody sees them. The last step makes
+ * The first chunk opens a staging batch, and the tokens carry its number: nobody sees them. The last step makes
  * the commit's other changes and closes the staging batch, which makes all of it visible at once, or hands it to
  * the transaction that the list is for. When anything is refused, what was staged is removed, again in
- * slices, and the staging batch goes last.
+ * chunks, and the staging batch goes last.
  */
 export class LongList {
   readonly #tenantId: string
@@ -38,7 +38,7 @@ export class LongList {
   #step: 'stage' | 'finish' | 'remove' = 'stage'
   /** Tokens in the database; while removing, tokens still there. */
   #staged = 0
-  #inSlice = 0
+  #inChunk = 0
   #outcome: Outcome = null
 
   constructor(
@@ -61,8 +61,8 @@ export class LongList {
     packer.open(this.#step === 'stage')
     const from = this.#staged
     if (this.#step === 'stage') {
-      const slice = this.#tokens.slice(from, from + SLICE_TOKENS_MAX)
-      this.#inSlice = slice.length
+      const chunk = this.#tokens.slice(from, from + CHUNK_TOKENS_MAX)
+      this.#inChunk = chunk.length
       if (from === 0) this.#packOpening(packer)
       const context = {
         ...seen,
@@ -70,17 +70,17 @@ export class LongList {
         stagingBatch: this.#stagingBatch,
         within: this.#within,
       }
-      for (const token of slice) packToken(packer, context, token)
+      for (const token of chunk) packToken(packer, context, token)
     } else if (this.#step === 'finish') {
       for (const change of this.#others) packChange(packer, this.#tenantId, change, this.#within)
       packer.step(this.#within === null ? STATEMENT.closeStagingBatch : STATEMENT.handOver, [
         this.#stagingBatch,
       ])
     } else {
-      const slice = this.#tokens.slice(Math.max(0, from - SLICE_TOKENS_MAX), from)
-      this.#inSlice = slice.length
-      for (const token of slice) packRemoval(packer, this.#tenantId, token)
-      if (slice.length === from) packer.step(STATEMENT.closeStagingBatch, [this.#stagingBatch])
+      const chunk = this.#tokens.slice(Math.max(0, from - CHUNK_TOKENS_MAX), from)
+      this.#inChunk = chunk.length
+      for (const token of chunk) packRemoval(packer, this.#tenantId, token)
+      if (chunk.length === from) packer.step(STATEMENT.closeStagingBatch, [this.#stagingBatch])
     }
   }
 
@@ -94,16 +94,16 @@ export class LongList {
       const tokens = this.#tokens.slice(this.#staged)
       this.#outcome = refusal instanceof Error ? refusal : conflictOf(refusal, tokens)
       this.#step = 'remove'
-      // Refused in its first slice, it has left nothing behind.
+      // Refused in its first chunk, it has left nothing behind.
       return this.#staged === 0 ? { outcome: this.#outcome } : null
     }
     if (this.#step === 'finish') return { outcome: null }
     if (this.#step === 'stage') {
-      this.#staged += this.#inSlice
+      this.#staged += this.#inChunk
       if (this.#staged === this.#tokens.length) this.#step = 'finish'
       return null
     }
-    this.#staged -= this.#inSlice
+    this.#staged -= this.#inChunk
     return this.#staged === 0 ? { outcome: this.#outcome } : null
   }
 

@@ -133,7 +133,7 @@ async function opened(
   return { store, left }
 }
 
-/** Sweeps until there is nothing to, and returns what was left after each slice that took something. */
+/** Sweeps until there is nothing to, and returns what was left after each chunk that took something. */
 async function sweeps(store: SqliteStore, left: () => number): Promise<number[]> {
   const counts: number[] = []
   for (let before = left(); await store.sweep(NOW); before = left()) {

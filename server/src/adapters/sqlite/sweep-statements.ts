@@ -123,7 +123,7 @@ export const DROPPED = `SELECT
   ifnull((SELECT sum(bytes) FROM (${fewPending(numberOf('?1', '?2'))})), 0)
   + ifnull((SELECT sum(bytes) FROM (${fewSingles(OWN_STAGING_BATCH)})), 0) AS bytes`
 
-/** Finds out whether a slice would find anything at the parameters now and forgotten. */
+/** Finds out whether a chunk would find anything at the parameters now and forgotten. */
 export const ANYTHING_TO_SWEEP = `SELECT
   EXISTS (SELECT 1 FROM tokens WHERE expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM tokens WHERE cvc_expires_at <= ?1)

@@ -100,7 +100,7 @@ export function packEnd(
   }
 }
 
-/** Packs a slice of the sweep; what ended before `forgotten` is not remembered any longer. */
+/** Packs a chunk of the sweep; what ended before `forgotten` is not remembered any longer. */
 export function packSweep(packer: BatchPacker, now: number, forgotten: number): void {
   packer.step(STATEMENT.sweepTransactions, [now])
   packer.step(STATEMENT.sweepExpiredIndexes, [now])

@@ -11,16 +11,16 @@ import { sqlOf, type Hidden, type Sql } from './token-conditions.ts'
 import { candidates, sourcesOf, type Source } from './token-sources.ts'
 import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
 
-/** Candidates of one slice: well below a millisecond. A block is a slice, too. */
-const SLICE_CANDIDATES = 256
+/** Candidates of one chunk: well below a millisecond. A block is a chunk, too. */
+const CHUNK_CANDIDATES = 256
 
-/** Expired tokens that a list of everything steps around; with more of them it is made in slices. */
+/** Expired tokens that a list of everything steps around; with more of them it is made in chunks. */
 const EXPIRED_MAX = 1_000
 
 /** Statements that are kept, one for each form of a question. */
 const STATEMENTS_MAX = 64
 
-/** A list on its way: from the newest token down, a slice at a time. */
+/** A list on its way: from the newest token down, a chunk at a time. */
 interface Walk {
   readonly tenant: SQLInputValue
   readonly condition: Sql
@@ -31,7 +31,7 @@ interface Walk {
   readonly count: DataCount
 }
 
-/** What is wanted of a slice: so many tokens, after passing over others that match. */
+/** What is wanted of a chunk: so many tokens, after passing over others that match. */
 interface Window {
   readonly skip: number
   readonly size: number
@@ -39,7 +39,7 @@ interface Window {
   readonly count: boolean
 }
 
-interface Slice {
+interface ListChunk {
   readonly matching: number
   readonly rows: Row[]
 }
@@ -47,7 +47,7 @@ interface Slice {
 /**
  * Lists of tokens: by an index where the question allows, else by looking at everybody.
  *
- * Each slice is one short transaction. What was visible is settled when the list begins, so that a staging batch
+ * Each chunk is one short transaction. What was visible is settled when the list begins, so that a staging batch
  * that becomes visible meanwhile is in all of it or in nothing.
  */
 export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
@@ -89,7 +89,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       while (walk.below !== null && found.length < size) {
         if (walk.below !== below) await turn()
         const window = { skip: 0, size: size - found.length, count: false }
-        const { rows } = atOnce(() => nextSlice(walk, window))
+        const { rows } = atOnce(() => nextChunk(walk, window))
         found.push(...rows.map(tokenOf))
       }
       return found
@@ -108,7 +108,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     while (walk.below !== null) {
       if (walk.below !== BEYOND) await turn()
       const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
-      const { matching, rows } = atOnce(() => nextSlice(walk, window))
+      const { matching, rows } = atOnce(() => nextChunk(walk, window))
       passed += matching
       items.push(...rows.map(tokenOf))
     }
@@ -150,13 +150,13 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     }
   }
 
-  function nextSlice(walk: Walk, window: Window): Slice {
+  function nextChunk(walk: Walk, window: Window): ListChunk {
     return walk.sources === null
       ? nextBlock(walk, window)
       : nextCandidates(walk, walk.sources, window)
   }
 
-  function nextBlock(walk: Walk, { skip, size, count }: Window): Slice {
+  function nextBlock(walk: Walk, { skip, size, count }: Window): ListChunk {
     const { tenant, condition } = walk
     const below = walk.below!
     const first = blockBelow.get(tenant, below)!.first as Uint8Array | null
@@ -179,11 +179,11 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     walk: Walk,
     sources: readonly Source[],
     { skip, size, count }: Window,
-  ): Slice {
+  ): ListChunk {
     const { tenant, condition } = walk
-    const stretch = { below: walk.below!, count: SLICE_CANDIDATES }
+    const stretch = { below: walk.below!, count: CHUNK_CANDIDATES }
     const internalIds = candidates(ask, sources, tenant, stretch)
-    walk.below = internalIds.length < SLICE_CANDIDATES ? null : internalIds.at(-1)!
+    walk.below = internalIds.length < CHUNK_CANDIDATES ? null : internalIds.at(-1)!
     const meets = prepare(
       `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
     )

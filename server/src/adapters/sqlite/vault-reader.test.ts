@@ -7,7 +7,7 @@ import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../base/limits.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { VAULT_TABLES, VAULT_TABLE_NAMES, type VaultTable } from '../../world/vault-tables.ts'
 import { migrate } from './migrate.ts'
-import { sliceOf } from './vault-reader.ts'
+import { chunkQuery } from './vault-reader.ts'
 import { openVaultSource } from './vault-source.ts'
 
 /** Tables that stay, and why. */
@@ -52,7 +52,7 @@ test('tables are read in the order of a key, without sorting; but sums, which ar
     for (const after of [null, '']) {
       const { key }: VaultTable = VAULT_TABLES[table]
       const plan = db
-        .prepare(`EXPLAIN QUERY PLAN ${sliceOf(table, after)}`)
+        .prepare(`EXPLAIN QUERY PLAN ${chunkQuery(table, after)}`)
         .all(...(after === null ? [] : key.map(() => 1)))
       const steps = plan.map((row) => String(row['detail']))
       assert.doesNotMatch(steps.join('; '), /TEMP B-TREE/, table)
@@ -62,7 +62,7 @@ test('tables are read in the order of a key, without sorting; but sums, which ar
   db.close()
 })
 
-test('slices hold so many rows, or so many bytes, and each row once', async (t) => {
+test('chunks hold so many rows, or so many bytes, and each row once', async (t) => {
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })
   const many = insertNumbered(0, MOVE_ROWS_AT_ONCE + 3)
@@ -88,7 +88,7 @@ test('slices hold so many rows, or so many bytes, and each row once', async (t) 
   const internalIds: unknown[] = []
   assert.equal(source.left('tokens', null), MOVE_ROWS_AT_ONCE + 10)
   for (let after: string | null = null; ;) {
-    const { rows, last } = await source.slice('tokens', after)
+    const { rows, last } = await source.readChunk('tokens', after)
     lengths.push(rows.length)
     internalIds.push(...rows.map((it) => it[1]))
     after = last
@@ -112,7 +112,7 @@ test('what was never finished does not move, and nothing of it is found', async 
   const source = openVaultSource(folder)
   t.after(() => source.close())
   for (const table of ['tokens', 'token_indexes'] as const) {
-    assert.equal((await source.slice(table, null)).rows.length, 1)
+    assert.equal((await source.readChunk(table, null)).rows.length, 1)
   }
 })
 

@@ -63,12 +63,14 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
       return Number((row as unknown as SQLOutputValue[])[0])
     },
 
-    slice: async (table, after) => {
+    readChunk: async (table, after) => {
       const { columns }: VaultTable = VAULT_TABLES[table]
       const kinds = Object.values(columns)
       const rows: VaultRow[] = []
       let bytes = 0
-      for (const found of prepare(sliceOf(table, after)).iterate(...parametersOf(table, after))) {
+      for (const found of prepare(chunkQuery(table, after)).iterate(
+        ...parametersOf(table, after),
+      )) {
         const stored = found as unknown as SQLOutputValue[]
         for (const values of table === 'record' ? eventsOf(stored) : [stored]) {
           const row = values.map((it, n) => unpack(kinds[n]!, it))
@@ -83,7 +85,7 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
 }
 
 /** Returns the statement that reads a stretch of a table in the order of its key. */
-export function sliceOf(table: VaultTableName, after: string | null): string {
+export function chunkQuery(table: VaultTableName, after: string | null): string {
   const { key, columns }: VaultTable = VAULT_TABLES[table]
   const selected = Object.keys(columns).map((it) => {
     const otherwise = OTHERWISE[`${table}.${it}`]

@@ -10,7 +10,7 @@ export const BY_FINGERPRINT = 'tokens INDEXED BY token_fingerprints'
 export const VISIBLE = '(unit IS NULL OR unit NOT IN (SELECT id FROM units))'
 
 /**
- * The same, as it was at an instant in the past: a list that is made in slices sees all of a staging batch or nothing.
+ * The same, as it was at an instant in the past: a list that is made in chunks sees all of a staging batch or nothing.
  *
  * Parameters: the newest transaction and the newest staging batch there was, and those of the tenant that were
  * hidden, as JSON.

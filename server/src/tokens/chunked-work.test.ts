@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { SHORT_SLICE_MS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
-import { inSlices } from './slices.ts'
+import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
+import { inChunks } from './chunked-work.ts'
 
 /** A clock that moves by `stepMs` with each piece of work, and counts the turns it gave to others. */
 function workingClock(stepMs: number) {
@@ -22,12 +22,12 @@ function workingClock(stepMs: number) {
   }
 }
 
-describe('inSlices()', () => {
+describe('inChunks()', () => {
   test('does the work in order, once each', async () => {
     for (const count of [0, 1, 7, 8, 9, 1000]) {
-      const { clock, work } = workingClock(SLICE_MS_MAX)
+      const { clock, work } = workingClock(YIELD_AFTER_MS)
       const done: number[] = []
-      await inSlices(clock, count, (index) => {
+      await inChunks(clock, count, (index) => {
         work()
         done.push(index)
       })
@@ -38,7 +38,7 @@ describe('inSlices()', () => {
   test('waits for work that takes its time before the next', async () => {
     const { clock } = workingClock(0)
     const done: string[] = []
-    await inSlices(clock, 3, async (index) => {
+    await inChunks(clock, 3, async (index) => {
       done.push(`begin ${index}`)
       await Promise.resolve()
       done.push(`end ${index}`)
@@ -46,14 +46,14 @@ describe('inSlices()', () => {
     assert.deepEqual(done, ['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
   })
 
-  test('gives others a turn every SLICE_MS_MAX, and lets none of them count as its own', async () => {
-    const { clock, work, yields } = workingClock(SLICE_MS_MAX / 16)
-    await inSlices(clock, 1600, work)
+  test('gives others a turn every YIELD_AFTER_MS, and lets none of them count as its own', async () => {
+    const { clock, work, yields } = workingClock(YIELD_AFTER_MS / 16)
+    await inChunks(clock, 1600, work)
     assert.equal(yields(), 100)
   })
 
   test('holds the event loop for no more than that and a few pieces of work', async () => {
-    const { clock, work } = workingClock(SLICE_MS_MAX / 3)
+    const { clock, work } = workingClock(YIELD_AFTER_MS / 3)
     let since = clock.elapsed()
     let longest = 0
     const turning = {
@@ -64,22 +64,22 @@ describe('inSlices()', () => {
         since = clock.elapsed()
       },
     }
-    await inSlices(turning, 1000, work)
-    assert.ok(longest > 0 && longest < SLICE_MS_MAX * 4, `${longest} ms`)
+    await inChunks(turning, 1000, work)
+    assert.ok(longest > 0 && longest < YIELD_AFTER_MS * 4, `${longest} ms`)
   })
 
   test('gives nobody a turn when there is little to do', async () => {
-    const { clock, work, yields } = workingClock(SLICE_MS_MAX / 1000)
-    await inSlices(clock, 800, work)
+    const { clock, work, yields } = workingClock(YIELD_AFTER_MS / 1000)
+    await inChunks(clock, 800, work)
     assert.equal(yields(), 0)
   })
 
   test('gives others a turn when a few take long, and then as when there are many', async () => {
-    const { clock, work, yields } = workingClock(SHORT_SLICE_MS_MAX)
-    await inSlices(clock, 16, work)
+    const { clock, work, yields } = workingClock(SHORT_LIST_YIELD_AFTER_MS)
+    await inChunks(clock, 16, work)
     assert.equal(yields(), 4)
-    const quick = workingClock(SHORT_SLICE_MS_MAX / 128)
-    await inSlices(quick.clock, 128, quick.work)
+    const quick = workingClock(SHORT_LIST_YIELD_AFTER_MS / 128)
+    await inChunks(quick.clock, 128, quick.work)
     assert.equal(quick.yields(), 0)
   })
 
@@ -87,7 +87,7 @@ describe('inSlices()', () => {
     const { clock } = workingClock(0)
     const done: number[] = []
     const failing = async (): Promise<void> => {
-      await inSlices(clock, 10, (index) => {
+      await inChunks(clock, 10, (index) => {
         if (index === 4) throw new Error('enough')
         done.push(index)
       })

@@ -1,14 +1,14 @@
-import { SHORT_SLICE_MS_MAX, SLICE_MS_MAX } from '../base/limits.ts'
+import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
 import type { Clock } from '../world/clock.ts'
 
 /**
- * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every SLICE_MS_MAX, and
- * when there are few but they take longer than SHORT_SLICE_MS_MAX, from then on as well. Returns undefined when it is
+ * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every YIELD_AFTER_MS, and
+ * when there are few but they take longer than SHORT_LIST_YIELD_AFTER_MS, from then on as well. Returns undefined when it is
  * done already, which a few mostly are.
  *
  * A payload of thousands would otherwise hold the event loop, and everybody else, until it is done.
  */
-export function inSlices(
+export function inChunks(
   clock: Clock,
   count: number,
   work: (index: number) => void | Promise<void>,
@@ -17,7 +17,11 @@ export function inSlices(
   const begun = count < LOOK_EVERY ? 0 : clock.elapsed()
   for (let index = 0; index < count; index++) {
     let waiting = work(index)
-    if (waiting === undefined && isLook(index) && clock.elapsed() - begun > SHORT_SLICE_MS_MAX) {
+    if (
+      waiting === undefined &&
+      isLook(index) &&
+      clock.elapsed() - begun > SHORT_LIST_YIELD_AFTER_MS
+    ) {
       waiting = clock.yield()
     }
     if (waiting !== undefined) return waiting.then(() => inTurns(clock, count, work, index + 1))
@@ -35,7 +39,7 @@ async function inTurns(
   for (let index = from; index < count; index++) {
     const waiting = work(index)
     if (waiting !== undefined) await waiting
-    if (!isLook(index) || clock.elapsed() - turn < SLICE_MS_MAX) continue
+    if (!isLook(index) || clock.elapsed() - turn < YIELD_AFTER_MS) continue
     await clock.yield()
     turn = clock.elapsed()
   }
