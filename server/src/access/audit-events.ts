@@ -2,7 +2,7 @@
  * What goes into the audit log: from decisions that were made and changes about to be committed, to events.
  *
  * Nobody writes events by hand. A change says by its kind what it means for the audit log, and a decision by
- * its permission, so a new verb is recorded before anybody thinks of it. Decision 0020.
+ * its permission, so a new use case is recorded before anybody thinks of it. Decision 0020.
  */
 import type { Caller, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'

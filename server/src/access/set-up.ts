@@ -23,7 +23,7 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'random' | 'store'>
 /**
  * Creates a tenant: its keys, one management application, and that application's API key.
  *
- * The one verb without a caller: before it there is nobody who could call. Whoever runs it holds the
+ * The one use case without a caller: before it there is nobody who could call. Whoever runs it holds the
  * machine, the data and the root key already; no endpoint leads here. The first tenant's commit also
  * installs the root key, and either all of it is there afterwards or nothing.
  *

@@ -148,7 +148,7 @@ export interface Decision {
   readonly destination?: string
 }
 
-/** Who asks, for the length of one request. Without one no verb runs. */
+/** Who asks, for the length of one request. Without one no use case runs. */
 export interface Caller extends Principal {
   readonly traceId: string
   /** Every decision made about this request, in order. */

@@ -1,5 +1,5 @@
 /**
- * The way of most operations: a body that is read whole, a verb, and an answer in JSON.
+ * The way of most operations: a body that is read whole, a use case, and an answer in JSON.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Principal, ReplayScope } from '../base/access.ts'

@@ -47,9 +47,9 @@ export interface Endpoint extends Operation {
 
 export interface BodySpec {
   readonly contentType: 'application/json' | 'application/merge-patch+json'
-  /** Shown in the OpenAPI document. The verb parses the body, after it has found what it is about. */
+  /** Shown in the OpenAPI document. The use case parses the body, after it has found what it is about. */
   readonly schema: z.ZodType
-  /** Whether an absent body reaches the verb as undefined; otherwise it is refused. */
+  /** Whether an absent body reaches the use case as undefined; otherwise it is refused. */
   readonly optional?: true
 }
 

@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document, made from the endpoint records: what is served is what is described.
  *
  * Schemas with an id (`.meta({ id })`) become named components. Nothing is written twice: the records
- * carry the same Zod schemas that the verbs parse with.
+ * carry the same Zod schemas that the use cases parse with.
  */
 import { z } from 'zod'
 import { INVOCATIONS } from '../base/access.ts'

@@ -22,12 +22,12 @@ export function parseBody<Schema extends z.ZodType>(
 /** Says what a member must be where its schema does not: for callers, not for who wrote the schema. */
 function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'invalid_type') return undefined
-  const noun = NOUNS[issue.expected]
-  if (noun === undefined) return undefined
-  return issue.input === undefined ? `Send it: it must be ${noun}.` : `It must be ${noun}.`
+  const typeName = TYPE_NAMES[issue.expected]
+  if (typeName === undefined) return undefined
+  return issue.input === undefined ? `Send it: it must be ${typeName}.` : `It must be ${typeName}.`
 }
 
-const NOUNS: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
   int: 'a whole number',

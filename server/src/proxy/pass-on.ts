@@ -30,7 +30,7 @@ export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' |
  * before that, with the destination. For a caller without an API key expressions are text. Asked for a
  * dry run, it sends nothing and answers what it would have sent.
  *
- * Throws what the nouns throw, `permission_missing`, and what refusalOfEgress() returns.
+ * Throws what the pure functions it calls throw, `permission_missing`, and what refusalOfEgress() returns.
  * Source: interface.md, Proxy.
  */
 export async function passOn(

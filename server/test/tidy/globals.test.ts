@@ -73,7 +73,7 @@ describe('forbiddenGlobals()', () => {
   test('says where and what to use instead', () => {
     const file = sourceFile('src/tokens/a.ts', '\n\nconst now = Date.now()')
     assert.deepEqual(forbiddenGlobals(file), [
-      'server/src/tokens/a.ts:3: Date.now: take world.clock.now() in the verb and hand the instant down',
+      'server/src/tokens/a.ts:3: Date.now: take world.clock.now() in the use case and hand the instant down',
     ])
   })
 })

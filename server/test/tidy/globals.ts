@@ -12,7 +12,7 @@ interface Rule {
 const RULES: readonly Rule[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,
-    instead: 'take world.clock.now() in the verb and hand the instant down',
+    instead: 'take world.clock.now() in the use case and hand the instant down',
     allowed: ['src/adapters/'],
   },
   {
