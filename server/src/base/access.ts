@@ -160,18 +160,18 @@ export interface Caller extends Principal {
   /** Under which a successful answer is remembered; null when the caller sent no idempotency key. */
   readonly replay: ReplayScope | null
   /** Absent where nobody waits for an answer: of such work little is done at a time. */
-  readonly room?: () => RoomForLong
+  readonly quota?: () => LargeReadQuota
 }
 
-/** What a request takes of its tenant's memory when it finds out on its way that it reads or makes much. */
-export interface RoomForLong {
+/** What a request takes of its tenant's memory quota when it finds out on its way that it reads or makes much. */
+export interface LargeReadQuota {
   /**
-   * Resolves when it is its turn, which lasts until the request is handled; at once when it has been. One that `sends`
+   * Resolves when it has a slot, which it keeps until the request is handled; at once when it has been. One that `sends`
    * what it makes also waits until what others made is on its way. Rejects with `tenant_busy`.
    */
-  readonly takeLong: (sends: boolean) => Promise<void>
-  /** Ends its turn. So many bytes of what came of it are kept until the request is handled. */
-  readonly endLong: (kept: number) => void
+  readonly acquireLargeRead: (sends: boolean) => Promise<void>
+  /** Releases its slot. So many bytes of what came of it are kept until the request is handled. */
+  readonly releaseLargeRead: (kept: number) => void
 }
 
 /** One idempotency key of one application, or of one session, on one operation. */

@@ -12,14 +12,14 @@ export const BODY_BYTES_MAX = 5 * MiB
  * Memory that requests of one tenant may take for bodies, as much again for answers that are not taken yet, and for what
  * is made of tokens for destinations. What is short is not counted. Ours: decisions 0057 and 0059.
  */
-export const SHARE_BYTES_MAX = 32 * MiB
-export const LONG_BYTES_MIN = 64 * KiB
+export const QUOTA_BYTES_MAX = 32 * MiB
+export const LARGE_BYTES_MIN = 64 * KiB
 
-/** Requests of one tenant that wait for others to make room for their bodies; more are refused. Ours: decision 0057. */
-export const LONG_BODIES_WAITING_MAX = 256
+/** Requests of one tenant that wait for memory for their bodies; more are refused. Ours: decision 0057. */
+export const LARGE_BODIES_WAITING_MAX = 256
 
-/** How long a request waits for others of its tenant to make room. Ours: decision 0057. */
-export const SHARE_WAIT_MS_MAX = 10_000
+/** How long a request waits for others of its tenant to release their quota. Ours: decision 0057. */
+export const QUOTA_WAIT_MS_MAX = 10_000
 
 /** How long a client may take nothing of a long answer, more or less. Ours: decision 0057. */
 export const ANSWER_PAUSE_MS_MAX = 30_000
@@ -29,7 +29,7 @@ export const ANSWER_PAUSE_MS_MAX = 30_000
  * to. Ours: decisions 0057 and 0059.
  */
 export const READS_AT_ONCE = 32
-export const READS_LONG_AT_ONCE = 4
+export const LARGE_READS_AT_ONCE = 4
 
 /** Levels of arrays and objects in any JSON body. Ours: decision 0010. */
 export const JSON_DEPTH_MAX = 512
@@ -453,7 +453,7 @@ export const JOB_RUNS_MAX = 3
 /** How much longer than its code a run may take before somebody else takes it for lost. Ours. */
 export const JOB_GRACE_MS = 60 * 1000
 
-/** When a run that found no room is tried again, and for how long. Ours. */
+/** When a run that found no capacity is tried again, and for how long. Ours. */
 export const JOB_BUSY_MS = 5 * 1000
 export const JOB_WAIT_MS_MAX = 60 * 60 * 1000
 

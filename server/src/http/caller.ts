@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
-import type { Caller, Principal, ReplayScope, RoomForLong } from '../base/access.ts'
+import type { Caller, Principal, ReplayScope, LargeReadQuota } from '../base/access.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
 /**
@@ -11,7 +11,7 @@ export function callerOf(
   request: FastifyRequest,
   path: string | null,
   transactionId: string | undefined,
-  room: () => RoomForLong,
+  quota: () => LargeReadQuota,
 ): Caller {
   const principal = request.principal!
   return {
@@ -31,7 +31,7 @@ export function callerOf(
     decisions: [],
     recorded: 0,
     replay: path === null ? null : replayScopeOf(request, path, principal, transactionId),
-    room,
+    quota,
   }
 }
 

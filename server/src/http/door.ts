@@ -19,7 +19,7 @@ import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
-import type { Memory, Room } from './room.ts'
+import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 
 /** What the door asks of those who know about access. */
 export interface Doorkeeper {
@@ -43,7 +43,7 @@ export interface Doorkeeper {
 export interface DoorOptions {
   readonly world: World
   readonly pace: ConnectionPace
-  readonly memory: Memory
+  readonly tenantQuotas: TenantQuotas
   readonly doorkeeper: Doorkeeper
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
@@ -59,7 +59,7 @@ declare module 'fastify' {
     principal: Principal | null
     caller: Caller | null
     /** What it takes of its tenant's memory, if that is worth the counting. */
-    room: Room | null
+    quota: RequestQuota | null
     /** Why the answer is a no. */
     refusal: ServiceError | null
     /** What the operator has to see. */

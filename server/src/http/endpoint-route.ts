@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { LONG_BYTES_MIN } from '../base/limits.ts'
+import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
@@ -18,7 +18,7 @@ import {
 } from './door.ts'
 import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
-import { roomOf, type Room } from './room.ts'
+import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { together } from './together.ts'
@@ -31,7 +31,7 @@ export function addEndpoint(
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
-  const { world, memory, doorkeeper } = options
+  const { world, tenantQuotas: tenantQuotas, doorkeeper } = options
   const { method, path, permission, shows, body: bodySpec } = endpoint
   const replayable = isReplayable(endpoint)
 
@@ -49,15 +49,15 @@ export function addEndpoint(
       try {
         // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
         if (bodySpec === undefined) request.raw.resume()
-        const room = (): Room => roomOf(request, reply.raw, memory)
+        const quota = (): RequestQuota => quotaOf(request, reply.raw, tenantQuotas)
         const bytes =
           bodySpec === undefined
             ? NO_BODY
-            : wholeBody(request.raw, (length) => room().takeBody(length))
+            : wholeBody(request.raw, (length) => quota().reserveBody(length))
         const whole = bytes instanceof Promise ? await bytes : bytes
         const body = readBody(whole, endpoint)
         // To read a long one took a while, and what is made of it may take as long.
-        if (whole.length >= LONG_BYTES_MIN) await world.clock.yield()
+        if (whole.length >= LARGE_BYTES_MIN) await world.clock.yield()
         const query = queryOf(request.url)
         // Before anybody asks whether it is the same operation as one before.
         const params = paramsOf(request, endpoint)
@@ -68,14 +68,14 @@ export function addEndpoint(
         }
         const named = request.headers['bt-transaction-id'] as string | undefined
         const transactionId = endpoint.transactional === true ? named : undefined
-        const caller = callerOf(request, replayable ? path : null, transactionId, room)
+        const caller = callerOf(request, replayable ? path : null, transactionId, quota)
         request.caller = caller
         const asked = { world, caller, params, query, body, transactionId }
         refuseOutright(endpoint, caller, doorkeeper)
         // Whoever holds a public key has to send again what it wants to be answered again.
         const replays = caller.replay !== null && caller.type !== 'public'
         const found = shows ?? (replays ? 'one' : undefined)
-        const turn = found === undefined ? undefined : room().takeReads(found)
+        const turn = found === undefined ? undefined : quota().acquireReads(found)
         if (turn !== undefined) await turn
         const answer =
           caller.replay === null
@@ -88,7 +88,7 @@ export function addEndpoint(
         if (request.caller !== null) await recordRefused(error, request.caller, doorkeeper)
         throw error
       } finally {
-        request.room?.handled()
+        request.quota?.handled()
       }
     },
   })

@@ -5,7 +5,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { awaitFrom, cameFrom, forget } from './awaited.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './passage.ts'
-import type { Room } from './room.ts'
+import type { RequestQuota } from './request-quota.ts'
 
 /**
  * The body of the request that `response` answers, chunk by chunk: the client is read no faster than its chunks are asked for.
@@ -16,10 +16,10 @@ import type { Room } from './room.ts'
  */
 export function incomingBody(
   response: ServerResponse,
-  room: () => Room,
+  quota: () => RequestQuota,
 ): IncomingBody & { dispose(): void } {
   const message = response.req
-  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, room)
+  return message.complete ? bodyThatIsThere(message) : bodyToCome(response, quota)
 }
 
 /** Most come in the packet of their headers. */
@@ -28,8 +28,8 @@ function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): 
   return {
     length: whole.length,
     whole,
-    hold: async () => {},
-    letGo: () => {},
+    reserve: async () => {},
+    release: () => {},
     chunks: { [Symbol.asyncIterator]: () => assert.fail('There is nothing more to come') },
     dispose: () => {},
   }
@@ -37,7 +37,7 @@ function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): 
 
 function bodyToCome(
   response: ServerResponse,
-  room: () => Room,
+  quota: () => RequestQuota,
 ): IncomingBody & { dispose(): void } {
   const message = response.req
   const stated = message.headers['content-length']
@@ -74,8 +74,8 @@ function bodyToCome(
   return {
     length,
     whole: null,
-    hold: async () => await room().takeBody(length),
-    letGo: () => room().letGoOfBody(),
+    reserve: async () => await quota().reserveBody(length),
+    release: () => quota().releaseBody(),
     chunks: { [Symbol.asyncIterator]: () => ({ next }) },
     dispose,
   }

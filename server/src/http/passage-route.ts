@@ -24,7 +24,7 @@ import { logRequest } from './log-request.ts'
 import { WrittenReply } from './passage-reply.ts'
 import type { PassageEndpoint } from './passage.ts'
 import { isBodiless } from './request-headers.ts'
-import { roomOf, type Room } from './room.ts'
+import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
 import { together } from './together.ts'
 
@@ -33,7 +33,7 @@ export function addPassage(
   options: DoorOptions,
   endpoint: PassageEndpoint,
 ): void {
-  const { world, memory, doorkeeper } = options
+  const { world, tenantQuotas: tenantQuotas, doorkeeper } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
@@ -79,11 +79,11 @@ export function addPassage(
     keyless: boolean,
   ): Promise<void> {
     await together(world.clock)
-    const room = (): Room => roomOf(request, reply.raw, memory)
+    const quota = (): RequestQuota => quotaOf(request, reply.raw, tenantQuotas)
     const written = new WrittenReply(request, reply, options)
-    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, room)
+    const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, quota)
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
-    const caller = callerOf(request, null, undefined, room)
+    const caller = callerOf(request, null, undefined, quota)
     request.caller = caller
     try {
       if (!keyless) refuseOutright(endpoint, caller, doorkeeper)
@@ -110,7 +110,7 @@ export function addPassage(
       if (!written.gone) throw error
     } finally {
       body?.dispose()
-      request.room?.handled()
+      request.quota?.handled()
     }
   }
 

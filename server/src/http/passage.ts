@@ -43,11 +43,11 @@ export interface IncomingBody {
   /** All of it, if it is there already; then there is nothing to be read. */
   readonly whole: Buffer | null
   /**
-   * Resolves when there is room to keep it whole; rejects with `tenant_busy`. Whoever passes it on as it comes after all
-   * lets go of that.
+   * Resolves when memory is reserved to keep it whole; rejects with `tenant_busy`. Whoever passes it on as it comes after
+   * all releases that.
    */
-  readonly hold: () => Promise<void>
-  readonly letGo: () => void
+  readonly reserve: () => Promise<void>
+  readonly release: () => void
   /** Can be read once. Rejects when the client breaks off, and with `request_timeout` when it pauses. */
   readonly chunks: AsyncIterable<Uint8Array>
 }

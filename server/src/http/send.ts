@@ -5,7 +5,7 @@
 import type { FastifyReply } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import type { Json } from '../base/json.ts'
-import { LONG_BYTES_MIN } from '../base/limits.ts'
+import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { corsHeaders } from './cors.ts'
 import type { DoorOptions } from './door.ts'
@@ -14,7 +14,7 @@ import { endsAfterAnswer } from './framing.ts'
 import { lingerAfterAnswer } from './linger.ts'
 import { logRequest } from './log-request.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
-import { roomOf } from './room.ts'
+import { quotaOf } from './request-quota.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -58,11 +58,11 @@ export function sendError(
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
-  // The way of the request ended before, if it had any room; this is for what the error itself took.
-  request.room?.handled()
+  // The way of the request ended before, if it had any quota; this is for what the error itself took.
+  request.quota?.handled()
 }
 
-/** Whether it is refused because there was no room for its body. */
+/** Whether it is refused because the quota had no memory for its body. */
 function isUnread(refusal: unknown, message: IncomingMessage): boolean {
   return refusal instanceof ServiceError && refusal.code === 'tenant_busy' && !message.complete
 }
@@ -74,7 +74,7 @@ function keepNowhere({ request }: FastifyReply, fields: string[]): void {
 
 /** `fields` alternates names and values. */
 function send(
-  { world, memory, corsOrigins }: DoorOptions,
+  { world, tenantQuotas: tenantQuotas, corsOrigins }: DoorOptions,
   reply: FastifyReply,
   status: number,
   fields: string[],
@@ -90,8 +90,8 @@ function send(
   raw.writeHead(status, fields)
   // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
   reply.hijack()
-  if (bytes >= LONG_BYTES_MIN && request.principal !== null) {
-    roomOf(request, raw, memory).addAnswer(bytes)
+  if (bytes >= LARGE_BYTES_MIN && request.principal !== null) {
+    quotaOf(request, raw, tenantQuotas).countAnswer(bytes)
   }
   raw.end(text)
   logRequest(world, request, reply)

@@ -6,7 +6,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
-import { LONG_BYTES_MIN } from '../base/limits.ts'
+import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ReadingTurns } from '../base/reading-turns.ts'
 import { ServiceError } from '../base/service-error.ts'
 import {
@@ -120,7 +120,7 @@ test('others have a turn between the reading of a long body and what is made of 
     })
     return turns
   }
-  assert.equal(await turnsOf(LONG_BYTES_MIN - 2), (await turnsOf(LONG_BYTES_MIN - 3)) + 1)
+  assert.equal(await turnsOf(LARGE_BYTES_MIN - 2), (await turnsOf(LARGE_BYTES_MIN - 3)) + 1)
   assert.equal(asked.length, 2)
 })
 

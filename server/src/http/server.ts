@@ -26,20 +26,20 @@ import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addPassage } from './passage-route.ts'
 import { isPassage, type PassageEndpoint } from './passage.ts'
-import { memoryOf } from './room.ts'
+import { createTenantQuotas } from './request-quota.ts'
 import { sendAnswer, sendError } from './send.ts'
 import { noteUnderWay } from './under-way.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
-export interface ServerOptions extends Omit<DoorOptions, 'memory'> {
+export interface ServerOptions extends Omit<DoorOptions, 'tenantQuotas'> {
   readonly endpoints: readonly (Endpoint | PassageEndpoint)[]
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
 export function createServer(settings: ServerOptions): Server {
-  const options = { ...settings, memory: memoryOf(settings.world.clock) }
+  const options = { ...settings, tenantQuotas: createTenantQuotas(settings.world.clock) }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
   const passages = new Set(endpoints.filter(isPassage).map((it) => it.path))
@@ -70,7 +70,7 @@ export function createServer(settings: ServerOptions): Server {
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'
-      request.principal = request.caller = request.room = null
+      request.principal = request.caller = request.quota = null
       request.refusal = request.fault = null
       label(request, options)
       const passage = findPath(paths, request)?.passage === true
@@ -87,7 +87,7 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('arrivedAt', 0)
   server.decorateRequest('principal', null)
   server.decorateRequest('caller', null)
-  server.decorateRequest('room', null)
+  server.decorateRequest('quota', null)
   server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)

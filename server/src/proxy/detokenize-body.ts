@@ -1,7 +1,7 @@
 import type { Grant } from '../access/authorize.ts'
 import type { Caller } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import { LONG_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
+import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
 import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
@@ -78,8 +78,8 @@ export async function detokenizeBody(
     kept = rendered.length
     return rendered
   } finally {
-    const long = attempts !== 1 || bytesOf(tokens) > LONG_BYTES_MIN
-    if (long || kept > LONG_BYTES_MIN) caller.room?.().endLong(kept)
+    const large = attempts !== 1 || bytesOf(tokens) > LARGE_BYTES_MIN
+    if (large || kept > LARGE_BYTES_MIN) caller.quota?.().releaseLargeRead(kept)
   }
 }
 

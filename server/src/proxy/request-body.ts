@@ -3,7 +3,7 @@
  * it, passed on as it comes where not.
  */
 import { BytePile } from '../base/byte-pile.ts'
-import { BODY_BYTES_MAX, LONG_BYTES_MIN } from '../base/limits.ts'
+import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { IncomingBody } from '../http/passage.ts'
 import type { OutboundStream } from '../world/egress.ts'
@@ -41,7 +41,7 @@ export async function holdBody(
 ): Promise<HeldBody> {
   if (body === null) return { kind: 'none' }
   const [contentType] = valuesOf(headers, 'content-type')
-  // What is compressed is not opened: a few bytes may hold more than there is room for.
+  // What is compressed is not opened: a few bytes may hold more than fits in memory.
   const kind = isCoded(valuesOf(headers, 'content-encoding')) ? 'unread' : bodyKindOf(contentType)
   const unread = looked && kind === 'unread'
   const asIs = !looked || kind === 'unread' || kind === 'opaque'
@@ -59,13 +59,13 @@ export async function holdBody(
     const { done, value } = await source.next()
     if (done === true) return { kind: 'whole', bytes: held.whole(), contentType }
     held.add(value)
-    if (counted || held.length < LONG_BYTES_MIN) continue
+    if (counted || held.length < LARGE_BYTES_MIN) continue
     counted = true
-    await body.hold()
+    await body.reserve()
   }
   const watch = new ExpressionWatch(contentType)
   if (watch.see(held.whole())) throw new ServiceError('body_too_large')
-  body.letGo()
+  body.release()
   return passing(body.length, [held.whole()], source, { watch, unread })
 }
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../base/access.ts'
-import { LONG_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
+import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
 import type { StoredToken } from '../world/stored.ts'
@@ -12,13 +12,13 @@ import { readingEvaluationContext } from './shown-tokens.ts'
  * among those of its tenant that read much. What was found too long is let go of meanwhile.
  */
 export class Reading {
-  readonly #caller: Pick<Caller, 'room'>
+  readonly #caller: Pick<Caller, 'quota'>
   readonly #sends: boolean
   #bytes = 0
-  #long = false
+  #large = false
 
   /** `sends` says whether what is read is on its way to a destination. */
-  constructor(caller: Pick<Caller, 'room'>, sends = false) {
+  constructor(caller: Pick<Caller, 'quota'>, sends = false) {
     this.#caller = caller
     this.#sends = sends
   }
@@ -29,14 +29,14 @@ export class Reading {
    * Throws `answer_too_large` when the request reads more than SHOWN_DATA_BYTES_MAX in all, and `tenant_busy`.
    */
   async read(find: Find): Promise<readonly StoredToken[]> {
-    if (!this.#long) {
+    if (!this.#large) {
       try {
-        return this.#count(await find(LONG_BYTES_MIN - this.#bytes))
+        return this.#count(await find(LARGE_BYTES_MIN - this.#bytes))
       } catch (error) {
         if (!(error instanceof TooMuchData)) throw error
       }
-      await this.#caller.room?.().takeLong(this.#sends)
-      this.#long = true
+      await this.#caller.quota?.().acquireLargeRead(this.#sends)
+      this.#large = true
     }
     return this.#count(await answerable(find(SHOWN_DATA_BYTES_MAX - this.#bytes)))
   }
@@ -69,12 +69,12 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
  */
 export async function renderWithinBudget<Rendered>(
   { random }: Pick<World, 'random'>,
-  caller: Pick<Caller, 'room'>,
+  caller: Pick<Caller, 'quota'>,
   { tokens, sends }: { readonly tokens: readonly StoredToken[]; readonly sends: boolean },
   render: (evaluationContext: EvaluationContext) => Promise<Rendered>,
 ): Promise<Rendered> {
-  if (bytesOf(tokens) <= LONG_BYTES_MIN) {
-    const costBudget = new CostBudget(LONG_BYTES_MIN, LONG_BYTES_MIN)
+  if (bytesOf(tokens) <= LARGE_BYTES_MIN) {
+    const costBudget = new CostBudget(LARGE_BYTES_MIN, LARGE_BYTES_MIN)
     let rendered: Rendered | undefined
     try {
       rendered = await render({ random, costBudget })
@@ -84,7 +84,7 @@ export async function renderWithinBudget<Rendered>(
     // A mask shows nothing where there is not enough, and says so to nobody.
     if (rendered !== undefined && !costBudget.isExhausted) return rendered
     rendered = undefined
-    await caller.room?.().takeLong(sends)
+    await caller.quota?.().acquireLargeRead(sends)
   }
   return await render(readingEvaluationContext(random, tokens.length))
 }

@@ -11,7 +11,7 @@ export interface ReactorRunner {
   readonly level: ReactorLevel | null
 
   /** Whether a run of the tenant would begin now, or be let wait for its turn. */
-  hasRoom(tenantId: string): boolean
+  hasCapacity(tenantId: string): boolean
 
   /** Runs the code once. Rejects with RunnerUnavailable when it cannot even be begun. */
   run(job: ReactorJob): Promise<ReactorOutcome>

@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Json } from '../../src/base/json.ts'
 import {
-  LONG_BYTES_MIN,
+  LARGE_BYTES_MIN,
   MiB,
-  READS_LONG_AT_ONCE,
-  SHARE_BYTES_MAX,
-  SHARE_WAIT_MS_MAX,
+  LARGE_READS_AT_ONCE,
+  QUOTA_BYTES_MAX,
+  QUOTA_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
 import type { Clock } from '../../src/world/clock.ts'
 import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
@@ -29,15 +29,15 @@ beforeEach(async () => {
       const { store } = world
       const tokens = Object.create(store.tokens) as typeof store.tokens
       tokens.find = async (...asked) => {
-        if ((asked[3] ?? 0) > LONG_BYTES_MIN) await found()
+        if ((asked[3] ?? 0) > LARGE_BYTES_MIN) await found()
         return store.tokens.find(...asked)
       }
       tokens.findByFingerprint = async (...asked) => {
-        if ((asked[5] ?? 0) > LONG_BYTES_MIN) await found()
+        if ((asked[5] ?? 0) > LARGE_BYTES_MIN) await found()
         return store.tokens.findByFingerprint(...asked)
       }
       const after: Clock['after'] = (ms) => {
-        if (ms === SHARE_WAIT_MS_MAX) waits += 1
+        if (ms === QUOTA_WAIT_MS_MAX) waits += 1
         return world.clock.after(ms)
       }
       return {
@@ -80,8 +80,8 @@ async function hold(
     reading += 1
     return turn
   }
-  const held = Array.from({ length: READS_LONG_AT_ONCE }, ask)
-  await until(() => reading === READS_LONG_AT_ONCE)
+  const held = Array.from({ length: LARGE_READS_AT_ONCE }, ask)
+  await until(() => reading === LARGE_READS_AT_ONCE)
   return held
 }
 
@@ -130,19 +130,19 @@ function expression(id: string): string {
 for (const [how, ask] of Object.entries(WAYS)) {
   describe(`long tokens that are asked for ${how}`, () => {
     test('are read for a few at a time, and for nobody at once with those before it', async () => {
-      await make('long', LONG_BYTES_MIN)
+      await make('long', LARGE_BYTES_MIN)
       let under = 0
       let most = 0
       const full = Promise.withResolvers<void>()
       found = async () => {
         most = Math.max(most, ++under)
-        if (under === READS_LONG_AT_ONCE) full.resolve(quiet())
+        if (under === LARGE_READS_AT_ONCE) full.resolve(quiet())
         await full.promise
         under -= 1
       }
       const asked = Array.from({ length: 20 }, () => ask(['long']))
       for (const it of await Promise.all(asked)) assert.equal(it.status, 200)
-      assert.equal(most, READS_LONG_AT_ONCE)
+      assert.equal(most, LARGE_READS_AT_ONCE)
     })
 
     test('are refused where they are too many, and nothing is kept of that', async () => {
@@ -155,7 +155,7 @@ for (const [how, ask] of Object.entries(WAYS)) {
     })
 
     test('wait until somebody is done, no longer than others do, and short ones do not wait', async () => {
-      await make('long', LONG_BYTES_MIN)
+      await make('long', LARGE_BYTES_MIN)
       await make('short', 10)
       const turn = Promise.withResolvers<void>()
       const held = await hold(turn.promise, () => ask(['long']))
@@ -163,7 +163,7 @@ for (const [how, ask] of Object.entries(WAYS)) {
       const before = waits
       const late = ask(['long'])
       await until(() => waits > before)
-      stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
+      stage.vault.world.clock.elapse(QUOTA_WAIT_MS_MAX)
       const { status, text } = await late
       assert.equal(status, 503)
       assert.match(text, /tenant_busy/)
@@ -185,7 +185,7 @@ describe('what makes much of little', () => {
   for (const path of ['/detokenize', '/proxy']) {
     for (const [what, body] of Object.entries(BODIES)) {
       test(`waits for its turn: ${what} at ${path}`, async () => {
-        await make('long', LONG_BYTES_MIN)
+        await make('long', LARGE_BYTES_MIN)
         await make('short', 10)
         await make('middle', 1000)
         const turn = Promise.withResolvers<void>()
@@ -217,17 +217,17 @@ test('a mask that makes much is shown as it is, and not closed for want of a tur
 
 test('what was made for destinations that do not answer counts, and others wait for that', async () => {
   await make('long', 4 * MiB)
-  await make('middle', LONG_BYTES_MIN)
+  await make('middle', LARGE_BYTES_MIN)
   await make('short', 10)
   const waiting: Socket[] = []
   const { destination } = stage
   const { answer } = destination
   destination.answer = (_received, socket) => void waiting.push(socket)
   const asked = Array.from({ length: 12 }, () => call('/proxy', [expression('long')]))
-  const room = SHARE_BYTES_MAX / (4 * MiB)
-  while (waiting.length < room) await quiet()
+  const capacity = QUOTA_BYTES_MAX / (4 * MiB)
+  while (waiting.length < capacity) await quiet()
   await quiet()
-  assert.ok(waiting.length < room + READS_LONG_AT_ONCE, String(waiting.length))
+  assert.ok(waiting.length < capacity + LARGE_READS_AT_ONCE, String(waiting.length))
   for (let it = 0; it < 40; it++) asked.push(call('/detokenize', [expression('middle')]))
   assert.equal((await get('middle')).status, 200, 'whoever sends nothing there does not wait')
   assert.equal((await get('short')).status, 200)

@@ -1,4 +1,4 @@
-/** Callers that want more of the vault's memory than their tenant's share. */
+/** Callers that want more of the vault's memory than their tenant's quota. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -7,12 +7,12 @@ import {
   ANSWER_PAUSE_MS_MAX,
   BODY_BYTES_MAX,
   LINGER_MS,
-  LONG_BODIES_WAITING_MAX,
-  LONG_BYTES_MIN,
+  LARGE_BODIES_WAITING_MAX,
+  LARGE_BYTES_MIN,
   MiB,
   READS_AT_ONCE,
-  SHARE_BYTES_MAX,
-  SHARE_WAIT_MS_MAX,
+  QUOTA_BYTES_MAX,
+  QUOTA_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
 import { answered, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 
@@ -34,7 +34,7 @@ beforeEach(async () => {
       const tokens = Object.create(store.tokens) as typeof store.tokens
       tokens.find = async (...asked) => {
         // What is short is tried first, for no more than this.
-        if (asked[3] !== LONG_BYTES_MIN) reads += 1
+        if (asked[3] !== LARGE_BYTES_MIN) reads += 1
         await found()
         return store.tokens.find(...asked)
       }
@@ -101,7 +101,7 @@ function post(path: string, bytes = BODY_BYTES_MAX): string {
 
 /** One of which so much has come that it is counted, and the rest does not. */
 function begun(path: string): string {
-  return post(path) + ' '.repeat(LONG_BYTES_MIN)
+  return post(path) + ' '.repeat(LARGE_BYTES_MIN)
 }
 
 /** More answers than the system keeps for whoever takes none: it has room for tens of MiB, and at times uses it. */
@@ -118,7 +118,7 @@ async function dialMany(count: number): Promise<Socket[]> {
   return await Promise.all(Array.from({ length: count }, () => stage.dial()))
 }
 
-test('no more answers wait for those who take none than their tenant has room for', async () => {
+test('no more answers wait for those who take none than the quota of their tenant allows', async () => {
   const id = await tokenOf(4 * MiB)
   const { call } = stage.vault
   const deaf = await dialMany(20)
@@ -126,16 +126,16 @@ test('no more answers wait for those who take none than their tenant has room fo
     it.pause().write(many(get(id)))
     await quiet()
   }
-  const room = SHARE_BYTES_MAX / (4 * MiB)
-  await until(() => waiting() >= room)
+  const capacity = QUOTA_BYTES_MAX / (4 * MiB)
+  await until(() => waiting() >= capacity)
   await quiet()
-  assert.ok(waiting() <= room + 1, String(waiting()))
+  assert.ok(waiting() <= capacity + 1, String(waiting()))
   for (const it of deaf) it.destroy()
   assert.equal((await call('GET', `/tokens/${id}`, { key })).status, 200, 'and it is given back')
 })
 
 test('of many who come at once few read before it is known how much they find', async () => {
-  const id = await tokenOf(LONG_BYTES_MIN)
+  const id = await tokenOf(LARGE_BYTES_MIN)
   let under = 0
   let most = 0
   const full = Promise.withResolvers<void>()
@@ -228,7 +228,7 @@ for (const path of ['/detokenize', '/tokens/search']) {
     const id = await tokenOf(10)
     const turn = Promise.withResolvers<void>()
     const body = JSON.stringify({ a: 'x'.repeat(4 * MiB) })
-    for (let it = 0; it < SHARE_BYTES_MAX / (4 * MiB); it++) {
+    for (let it = 0; it < QUOTA_BYTES_MAX / (4 * MiB); it++) {
       found = () => turn.promise
       const client = await stage.dial()
       client.write(get(id) + post(path, body.length) + body)
@@ -259,24 +259,24 @@ test('what is answered again waits as what is read does', async () => {
     it.pause().write(many(again))
     await quiet()
   }
-  const room = SHARE_BYTES_MAX / (4 * MiB)
-  await until(() => waiting() >= room)
+  const capacity = QUOTA_BYTES_MAX / (4 * MiB)
+  await until(() => waiting() >= capacity)
   await quiet()
-  assert.ok(waiting() <= room + 1, String(waiting()))
+  assert.ok(waiting() <= capacity + 1, String(waiting()))
   for (const it of deaf) it.destroy()
 })
 
 for (const path of ['/tokenize', '/proxy']) {
   test(`long bodies wait at ${path} for those before them, and short ones do not`, async () => {
     const whole = JSON.stringify('x'.repeat(BODY_BYTES_MAX - 2))
-    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    const slow = await dialMany(Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
     await read(slow, begun(path).length)
     const late = await stage.dial()
     let answer = ''
     late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
     late.write(post(path) + whole)
-    await read([late], LONG_BYTES_MIN)
+    await read([late], LARGE_BYTES_MIN)
     assert.equal(answer, '')
     assert.match(await stage.talk(`${post(path, 3)}"x"`), /^HTTP\/1\.1 200 /)
     slow[0]!.destroy()
@@ -286,10 +286,10 @@ for (const path of ['/tokenize', '/proxy']) {
   })
 
   test(`whoever leaves while it waits at ${path} is forgotten`, async () => {
-    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    const slow = await dialMany(Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
     await read(slow, begun(path).length)
-    const gone = await dialMany(LONG_BODIES_WAITING_MAX)
+    const gone = await dialMany(LARGE_BODIES_WAITING_MAX)
     for (const it of gone) it.write(begun(path))
     const ends = await read(gone, begun(path).length)
     assert.match(
@@ -309,14 +309,14 @@ for (const path of ['/tokenize', '/proxy']) {
   })
 
   test(`whoever waits at ${path} for too long is told so, and no other tenant waits`, async () => {
-    const slow = await dialMany(Math.floor(SHARE_BYTES_MAX / BODY_BYTES_MAX))
+    const slow = await dialMany(Math.floor(QUOTA_BYTES_MAX / BODY_BYTES_MAX))
     for (const it of slow) it.write(begun(path))
     await read(slow, begun(path).length)
     const late = await stage.dial()
     let answer = ''
     late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
     late.write(post(path) + 'x'.repeat(MiB))
-    await read([late], LONG_BYTES_MIN)
+    await read([late], LARGE_BYTES_MIN)
     const { call, addTenant } = stage.vault
     const manager = await addTenant('another')
     const body = { name: 'x', type: 'private', rules: [ALL] }
@@ -324,11 +324,11 @@ for (const path of ['/tokenize', '/proxy']) {
     const other = made.json()['key'] as string
     const long = { type: 'token', data: 'x'.repeat(4 * MiB) }
     assert.equal((await call('POST', '/tokens', { key: other, body: long })).status, 201)
-    stage.vault.world.clock.elapse(SHARE_WAIT_MS_MAX)
+    stage.vault.world.clock.elapse(QUOTA_WAIT_MS_MAX)
     await until(() => answered(answer))
     assert.match(answer, /^HTTP\/1\.1 503 .*tenant_busy/s)
     assert.match(answer, /^retry-after: \d+\r$/im)
-    // What there was no room for is not read for the sake of its end.
+    // What there was no quota for is not read for the sake of its end.
     await quiet()
     stage.vault.world.clock.elapse(LINGER_MS)
     for (const it of [late, ...slow]) it.destroy()

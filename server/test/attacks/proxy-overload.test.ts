@@ -1,4 +1,4 @@
-/** Callers and destinations that want more of the vault than their share. */
+/** Callers and destinations that want more of the vault than their quota. */
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'

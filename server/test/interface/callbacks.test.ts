@@ -278,7 +278,7 @@ describe('A job', () => {
     assert.deepEqual([sent.length, runner.ran.length], [before, 1])
   })
 
-  test('for which there is no room waits, and is run later', async () => {
+  test('for which there is no capacity waits, and is run later', async () => {
     let full = true
     const { invoke, pass, work, sent } = await callbackStage({
       behave: ({ args }) => {
@@ -295,7 +295,7 @@ describe('A job', () => {
     assert.deepEqual(sent.map(bodyOf), [{ raw: { a: 1 } }])
   })
 
-  test('for which there is no room for an hour ends as such', async () => {
+  test('for which there is no capacity for an hour ends as such', async () => {
     const { invoke, pass, sent, runner } = await callbackStage()
     await invoke()
     runner.level = null
@@ -354,10 +354,10 @@ describe('A job that somebody', () => {
         .flatMap((it) => (it.kind === 'append-audit-events' ? it.events : []))
         .filter((it) => it.operation === 'use').length
     const before = uses()
-    runner.hasRoom = () => false
+    runner.hasCapacity = () => false
     await stage.work()
     assert.deepEqual([runner.ran, uses()], [[], before])
-    runner.hasRoom = () => true
+    runner.hasCapacity = () => true
     await stage.pass(1)
     assert.deepEqual([runner.ran.length, uses()], [1, before + 1])
     assert.equal(stage.sent.length, 1)

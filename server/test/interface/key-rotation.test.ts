@@ -69,7 +69,7 @@ test('a rotation from beginning to end while code runs leaves its result readabl
   assert.deepEqual(await fetched(stage, kept), { raw: { a: 2 } })
 })
 
-test('a rotation while a run finds no room leaves the job to be run later', async () => {
+test('a rotation while a run finds no capacity leaves the job to be run later', async () => {
   let full = true
   const stage: CallbackStage = await callbackStage({
     oneServer: 'a data key is replaced',

@@ -248,7 +248,7 @@ describe('POST /reactors/{id}/react answers', () => {
   test('503 where too many of the tenant run or wait, and opens no token and logs no fault', async () => {
     const { react, runner, token, vault } = await reactorStage()
     const args = `{{ ${await token('secret')} }}`
-    runner.hasRoom = (tenantId) => tenantId !== vault.tenantId
+    runner.hasCapacity = (tenantId) => tenantId !== vault.tenantId
     const before = vault.world.committed.length
     const reply = await react({ args })
     assert.deepEqual([reply.status, reply.json()['code']], [503, 'reactors_busy'])

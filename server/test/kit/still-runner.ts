@@ -18,7 +18,7 @@ export interface Ran extends Omit<ReactorJob, 'args' | 'configuration' | 'apiKey
 /** A runner that runs nothing: it remembers what it was handed and ends as it was told to. */
 export interface StillRunner extends ReactorRunner {
   level: ReactorLevel | null
-  hasRoom: (tenantId: string) => boolean
+  hasCapacity: (tenantId: string) => boolean
   readonly ran: Ran[]
   /** Says what comes of it; what the code was given, as `raw`, unless replaced. */
   behave: (ran: Ran) => ReactorOutcome | Promise<ReactorOutcome>
@@ -28,7 +28,7 @@ export function stillRunner(): StillRunner {
   const runner: StillRunner = {
     level: 'jail',
     ran: [],
-    hasRoom: () => true,
+    hasCapacity: () => true,
     behave: ({ args }) => returned({ raw: args }),
     run: async ({ args, configuration, apiKey, ...job }) => {
       const ran = {

@@ -6,7 +6,7 @@ import {
 
 /**
  * Who may look up a name next: those who wait have their turns one owner after the other, and never has one owner all
- * of them, so that slow names of one leave room for the names of others.
+ * of them, so that slow names of one do not block the names of others.
  */
 export class LookupTurns {
   /** The owners whose turn it is. */

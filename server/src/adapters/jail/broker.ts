@@ -77,7 +77,7 @@ class Passage {
   #early: Buffer[] = []
   #finished = false
   #closed = false
-  /** What the guest may still send before it is told of more room, and what it will still take. */
+  /** What the guest may still send before it is told of more credit, and what it will still take. */
   #inward = WINDOW_BYTES
   #outward = WINDOW_BYTES
 
@@ -103,12 +103,12 @@ class Passage {
   take(kind: number, content: Buffer): void {
     if (kind === FRAME.data) {
       this.#inward -= content.length
-      if (this.#inward < 0 || this.#finished) throw new Error('More than there is room for')
+      if (this.#inward < 0 || this.#finished) throw new Error('More than the window allows')
       if (this.#outside === null) this.#early.push(Buffer.from(content))
       else this.#write(content)
     } else if (kind === FRAME.credit) {
       this.#outward += content.readUInt32BE(0)
-      if (this.#outward > WINDOW_BYTES) throw new Error('More room than there is')
+      if (this.#outward > WINDOW_BYTES) throw new Error('More credit than the window has')
       this.#pump()
     } else if (kind === FRAME.finish) {
       this.#finished = true

@@ -126,8 +126,8 @@ export class JailRunner implements ReactorRunner {
     return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
   }
 
-  hasRoom(tenantId: string): boolean {
-    return this.#turns.hasRoom(tenantId)
+  hasCapacity(tenantId: string): boolean {
+    return this.#turns.hasCapacity(tenantId)
   }
 
   async run(job: ReactorJob): Promise<ReactorOutcome> {

@@ -16,7 +16,7 @@ const echo = onRequest((socket, headerSection, body) => {
   const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
 })
-/** More than a window, so that room has to be made on the way. */
+/** More than a window, so that more credit has to be given on the way. */
 const LONG = 300_000
 
 const plain = await testDestination(echo)
@@ -106,8 +106,8 @@ describe('a guest', () => {
   })
 
   const forged: [what: string, frames: string][] = [
-    ['bytes for which there is no room', 'open, frame(64, Buffer.alloc(70000))'],
-    ['more room than there is', 'open, frame(65, Buffer.from([0, 1, 0, 0]))'],
+    ['more bytes than the window allows', 'open, frame(64, Buffer.alloc(70000))'],
+    ['more credit than the window has', 'open, frame(65, Buffer.from([0, 1, 0, 0]))'],
     ['one connection twice', 'open, open'],
     ['bytes after the last', 'open, frame(66), frame(64, Buffer.from("a"))'],
     ['a destination that is none', 'frame(68, Buffer.from("[]"))'],

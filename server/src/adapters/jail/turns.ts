@@ -13,7 +13,7 @@ export class Turns {
   #total = 0
 
   /** Whether `take` would let the tenant in, or wait. */
-  hasRoom(tenantId: string): boolean {
+  hasCapacity(tenantId: string): boolean {
     return this.#mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
   }
 
@@ -36,7 +36,7 @@ export class Turns {
   }
 
   #wait(tenantId: string): Promise<void> {
-    if (!this.hasRoom(tenantId)) throw new RunnerBusy('Too many wait')
+    if (!this.hasCapacity(tenantId)) throw new RunnerBusy('Too many wait')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting: Waiting = { tenantId, begin: resolve }
     this.#waiting.push(waiting)

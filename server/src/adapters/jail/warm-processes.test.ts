@@ -5,7 +5,7 @@ import type { GuestProcess } from './guest-process.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
 describe('WarmProcesses', () => {
-  test('keeps as many as have room, those used last, and takes each by its own reactor only', () => {
+  test('keeps as many as fit, those used last, and takes each by its own reactor only', () => {
     const warm = new WarmProcesses()
     const third = REACTOR_WARM_BYTES_MAX / 3
     const guests = [third, third, third, third].map(guest)

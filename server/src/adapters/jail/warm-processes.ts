@@ -21,7 +21,7 @@ export class WarmProcesses {
     }
   }
 
-  /** Keeps it as long as there is room and time; those of the same reactor's other versions end here. */
+  /** Keeps it as long as there is memory and time; those of the same reactor's other versions end here. */
   put({ tenantId, reactorId, version }: Owner, guest: GuestProcess): void {
     for (let it = this.#waiting.length - 1; it >= 0; it--) {
       const { owner, guest: other } = this.#waiting[it]!
@@ -36,7 +36,7 @@ export class WarmProcesses {
   }
 
   /**
-   * Looks at those that came since it was last called, and ends the ones used longest ago until there is room. To look
+   * Looks at those that came since it was last called, and ends the ones used longest ago until the rest fit. To look
    * costs as much as a tenth of a short run, and of many runs in a row only the last one leaves something behind.
    */
   look(): void {

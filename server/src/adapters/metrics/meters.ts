@@ -67,7 +67,7 @@ export class Meters {
   runner(inner: ReactorRunner): ReactorRunner {
     return {
       level: inner.level,
-      hasRoom: (tenantId) => inner.hasRoom(tenantId),
+      hasCapacity: (tenantId) => inner.hasCapacity(tenantId),
       run: async (job) => {
         const began = performance.now()
         try {

@@ -1,5 +1,5 @@
 import { isUuid } from '../../base/id.ts'
-import { LONG_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
+import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { StoredToken } from '../../world/stored.ts'
 import { DataCount, TooMuchData } from '../../world/too-much-data.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
@@ -67,7 +67,7 @@ export class TokenFinder {
   ): Promise<StoredToken[]> {
     if (ids.length === 0) return []
     // Each of several may have all that may be read of them together.
-    if (ids.length > 1 && bytesMax > LONG_BYTES_MIN) await this.#weigh(tenantId, ids, bytesMax)
+    if (ids.length > 1 && bytesMax > LARGE_BYTES_MIN) await this.#weigh(tenantId, ids, bytesMax)
     const { promise, resolve, reject } = Promise.withResolvers<StoredToken[]>()
     this.#waiting.push({ tenantId, ids: [...new Set(ids)], bytesMax, resolve, reject })
     this.#leaveSoon()

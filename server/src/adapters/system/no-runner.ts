@@ -3,7 +3,7 @@ import { RunnerUnavailable, type ReactorRunner } from '../../world/reactor-runne
 /** Runs nothing: where there are no walls, no code of tenants is begun. */
 export const NO_RUNNER: ReactorRunner = {
   level: null,
-  hasRoom: () => true,
+  hasCapacity: () => true,
   run: async () => {
     throw new RunnerUnavailable('There are no walls to run code behind')
   },

@@ -38,8 +38,8 @@ export async function authorizeInvocation(
  * Throws `reactors_busy` where too many of the tenant run or wait. Asked before anything is opened or recorded, for whoever
  * storms is refused most; it may still come to that when the code is to be begun.
  */
-export function refuseWithoutRoom({ runner }: Pick<World, 'runner'>, tenantId: string): void {
-  if (!runner.hasRoom(tenantId)) throw new ServiceError('reactors_busy')
+export function refuseWithoutCapacity({ runner }: Pick<World, 'runner'>, tenantId: string): void {
+  if (!runner.hasCapacity(tenantId)) throw new ServiceError('reactors_busy')
 }
 
 /**
@@ -65,7 +65,7 @@ export async function prepare(
     privacyShown,
   })
   // What runs it has its own limits.
-  caller.room?.().endLong(0)
+  caller.quota?.().releaseLargeRead(0)
   return { opened, filled }
 }
 

@@ -7,7 +7,7 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../world/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
-import { authorizeInvocation, endOfResult, prepare, refuseWithoutRoom } from './prepare.ts'
+import { authorizeInvocation, endOfResult, prepare, refuseWithoutCapacity } from './prepare.ts'
 import { finish, run } from './run.ts'
 import { parseReact } from './wire.ts'
 
@@ -40,7 +40,7 @@ export async function react(
   if (asked.callbackUrl !== null) {
     return await acceptWithCallback(world, caller, reactor, asked, asked.callbackUrl, settings)
   }
-  refuseWithoutRoom(world, caller.tenantId)
+  refuseWithoutCapacity(world, caller.tenantId)
   const prepared = await prepare(world, caller, reactor, asked.args, settings)
   const until = endOfResult(prepared.filled)
   // What code makes of a security code may be kept no longer than that.

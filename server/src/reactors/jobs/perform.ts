@@ -13,7 +13,7 @@ import {
   authorizeInvocation,
   endOfResult,
   prepare,
-  refuseWithoutRoom,
+  refuseWithoutCapacity,
 } from '../invocation/prepare.ts'
 import { finish, run } from '../invocation/run.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
@@ -51,7 +51,7 @@ export async function perform(
     return
   }
   try {
-    refuseWithoutRoom(world, tenantId)
+    refuseWithoutCapacity(world, tenantId)
     await runFor(task, state.run, performing)
   } catch (error) {
     await task.fail(error)

@@ -11,7 +11,7 @@ import { withCommit } from '../../world/with-commit.ts'
 import type { World } from '../../world/world.ts'
 import { deliver, type Delivering } from '../callbacks/deliver.ts'
 import { perform, type Performing } from './perform.ts'
-import { Room } from './room.ts'
+import { JobConcurrencyLimit } from './concurrency-limit.ts'
 import { claimed } from './stages.ts'
 
 export interface Working extends Performing, Delivering {}
@@ -27,7 +27,7 @@ export class JobWorker {
   onWork: () => void = () => {}
   readonly #world: World
   readonly #working: Working
-  readonly #room = new Room()
+  readonly #limit = new JobConcurrencyLimit()
   readonly #underWay = new Set<Promise<void>>()
   /** Whose turn is first. */
   #first = 0
@@ -41,7 +41,7 @@ export class JobWorker {
     this.#working = working
   }
 
-  /** Begins everything that is due, as far as there is room. Resolves when it is begun. */
+  /** Begins everything that is due, as far as the limits allow. Resolves when it is begun. */
   async turn(): Promise<void> {
     const { clock, log, store } = this.#world
     try {
@@ -85,32 +85,34 @@ export class JobWorker {
   async #take(tenantId: string, stage: JobStage): Promise<void> {
     const { clock, store } = this.#world
     while (!this.#stopped) {
-      const without = this.#room.fullLanes(stage, tenantId)
+      const without = this.#limit.fullLanes(stage, tenantId)
       const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
       const due = await store.jobs.due(tenantId, query)
       const taken = due.flatMap((job) => {
-        const leave = this.#room.enter(stage, tenantId, job.lane)
-        return leave === null ? [] : [{ job, leave }]
+        const release = this.#limit.acquire(stage, tenantId, job.lane)
+        return release === null ? [] : [{ job, release: release }]
       })
-      await Promise.all(taken.map(({ job, leave }) => this.#begin(tenantId, job, leave)))
+      await Promise.all(
+        taken.map(({ job, release: release }) => this.#begin(tenantId, job, release)),
+      )
       if (taken.length === 0 || !isCut(due)) return
     }
   }
 
   /** Resolves when the job is claimed, or somebody else has it. */
-  async #begin(tenantId: string, job: StoredJob, leave: () => void): Promise<void> {
+  async #begin(tenantId: string, job: StoredJob, release: () => void): Promise<void> {
     const { clock, log, store } = this.#world
     const { id, stage, revision } = job
     try {
       if (stage === 'keep' || stage === 'dead') {
         await store.commit(tenantId, [{ kind: 'delete-job', id, revision }])
-        leave()
+        release()
         return
       }
       const dueAt = clock.now() + CLAIM_MS[stage]
       const conflict = await store.commit(tenantId, [{ kind: 'claim-job', id, revision, dueAt }])
       if (conflict !== null) {
-        leave()
+        release()
         return
       }
       const work = this.#work(tenantId, claimed(job, dueAt), job.claimed)
@@ -119,13 +121,13 @@ export class JobWorker {
           if (!this.#abandoned) log.error('job_failed', error, { job: id })
         })
         .finally(() => {
-          leave()
+          release()
           this.#underWay.delete(work)
           this.onWork()
         })
       this.#underWay.add(work)
     } catch (error) {
-      leave()
+      release()
       throw error
     }
   }

@@ -43,7 +43,7 @@ export class Connection {
   readonly #send: (frame: Buffer) => void
   readonly #events: ConnectionEvents
   readonly #waiting: { chunk: Buffer; done: () => void }[] = []
-  #room = WINDOW_BYTES
+  #credit = WINDOW_BYTES
   #over = false
 
   constructor(number: number, send: (frame: Buffer) => void, events: ConnectionEvents) {
@@ -80,7 +80,7 @@ export class Connection {
     if (kind === FRAME.data) this.#events.data(content)
     if (kind === FRAME.finish) this.#events.finished()
     if (kind === FRAME.credit) {
-      this.#room += content.readUInt32BE(0)
+      this.#credit += content.readUInt32BE(0)
       this.#flush()
     }
     if (kind === FRAME.close || kind === FRAME.refused) {
@@ -91,10 +91,10 @@ export class Connection {
   }
 
   #flush(): void {
-    while (this.#waiting.length > 0 && this.#room > 0) {
+    while (this.#waiting.length > 0 && this.#credit > 0) {
       const next = this.#waiting[0]!
-      const piece = next.chunk.subarray(0, this.#room)
-      this.#room -= piece.length
+      const piece = next.chunk.subarray(0, this.#credit)
+      this.#credit -= piece.length
       next.chunk = next.chunk.subarray(piece.length)
       this.#tell(FRAME.data, piece)
       if (next.chunk.length > 0) return

@@ -27,7 +27,7 @@ export const FRAME = {
   /** From the guest: a line of output. */
   output: 37,
 
-  /** Both ways, each with the number of a connection first: bytes, room for more bytes, no more of them, the end. */
+  /** Both ways, each with the number of a connection first: bytes, credit for more bytes, no more of them, the end. */
   data: 64,
   credit: 65,
   finish: 66,

@@ -8,7 +8,7 @@ import {
 import type { JobStage } from '../../world/jobs.ts'
 
 /** How many may be under way: of all tenants, of one, and in one lane of one. */
-const BOUNDS: Readonly<Record<JobStage, readonly [all: number, tenant: number, lane: number]>> = {
+const LIMITS: Readonly<Record<JobStage, readonly [all: number, tenant: number, lane: number]>> = {
   run: [JOB_RUNS_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE],
   deliver: [CALLBACKS_AT_ONCE, CALLBACKS_OF_ONE_AT_ONCE, CALLBACKS_TO_ONE_AT_ONCE],
   keep: [Infinity, Infinity, Infinity],
@@ -16,17 +16,17 @@ const BOUNDS: Readonly<Record<JobStage, readonly [all: number, tenant: number, l
 }
 
 /** Counts what is under way, so that neither a tenant nor a receiver that never answers takes all there is. */
-export class Room {
+export class JobConcurrencyLimit {
   readonly #counts = new Map<string, number>()
   readonly #full = new Map<string, Set<string>>()
 
-  /** Returns what to call at the end; null when there is no room. */
-  enter(stage: JobStage, tenantId: string, lane: string): (() => void) | null {
+  /** Returns how to release it; null when a limit is reached. */
+  acquire(stage: JobStage, tenantId: string, lane: string): (() => void) | null {
     const names = [stage, `${stage} ${tenantId}`, `${stage} ${tenantId} ${lane}`] as const
-    const bounds = BOUNDS[stage]
-    if (names.some((it, n) => this.#count(it) >= bounds[n]!)) return null
+    const limits = LIMITS[stage]
+    if (names.some((it, n) => this.#count(it) >= limits[n]!)) return null
     for (const it of names) this.#counts.set(it, this.#count(it) + 1)
-    if (this.#count(names[2]) === bounds[2]) this.#lanes(names[1]).add(lane)
+    if (this.#count(names[2]) === limits[2]) this.#lanes(names[1]).add(lane)
     return () => {
       for (const it of names) {
         const left = this.#count(it) - 1
@@ -39,7 +39,7 @@ export class Room {
     }
   }
 
-  /** The lanes of a tenant with no room left in them for jobs of that stage. */
+  /** The lanes of a tenant at their limit for jobs of that stage. */
   fullLanes(stage: JobStage, tenantId: string): string[] {
     return [...(this.#full.get(`${stage} ${tenantId}`) ?? [])]
   }
