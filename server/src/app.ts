@@ -8,8 +8,8 @@ import { bindReplay, commit, replay } from './access/commit.ts'
 import { identifier } from './access/identify.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
-import { ReadingTurns } from './base/reading-turns.ts'
-import { ConnectionPace } from './http/connection-pace.ts'
+import { ReadThrottle } from './base/read-throttle.ts'
+import { ConnectionThrottle } from './http/connection-throttle.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
@@ -36,7 +36,7 @@ export function createApp(outside: World, settings: AppSettings): App {
   })
   const server = createServer({
     world,
-    pace: new ConnectionPace(world.clock, new ReadingTurns(world.clock)),
+    connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings, lentKeys, () => jobs.onWork()),
     doorkeeper: {

@@ -71,7 +71,7 @@ export const LINGER_CHUNKS_MAX = 10_000
  * Chunks that are read before everything else has its turn, some milliseconds: of all bodies that come in, and of all
  * answers of destinations. Ours.
  */
-export const READ_CHUNKS_A_TURN = 1_000
+export const READ_CHUNKS_PER_TICK = 1_000
 
 /** Requests that go on in one turn of the event loop, some milliseconds. Ours: more in a row are no quicker. */
 export const TOGETHER_MAX = 128
@@ -428,12 +428,12 @@ export const REACTOR_WATCH_MS = 20
 export const REACTOR_BLANKS = 2
 export const REACTOR_BLANKS_AFTER_MS = 5_000
 
-/** Runs at a time, of one tenant and of all, and those of one tenant that wait for a turn. Ours. */
+/** Runs at a time, of one tenant and of all, and those of one tenant that wait in the queue. Ours. */
 export const REACTOR_RUNS_MAX = 64
 export const REACTOR_TENANT_RUNS_MAX = 16
 export const REACTOR_TENANT_WAITING_MAX = 64
 
-/** How long a run waits for its turn, or for a process. Ours. */
+/** How long a run waits in the queue, or for a process. Ours. */
 export const REACTOR_WAIT_MS_MAX = 5_000
 
 /** Memory of all processes that wait, frozen, for their reactor's next run; and how long one waits. Ours. */

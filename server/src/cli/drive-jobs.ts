@@ -3,28 +3,28 @@ import type { JobWorker } from '../reactors/jobs/worker.ts'
 import { within } from './within.ts'
 
 /**
- * Gives the worker its turns: at once, whenever there is something new, and every JOB_POLL_MS for what is due by time,
- * or was left by another process. There is one turn at a time.
+ * Polls the worker: at once, whenever there is something new, and every JOB_POLL_MS for what is due by time,
+ * or was left by another process. There is one poll at a time.
  *
  * `stop` resolves when nothing of it is under way any more, or after `withinMs`: what is left then is cut short.
  */
 export function driveJobs(
-  worker: Pick<JobWorker, 'turn' | 'stop' | 'abandon' | 'onWork'>,
+  worker: Pick<JobWorker, 'poll' | 'stop' | 'abandon' | 'onWork'>,
   everyMs = JOB_POLL_MS,
   withinMs = SHUTDOWN_MS_MAX,
 ): { readonly stop: () => Promise<void> } {
-  let turning: Promise<void> | null = null
+  let polling: Promise<void> | null = null
   let again = false
-  const turn = (): void => {
-    again = turning !== null
-    turning ??= worker.turn().finally(() => {
-      turning = null
-      if (again) turn()
+  const poll = (): void => {
+    again = polling !== null
+    polling ??= worker.poll().finally(() => {
+      polling = null
+      if (again) poll()
     })
   }
-  worker.onWork = turn
-  const timer = setInterval(turn, everyMs)
-  turn()
+  worker.onWork = poll
+  const timer = setInterval(poll, everyMs)
+  poll()
   return {
     stop: async () => {
       clearInterval(timer)

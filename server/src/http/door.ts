@@ -13,7 +13,7 @@ import {
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
-import type { ConnectionPace } from './connection-pace.ts'
+import type { ConnectionThrottle } from './connection-throttle.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
@@ -42,7 +42,7 @@ export interface Doorkeeper {
 
 export interface DoorOptions {
   readonly world: World
-  readonly pace: ConnectionPace
+  readonly connectionThrottle: ConnectionThrottle
   readonly tenantQuotas: TenantQuotas
   readonly doorkeeper: Doorkeeper
   /** Origins that browsers may call from: `*`, or a list. */
@@ -69,9 +69,12 @@ declare module 'fastify' {
 }
 
 /** Gives the request its trace id, and notes when it came. */
-export function label(request: FastifyRequest, { world, pace }: DoorOptions): void {
+export function label(
+  request: FastifyRequest,
+  { world, connectionThrottle: connectionThrottle }: DoorOptions,
+): void {
   const { clock, random } = world
-  pace.admit(request.raw)
+  connectionThrottle.admit(request.raw)
   request.arrivedAt = clock.elapsed()
   request.traceId = traceIdOf(request.headers['bt-trace-id']) ?? idOf(clock.now(), random.bytes(10))
 }

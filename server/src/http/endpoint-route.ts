@@ -75,8 +75,8 @@ export function addEndpoint(
         // Whoever holds a public key has to send again what it wants to be answered again.
         const replays = caller.replay !== null && caller.type !== 'public'
         const found = shows ?? (replays ? 'one' : undefined)
-        const turn = found === undefined ? undefined : quota().acquireReads(found)
-        if (turn !== undefined) await turn
+        const acquiring = found === undefined ? undefined : quota().acquireReads(found)
+        if (acquiring !== undefined) await acquiring
         const answer =
           caller.replay === null
             ? await endpoint.handle(asked)

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { READ_CHUNKS_A_TURN } from '../base/limits.ts'
+import { READ_CHUNKS_PER_TICK } from '../base/limits.ts'
 import { http } from '../base/node-http.ts'
-import { ReadingTurns } from '../base/reading-turns.ts'
+import { ReadThrottle } from '../base/read-throttle.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
 
@@ -51,7 +51,7 @@ test('who reads slowly is given no more than is asked for, and all of it in the 
 })
 
 for (const wanted of [true, false]) {
-  test(`connections that say many at once take turns, the body ${wanted ? 'read' : 'unread'}`, async (t) => {
+  test(`connections that say many at once are read round-robin, the body ${wanted ? 'read' : 'unread'}`, async (t) => {
     const { say, reads } = await listen(t, (message, response) => {
       if (wanted) message.resume().on('end', () => response.end('done'))
       else response.end('done')
@@ -63,26 +63,26 @@ for (const wanted of [true, false]) {
     )
     // Each is read once before anybody knows what it says.
     const late = reads.toSorted((a, b) => b - a).slice(6)
-    assert.ok(late[0]! <= 2 * READ_CHUNKS_MAX, `${late[0]} in one turn`)
-    // Between two that are read others have as many turns as what was read takes.
+    assert.ok(late[0]! <= 2 * READ_CHUNKS_MAX, `${late[0]} in one tick`)
+    // Between two that are read others have as many ticks as what was read takes.
     const rests = reads.filter((it) => it === 0).length
-    assert.ok(rests > (3 * COUNT) / READ_CHUNKS_A_TURN, `${rests} turns without them`)
+    assert.ok(rests > (3 * COUNT) / READ_CHUNKS_PER_TICK, `${rests} ticks without them`)
   })
 }
 
-/** A server, and how many chunks it was told of in each turn of the event loop. */
+/** A server, and how many chunks it was told of in each tick of the event loop. */
 async function listen(
   t: TestContext,
   handle: (message: IncomingMessage, response: ServerResponse) => unknown,
 ) {
-  const turns = new ReadingTurns(CLOCK)
+  const throttle = new ReadThrottle(CLOCK)
   const reads = [0]
   const server = http.createServer((message, response) => {
     if (message.method === 'GET') {
       response.end()
       return
     }
-    gatherChunks(message, CLOCK, turns)
+    gatherChunks(message, CLOCK, throttle)
     const push = message.push.bind(message)
     message.push = (chunk: Buffer | null) => {
       if (chunk !== null) reads[reads.length - 1]! += 1

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { BytePile } from '../base/byte-pile.ts'
-import type { ReadingTurns } from '../base/reading-turns.ts'
+import type { ReadThrottle } from '../base/read-throttle.ts'
 import type { Clock } from '../world/clock.ts'
 
 /**
  * Has those chunks of a body that came together arrive together, and a connection that says many small ones at once be
- * read again when there is a turn for it, also where nobody wants the body.
+ * read again when the throttle lets it, also where nobody wants the body.
  *
  * Node makes an event of every chunk, and in 64 KiB, which it reads at once, there may be ten thousand: each on its own
  * way to a store or a destination, they hold up everybody else for a second. Call it before any of the body was read.
@@ -13,20 +13,20 @@ import type { Clock } from '../world/clock.ts'
 export function gatherChunks(
   message: IncomingMessage,
   clock: Pick<Clock, 'yield'>,
-  turns: ReadingTurns,
+  throttle: ReadThrottle,
 ): void {
   if (message.headers['transfer-encoding'] === undefined) return
   const push = message.push.bind(message)
   const read = message._read.bind(message)
   let pile = new BytePile()
   let chunks = 0
-  /** Chunks that the turns have been told of before they came. */
+  /** Chunks that the throttle has been told of before they came. */
   let foreseen = 0
-  let resting = false
+  let paused = false
   /** Whether more was asked for meanwhile. */
   let wanted = false
 
-  Object.assign(message, { push: take, _read: readInTurn, _dump: throwAway })
+  Object.assign(message, { push: take, _read: readThrottled, _dump: throwAway })
 
   /** Returns whether to read on, as push() does. */
   function take(chunk: Buffer | null): boolean {
@@ -37,7 +37,7 @@ export function gatherChunks(
     if (chunks === 0) void clock.yield().then(pass)
     chunks += 1
     if (foreseen > 0) foreseen -= 1
-    else turns.count(chunk.length)
+    else throttle.count(chunk.length)
     pile.add(chunk)
     return chunks <= FEW && message.readableLength + pile.length < message.readableHighWaterMark
   }
@@ -45,26 +45,26 @@ export function gatherChunks(
   function pass(): void {
     if (chunks === 0) return
     const whole = pile.whole()
-    if (chunks > FEW && turns.isOver) rest(chunks)
+    if (chunks > FEW && throttle.isExhausted) pause(chunks)
     pile = new BytePile()
     chunks = 0
     push(whole)
   }
 
-  function rest(last: number): void {
-    resting = true
+  function pause(last: number): void {
+    paused = true
     message.socket.pause()
-    const goOn = (): void => {
-      resting = false
+    const resume = (): void => {
+      paused = false
       foreseen = last
       if (wanted) read(0)
       wanted = false
     }
-    turns.wait(message.socket.remoteAddress ?? '', goOn, last)
+    throttle.wait(message.socket.remoteAddress ?? '', resume, last)
   }
 
-  function readInTurn(size: number): void {
-    if (resting) wanted = true
+  function readThrottled(size: number): void {
+    if (paused) wanted = true
     else read(size)
   }
 

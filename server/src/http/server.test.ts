@@ -7,7 +7,7 @@ import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-wo
 import type { Caller, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
-import { ReadingTurns } from '../base/reading-turns.ts'
+import { ReadThrottle } from '../base/read-throttle.ts'
 import { ServiceError } from '../base/service-error.ts'
 import {
   created,
@@ -18,7 +18,7 @@ import {
   type EndpointRequest,
 } from './endpoint.ts'
 import type { Doorkeeper } from './door.ts'
-import { ConnectionPace } from './connection-pace.ts'
+import { ConnectionThrottle } from './connection-throttle.ts'
 import { createServer, type Server } from './server.ts'
 
 /** An operation of no consequence, with what a test wants of it. */
@@ -61,7 +61,7 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
   const endpoint = operation(record)
   const server = createServer({
     world,
-    pace: new ConnectionPace(world.clock, new ReadingTurns(world.clock)),
+    connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: '*',
     endpoints: [
       {
@@ -108,19 +108,19 @@ const JSON_BODY = { contentType: 'application/json', schema: z.any() } as const
 const PATCH_BODY = { contentType: 'application/merge-patch+json', schema: z.any() } as const
 const code = (body: string): unknown => (JSON.parse(body) as JsonObject)['code']
 
-test('others have a turn between the reading of a long body and what is made of it', async () => {
+test('it yields to others between the reading of a long body and what is made of it', async () => {
   const { ask, asked, world } = stage({ body: JSON_BODY })
-  let turns = 0
-  Object.assign(world.clock, { yield: async () => void turns++ })
-  const turnsOf = async (chars: number): Promise<number> => {
-    turns = 0
+  let yields = 0
+  Object.assign(world.clock, { yield: async () => void yields++ })
+  const yieldsOf = async (chars: number): Promise<number> => {
+    yields = 0
     await ask({
       headers: { 'content-type': 'application/json' },
       payload: `"${'a'.repeat(chars)}"`,
     })
-    return turns
+    return yields
   }
-  assert.equal(await turnsOf(LARGE_BYTES_MIN - 2), (await turnsOf(LARGE_BYTES_MIN - 3)) + 1)
+  assert.equal(await yieldsOf(LARGE_BYTES_MIN - 2), (await yieldsOf(LARGE_BYTES_MIN - 3)) + 1)
   assert.equal(asked.length, 2)
 })
 

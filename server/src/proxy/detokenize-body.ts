@@ -72,7 +72,7 @@ export async function detokenizeBody(
           const { data, wire } = byId.get(id)!
           return whole ? wire() : (data ?? null)
         })
-        return await inTurns(world.clock, rendering)
+        return await runYielding(world.clock, rendering)
       },
     )
     kept = rendered.length
@@ -83,13 +83,13 @@ export async function detokenizeBody(
   }
 }
 
-/** Returns what `work` comes to; others have their turn every YIELD_AFTER_MS. */
-async function inTurns<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
-  for (let turn = clock.elapsed(); ;) {
+/** Returns what `work` comes to; it yields to others every YIELD_AFTER_MS. */
+async function runYielding<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
+  for (let resumedAt = clock.elapsed(); ;) {
     const { done, value } = work.next()
     if (done === true) return value
-    if (clock.elapsed() - turn < YIELD_AFTER_MS) continue
+    if (clock.elapsed() - resumedAt < YIELD_AFTER_MS) continue
     await clock.yield()
-    turn = clock.elapsed()
+    resumedAt = clock.elapsed()
   }
 }

@@ -15,7 +15,7 @@ import { detokenizeBody, findMentioned } from './detokenize-body.ts'
 import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
-import { holdBody, type HeldBody } from './request-body.ts'
+import { bufferBody, type OutboundBody } from './request-body.ts'
 import { outboundHeaders } from './request-headers.ts'
 import { parseWishes } from './reserved-headers.ts'
 import { whereto } from './whereto.ts'
@@ -54,11 +54,11 @@ export async function passOn(
   const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId, invoke)
   invoke()
 
-  const held = await holdBody(passage.body, passage.headers, !anonymous)
+  const outbound = await bufferBody(passage.body, passage.headers, !anonymous)
   const now = world.clock.now()
-  const read = held.kind === 'whole' ? readBody(held.bytes, held.contentType) : null
+  const read = outbound.kind === 'whole' ? readBody(outbound.bytes, outbound.contentType) : null
   const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
-  const unread = read?.unread ?? ('unread' in held && held.unread)
+  const unread = read?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (wishes.dryRun) {
     const dryRun = describeDryRun(caller, {
@@ -82,24 +82,24 @@ export async function passOn(
   await recording
 
   try {
-    const body = (await rendering) ?? asItCame(held)
+    const body = (await rendering) ?? asItCame(outbound)
     const request = { method, headers, body, timeoutMs }
     await exchange(world.egress, route, request, passage.reply, { accepted, unread })
   } catch (error) {
-    throw (held.kind === 'passing' ? held.fault() : undefined) ?? refusalOfEgress(error)
+    throw (outbound.kind === 'passing' ? outbound.fault() : undefined) ?? refusalOfEgress(error)
   }
   return undefined
 }
 
-function asItCame(held: HeldBody): OutboundRequest['body'] {
-  if (held.kind === 'none') return null
-  return held.kind === 'passing' ? held.stream : held.bytes
+function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
+  if (outbound.kind === 'none') return null
+  return outbound.kind === 'passing' ? outbound.stream : outbound.bytes
 }
 
 /**
  * Asks the door out whether anything may be sent to `url`; a "no" is recorded. So is, by `invoke`, who asked for a name
  * that nobody knows: its address was looked for. Those without a key have an `owner` of
- * their own: as many as like may come, and those with a key must not stand in line behind them.
+ * their own: as many as like may come, and those with a key must not queue behind them.
  */
 async function vet(
   { egress }: PassOnWorld,

@@ -1,5 +1,5 @@
 /**
- * The body of a request on its way to a destination: held until it is whole where there may be expressions in
+ * The body of a request on its way to a destination: buffered until it is whole where there may be expressions in
  * it, passed on as it comes where not.
  */
 import { BytePile } from '../base/byte-pile.ts'
@@ -11,7 +11,7 @@ import { isCharset } from './bodies/charset.ts'
 import { bodyKindOf } from './bodies/content-type.ts'
 import { ExpressionWatch } from './bodies/expression-watch.ts'
 
-export type HeldBody =
+export type OutboundBody =
   | { readonly kind: 'none' }
   /** All of it, to be forwarded as it is; `unread` when that is because it cannot be inspected. */
   | { readonly kind: 'as-is'; readonly bytes: Buffer; readonly unread: boolean }
@@ -34,11 +34,11 @@ export interface PassingBody {
  * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
  * Throws `body_too_large` if one was, `tenant_busy`, and what the body rejects with.
  */
-export async function holdBody(
+export async function bufferBody(
   body: IncomingBody | null,
   headers: readonly string[],
   looked: boolean,
-): Promise<HeldBody> {
+): Promise<OutboundBody> {
   if (body === null) return { kind: 'none' }
   const [contentType] = valuesOf(headers, 'content-type')
   // What is compressed is not opened: a few bytes may hold more than fits in memory.
@@ -53,20 +53,20 @@ export async function holdBody(
 
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
   if (asIs) return passing(body.length, [], source, { watch: null, unread })
-  const held = new BytePile()
+  const buffered = new BytePile()
   let counted = false
-  while (held.length <= BODY_BYTES_MAX) {
+  while (buffered.length <= BODY_BYTES_MAX) {
     const { done, value } = await source.next()
-    if (done === true) return { kind: 'whole', bytes: held.whole(), contentType }
-    held.add(value)
-    if (counted || held.length < LARGE_BYTES_MIN) continue
+    if (done === true) return { kind: 'whole', bytes: buffered.whole(), contentType }
+    buffered.add(value)
+    if (counted || buffered.length < LARGE_BYTES_MIN) continue
     counted = true
     await body.reserve()
   }
   const watch = new ExpressionWatch(contentType)
-  if (watch.see(held.whole())) throw new ServiceError('body_too_large')
+  if (watch.see(buffered.whole())) throw new ServiceError('body_too_large')
   body.release()
-  return passing(body.length, [held.whole()], source, { watch, unread })
+  return passing(body.length, [buffered.whole()], source, { watch, unread })
 }
 
 /**
@@ -98,7 +98,7 @@ async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {
 
 function passing(
   length: number | null,
-  held: Uint8Array[],
+  buffered: Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
   { watch, unread }: { readonly watch: ExpressionWatch | null; readonly unread: boolean },
 ): PassingBody {
@@ -107,7 +107,7 @@ function passing(
 
   async function* chunks(): AsyncGenerator<Uint8Array, void> {
     try {
-      for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) yield chunk
+      for (let chunk = buffered.shift(); chunk !== undefined; chunk = buffered.shift()) yield chunk
       for (;;) {
         const { done, value } = await rest.next()
         if (done === true) return

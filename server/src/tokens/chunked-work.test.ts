@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
 import { inChunks } from './chunked-work.ts'
 
-/** A clock that moves by `stepMs` with each piece of work, and counts the turns it gave to others. */
+/** A clock that moves by `stepMs` with each piece of work, and counts how often it yielded to others. */
 function workingClock(stepMs: number) {
   let elapsed = 0
   let yields = 0
@@ -46,7 +46,7 @@ describe('inChunks()', () => {
     assert.deepEqual(done, ['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
   })
 
-  test('gives others a turn every YIELD_AFTER_MS, and lets none of them count as its own', async () => {
+  test('yields to others every YIELD_AFTER_MS, and lets none of them count as its own', async () => {
     const { clock, work, yields } = workingClock(YIELD_AFTER_MS / 16)
     await inChunks(clock, 1600, work)
     assert.equal(yields(), 100)
@@ -68,13 +68,13 @@ describe('inChunks()', () => {
     assert.ok(longest > 0 && longest < YIELD_AFTER_MS * 4, `${longest} ms`)
   })
 
-  test('gives nobody a turn when there is little to do', async () => {
+  test('yields to nobody when there is little to do', async () => {
     const { clock, work, yields } = workingClock(YIELD_AFTER_MS / 1000)
     await inChunks(clock, 800, work)
     assert.equal(yields(), 0)
   })
 
-  test('gives others a turn when a few take long, and then as when there are many', async () => {
+  test('yields to others when a few take long, and then as when there are many', async () => {
     const { clock, work, yields } = workingClock(SHORT_LIST_YIELD_AFTER_MS)
     await inChunks(clock, 16, work)
     assert.equal(yields(), 4)

@@ -13,7 +13,7 @@ export function inChunks(
   count: number,
   work: (index: number) => void | Promise<void>,
 ): Promise<void> | undefined {
-  if (count > SHORT_MAX) return inTurns(clock, count, work)
+  if (count > SHORT_MAX) return runYielding(clock, count, work)
   const begun = count < LOOK_EVERY ? 0 : clock.elapsed()
   for (let index = 0; index < count; index++) {
     let waiting = work(index)
@@ -24,24 +24,24 @@ export function inChunks(
     ) {
       waiting = clock.yield()
     }
-    if (waiting !== undefined) return waiting.then(() => inTurns(clock, count, work, index + 1))
+    if (waiting !== undefined) return waiting.then(() => runYielding(clock, count, work, index + 1))
   }
   return undefined
 }
 
-async function inTurns(
+async function runYielding(
   clock: Clock,
   count: number,
   work: (index: number) => void | Promise<void>,
   from = 0,
 ): Promise<void> {
-  let turn = clock.elapsed()
+  let resumedAt = clock.elapsed()
   for (let index = from; index < count; index++) {
     const waiting = work(index)
     if (waiting !== undefined) await waiting
-    if (!isLook(index) || clock.elapsed() - turn < YIELD_AFTER_MS) continue
+    if (!isLook(index) || clock.elapsed() - resumedAt < YIELD_AFTER_MS) continue
     await clock.yield()
-    turn = clock.elapsed()
+    resumedAt = clock.elapsed()
   }
 }
 

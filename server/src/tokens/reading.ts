@@ -8,8 +8,8 @@ import type { World } from '../world/world.ts'
 import { readingEvaluationContext } from './shown-tokens.ts'
 
 /**
- * What one request reads of the data of tokens that it names: at once while that is short, and else when it is its turn
- * among those of its tenant that read much. What was found too long is let go of meanwhile.
+ * What one request reads of the data of tokens that it names: at once while that is short, and else with
+ * one of its tenant's slots for large reads. What was found too long is let go of meanwhile.
  */
 export class Reading {
   readonly #caller: Pick<Caller, 'quota'>
@@ -62,7 +62,7 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
 }
 
 /**
- * Returns what `render` makes of `tokens` by expressions: at once while that is little, and else when it is the request's turn.
+ * Returns what `render` makes of `tokens` by expressions: at once while that is little, and else with a slot for large reads.
  * Much can be made of little, by filters and by naming it often; what was made until then is thrown away, and made again.
  *
  * Rejects with `tenant_busy`.

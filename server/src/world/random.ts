@@ -8,7 +8,7 @@ export interface Random {
 export interface WorldRandom extends Random {
   /**
    * Resolves with a new RSA key of 2048 bits, as PKCS #8 in DER. It takes a good part of a second of a processor, so one is
-   * made at a time, for tenants in turns.
+   * made at a time, for tenants round-robin.
    */
   signingKey(tenantId: string): Promise<Uint8Array>
 }

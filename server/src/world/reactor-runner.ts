@@ -10,7 +10,7 @@ export interface ReactorRunner {
   /** How strong the walls are; null when there are none good enough and nothing is run. */
   readonly level: ReactorLevel | null
 
-  /** Whether a run of the tenant would begin now, or be let wait for its turn. */
+  /** Whether a run of the tenant would begin now, or be queued. */
   hasCapacity(tenantId: string): boolean
 
   /** Runs the code once. Rejects with RunnerUnavailable when it cannot even be begun. */

@@ -70,15 +70,15 @@ async function quiet(): Promise<void> {
   for (let it = 0; it < 300; it++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** As many long reads as may be at once, asked for by `ask`; resolves when all of them wait for `turn`. */
+/** As many long reads as may be at once, asked for by `ask`; resolves when all of them wait for `gate`. */
 async function hold(
-  turn: Promise<void>,
+  gate: Promise<void>,
   ask: () => Promise<Reply>,
 ): Promise<readonly Promise<Reply>[]> {
   let reading = 0
   found = () => {
     reading += 1
-    return turn
+    return gate
   }
   const held = Array.from({ length: LARGE_READS_AT_ONCE }, ask)
   await until(() => reading === LARGE_READS_AT_ONCE)
@@ -157,8 +157,8 @@ for (const [how, ask] of Object.entries(WAYS)) {
     test('wait until somebody is done, no longer than others do, and short ones do not wait', async () => {
       await make('long', LARGE_BYTES_MIN)
       await make('short', 10)
-      const turn = Promise.withResolvers<void>()
-      const held = await hold(turn.promise, () => ask(['long']))
+      const gate = Promise.withResolvers<void>()
+      const held = await hold(gate.promise, () => ask(['long']))
       assert.equal((await ask(['short'])).status, 200)
       const before = waits
       const late = ask(['long'])
@@ -167,7 +167,7 @@ for (const [how, ask] of Object.entries(WAYS)) {
       const { status, text } = await late
       assert.equal(status, 503)
       assert.match(text, /tenant_busy/)
-      turn.resolve()
+      gate.resolve()
       for (const it of await Promise.all(held)) assert.equal(it.status, 200)
       assert.equal((await ask(['long'])).status, 200)
     })
@@ -184,19 +184,19 @@ describe('what makes much of little', () => {
   }
   for (const path of ['/detokenize', '/proxy']) {
     for (const [what, body] of Object.entries(BODIES)) {
-      test(`waits for its turn: ${what} at ${path}`, async () => {
+      test(`waits for a slot: ${what} at ${path}`, async () => {
         await make('long', LARGE_BYTES_MIN)
         await make('short', 10)
         await make('middle', 1000)
-        const turn = Promise.withResolvers<void>()
-        const held = await hold(turn.promise, () => call('/detokenize', [expression('long')]))
+        const gate = Promise.withResolvers<void>()
+        const held = await hold(gate.promise, () => call('/detokenize', [expression('long')]))
         let answered = false
         const late = call(path, body).finally(() => (answered = true))
         for (let it = 0; it < 5; it++) {
           assert.equal((await call(path, [expression('short')])).status, 200)
         }
         assert.equal(answered, false)
-        turn.resolve()
+        gate.resolve()
         assert.equal((await late).status, 200)
         await Promise.all(held)
       })
@@ -204,7 +204,7 @@ describe('what makes much of little', () => {
   }
 })
 
-test('a mask that makes much is shown as it is, and not closed for want of a turn', async () => {
+test('a mask that makes much is shown as it is, and not closed for want of a slot', async () => {
   const mask = "{{ data | pad_left: 100000, 'y' }}"
   const made = await call('/tokens', { id: 'masked', type: 'token', data: 'short', mask })
   assert.equal(made.status, 201)

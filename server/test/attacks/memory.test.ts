@@ -199,12 +199,12 @@ test('nor does it keep it by what it sends after', async () => {
 test('nor one whose answer comes behind another', async () => {
   const [id, long] = [await tokenOf(10), await tokenOf(4 * MiB)]
   const { client, serving } = await stage.dialWithin()
-  const turn = Promise.withResolvers<void>()
-  found = () => turn.promise
+  const gate = Promise.withResolvers<void>()
+  found = () => gate.promise
   const data = JSON.stringify({ type: 'token', data: 'x'.repeat(4 * MiB) })
   client.pause().write(get(id) + post('/tokens', data.length) + data + many(get(long)))
   await quiet()
-  turn.resolve()
+  gate.resolve()
   await until(() => serving.timeout === ANSWER_PAUSE_MS_MAX / 2)
   client.destroy()
 })
@@ -224,19 +224,19 @@ test('an answer that was taken leaves no time to whoever comes after it', async 
 })
 
 for (const path of ['/detokenize', '/tokens/search']) {
-  test(`a body at ${path} leaves nothing taken when its connection is gone before its turn`, async () => {
+  test(`a body at ${path} leaves nothing taken when its connection is gone before it has a slot`, async () => {
     const id = await tokenOf(10)
-    const turn = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
     const body = JSON.stringify({ a: 'x'.repeat(4 * MiB) })
     for (let it = 0; it < QUOTA_BYTES_MAX / (4 * MiB); it++) {
-      found = () => turn.promise
+      found = () => gate.promise
       const client = await stage.dial()
       client.write(get(id) + post(path, body.length) + body)
       await quiet()
       client.resetAndDestroy()
       await quiet()
     }
-    turn.resolve()
+    gate.resolve()
     found = async () => {}
     await quiet()
     const late = { type: 'token', data: 'x'.repeat(4 * MiB) }

@@ -70,8 +70,8 @@ test('a body in a million chunks does not fill memory', async (t) => {
   assert.equal((await vault.stop()).status, 0)
 })
 
-test('a body that takes long to fill lets others have their turns', async () => {
-  let turns = 0
+test('a body that takes long to fill yields to others', async () => {
+  let yields = 0
   const vault = await stillVault({
     change: (world) => {
       let elapsed = 0
@@ -79,7 +79,7 @@ test('a body that takes long to fill lets others have their turns', async () => 
         now: () => world.clock.now(),
         // Whoever looks finds that it has taken too long.
         elapsed: () => (elapsed += 1),
-        yield: async () => void (turns += 1),
+        yield: async () => void (yields += 1),
         after: (ms) => world.clock.after(ms),
       }
       return { ...world, clock }
@@ -88,11 +88,11 @@ test('a body that takes long to fill lets others have their turns', async () => 
   const key = await vault.keyFor({ permissions: ['token:create', 'token:use'] })
   const made = await vault.call('POST', '/tokens', { key, body: { type: 'token', data: 'x' } })
   const body = Array(50).fill(`{{ ${made.json()['id'] as string} }}`)
-  turns = 0
+  yields = 0
   const headers = { 'BT-PROXY-URL': 'https://example.com' }
   assert.equal((await vault.call('POST', '/proxy', { key, body, headers })).status, 200)
   // One for each place at least; others have theirs besides, such as what reads bodies.
-  assert(turns >= body.length, `${turns} turns`)
+  assert(yields >= body.length, `${yields} yields`)
 })
 
 test('a header section with a text that is never closed is looked through once, as any other is', () => {
@@ -227,10 +227,10 @@ describe('through the proxy', () => {
     ]
     for (const bytes of asked) {
       // After so many turns of the event loop: while it is read, looked up, recorded, dialled, sent, answered.
-      for (let turns = 0; turns < 60; turns += 3) {
+      for (let yields = 0; yields < 60; yields += 3) {
         const client = await stage.dial()
         client.resume().write(bytes, 'latin1')
-        for (let it = 0; it < turns; it++) await new Promise((resolve) => setImmediate(resolve))
+        for (let it = 0; it < yields; it++) await new Promise((resolve) => setImmediate(resolve))
         client.resetAndDestroy()
       }
     }

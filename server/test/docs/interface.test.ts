@@ -72,7 +72,7 @@ test('every example of the interface answers what the page says, in order, in on
     // What nobody waits for is done when the next example comes.
     for (let stages = 0; stages < 2; stages++) {
       const { jobs } = vault.servers.next()
-      await jobs.turn()
+      await jobs.poll()
       await jobs.settled()
     }
   }

@@ -76,7 +76,7 @@ test('a service whose database has gone stops as it is told to, and has said so 
   const vault = await startVault(temporaryFolder(t), variables)
   await cluster.stop()
   there = false
-  // Turns come twice a second, sweeps every ten seconds: many turns have failed when the second sweep has.
+  // Polls come twice a second, sweeps every ten seconds: many polls have failed when the second sweep has.
   const sweeps = (): number => vault.printed().match(/"sweep_failed"/g)?.length ?? 0
   while (sweeps() < 2) await setTimeout(50)
   const { status, out, err } = await vault.stop()

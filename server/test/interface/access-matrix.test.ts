@@ -474,7 +474,7 @@ async function makeDeadLetter(
   const answer = world.egress.reply
   world.egress.reply = () => ({ status: 410 })
   for (let stages = 0; stages < 2; stages++) {
-    await app.jobs.turn()
+    await app.jobs.poll()
     await app.jobs.settled()
   }
   world.egress.reply = answer

@@ -286,17 +286,17 @@ describe('A receiver that', () => {
       return stuck(route, request, receiver)
     }
     const { jobs } = stage.vault.app
-    const turnUntil = async (isSo: () => boolean): Promise<void> => {
+    const pollUntil = async (isSo: () => boolean): Promise<void> => {
       for (let n = 0; n < 100 && !isSo(); n++) {
-        await jobs.turn()
+        await jobs.poll()
         for (let m = 0; m < 20; m++) await new Promise<void>((done) => setImmediate(done))
       }
     }
     const many = 3 * CALLBACKS_TO_ONE_AT_ONCE
     for (let n = 0; n < many; n++) await stage.invoke({ callback_url: 'https://stuck.example/' })
-    await turnUntil(() => stage.runner.ran.length === many && held === CALLBACKS_TO_ONE_AT_ONCE)
+    await pollUntil(() => stage.runner.ran.length === many && held === CALLBACKS_TO_ONE_AT_ONCE)
     await stage.invoke()
-    await turnUntil(() => stage.sent.length > 0)
+    await pollUntil(() => stage.sent.length > 0)
     assert.equal(held, CALLBACKS_TO_ONE_AT_ONCE)
     assert.equal(stage.sent.length, 1)
   })

@@ -333,7 +333,7 @@ describe('A job that somebody', () => {
     const workers = Array.from({ length: 5 }, () => createApp(world, STILL_SETTINGS).jobs)
     for (let n = 0; n < 40; n++) await stage.invoke({ args: n })
     for (let n = 0; n < 40; n++) {
-      await Promise.all(workers.map((it) => it.turn()))
+      await Promise.all(workers.map((it) => it.poll()))
       await Promise.all(workers.map((it) => it.settled()))
     }
     const ran = stage.runner.ran.map((it) => it.args as number)
@@ -345,7 +345,7 @@ describe('A job that somebody', () => {
     assert.deepEqual([ids.length, new Set(ids).size], [40, 40])
   })
 
-  test('asked for while too many run waits for its turn, and opens nothing until then', async () => {
+  test('asked for while too many run waits in the queue, and opens nothing until then', async () => {
     const stage = await callbackStage()
     const { runner, committed } = stage.vault.world
     await stage.invoke({ args: `{{ ${await stage.token('secret')} }}` })
@@ -368,7 +368,7 @@ describe('A job that somebody', () => {
     const stage = await callbackStage({ behave: () => end.promise })
     const { jobs } = stage.vault.app
     const id = await stage.invoke()
-    await jobs.turn()
+    await jobs.poll()
     while (stage.runner.ran.length === 0) await new Promise<void>((done) => setImmediate(done))
     jobs.abandon()
     end.resolve({ kind: 'died' })
@@ -388,10 +388,10 @@ describe('A job that somebody', () => {
     }
     const { jobs } = stage.vault.app
     const id = await stage.invoke()
-    await jobs.turn()
-    // What was run before the turn was over is sent in the same one, and is not settled before it is cut.
+    await jobs.poll()
+    // What was run before the poll was over is sent in the same one, and is not settled before it is cut.
     await Promise.race([jobs.settled(), asked.promise])
-    await jobs.turn()
+    await jobs.poll()
     await asked.promise
     jobs.abandon()
     cut.reject(new Error('The thread was ended'))
@@ -424,7 +424,7 @@ describe('An interrupted run', () => {
   async function interrupted(more: JsonObject) {
     const stage = await callbackStage({ behave: () => new Promise(() => {}) })
     await stage.invoke(more)
-    await stage.vault.app.jobs.turn()
+    await stage.vault.app.jobs.poll()
     while (stage.runner.ran.length === 0) await new Promise<void>((done) => setImmediate(done))
     stage.runner.behave = ({ args }) => returned({ raw: args })
     const { jobs } = createApp(stage.vault.world, STILL_SETTINGS)
@@ -432,7 +432,7 @@ describe('An interrupted run', () => {
       for (let n = 0; n < minutes; n++) {
         stage.vault.world.clock.pass(60_000)
         for (let turn = 0; turn < 3; turn++) {
-          await jobs.turn()
+          await jobs.poll()
           await jobs.settled()
         }
       }

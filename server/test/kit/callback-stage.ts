@@ -28,7 +28,7 @@ export async function callbackStage(options: ReactorStageOptions = {}): Promise<
       begun = false
       const { jobs } = servers.next()
       jobs.onWork = () => (begun = true)
-      await jobs.turn()
+      await jobs.poll()
       await jobs.settled()
     }
   }

@@ -59,7 +59,7 @@ describe('CanonicalJsonThread', () => {
   })
 })
 
-test('render() takes tenants in turns, so that one with many long texts holds up nobody', async (t) => {
+test('render() takes tenants round-robin, so that one with many long texts holds up nobody', async (t) => {
   const json = new CanonicalJsonThread()
   t.after(() => json.close())
   const done: string[] = []

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { FairTurns } from '../../base/fair-turns.ts'
+import { FairQueue } from '../../base/fair-queue.ts'
 import { CANONICAL_IDLE_MS, CANONICAL_INLINE_CHARS } from '../../base/limits.ts'
 import type { CanonicalJson } from '../../world/canonical-json.ts'
 import { canonical } from './canonical.ts'
@@ -12,7 +12,7 @@ import { canonical } from './canonical.ts'
  * It has one text at a time, so that one it dies of takes no other along.
  */
 export class CanonicalJsonThread implements CanonicalJson {
-  readonly #turns = new FairTurns()
+  readonly #queue = new FairQueue()
   readonly #heapMb: number
   #worker: Worker | null = null
   #idle: NodeJS.Timeout | undefined
@@ -24,7 +24,7 @@ export class CanonicalJsonThread implements CanonicalJson {
 
   async render(tenantId: string, text: string): Promise<Uint8Array> {
     if (text.length <= CANONICAL_INLINE_CHARS) return canonical(text)
-    return await this.#turns.run(tenantId, () => this.#renderThere(text))
+    return await this.#queue.run(tenantId, () => this.#renderThere(text))
   }
 
   async close(): Promise<void> {

@@ -27,8 +27,8 @@ export abstract class Call implements OutboundCall, Timed {
   #moved = false
   #deadline: number
   #inBody = false
-  /** What came although we asked to pause: a parser does not always stop at once. */
-  #held: Uint8Array[] = []
+  /** Backpressure: what came although we asked to pause. A parser does not always stop at once. */
+  #buffered: Uint8Array[] = []
   #ended = false
 
   constructor(request: OutboundRequest, receiver: OutboundReceiver, timekeeper: Timekeeper) {
@@ -56,8 +56,8 @@ export abstract class Call implements OutboundCall, Timed {
     if (!this.#paused || this.#over) return
     this.#paused = false
     this.#moved = true
-    while (this.#held.length > 0) {
-      if (!this.#receiver.data(this.#held.shift()!)) this.#paused = true
+    while (this.#buffered.length > 0) {
+      if (!this.#receiver.data(this.#buffered.shift()!)) this.#paused = true
       if (this.#paused || this.over) return
     }
     if (this.#ended) this.#finish()
@@ -105,7 +105,7 @@ export abstract class Call implements OutboundCall, Timed {
   protected onData(chunk: Uint8Array): boolean {
     if (this.#over) return false
     this.#moved = true
-    if (this.#paused) this.#held.push(chunk)
+    if (this.#paused) this.#buffered.push(chunk)
     else if (!this.#receiver.data(chunk)) this.#paused = true
     return !this.#paused
   }
@@ -134,7 +134,7 @@ export abstract class Call implements OutboundCall, Timed {
   #settle(): boolean {
     if (this.#over) return false
     this.#over = true
-    this.#held = []
+    this.#buffered = []
     this.#timekeeper.leave(this)
     return true
   }

@@ -6,21 +6,21 @@ import type { Socket } from 'node:net'
  * A client has to bear with any number of them (RFC 9110, section 15.2), and undici takes a `100` that nobody asked for as
  * an error, whatever came before it. `101` is no such answer: nobody is asked to switch. Undici takes what there is by
  * `read`, so that is where they are left out. As long as it cannot be said whether one begins, or until it has ended,
- * what came is held back.
+ * what came is buffered.
  */
 export class InformationalFilter {
   #atHeaderSection = false
-  #held: Buffer | null = null
+  #buffered: Buffer | null = null
 
   /** From here on an answer begins: only before it can there be others. */
   expectHeaderSection(): void {
     this.#atHeaderSection = true
-    this.#held = null
+    this.#buffered = null
   }
 
   attach<Connection extends Socket>(socket: Connection): Connection {
     const read = socket.read.bind(socket)
-    this.#held = null
+    this.#buffered = null
     socket.read = (size?: number): Buffer | null => {
       // By read(0) a stream asks itself for more.
       if (size !== undefined || !this.#atHeaderSection) return read(size) as Buffer | null
@@ -36,14 +36,14 @@ export class InformationalFilter {
 
   /** Returns what remains, or null for nothing yet. */
   #filter(chunk: Buffer): Buffer | null {
-    let bytes = this.#held === null ? chunk : Buffer.concat([this.#held, chunk])
-    this.#held = null
+    let bytes = this.#buffered === null ? chunk : Buffer.concat([this.#buffered, chunk])
+    this.#buffered = null
     while (mayBeInformational(bytes)) {
       const end = bytes.indexOf('\r\n\r\n')
       if (end === -1) {
         // One that goes on and on is left to the parser, which knows when it is too long.
         if (bytes.length > INFORMATIONAL_BYTES_MAX) break
-        this.#held = bytes
+        this.#buffered = bytes
         return null
       }
       bytes = bytes.subarray(end + 4)

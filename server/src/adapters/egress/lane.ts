@@ -5,10 +5,10 @@ import {
   EGRESS_IDLE_MS,
   EGRESS_IDLE_MS_MAX,
 } from '../../base/limits.ts'
-import type { ReadingTurns } from '../../base/reading-turns.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 import { InformationalFilter } from './informational-filter.ts'
-import { PacedReading } from './paced-reading.ts'
+import { ThrottledReader } from './throttled-reader.ts'
 import { authorityOf } from './place.ts'
 
 /**
@@ -21,7 +21,7 @@ import { authorityOf } from './place.ts'
 export class Lane {
   readonly #client: Client
   readonly #informing = new InformationalFilter()
-  readonly #reading: PacedReading
+  readonly #reader: ThrottledReader
   #giveUp: (() => void) | null = null
   #dropped = false
 
@@ -30,15 +30,15 @@ export class Lane {
     target: Target,
     settings: DialSettings,
     memory: TlsMemory,
-    { turns, owner }: ReadingOf,
+    { throttle, owner }: ReaderOptions,
     onClosed: () => void,
   ) {
-    this.#reading = new PacedReading(turns, owner)
+    this.#reader = new ThrottledReader(throttle, owner)
     this.#client = new Client(originOf(target), {
       connect: (_, callback) => {
         this.#giveUp = dial(target, settings, memory, (error, socket) => {
           this.#giveUp = null
-          if (error === null) callback(null, this.#informing.attach(this.#reading.attach(socket)))
+          if (error === null) callback(null, this.#informing.attach(this.#reader.attach(socket)))
           else callback(error, null)
         })
       },
@@ -63,13 +63,13 @@ export class Lane {
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#informing.expectHeaderSection()
-    this.#reading.expectHeaderSection()
+    this.#reader.expectHeaderSection()
     this.#client.dispatch(options, handler)
   }
 
   /** Takes note of a chunk of the answer, of so many bytes. */
   countChunk(bytes: number): void {
-    this.#reading.count(bytes)
+    this.#reader.count(bytes)
   }
 
   /** Ends the connection, and the attempt to make one. */
@@ -81,8 +81,8 @@ export class Lane {
 }
 
 /** Who reads, and when. */
-export interface ReadingOf {
-  readonly turns: ReadingTurns
+export interface ReaderOptions {
+  readonly throttle: ReadThrottle
   readonly owner: string
 }
 

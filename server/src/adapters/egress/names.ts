@@ -8,7 +8,7 @@ import {
 } from '../../base/limits.ts'
 import { EgressFailure } from '../../world/egress.ts'
 import { knownAddress, type KnownAddress } from './destination-rule.ts'
-import { LookupTurns } from './lookup-turns.ts'
+import { LookupQueue } from './lookup-queue.ts'
 
 /** Returns every address of a name, in the order to try them; rejects when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -34,7 +34,7 @@ export class Names {
   readonly #resolve: Resolve
   readonly #now: () => number
   readonly #remembered = new Map<string, Remembered>()
-  readonly #turns = new LookupTurns()
+  readonly #queue = new LookupQueue()
 
   constructor(resolve: Resolve, now: () => number) {
     this.#resolve = resolve
@@ -67,10 +67,10 @@ export class Names {
 
   async #lookUp(owner: string, name: string): Promise<NameAnswer> {
     const { promise: found, resolve, reject } = Promise.withResolvers<readonly string[]>()
-    const stopWaiting = this.#turns.take(owner, () => {
+    const stopWaiting = this.#queue.acquire(owner, () => {
       // A lookup that was given up counts until it comes back: it is the thread that is scarce.
-      const end = (): void => this.#turns.end(owner)
-      this.#resolve(name).then(resolve, reject).finally(end)
+      const release = (): void => this.#queue.release(owner)
+      this.#resolve(name).then(resolve, reject).finally(release)
     })
     if (stopWaiting === null) reject(new Error('Too many names are being looked up'))
     const timer = setTimeout(() => {

@@ -93,13 +93,13 @@ export class NodeCall extends Call implements Passenger, DialCall {
   #receive(answer: IncomingMessage): void {
     this.#answer = answer
     this.onHeaderSection(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
-    const { turns, owner } = this.#pool.reading
+    const { throttle: throttle, owner } = this.#pool.readerOptions
     answer.on('data', (chunk: Buffer) => {
-      turns.count(chunk.byteLength)
+      throttle.count(chunk.byteLength)
       if (!this.onData(chunk)) answer.pause()
-      else if (turns.isOver) {
+      else if (throttle.isExhausted) {
         answer.pause()
-        turns.wait(owner, () => {
+        throttle.wait(owner, () => {
           if (!this.paused) answer.resume()
         })
       }

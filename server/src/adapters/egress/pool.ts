@@ -3,7 +3,7 @@ import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts
 import { EgressFailure } from '../../world/egress.ts'
 import { DialAgent } from './dial-agent.ts'
 import type { DialSettings, Target, TlsMemory } from './dial.ts'
-import { Lane, type ReadingOf } from './lane.ts'
+import { Lane, type ReaderOptions } from './lane.ts'
 import { authorityOf } from './place.ts'
 
 /** What waits for its turn on a connection. */
@@ -16,13 +16,13 @@ export interface Passenger {
 /**
  * The connections of one owner to one destination: used again one after the other, never by somebody else.
  *
- * A request has a connection to itself. Those that find none free wait in line, and leave it when their time is
+ * A request has a connection to itself. Those that find none free wait in a queue, and leave it when their time is
  * up. The lane used last is taken first, so that connections nobody needs fall idle and are closed.
  */
 export class Pool {
   readonly #target: Target
   readonly #settings: DialSettings
-  readonly reading: ReadingOf
+  readonly readerOptions: ReaderOptions
   readonly #memory: TlsMemory = { session: undefined }
   readonly #idle: Lane[] = []
   readonly #waiting = new Set<Passenger>()
@@ -30,10 +30,10 @@ export class Pool {
   #aboard = 0
   #closed = false
 
-  constructor(target: Target, settings: DialSettings, reading: ReadingOf) {
+  constructor(target: Target, settings: DialSettings, readerOptions: ReaderOptions) {
     this.#target = target
     this.#settings = settings
-    this.reading = reading
+    this.readerOptions = readerOptions
   }
 
   /** As the Host of a request has it. */
@@ -60,10 +60,16 @@ export class Pool {
   takeLane(): Lane {
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
-    const lane: Lane = new Lane(this.#target, this.#settings, this.#memory, this.reading, () => {
-      const index = this.#idle.indexOf(lane)
-      if (index !== -1) this.#idle.splice(index, 1)
-    })
+    const lane: Lane = new Lane(
+      this.#target,
+      this.#settings,
+      this.#memory,
+      this.readerOptions,
+      () => {
+        const index = this.#idle.indexOf(lane)
+        if (index !== -1) this.#idle.splice(index, 1)
+      },
+    )
     return lane
   }
 

@@ -5,7 +5,7 @@ import { after, describe, test } from 'node:test'
 import { errors } from 'undici'
 import { parseDestination } from '../../base/destination.ts'
 import {
-  READ_CHUNKS_A_TURN,
+  READ_CHUNKS_PER_TICK,
   EGRESS_CONNECTIONS_MAX,
   EGRESS_POOLS_MAX,
   EGRESS_HEADERS_MAX,
@@ -191,7 +191,7 @@ for (const carrier of ['undici', 'node'] as const) {
       })
     }
 
-    test('reads only so many chunks in a turn, of all answers together, and loses none', async (t) => {
+    test('reads only so many chunks in a tick, of all answers together, and loses none', async (t) => {
       const digits = Array.from({ length: 20_000 }, (_, n) => n % 10)
       const answer = `${digits.map((it) => `1\r\n${it}\r\n`).join('')}0\r\n\r\n`
       const { egress, url } = await stage(t, {
@@ -217,9 +217,9 @@ for (const carrier of ['undici', 'node'] as const) {
       turning.abort()
       await counting
       for (const it of receivers) assert.equal(it.body.toString(), digits.join(''))
-      // What was left of one turn, all of the next, and in each a portion that was begun.
+      // What was left of one tick, all of the next, and in each a portion that was begun.
       const portion = EGRESS_PORTION_BYTES_MIN / '1\r\n0\r\n'.length
-      assert.ok(most <= 2 * (READ_CHUNKS_A_TURN + portion), `${most} in one turn`)
+      assert.ok(most <= 2 * (READ_CHUNKS_PER_TICK + portion), `${most} in one tick`)
     })
 
     test('takes as many fields in the header section of an answer as there may be, and not one more', async (t) => {
@@ -319,7 +319,7 @@ for (const carrier of ['undici', 'node'] as const) {
       await until(() => destination.open() === 0)
     })
 
-    test('opens only so many connections, lets the rest wait in turn, and refuses what is too much', async (t) => {
+    test('opens only so many connections, lets the rest wait in a queue, and refuses what is too much', async (t) => {
       const waiting: Socket[] = []
       const { egress, destination, url } = await stage(t, {
         answer: onRequest((it) => waiting.push(it)),

@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls'
 import type { Destination } from '../../base/destination.ts'
 import type { IpAddress } from '../../base/ip-address.ts'
 import { EGRESS_POOLS_MAX } from '../../base/limits.ts'
-import { ReadingTurns, type TurnClock } from '../../base/reading-turns.ts'
+import { ReadThrottle, type TickClock } from '../../base/read-throttle.ts'
 import {
   EgressFailure,
   EgressRefusal,
@@ -41,7 +41,7 @@ export class UndiciEgress implements Egress {
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
-  readonly #turns = new ReadingTurns(TURNS)
+  readonly #throttle = new ReadThrottle(TICK_CLOCK)
   /** By owner and destination, the one used last at the end. */
   readonly #pools = new Map<string, Pool>()
   /** That one. */
@@ -128,8 +128,8 @@ export class UndiciEgress implements Egress {
   }
 
   #poolFor({ target, owner, key }: Way): Pool {
-    const reading = { turns: this.#turns, owner }
-    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling, reading)
+    const readerOptions = { throttle: this.#throttle, owner }
+    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling, readerOptions)
     if (pool === this.#usedLast) return pool
     this.#usedLast = pool
     this.#pools.delete(key)
@@ -172,7 +172,7 @@ function literalAnswer(host: string, literal: IpAddress): NameAnswer {
   return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
 }
 
-const TURNS: TurnClock = {
+const TICK_CLOCK: TickClock = {
   yield: () => new Promise((resolve) => void setImmediate(resolve)),
   after: (ms) => new Promise((resolve) => void setTimeout(resolve, ms).unref()),
 }

@@ -83,7 +83,7 @@ describe('JailRunner.run()', () => {
   })
 
   test('runs as many of a tenant as it may, and the others after them', async (t) => {
-    // No time passes: starting so many processes may take longer than one may wait for its turn.
+    // No time passes: starting so many processes may take longer than one may wait in the queue.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
       return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')

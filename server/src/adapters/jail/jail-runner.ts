@@ -25,7 +25,7 @@ import { NO_WAY } from './no-way.ts'
 import { installedPackages } from './packages.ts'
 import { portable } from './portable.ts'
 import { testWalls } from './self-test.ts'
-import { Turns } from './turns.ts'
+import { RunQueue } from './run-queue.ts'
 import type { Inside, Walls } from './walls.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
@@ -69,7 +69,7 @@ export class JailRunner implements ReactorRunner {
   readonly #running = new Set<GuestProcess>()
   /** All that are there, whatever they do. */
   readonly #guests = new Set<GuestProcess>()
-  readonly #turns = new Turns()
+  readonly #queue = new RunQueue()
   readonly #watch: NodeJS.Timeout
   #filling: NodeJS.Timeout | undefined
   readonly #measured: JailSettings['measured']
@@ -127,16 +127,16 @@ export class JailRunner implements ReactorRunner {
   }
 
   hasCapacity(tenantId: string): boolean {
-    return this.#turns.hasCapacity(tenantId)
+    return this.#queue.hasCapacity(tenantId)
   }
 
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     if (this.#closed || this.level === null) throw new RunnerUnavailable('There are no walls')
-    const leave = await this.#turns.take(job.tenantId)
+    const release = await this.#queue.acquire(job.tenantId)
     try {
       return await this.#runIn(await this.#processFor(job), job)
     } finally {
-      leave()
+      release()
       // Not before: to start a process takes longer than most runs do.
       this.#fill()
     }

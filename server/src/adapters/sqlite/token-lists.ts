@@ -87,7 +87,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
       const walk = startWalk(tenantId, query, below)
       const found: StoredToken[] = []
       while (walk.below !== null && found.length < size) {
-        if (walk.below !== below) await turn()
+        if (walk.below !== below) await yieldToOthers()
         const window = { skip: 0, size: size - found.length, count: false }
         const { rows } = atOnce(() => nextChunk(walk, window))
         found.push(...rows.map(tokenOf))
@@ -106,7 +106,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     const items: StoredToken[] = []
     let passed = 0
     while (walk.below !== null) {
-      if (walk.below !== BEYOND) await turn()
+      if (walk.below !== BEYOND) await yieldToOthers()
       const window = { skip: Math.max(0, skip - passed), size: size - items.length, count: true }
       const { matching, rows } = atOnce(() => nextChunk(walk, window))
       passed += matching
@@ -231,7 +231,7 @@ function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array)
   return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
 }
 
-/** Resolves when others have had their turn. */
-function turn(): Promise<void> {
+/** Resolves when the event loop has served what was waiting. */
+function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

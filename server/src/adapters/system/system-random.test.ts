@@ -25,7 +25,7 @@ test('bytes() gives a buffer of its own, through which the pool cannot be reache
   assert.equal(portion.buffer.byteLength, 12)
 })
 
-test('signingKey() makes one at a time, for tenants in turns', async () => {
+test('signingKey() makes one at a time, for tenants round-robin', async () => {
   const random = new SystemRandom()
   const made: string[] = []
   const make = async (tenantId: string) => {

@@ -1,6 +1,6 @@
 import { generateKeyPair, randomFillSync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { FairTurns } from '../../base/fair-turns.ts'
+import { FairQueue } from '../../base/fair-queue.ts'
 import { KiB } from '../../base/limits.ts'
 import type { WorldRandom } from '../../world/random.ts'
 
@@ -15,7 +15,7 @@ export class SystemRandom implements WorldRandom {
   readonly #pool = new Uint8Array(POOL_BYTES)
   /** Bytes before this one are given and wiped; at the end there is nothing left to give. */
   #given = POOL_BYTES
-  readonly #keyTurns = new FairTurns()
+  readonly #keyQueue = new FairQueue()
 
   bytes(length: number): Uint8Array {
     if (length > PORTION_BYTES_MAX) return randomFillSync(new Uint8Array(length))
@@ -29,7 +29,7 @@ export class SystemRandom implements WorldRandom {
 
   /** Each holds one of Node's four threads, which names are looked up on, too. */
   async signingKey(tenantId: string): Promise<Uint8Array> {
-    return await this.#keyTurns.run(tenantId, async () => {
+    return await this.#keyQueue.run(tenantId, async () => {
       const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
       return privateKey.export({ type: 'pkcs8', format: 'der' })
     })

@@ -9,7 +9,7 @@ import {
 } from './openings.ts'
 
 /**
- * Tells, chunk by chunk, whether an expression may have come by: for bodies that are too long to be held.
+ * Tells, chunk by chunk, whether an expression may have come by: for bodies that are too long to be buffered.
  *
  * Where readBody() finds expressions it sees one, across the borders of chunks; it may see more, in the name
  * of a member for one. Files in a multipart body are not looked into.
@@ -53,7 +53,7 @@ class StretchWatch {
 class PartsWatch {
   readonly #delimiter: Buffer
   /** What has come and is not settled: the header section of a part, or what may be the start of a delimiter. */
-  #held: Buffer = Buffer.from('\r\n')
+  #pending: Buffer = Buffer.from('\r\n')
   /** Of the part that is passing by; null between parts. What is before the first is looked into. */
   #type: ContentType | null = MULTIPART
   #parts = 0
@@ -65,7 +65,7 @@ class PartsWatch {
   }
 
   see(chunk: Buffer): boolean {
-    this.#held = Buffer.concat([this.#held, chunk])
+    this.#pending = Buffer.concat([this.#pending, chunk])
     for (;;) {
       const seen = this.#type === null ? this.#readHeaderSection() : this.#passBy(this.#type)
       if (seen !== 'more') return seen
@@ -74,31 +74,33 @@ class PartsWatch {
 
   /** Returns whether an expression was seen when nothing more can be told yet. */
   #passBy(type: ContentType): boolean | 'more' {
-    const end = this.#lost ? -1 : this.#held.indexOf(this.#delimiter)
-    const content = end < 0 ? this.#held : this.#held.subarray(0, end)
+    const end = this.#lost ? -1 : this.#pending.indexOf(this.#delimiter)
+    const content = end < 0 ? this.#pending : this.#pending.subarray(0, end)
     if (mayPass(content, type)) return true
     if (end < 0) {
-      this.#held = this.#held.subarray(1 - Math.max(this.#delimiter.length, ODD_OPENING_BYTES_MAX))
+      this.#pending = this.#pending.subarray(
+        1 - Math.max(this.#delimiter.length, ODD_OPENING_BYTES_MAX),
+      )
       return false
     }
-    this.#held = this.#held.subarray(end + this.#delimiter.length)
+    this.#pending = this.#pending.subarray(end + this.#delimiter.length)
     this.#type = null
     return 'more'
   }
 
   #readHeaderSection(): boolean | 'more' {
-    const end = this.#held.indexOf('\r\n\r\n')
+    const end = this.#pending.indexOf('\r\n\r\n')
     if (end < 0) {
-      if (this.#held.length <= PART_HEADER_SECTION_BYTES_MAX) return false
+      if (this.#pending.length <= PART_HEADER_SECTION_BYTES_MAX) return false
       return this.#lose()
     }
-    const start = this.#held.indexOf('\r\n')
+    const start = this.#pending.indexOf('\r\n')
     const type = parseHeaderSection(
-      this.#held.toString('latin1', start + 2, Math.max(end, start + 2)),
+      this.#pending.toString('latin1', start + 2, Math.max(end, start + 2)),
     )
     if (type === null || ++this.#parts > MULTIPART_PARTS_MAX) return this.#lose()
     this.#type = type
-    this.#held = this.#held.subarray(end + 2)
+    this.#pending = this.#pending.subarray(end + 2)
     return 'more'
   }
 

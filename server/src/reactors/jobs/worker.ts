@@ -20,7 +20,7 @@ export interface Working extends Performing, Delivering {}
  * Takes jobs that are due, runs them and delivers what came of them. Several may work on one store: a job is claimed
  * before anything is done with it, and only one claim is made.
  *
- * It has no time of its own: whoever drives it calls `turn` now and then, and when `onWork` is called.
+ * It has no time of its own: whoever drives it calls `poll` now and then, and when `onWork` is called.
  */
 export class JobWorker {
   /** Called when there is something new to do. */
@@ -29,11 +29,11 @@ export class JobWorker {
   readonly #working: Working
   readonly #limit = new JobConcurrencyLimit()
   readonly #underWay = new Set<Promise<void>>()
-  /** Whose turn is first. */
+  /** Which tenant is served first. */
   #first = 0
   #stopped = false
   #abandoned = false
-  /** Whether the turn before failed, which was told then: turns come twice a second, and a store may be away for hours. */
+  /** Whether the poll before failed, which was told then: polls come twice a second, and a store may be away for hours. */
   #failing = false
 
   constructor(world: World, working: Working) {
@@ -42,7 +42,7 @@ export class JobWorker {
   }
 
   /** Begins everything that is due, as far as the limits allow. Resolves when it is begun. */
-  async turn(): Promise<void> {
+  async poll(): Promise<void> {
     const { clock, log, store } = this.#world
     try {
       const tenantIds = (await store.jobs.tenantIds(clock.now())).toSorted()

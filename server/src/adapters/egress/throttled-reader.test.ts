@@ -3,18 +3,18 @@ import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { EGRESS_PORTION_BYTES_MAX, EGRESS_PORTION_BYTES_MIN, KiB } from '../../base/limits.ts'
-import { ReadingTurns } from '../../base/reading-turns.ts'
-import { PacedReading } from './paced-reading.ts'
+import { ReadThrottle } from '../../base/read-throttle.ts'
+import { ThrottledReader } from './throttled-reader.ts'
 
 const NEVER = { yield: () => new Promise<void>(() => {}), after: () => new Promise<void>(() => {}) }
 
 function connection() {
-  const turns = new ReadingTurns(NEVER)
-  const reading = new PacedReading(turns, 'somebody')
+  const throttle = new ReadThrottle(NEVER)
+  const reader = new ThrottledReader(throttle, 'somebody')
   const stream = new Duplex({ readableHighWaterMark: 512 * KiB, read() {}, write() {} })
-  const socket = reading.attach(stream as unknown as Socket)
+  const socket = reader.attach(stream as unknown as Socket)
   const read = (): number => (socket.read() as Buffer | null)?.length ?? 0
-  return { turns, reading, stream, read }
+  return { throttle: throttle, reader: reader, stream, read }
 }
 
 for (const [whose, code, portion] of [
@@ -31,20 +31,20 @@ for (const [whose, code, portion] of [
 }
 
 test('an answer begins with a short portion, whatever those of the last one were', () => {
-  const { reading, stream, read } = connection()
+  const { reader: reader, stream, read } = connection()
   stream.push(Buffer.alloc(256 * KiB))
   read()
-  reading.count(EGRESS_PORTION_BYTES_MIN)
+  reader.count(EGRESS_PORTION_BYTES_MIN)
   assert.equal(read(), EGRESS_PORTION_BYTES_MAX)
-  reading.expectHeaderSection()
+  reader.expectHeaderSection()
   assert.equal(read(), EGRESS_PORTION_BYTES_MIN)
 })
 
-test('the lines of a header section are paid for, a turn of them at a time', () => {
-  const { turns, stream, read } = connection()
+test('the lines of a header section are paid for, a tick of them at a time', () => {
+  const { throttle: throttle, stream, read } = connection()
   stream.push(Buffer.from('a:\r\n'.repeat(10_000)))
   let portions = 0
   while (read() > 0) portions++
-  assert.ok(turns.isOver)
-  assert.ok(portions <= 3, `${portions} portions in one turn`)
+  assert.ok(throttle.isExhausted)
+  assert.ok(portions <= 3, `${portions} portions in one tick`)
 })

@@ -4,18 +4,18 @@ import {
   EGRESS_PORTION_BYTES_MIN,
   EGRESS_PORTION_CHUNKS,
 } from '../../base/limits.ts'
-import type { ReadingTurns } from '../../base/reading-turns.ts'
+import type { ReadThrottle } from '../../base/read-throttle.ts'
 
 /**
- * Has undici read what a connection says in portions, while the turn lasts.
+ * Has undici read what a connection says in portions, while the throttle has budget.
  *
  * Undici takes what there is by `read`, all of it at once, so that is where it is given less. To have it pause after some
  * chunks is no help: it puts the rest back where the socket has read more by then, and more each time. A portion is as
  * long as some chunks like those of the last one. Of a header section, which has thousands of fields if it likes, it is short; and
  * each line of it counts as a chunk would.
  */
-export class PacedReading {
-  readonly #turns: ReadingTurns
+export class ThrottledReader {
+  readonly #throttle: ReadThrottle
   readonly #owner: string
   #portion = EGRESS_PORTION_BYTES_MIN
   /** Of the last portion. */
@@ -24,8 +24,8 @@ export class PacedReading {
   #atHeaderSection = true
   #waiting = false
 
-  constructor(turns: ReadingTurns, owner: string) {
-    this.#turns = turns
+  constructor(throttle: ReadThrottle, owner: string) {
+    this.#throttle = throttle
     this.#owner = owner
   }
 
@@ -33,7 +33,7 @@ export class PacedReading {
   count(bytes: number): void {
     this.#chunks += 1
     this.#atHeaderSection = false
-    this.#turns.count(bytes)
+    this.#throttle.count(bytes)
   }
 
   /** From here on an answer begins. */
@@ -46,7 +46,7 @@ export class PacedReading {
   attach<Connection extends Socket>(socket: Connection): Connection {
     const read = socket.read.bind(socket)
     this.#waiting = false
-    const goOn = (): void => {
+    const resume = (): void => {
       this.#waiting = false
       socket.emit('readable')
     }
@@ -54,8 +54,8 @@ export class PacedReading {
       // By read(0) a stream asks itself for more.
       if (size !== undefined) return read(size) as Buffer | null
       if (isGivenUp(socket.errored)) return null
-      if (this.#turns.isOver) {
-        if (!this.#waiting) this.#turns.wait(this.#owner, goOn)
+      if (this.#throttle.isExhausted) {
+        if (!this.#waiting) this.#throttle.wait(this.#owner, resume)
         this.#waiting = true
         return null
       }
@@ -63,7 +63,7 @@ export class PacedReading {
       const isLong = socket.readableLength > this.#portion
       const portion = (isLong ? read(this.#portion) : read()) as Buffer | null
       this.#bytes = portion?.length ?? 0
-      if (isLong && this.#atHeaderSection) this.#turns.spend(linesIn(portion!))
+      if (isLong && this.#atHeaderSection) this.#throttle.spend(linesIn(portion!))
       return portion
     }
     const destroy = socket.destroy.bind(socket)

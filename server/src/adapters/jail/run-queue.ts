@@ -6,19 +6,19 @@ import {
 } from '../../base/limits.ts'
 import { RunnerBusy } from '../../world/reactor-runner.ts'
 
-/** Who may run now, and who waits: so many of one tenant, so many in all. */
-export class Turns {
+/** The queue of runs: who may run now, and who waits; so many of one tenant, so many in all. */
+export class RunQueue {
   readonly #running = new Map<string, number>()
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: QueuedRun[] = []
   #total = 0
 
-  /** Whether `take` would let the tenant in, or wait. */
+  /** Whether `acquire` would let the tenant in, or wait. */
   hasCapacity(tenantId: string): boolean {
     return this.#mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
   }
 
-  /** Resolves with how to give the turn back. Rejects with RunnerBusy when too many wait, or it took too long. */
-  async take(tenantId: string): Promise<() => void> {
+  /** Resolves with how to release the slot. Rejects with RunnerBusy when too many wait, or it took too long. */
+  async acquire(tenantId: string): Promise<() => void> {
     if (!this.#mayRun(tenantId)) await this.#wait(tenantId)
     else this.#begin(tenantId)
     let over = false
@@ -38,7 +38,7 @@ export class Turns {
   #wait(tenantId: string): Promise<void> {
     if (!this.hasCapacity(tenantId)) throw new RunnerBusy('Too many wait')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiting: Waiting = { tenantId, begin: resolve }
+    const waiting: QueuedRun = { tenantId, begin: resolve }
     this.#waiting.push(waiting)
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
@@ -69,7 +69,7 @@ export class Turns {
   }
 }
 
-interface Waiting {
+interface QueuedRun {
   readonly tenantId: string
   readonly begin: () => void
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { http } from '../base/node-http.ts'
-import { ReadingTurns } from '../base/reading-turns.ts'
+import { ReadThrottle } from '../base/read-throttle.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
-import { ConnectionPace } from './connection-pace.ts'
+import { ConnectionThrottle } from './connection-throttle.ts'
 
 const CLOCK = new SystemClock()
 const CONNECTIONS = 6
@@ -15,11 +15,11 @@ const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 /** What Node reads at once. */
 const READ_MAX = (64 * 1024) / REQUEST.length
 
-test('connections that send many requests at once take turns, and each is answered', async (t) => {
-  const pace = new ConnectionPace(CLOCK, new ReadingTurns(CLOCK))
+test('connections that send many requests at once are read round-robin, and each is answered', async (t) => {
+  const connectionThrottle = new ConnectionThrottle(CLOCK, new ReadThrottle(CLOCK))
   const reads = [0]
   const server = http.createServer((message, response) => {
-    pace.admit(message)
+    connectionThrottle.admit(message)
     reads[reads.length - 1]! += 1
     // Which asks for more of the connection.
     message.resume()
@@ -49,16 +49,19 @@ test('connections that send many requests at once take turns, and each is answer
     }),
   )
   assert.deepEqual(answers, Array(CONNECTIONS).fill(COUNT + 1))
-  // Each is read once before anybody knows what it says, and then whenever it has a turn.
+  // Each is read once before anybody knows what it says, and then whenever the throttle lets it.
   const busy = reads.filter((it) => it > 0)
-  assert.ok(busy.length > CONNECTIONS * Math.floor(COUNT / READ_MAX), `${busy.length} turns`)
+  assert.ok(busy.length > CONNECTIONS * Math.floor(COUNT / READ_MAX), `${busy.length} ticks`)
 })
 
-test('who sends one request after the other is never held', async (t) => {
-  const after = (): Promise<void> => assert.fail('A rest was taken')
-  const pace = new ConnectionPace(CLOCK, new ReadingTurns({ yield: () => CLOCK.yield(), after }))
+test('who sends one request after the other is never paused', async (t) => {
+  const after = (): Promise<void> => assert.fail('It paused for a debt')
+  const connectionThrottle = new ConnectionThrottle(
+    CLOCK,
+    new ReadThrottle({ yield: () => CLOCK.yield(), after }),
+  )
   const server = http.createServer((message, response) => {
-    pace.admit(message)
+    connectionThrottle.admit(message)
     assert.equal(Object.hasOwn(message.socket, 'resume'), false)
     response.end('answer')
   })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FairTurns } from './fair-turns.ts'
+import { FairQueue } from './fair-queue.ts'
 
-describe('FairTurns', () => {
+describe('FairQueue', () => {
   test('lets one work at a time, owners one after the other, each in its own order', async () => {
-    const turns = new FairTurns()
+    const queue = new FairQueue()
     const done: string[] = []
     let atOnce = 0
     const work = (owner: string, name: string) =>
-      turns.run(owner, async () => {
+      queue.run(owner, async () => {
         atOnce += 1
         await Promise.resolve()
         assert.equal(atOnce, 1)
@@ -22,15 +22,15 @@ describe('FairTurns', () => {
   })
 
   test('rejects as the work does, and goes on with the next', async () => {
-    const turns = new FairTurns()
-    const failed = turns.run('a', () => Promise.reject(new Error('No')))
-    const thrown = turns.run('a', () => {
+    const queue = new FairQueue()
+    const failed = queue.run('a', () => Promise.reject(new Error('No')))
+    const thrown = queue.run('a', () => {
       throw new Error('At once')
     })
-    const fine = turns.run('b', async () => 'fine')
+    const fine = queue.run('b', async () => 'fine')
     await assert.rejects(failed, /No/)
     await assert.rejects(thrown, /At once/)
     assert.equal(await fine, 'fine')
-    assert.equal(await turns.run('a', async () => 'again'), 'again')
+    assert.equal(await queue.run('a', async () => 'again'), 'again')
   })
 })

@@ -1,28 +1,28 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ReadingTurns } from '../base/reading-turns.ts'
+import type { ReadThrottle } from '../base/read-throttle.ts'
 import type { Clock } from '../world/clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
 
 /**
- * Sees to it that no connection has more than its share of the event loop, whoever is on it: one that says many small
- * chunks or requests at once is read again when there is a turn for it.
+ * Read throttling: sees to it that no connection has more than its part of the event loop, whoever is on it: one that says many small
+ * chunks or requests at once is read again when the throttle lets it.
  *
  * Node reads 64 KiB at once, up to 32 times in a row, and requests that are sent without waiting for answers may be two thousand
  * in each: two such connections held up everybody else for seconds.
  */
-export class ConnectionPace {
+export class ConnectionThrottle {
   readonly #clock: Pick<Clock, 'yield'>
-  readonly #turns: ReadingTurns
+  readonly #throttle: ReadThrottle
   readonly #said = new WeakMap<Socket, Said>()
-  #turn = 0
+  #tick = 0
   #begun = false
-  /** Those that said too much in this turn. */
-  readonly #held = new Map<Socket, Said>()
+  /** Those that said too much in this tick. */
+  readonly #paused = new Map<Socket, Said>()
 
-  constructor(clock: Pick<Clock, 'yield'>, turns: ReadingTurns) {
+  constructor(clock: Pick<Clock, 'yield'>, throttle: ReadThrottle) {
     this.#clock = clock
-    this.#turns = turns
+    this.#throttle = throttle
   }
 
   /** Call it with every request, before any of its body was read. */
@@ -30,42 +30,42 @@ export class ConnectionPace {
     const { socket } = message
     if (!this.#begun) {
       this.#begun = true
-      void this.#clock.yield().then(this.#endTurn)
+      void this.#clock.yield().then(this.#endTick)
     }
     let said = this.#said.get(socket)
     if (said === undefined) {
-      said = { turn: this.#turn, requests: 0, foreseen: 0 }
+      said = { tick: this.#tick, requests: 0, foreseen: 0 }
       this.#said.set(socket, said)
-    } else if (said.turn !== this.#turn) {
-      said.turn = this.#turn
+    } else if (said.tick !== this.#tick) {
+      said.tick = this.#tick
       said.requests = 0
     }
     said.requests += 1
     if (said.requests === FEW) {
-      hold(socket)
-      this.#held.set(socket, said)
+      pause(socket)
+      this.#paused.set(socket, said)
     }
-    gatherChunks(message, this.#clock, this.#turns)
+    gatherChunks(message, this.#clock, this.#throttle)
   }
 
-  readonly #endTurn = (): void => {
+  readonly #endTick = (): void => {
     this.#begun = false
-    this.#turn += 1
-    for (const [socket, said] of this.#held) {
+    this.#tick += 1
+    for (const [socket, said] of this.#paused) {
       const chunks = said.requests * CHUNKS_LIKE_A_REQUEST
-      this.#turns.spend(chunks - said.foreseen)
+      this.#throttle.spend(chunks - said.foreseen)
       said.foreseen = chunks
-      this.#turns.wait(socket.remoteAddress ?? '', () => letGo(socket), chunks)
+      this.#throttle.wait(socket.remoteAddress ?? '', () => resume(socket), chunks)
     }
-    this.#held.clear()
+    this.#paused.clear()
   }
 }
 
-/** What a connection said in the latest turn in which it said anything. */
+/** What a connection said in the latest tick in which it said anything. */
 interface Said {
-  turn: number
+  tick: number
   requests: number
-  /** Chunks that the turns were told of before. */
+  /** Chunks that the throttle was told of before. */
   foreseen: number
 }
 
@@ -76,12 +76,12 @@ const FEW = 32
 const CHUNKS_LIKE_A_REQUEST = 20
 
 /** Has nothing more read of `socket`, whoever asks for it. */
-function hold(socket: Socket): void {
+function pause(socket: Socket): void {
   socket.pause()
   socket.resume = () => socket
 }
 
-function letGo(socket: Socket): void {
+function resume(socket: Socket): void {
   Reflect.deleteProperty(socket, 'resume')
   socket.resume()
 }
