@@ -1,7 +1,7 @@
 /**
  * Lists of the destinations that something may be sent to: hosts by name, or all names below one.
  *
- * Source: interface.md, Applications. What a list lets pass is decided at the door out, `world/egress.ts`.
+ * Source: interface.md, Applications. What a list lets pass is decided at the egress gateway, `world/egress.ts`.
  */
 import type { Insider, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'

@@ -29,7 +29,7 @@ const JOB = {
   timeoutMs: 600_000,
 }
 
-test('openRunner() lets reactors reach the service, and the outside by the one door', async () => {
+test('openRunner() lets reactors reach the service, and the outside by the egress gateway alone', async () => {
   const service = fastify()
   service.get('/tokens/a', () => ({}))
   await service.ready()

@@ -32,9 +32,9 @@ export interface OpenWorld {
   readonly rootKeyFile: string
   /** What the adapters that were chosen measure of themselves. */
   readonly families: () => Family[]
-  /** Tells the world of the service: the door out lets no request come back to it, and code finds the way in. */
+  /** Tells the world of the service: the egress gateway lets no request come back to it, and code finds the way in. */
   readonly serves: (own: OwnService) => void
-  /** Tells it of another port of the service's own, which no request through the door out is to reach either. */
+  /** Tells it of another port of the service's own, which no request through the egress gateway is to reach either. */
   readonly owns: (port: number) => void
   readonly close: () => Promise<void>
 }
@@ -68,8 +68,8 @@ export async function openWorld(
   const log = meters?.log(lines) ?? lines
   const random = new SystemRandom()
   const authorities = readAuthorities(config.extraCaFile)
-  const door = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
-  const egress = meters?.egress(door) ?? door
+  const gateway = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
+  const egress = meters?.egress(gateway) ?? gateway
   const { store, measured } = await openStore(config, onFault)
   const canonicalJson = new CanonicalJsonThread()
   let own: OwnService | null = null
@@ -111,9 +111,9 @@ export async function openWorld(
       families: () => families.flatMap((it) => it()),
       serves: (service) => {
         own = service
-        door.own(service.port)
+        gateway.own(service.port)
       },
-      owns: (port) => door.own(port),
+      owns: (port) => gateway.own(port),
       close: async () => {
         await runner.close()
         await canonicalJson.close()

@@ -11,7 +11,7 @@ import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
 
 /**
- * `symbolon reactor run FILE`: runs code as a vault would, without one: behind the same walls, with the same door out,
+ * `symbolon reactor run FILE`: runs code as a vault would, without one: behind the same walls, with the same egress gateway,
  * and no `bt`. What it returns goes to the output, everything else to the error output.
  *
  * Ends with 0 when the code returns, with 1 when it does not.

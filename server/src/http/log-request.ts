@@ -18,7 +18,7 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
     // None when whoever asked was gone before there was an answer.
     status: reply.raw.headersSent ? reply.statusCode : undefined,
     code: refusal?.code,
-    // Of the door out; what else is refused says all in its code.
+    // Of the egress gateway; what else is refused says all in its code.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
     ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,

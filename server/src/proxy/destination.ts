@@ -2,7 +2,7 @@
  * Where a request goes: a base that somebody chose, and behind it what the caller asked for below `/proxy`.
  *
  * What comes out is one URL object, and nothing after it reads a text again: two readers of a text may see
- * two places. Whether anything may be sent there is for the door out to say.
+ * two places. Whether anything may be sent there is for the egress gateway to say.
  *
  * Source: interface.md, Proxy.
  */

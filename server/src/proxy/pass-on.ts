@@ -97,7 +97,7 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
 }
 
 /**
- * Asks the door out whether anything may be sent to `url`; a "no" is recorded. So is, by `invoke`, who asked for a name
+ * Asks the egress gateway whether anything may be sent to `url`; a "no" is recorded. So is, by `invoke`, who asked for a name
  * that nobody knows: its address was looked for. Those without a key have an `owner` of
  * their own: as many as like may come, and those with a key must not queue behind them.
  */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { scheduler } from 'node:timers/promises'
 import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from './egress.ts'
 
-/** A destination for a contract, and the door to it. */
+/** A destination for a contract, and the egress gateway to it. */
 export interface EgressStage {
   readonly egress: Egress
   /** Of a destination that may be reached. */

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * The one door out: everything that leaves this service over a network goes through it.
+ * The egress gateway, the only way out: everything that leaves this service over a network goes through it.
  *
  * In two steps, so that a destination is known to be allowed before anything is opened for it: `vet` decides,
  * `send` goes exactly where was vetted and nowhere else, however names resolve by then.

@@ -34,7 +34,7 @@ export interface ReactorJob {
   readonly configuration: Sensitive<string>
   /** The key of the reactor's application, good while the run lasts; null without an application. */
   readonly apiKey: Sensitive<string> | null
-  /** Where the code may send; null for wherever the door out lets anything go. */
+  /** Where the code may send; null for wherever the egress gateway lets anything go. */
   readonly destinations: readonly string[] | null
   /** From when the code begins; after it the process is killed. */
   readonly timeoutMs: number

@@ -1,6 +1,6 @@
 /**
  * Runs in a network namespace of its own, in which every address there is leads to this process: tries to get through
- * the door to forbidden ones, and prints what became of it.
+ * the egress gateway to forbidden ones, and prints what became of it.
  */
 import { createServer, type Socket } from 'node:net'
 import { dial } from '../../src/adapters/egress/dial.ts'
@@ -64,16 +64,16 @@ const urls = FORBIDDEN.flatMap(formsOf)
 const noUrls = urls.filter((it) => !URL.canParse(it)).length
 reached['written otherwise'] = await count(async () => {
   // By the system's resolver, which takes more for an address than a parser of URLs does.
-  const egress = door({})
+  const egress = gateway({})
   for (const url of urls) if (URL.canParse(url)) await attempt(egress, url)
 })
 
 reached['behind a name'] = await count(async () => {
   for (const address of FORBIDDEN) {
-    await attempt(door({ resolve: async () => [address] }), 'https://name.test/')
+    await attempt(gateway({ resolve: async () => [address] }), 'https://name.test/')
     for (const open of PUBLIC) {
-      await attempt(door({ resolve: async () => [open, address] }), 'https://name.test/')
-      await attempt(door({ resolve: async () => [address, open] }), 'https://name.test:8080/')
+      await attempt(gateway({ resolve: async () => [open, address] }), 'https://name.test/')
+      await attempt(gateway({ resolve: async () => [address, open] }), 'https://name.test:8080/')
     }
   }
 })
@@ -81,7 +81,7 @@ reached['behind a name, inside IPv6'] = await count(async () => {
   for (const address of FORBIDDEN_IPV4) {
     const prefixes = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::', '2001:4860::5efe:']
     for (const prefix of prefixes) {
-      await attempt(door({ resolve: async () => [prefix + address] }), 'https://name.test/')
+      await attempt(gateway({ resolve: async () => [prefix + address] }), 'https://name.test/')
     }
   }
 })
@@ -95,7 +95,7 @@ reached['behind a name, as a resolver may write it'] = await count(async () => {
     '',
     'localhost',
   ]) {
-    await attempt(door({ resolve: async () => [address] }), 'https://name.test/')
+    await attempt(gateway({ resolve: async () => [address] }), 'https://name.test/')
   }
 })
 
@@ -103,7 +103,7 @@ reached['behind a name, as a resolver may write it'] = await count(async () => {
 reached['behind a name that changes'] = await count(async () => {
   for (const address of FORBIDDEN) {
     let asked = 0
-    const egress = door({ resolve: async () => [asked++ === 0 ? PUBLIC[0]! : address] })
+    const egress = gateway({ resolve: async () => [asked++ === 0 ? PUBLIC[0]! : address] })
     const route = await egress.vet('tenant-a', new URL('https://name.test/'), null)
     for (let times = 0; times < 3; times += 1) await send(egress, route)
     await egress.close()
@@ -111,7 +111,7 @@ reached['behind a name that changes'] = await count(async () => {
 })
 
 reached['behind a redirect'] = await count(async () => {
-  const egress = door({ resolve: async () => [PUBLIC[0]!] })
+  const egress = gateway({ resolve: async () => [PUBLIC[0]!] })
   const url = new URL(`https://destination.test:${redirecting.port}/`)
   const status = await send(egress, await egress.vet('tenant-a', url, null))
   if (status !== 302) throw new Error(`The redirect was not met: ${String(status)}`)
@@ -127,7 +127,7 @@ reached['past the vetting'] = await count(async () => {
 control['behind a name'] = await count(async () => {
   const allow = ['0.0.0.0/0', '::/0', ...FORBIDDEN_IPV6].map((it) => parseDestination(it)!)
   for (const address of FORBIDDEN) {
-    const egress = door({ resolve: async () => [address], allow })
+    const egress = gateway({ resolve: async () => [address], allow })
     await send(egress, await egress.vet('tenant-a', new URL('https://name.test/'), null))
     await egress.close()
   }
@@ -140,7 +140,7 @@ const outcome: Outcome = { forms: urls.length, noUrls, let: let_, rules, reached
 process.stdout.write(JSON.stringify(outcome))
 process.exit(0)
 
-function door(settings: Partial<EgressSettings>): UndiciEgress {
+function gateway(settings: Partial<EgressSettings>): UndiciEgress {
   return new UndiciEgress({ allow: [], extraAuthorities: [testAuthority()], ...settings })
 }
 

@@ -24,7 +24,7 @@ const NAMESPACES = ['-n', '-Urn']
 const namespace = NAMESPACES.find((it) => lacksNamespaces([it], NETWORK) === false)
 const skip = namespace === undefined && lacksNamespaces(NAMESPACES.slice(-1), NETWORK)
 
-describe('the door out', { skip }, () => {
+describe('the egress gateway', { skip }, () => {
   let outcome: Outcome
   before(() => {
     outcome = probe()

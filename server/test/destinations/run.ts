@@ -12,7 +12,7 @@ export interface Destinations {
   readonly egress: UndiciEgress
   /** Calls a destination of this kind, and throws when that ends otherwise than it should. */
   readonly call: (kind: Kind, carrier: keyof typeof CARRIERS) => Promise<void>
-  /** Throws when a destination has connections left once the door is closed. */
+  /** Throws when a destination has connections left once the gateway is closed. */
   readonly close: () => Promise<void>
 }
 

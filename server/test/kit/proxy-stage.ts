@@ -1,5 +1,5 @@
 /**
- * A vault that listens, with the real door out, and a destination over TLS on loopback that remembers what
+ * A vault that listens, with the real egress gateway, and a destination over TLS on loopback that remembers what
  * it was sent down to the byte.
  */
 import assert from 'node:assert/strict'

@@ -31,7 +31,7 @@ export interface StillAnswer {
   readonly fault?: EgressFault
 }
 
-/** A door out that leads nowhere: it remembers what was asked of it and answers as it was told to. */
+/** An egress gateway that leads nowhere: it remembers what was asked of it and answers as it was told to. */
 export interface StillEgress extends Egress {
   readonly vetted: { readonly owner: string; readonly url: string; readonly listed: unknown }[]
   readonly sent: Sent[]

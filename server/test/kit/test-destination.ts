@@ -1,5 +1,5 @@
 /**
- * Destinations for tests of the door out: servers on loopback that answer as they are told to, down to the byte.
+ * Destinations for tests of the egress gateway: servers on loopback that answer as they are told to, down to the byte.
  */
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'

@@ -36,11 +36,11 @@ describe('UndiciEgress.tunnel()', () => {
 
   test('carries what is said, TLS or not, where the operator allows plain http', async () => {
     const destination = await testDestination((socket) => socket.pipe(socket))
-    const door = egress(`127.0.0.1:${destination.port}`)
-    const tunnel = await door.tunnel('tenant-a', '127.0.0.1', destination.port, null)
+    const gateway = egress(`127.0.0.1:${destination.port}`)
+    const tunnel = await gateway.tunnel('tenant-a', '127.0.0.1', destination.port, null)
     tunnel.write('hello')
     assert.equal(String((await once(tunnel, 'data'))[0]), 'hello')
-    await door.close()
+    await gateway.close()
     await destination.close()
   })
 })

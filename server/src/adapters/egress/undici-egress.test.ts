@@ -302,7 +302,7 @@ for (const carrier of ['undici', 'node'] as const) {
       assert.deepEqual([early.told, late.told], [[], ['header section']])
     })
 
-    test('ends what is under way when the door is closed', async (t) => {
+    test('ends what is under way when the gateway is closed', async (t) => {
       const { egress, destination, url } = await stage(t, {
         answer: (socket) => void socket.resume(),
       })
@@ -547,7 +547,7 @@ interface Stage {
   readonly allow?: readonly string[]
 }
 
-/** A destination on loopback, which answers 204 unless told otherwise, and a door that leads to it. */
+/** A destination on loopback, which answers 204 unless told otherwise, and an egress gateway that leads to it. */
 async function stage(t: { after: (end: () => Promise<void>) => unknown }, options: Stage = {}) {
   const { answer = noContent, certificate, maxVersion, resolve, allow = ['127.0.0.1/32'] } = options
   const tls = certificate === undefined ? null : { certificate, ...(maxVersion && { maxVersion }) }

@@ -35,7 +35,7 @@ export interface EgressSettings {
   readonly resolve?: Resolve
 }
 
-/** The door out of this machine. Ours: decision 0023. */
+/** The egress gateway: what stands between callers and SSRF. Ours: decision 0023. */
 export class UndiciEgress implements Egress {
   readonly #rule: DestinationRule
   readonly #names: Names

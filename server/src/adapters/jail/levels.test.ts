@@ -72,7 +72,7 @@ for (const level of REACTOR_LEVELS) {
       assert.equal(await resultOf(job('module.exports = () => 1')), 1)
     })
 
-    test('finds no destination but by the door out', async () => {
+    test('finds no destination but by the egress gateway', async () => {
       const code = `const told = (it) => it.then(() => 'sent', (error) => error.cause?.message ?? error.message)
         module.exports = () => Promise.all([
           told(fetch('https://destination.test')),

@@ -12,7 +12,7 @@ export type Outcome =
 
 export interface Delivery {
   readonly url: URL
-  /** Where anything may be sent at all; null for wherever the door out lets it. */
+  /** Where anything may be sent at all; null for wherever the egress gateway lets it. */
   readonly destinations: readonly string[] | null
   /** Names and values in turn. */
   readonly headers: readonly string[]
@@ -20,7 +20,7 @@ export interface Delivery {
 }
 
 /**
- * Sends a result once, by the rules of the door out as they are now, and says what became of it. The header section of the answer
+ * Sends a result once, by the rules of the egress gateway as they are now, and says what became of it. The header section of the answer
  * decides; a redirect is followed nowhere, and a failure like others.
  */
 export async function send(
