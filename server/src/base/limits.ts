@@ -316,7 +316,7 @@ export const SEARCH_QUERY_CHARS_MAX = 200
 /** Different tokens that one detokenize request may name. Ours. */
 export const DETOKENIZE_TOKENS_MAX = 100
 
-/** Places of a payload that an error names, each with what is wrong there. Ours. */
+/** Locations in a payload that an error names, each with what is wrong there. Ours. */
 export const ERRORS_NAMED_MAX = 100
 
 /** Expressions in one detokenize request; and characters of their filters, each chain counted once. Ours. */

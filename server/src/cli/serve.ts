@@ -12,7 +12,7 @@ import { PLANS } from '../base/access.ts'
 import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
 import { connectInside } from '../http/inside.ts'
-import { listen, tryListening, type Place } from '../http/listen.ts'
+import { listen, tryListening, type ListenAddress } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
 import type { CommandInput, Run } from './command.ts'
@@ -28,7 +28,7 @@ import { within } from './within.ts'
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
 export const serve: Run = async ({ flags, out }) => {
   const config = readConfig(flags)
-  await tryListening(placeOf(config), metricsPlacesOf(config))
+  await tryListening(listenAddressOf(config), metricsAddressesOf(config))
   const gone = config.databaseUrl === null && isDatabaseGone(config.dataDir)
   const stop = stopSignal()
   const meters = config.metricsPort === null ? undefined : new Meters()
@@ -147,11 +147,11 @@ function every(ms: number, work: () => Promise<void>): { readonly stop: () => vo
   }
 }
 
-function placeOf({ host, port }: Config): Place {
+function listenAddressOf({ host, port }: Config): ListenAddress {
   return { host, port, settings: 'SYMBOLON_HOST and SYMBOLON_PORT' }
 }
 
-function metricsPlacesOf({ host, port, metricsHost, metricsPort }: Config): Place[] {
+function metricsAddressesOf({ host, port, metricsHost, metricsPort }: Config): ListenAddress[] {
   // The system would only say that it is taken, and not by whom.
   if (metricsPort !== 0 && metricsPort === port && metricsHost === host) {
     throw new ConfigError(

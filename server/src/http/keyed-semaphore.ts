@@ -11,7 +11,7 @@ interface Waiter {
   readonly begin: () => void
 }
 
-/** A place in the queue of one owner. */
+/** A queue slot of one owner. */
 export interface QueueSlot {
   /** Resolves when the amount is acquired. Rejects with `tenant_busy`, at once where too many wait, and with why it was left. */
   readonly acquired: Promise<void>

@@ -25,7 +25,7 @@ export async function listen(server: Server, host: string, port: number): Promis
 }
 
 /** Where something is to listen. */
-export interface Place {
+export interface ListenAddress {
   readonly host: string
   readonly port: number
   /** The settings that say so. */
@@ -38,7 +38,10 @@ export interface Place {
  *
  * Whoever connects meanwhile is turned away, as before. Throws what stands in the way.
  */
-export async function tryListening(place: Place, others: readonly Place[]): Promise<void> {
+export async function tryListening(
+  address: ListenAddress,
+  others: readonly ListenAddress[],
+): Promise<void> {
   const held: SocketServer[] = []
   const next = (): SocketServer => {
     const server = createServer((socket) => socket.destroy())
@@ -46,23 +49,26 @@ export async function tryListening(place: Place, others: readonly Place[]): Prom
     return server
   }
   try {
-    if (place.host === 'localhost') {
-      const bound = await tryOne(next(), { ...place, host: '127.0.0.1' })
-      await telling({ ...place, host: '::1', port: bound }, listenOnSecond(next(), bound))
-    } else await tryOne(next(), place)
+    if (address.host === 'localhost') {
+      const bound = await tryOne(next(), { ...address, host: '127.0.0.1' })
+      await telling({ ...address, host: '::1', port: bound }, listenOnSecond(next(), bound))
+    } else await tryOne(next(), address)
     for (const it of others) await tryOne(next(), it)
   } finally {
     await Promise.all(held.map(letGo))
   }
 }
 
-async function tryOne(server: SocketServer, place: Place): Promise<number> {
-  await telling(place, listenOn(server, place.host, place.port))
+async function tryOne(server: SocketServer, address: ListenAddress): Promise<number> {
+  await telling(address, listenOn(server, address.host, address.port))
   return (server.address() as AddressInfo).port
 }
 
 /** Has whatever is in the way of `listening` say where that was to be, and who said so. */
-async function telling({ host, port, settings }: Place, listening: Promise<void>): Promise<void> {
+async function telling(
+  { host, port, settings }: ListenAddress,
+  listening: Promise<void>,
+): Promise<void> {
   try {
     await listening
   } catch (cause) {

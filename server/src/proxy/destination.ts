@@ -26,7 +26,7 @@ export function parseBase(text: string | undefined): URL {
 }
 
 /**
- * Returns the place that `base` and `target` name together. `target` is empty or begins with `/` or `?`.
+ * Returns the URL that `base` and `target` name together. `target` is empty or begins with `/` or `?`.
  *
  * A single slash means as little as none. Slashes at the end of the base's path are taken away, the path is
  * added as it is, and the query comes behind that of the base. Throws `path_invalid` for what would lead

@@ -21,7 +21,7 @@ import type { ReadBody } from './bodies/read-body.ts'
 export async function findMentioned(
   world: Pick<World, 'store'>,
   caller: Caller,
-  { places, mentions }: ReadBody,
+  { locations: locations, mentions }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
   const ids = idsOf(mentions)
@@ -31,12 +31,12 @@ export async function findMentioned(
     world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
   )
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
-  if (live.length < ids.length) refuseUnknown(places, new Set(live.map((it) => it.id)))
+  if (live.length < ids.length) refuseUnknown(locations, new Set(live.map((it) => it.id)))
   return live
 }
 
 /**
- * Returns the body with what `grants`, one for each, let go of `tokens` in the places of its expressions: the
+ * Returns the body with what `grants`, one for each, let go of `tokens` at the locations of its expressions: the
  * data where the caller's rules reveal it, the mask where they mask it, nothing where they redact it.
  *
  * Rejects with `expression_invalid` and `tenant_busy`.

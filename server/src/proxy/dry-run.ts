@@ -1,7 +1,7 @@
 import { hostOf } from '../base/absolute-url.ts'
 import type { Caller, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import { grantMentioned, type Place } from '../tokens/mentions.ts'
+import { grantMentioned, type ExpressionLocation } from '../tokens/mentions.ts'
 import type { Route } from '../world/egress.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
@@ -29,7 +29,7 @@ export interface DryRunRequest {
 export function describeDryRun(caller: Caller, request: DryRunRequest): JsonObject {
   const { method, route, url, headers, body, tokens } = request
   const host = hostOf(route.url)
-  const uses = usesOf(caller, body?.places ?? [], tokens, host)
+  const uses = usesOf(caller, body?.locations ?? [], tokens, host)
   const internalIds = new Map(tokens.map((it) => [it.id, it.internalId]))
   const shown = body?.outline(({ id }) => `[token ${internalIds.get(id)!}]`).toString()
   const fields: JsonObject[] = []
@@ -60,13 +60,13 @@ export function markDryRun(
 
 function usesOf(
   caller: Caller,
-  places: readonly Place[],
+  locations: readonly ExpressionLocation[],
   tokens: readonly StoredToken[],
   host: string,
 ): JsonObject[] {
   const first = caller.decisions.length
   try {
-    grantMentioned(caller, 'proxy:invoke', { places, tokens }, host)
+    grantMentioned(caller, 'proxy:invoke', { locations, tokens }, host)
     return tokens.map((it, at) => renderUse(it, caller.decisions[first + at]!))
   } finally {
     markDryRun(caller, first, { transform: 'redact' })

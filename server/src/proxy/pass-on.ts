@@ -72,8 +72,8 @@ export async function passOn(
     return { ...ok(dryRun), headers: marks }
   }
 
-  const places = read?.places ?? []
-  const grants = grantMentioned(caller, 'proxy:invoke', { places, tokens }, destination)
+  const locations = read?.locations ?? []
+  const grants = grantMentioned(caller, 'proxy:invoke', { locations, tokens }, destination)
   const recording = commit(world, caller, [])
   const uses = { tokens, grants, now, privacyShown }
   const rendering = tokens.length > 0 ? detokenizeBody(world, caller, read!, uses) : null

@@ -21,7 +21,7 @@ export async function detokenize(
 ): Promise<Answer> {
   const permission = 'token:read'
   const mentions = findMentions(payload)
-  if (mentions.places.length === 0) authorize(caller, permission)
+  if (mentions.locations.length === 0) authorize(caller, permission)
   const filling = { permission, tokensMax: DETOKENIZE_TOKENS_MAX, privacyShown } as const
   return ok((await fillMentions(world, caller, mentions, filling)).payload)
 }

@@ -4,7 +4,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import {
-  evaluatePlace,
+  evaluateLocation,
   grantMentioned,
   idsOf,
   mentionsOf,
@@ -40,10 +40,10 @@ export interface Filled {
 export async function fillMentions(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
-  { places, payload }: Mentions,
+  { locations: locations, payload }: Mentions,
   { permission, tokensMax, privacyShown }: Filling,
 ): Promise<Filled> {
-  const ids = idsOf(places.flatMap(mentionsOf))
+  const ids = idsOf(locations.flatMap(mentionsOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
   const found = await new Reading(caller).read((bytesMax) =>
@@ -51,8 +51,8 @@ export async function fillMentions(
   )
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
-  refuseUnknown(places, new Set(tokens.map((it) => it.id)))
-  const grants = grantMentioned(caller, permission, { places, tokens })
+  refuseUnknown(locations, new Set(tokens.map((it) => it.id)))
+  const grants = grantMentioned(caller, permission, { locations: locations, tokens })
   const shown = await renderWithinBudget(
     world,
     caller,
@@ -66,15 +66,15 @@ export async function fillMentions(
       })
       const byId = new Map(tokens.map(({ id }, at) => [id, readable[at]!]))
       const values: Json[] = readable.map(({ data }) => data ?? null)
-      await inChunks(world.clock, places.length, (at) => {
-        const place = places[at]!
-        const value = evaluatePlace(place, evaluationContext, ({ id, whole }) => {
+      await inChunks(world.clock, locations.length, (at) => {
+        const location = locations[at]!
+        const value = evaluateLocation(location, evaluationContext, ({ id, whole }) => {
           const { data, wire } = byId.get(id)!
           return whole ? wire() : (data ?? null)
         })
-        place.put(value)
+        location.put(value)
         // Of a whole token only its data is secret.
-        if (!mentionsOf(place).some((it) => it.whole)) values.push(value)
+        if (!mentionsOf(location).some((it) => it.whole)) values.push(value)
       })
       return values
     },

@@ -32,21 +32,21 @@ export interface Mention {
 }
 
 /** A text with expressions in it, and where it stands. */
-export interface Place {
-  /** Returns its place as callers write it; `error` for the whole. Asked for when something is wrong with it. */
+export interface ExpressionLocation {
+  /** Returns its path as callers write it; `error` for the whole. Asked for when something is wrong with it. */
   readonly path: () => string
   /** Text and expressions, in order. */
   readonly parts: readonly (string | Mention)[]
 }
 
 /** One string of a JSON payload that has expressions in it. */
-export interface PayloadPlace extends Place {
+export interface PayloadLocation extends ExpressionLocation {
   /** Puts `value` in its place. */
   readonly put: (value: Json) => void
 }
 
 export interface Mentions {
-  readonly places: readonly PayloadPlace[]
+  readonly locations: readonly PayloadLocation[]
   /** Returns the payload, with what was put into it. */
   readonly payload: () => Json
 }
@@ -59,15 +59,15 @@ export interface Mentions {
  */
 export function findMentions(payload: Json): Mentions {
   const root: { it: Json } = { it: payload }
-  const places: PayloadPlace[] = []
+  const locations: PayloadLocation[] = []
   const reader = new MentionReader()
   visit(root, 'it', null)
-  return { places, payload: () => root.it }
+  return { locations, payload: () => root.it }
 
   function visit(holder: object, key: string | number, up: Path): void {
     const value = (holder as JsonObject)[key]!
     if (typeof value === 'string') {
-      if (value.includes('{{')) places.push(placeOf(holder as JsonObject, key, value, up))
+      if (value.includes('{{')) locations.push(locationOf(holder as JsonObject, key, value, up))
     } else if (Array.isArray(value)) {
       for (let at = 0; at < value.length; at++) visit(value, at, { up, key: at })
     } else if (typeof value === 'object' && value !== null) {
@@ -75,7 +75,12 @@ export function findMentions(payload: Json): Mentions {
     }
   }
 
-  function placeOf(holder: JsonObject, key: string | number, text: string, up: Path): PayloadPlace {
+  function locationOf(
+    holder: JsonObject,
+    key: string | number,
+    text: string,
+    up: Path,
+  ): PayloadLocation {
     const path = (): string => pathOf(up)
     const put = (value: Json): void => void (holder[key] = value)
     return { path, parts: reader.read(text, path), put }
@@ -93,14 +98,14 @@ export class MentionReader {
    * Returns what `text` consists of. Throws `expression_invalid`, which names its `path`, and
    * `detokenize_tokens_max` when it was one expression too many.
    */
-  read(text: string, path: Place['path']): Place['parts'] {
+  read(text: string, path: ExpressionLocation['path']): ExpressionLocation['parts'] {
     return orInvalid(path, () =>
       Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#mention(it))),
     )
   }
 
   /** As read(), of what is between two pairs of braces. `start` is where that stands in the whole. */
-  readOne(text: string, start: number, path: Place['path']): Mention {
+  readOne(text: string, start: number, path: ExpressionLocation['path']): Mention {
     return orInvalid(path, () => this.#mention({ text, start }))
   }
 
@@ -130,9 +135,9 @@ export class MentionReader {
 
 const WHOLE = /^token\s*:\s*/
 
-/** Returns what `place` says when `valueOf` gives what is mentioned. Throws `expression_invalid`. */
-export function evaluatePlace(
-  { path, parts }: Place,
+/** Returns what `location` says when `valueOf` gives what is mentioned. Throws `expression_invalid`. */
+export function evaluateLocation(
+  { path, parts }: ExpressionLocation,
   evaluationContext: EvaluationContext,
   valueOf: (mention: Mention) => Json,
 ): Json {
@@ -159,15 +164,18 @@ export function idsOf(mentions: readonly Mention[]): string[] {
 }
 
 /**
- * Throws `detokenize_tokens_unknown` when an id is not among those `known`, with the place of each.
+ * Throws `detokenize_tokens_unknown` when an id is not among those `known`, with the location of each.
  *
  * A uuid is no secret and is named, in the detail as well, where callers look for it; anything else in braces
- * may be what should have been a token. Not more than ERRORS_NAMED_MAX places are named: whoever has more
+ * may be what should have been a token. Not more than ERRORS_NAMED_MAX locations are named: whoever has more
  * mistakes begins with those.
  */
-export function refuseUnknown(places: readonly Place[], known: ReadonlySet<string>): void {
+export function refuseUnknown(
+  locations: readonly ExpressionLocation[],
+  known: ReadonlySet<string>,
+): void {
   const named = new Set<string>()
-  const errors = errorsAt(places, (id) => {
+  const errors = errorsAt(locations, (id) => {
     if (known.has(id)) return null
     if (isUuid(id)) named.add(id)
     return isUuid(id) ? `There is no token ${id}.` : 'There is no token of this id.'
@@ -177,18 +185,18 @@ export function refuseUnknown(places: readonly Place[], known: ReadonlySet<strin
 }
 
 /**
- * Decides what of each of `tokens`, all of which `places` name, `caller` may use by `permission`, and records the
+ * Decides what of each of `tokens`, all of which `locations` name, `caller` may use by `permission`, and records the
  * decisions; `destination` as in authorize().
  *
- * Throws `permission_missing`, with the place of each that it may not use: at most ERRORS_NAMED_MAX.
+ * Throws `permission_missing`, with the location of each that it may not use: at most ERRORS_NAMED_MAX.
  */
 export function grantMentioned(
   caller: Caller,
   permission: Permission,
   {
-    places,
+    locations,
     tokens,
-  }: { readonly places: readonly Place[]; readonly tokens: readonly StoredToken[] },
+  }: { readonly locations: readonly ExpressionLocation[]; readonly tokens: readonly StoredToken[] },
   destination?: string,
 ): Grant[] {
   const { decisions } = caller
@@ -205,7 +213,7 @@ export function grantMentioned(
   for (let at = first; at < decisions.length; at++) {
     if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, transform: 'redact' }
   }
-  const errors = errorsAt(places, (id) => {
+  const errors = errorsAt(locations, (id) => {
     if (!refused.has(id)) return null
     return isUuid(id)
       ? `The key has no right to token ${id}.`
@@ -214,26 +222,26 @@ export function grantMentioned(
   throw permissionMissing(permission, errors ?? undefined)
 }
 
-/** What `flawOf` says of the ids in each of `places`; null when there is nothing to say. */
+/** What `flawOf` says of the ids in each of `locations`; null when there is nothing to say. */
 function errorsAt(
-  places: readonly Place[],
+  locations: readonly ExpressionLocation[],
   flawOf: (id: string) => string | null,
 ): Record<string, string[]> | null {
-  // Not in an object: a place may have the name of something that every object has by birth.
+  // Not in an object: a location may have the name of something that every object has by birth.
   const errors = new Map<string, Set<string>>()
   let count = 0
-  for (const place of places) {
-    const flaws = mentionsOf(place).flatMap(({ id }) => flawOf(id) ?? [])
+  for (const location of locations) {
+    const flaws = mentionsOf(location).flatMap(({ id }) => flawOf(id) ?? [])
     if (flaws.length === 0) continue
     if (++count > ERRORS_NAMED_MAX) break
-    const path = place.path()
+    const path = location.path()
     errors.set(path, (errors.get(path) ?? new Set()).union(new Set(flaws)))
   }
   if (errors.size === 0) return null
   return Object.fromEntries([...errors].map(([path, messages]) => [path, [...messages]]))
 }
 
-export function mentionsOf({ parts }: Place): Mention[] {
+export function mentionsOf({ parts }: ExpressionLocation): Mention[] {
   return parts.filter((it) => typeof it !== 'string')
 }
 
@@ -246,7 +254,7 @@ function pathOf(path: Path): string {
   return memberPath(steps.toReversed())
 }
 
-function orInvalid<Value>(path: Place['path'], work: () => Value): Value {
+function orInvalid<Value>(path: ExpressionLocation['path'], work: () => Value): Value {
   try {
     return work()
   } catch (error) {

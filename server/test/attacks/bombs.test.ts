@@ -146,7 +146,7 @@ test('filters that are kept do not keep the payloads that they were cut out of',
   const before = usedAfter()
   for (let n = 0; n < 20; n++) {
     const text = `${'x'.repeat(2 * MiB)}{{ ${'0'.repeat(36)} | append: 'text number ${n}, as it is' }}`
-    assert.equal(findMentions(JSON.parse(JSON.stringify([text])) as Json).places.length, 1)
+    assert.equal(findMentions(JSON.parse(JSON.stringify([text])) as Json).locations.length, 1)
   }
   const kept = usedAfter() - before
   assert.ok(kept < 10 * MiB, `${kept} bytes`)

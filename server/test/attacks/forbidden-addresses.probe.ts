@@ -4,7 +4,7 @@
  */
 import { createServer, type Socket } from 'node:net'
 import { dial } from '../../src/adapters/egress/dial.ts'
-import { placeOf } from '../../src/adapters/egress/place.ts'
+import { endpointOf } from '../../src/adapters/egress/egress-endpoint.ts'
 import { createTrust } from '../../src/adapters/egress/trust.ts'
 import { UndiciEgress, type EgressSettings } from '../../src/adapters/egress/undici-egress.ts'
 import { specialPurpose } from '../../src/adapters/egress/address-rule.ts'
@@ -185,19 +185,24 @@ async function send(egress: Egress, route: Awaited<ReturnType<Egress['vet']>>): 
 
 async function dialled(
   address: string,
-  permits: (place: unknown, it: string) => boolean,
+  permits: (endpoint: unknown, it: string) => boolean,
 ): Promise<void> {
-  const place = placeOf(new URL('http://name.test:8080/'))
+  const endpoint = endpointOf(new URL('http://name.test:8080/'))
   const { promise, resolve } = Promise.withResolvers<void>()
   const settings = { trust: () => createTrust([]), permits }
-  dial({ place, addresses: [address] }, settings, { session: undefined }, (_, socket) => {
-    if (socket === null) resolve()
-    else
-      socket
-        .on('close', () => resolve())
-        .on('error', () => {})
-        .resume()
-  })
+  dial(
+    { endpoint: endpoint, addresses: [address] },
+    settings,
+    { session: undefined },
+    (_, socket) => {
+      if (socket === null) resolve()
+      else
+        socket
+          .on('close', () => resolve())
+          .on('error', () => {})
+          .resume()
+    },
+  )
   await promise
 }
 

@@ -304,7 +304,7 @@ for (const path of ['/tokenize', '/proxy']) {
     late.on('data', (part: Buffer) => (answer += part.toString('latin1')))
     late.write(begun(path))
     await read([late], begun(path).length)
-    assert.equal(answer, '', 'there is a place again')
+    assert.equal(answer, '', 'there is a slot again')
     for (const it of [late, ...slow]) it.destroy()
   })
 

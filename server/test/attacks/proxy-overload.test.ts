@@ -91,7 +91,7 @@ test('a body that takes long to fill yields to others', async () => {
   yields = 0
   const headers = { 'BT-PROXY-URL': 'https://example.com' }
   assert.equal((await vault.call('POST', '/proxy', { key, body, headers })).status, 200)
-  // One for each place at least; others have theirs besides, such as what reads bodies.
+  // One for each expression at least; others have theirs besides, such as what reads bodies.
   assert(yields >= body.length, `${yields} yields`)
 })
 

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { join } from 'node:path'
 
 /** A byte of a transaction: those before it pass, it and what follows do not. */
-export interface Place {
+export interface CutPoint {
   /** Whose bytes are counted: the server's, or the database's. */
   readonly side: Side
   /** From the first byte of which statement on, or of what is answered to it and to those after it. */
@@ -55,9 +55,9 @@ export class CuttingProxy {
   }
 
   /** Cuts the connection of the next transaction that begins; resolves when that is done. */
-  cut(place: Place): Promise<Cut> {
+  cut(point: CutPoint): Promise<Cut> {
     const { promise, resolve } = Promise.withResolvers<Cut>()
-    this.#armed = { place, cut: resolve }
+    this.#armed = { point, cut: resolve }
     return promise
   }
 
@@ -90,7 +90,7 @@ export class CuttingProxy {
 
 /** A cut that is to be made, and whom to tell. */
 interface Armed {
-  readonly place: Place
+  readonly point: CutPoint
   readonly cut: (cut: Cut) => void
 }
 
@@ -138,7 +138,7 @@ class Passage {
     if (statement === 'BEGIN') this.#armed ??= this.#takeArmed()
     else this.#last.BEGIN = this.#passed
     // This transaction has fewer bytes than the one that was measured.
-    if (statement === 'COMMIT' && this.#armed?.place.from === 'BEGIN') {
+    if (statement === 'COMMIT' && this.#armed?.point.from === 'BEGIN') {
       this.#from = statement
       this.#sever('asked', Buffer.alloc(0))
       return
@@ -150,12 +150,12 @@ class Passage {
   #pass(side: Side, bytes: Buffer): void {
     const before = this.#passed[side]
     this.#passed[side] += bytes.length
-    const place = this.#armed?.place
-    if (place?.side === side && place.from === this.#from) {
+    const point = this.#armed?.point
+    if (point?.side === side && point.from === this.#from) {
       // One that was committed has come to its end with fewer bytes than the one that was measured.
       const over = this.#from === 'COMMIT' && side === 'answered' && bytes.subarray(-6).equals(IDLE)
-      if (over || this.#passed[side] >= place.bytes) {
-        this.#sever(side, bytes.subarray(0, place.bytes - before))
+      if (over || this.#passed[side] >= point.bytes) {
+        this.#sever(side, bytes.subarray(0, point.bytes - before))
         return
       }
     }
@@ -167,9 +167,9 @@ class Passage {
   /** Sends the last bytes that pass, and ends both sides without a word. */
   #sever(side: Side, bytes: Buffer): void {
     this.#cut = true
-    const { place, cut } = this.#armed!
+    const { point: point, cut } = this.#armed!
     const end = (): void => {
-      if (place.reset) this.#client.resetAndDestroy()
+      if (point.reset) this.#client.resetAndDestroy()
       else this.#client.end()
       this.#database.destroy()
       cut({ asked: this.#from === 'COMMIT' })

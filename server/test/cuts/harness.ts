@@ -15,9 +15,9 @@ import { makeKeys } from '../../crash/vault-client.ts'
 import { Victim } from '../../crash/victim.ts'
 import type { Weakness } from '../../crash/weak-store.ts'
 import type { Json } from '../../src/base/json.ts'
-import { CuttingProxy, type Lengths, type Place } from './cutting-proxy.ts'
+import { CuttingProxy, type Lengths, type CutPoint } from './cutting-proxy.ts'
 import { CUT_FAULTS, isDone, judge, type CutFault, type Reply, type Stored } from './judge.ts'
-import { placesIn } from './places.ts'
+import { cutPointsIn } from './cut-points.ts'
 import { KINDS, labelOf, type Kind } from './requests.ts'
 
 export interface CutOptions {
@@ -39,8 +39,8 @@ export interface CutResult {
   readonly seconds: number
   /** Bytes of a commit of each kind, both ways. */
   readonly bytes: Readonly<Record<string, number>>
-  /** Different places at which one was cut. */
-  readonly places: number
+  /** Different points at which one was cut. */
+  readonly points: number
   /** What callers were told, and what was there. */
   readonly told: number
   readonly unknownAndThere: number
@@ -109,20 +109,20 @@ class CutHarness {
     const begun = performance.now()
     const { cuts, seed, onCut } = this.#options
     const bytes: Record<string, number> = {}
-    const places = new Set<string>()
+    const points = new Set<string>()
     for (const kind of KINDS) {
       const lengths = await this.#measure(kind)
       bytes[kind.name] = Object.values(lengths).reduce((all, it) => all + it.asked + it.answered, 0)
-      for (const place of placesIn(lengths, Math.round(cuts * kind.share), seed)) {
-        await this.#cut(kind, place, lengths.BEGIN)
-        places.add(JSON.stringify([kind.name, place]))
+      for (const point of cutPointsIn(lengths, Math.round(cuts * kind.share), seed)) {
+        await this.#cut(kind, point, lengths.BEGIN)
+        points.add(JSON.stringify([kind.name, point]))
         onCut(this.#next)
       }
     }
     for (const it of await this.#database.flaws()) this.#add('flaw', it)
     const seconds = Math.round((performance.now() - begun) / 1000)
     const [faults, stories] = [this.#faults, this.#stories]
-    return { cuts, seconds, bytes, places: places.size, ...this.#counts, faults, stories }
+    return { cuts, seconds, bytes, points: points.size, ...this.#counts, faults, stories }
   }
 
   /** The second of two: what comes first for a tenant, or on a connection, comes once. */
@@ -135,20 +135,20 @@ class CutHarness {
     return structuredClone(this.#proxy.last)
   }
 
-  async #cut(kind: Kind, place: Place, lengths: Lengths): Promise<void> {
+  async #cut(kind: Kind, point: CutPoint, lengths: Lengths): Promise<void> {
     const n = ++this.#next
     const before = await this.#before()
     const send = await this.#prepare(kind, n)
     if (send === null) return this.#add('lost', `${kind.name}, cut ${n}: the transaction`)
-    const cutting = this.#proxy.cut(place)
+    const cutting = this.#proxy.cut(point)
     const reply = await send()
     const stored = await this.#stored(n, before)
     const again = { reply: await send(), stored: await this.#stored(n, before) }
     const { asked } = await Promise.race([cutting, sleep(CUT_MS_MAX, NOT_CUT, { ref: false })])
-    const mayHaveAsked = asked || isAtItsEnd(place, lengths)
+    const mayHaveAsked = asked || isAtItsEnd(point, lengths)
     const seen = { wanted: kind.tokens, mayHaveAsked, reply, stored, again }
     for (const [fault, story] of judge(seen, this.#options.answerMsMax)) {
-      this.#add(fault, `${kind.name}, cut ${n}, ${JSON.stringify(place)}: ${story}`)
+      this.#add(fault, `${kind.name}, cut ${n}, ${JSON.stringify(point)}: ${story}`)
     }
     const counts = this.#counts
     if (isDone(reply)) counts.told++
@@ -222,7 +222,7 @@ class CutHarness {
  * Whether all that was answered before COMMIT may have come through: then nobody can say whether the server has asked.
  * One transaction is some bytes longer than another, by its numbers.
  */
-function isAtItsEnd({ side, bytes }: Place, lengths: Lengths): boolean {
+function isAtItsEnd({ side, bytes }: CutPoint, lengths: Lengths): boolean {
   return side === 'answered' && bytes > lengths.answered - BYTES_MORE_OR_LESS
 }
 

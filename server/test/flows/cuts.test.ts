@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import type { Weakness } from '../../crash/weak-store.ts'
 import { runCuts, type CutResult } from '../cuts/harness.ts'
 import { judge, type CutFault, type Reply, type Seen, type Stored } from '../cuts/judge.ts'
-import { placesIn } from '../cuts/places.ts'
+import { cutPointsIn } from '../cuts/cut-points.ts'
 import { assertDetected } from '../kit/faults.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { SEED } from '../kit/seed.ts'
@@ -37,14 +37,14 @@ describe('placesIn()', () => {
   const lengths = { BEGIN: { asked: 5, answered: 3 }, COMMIT: { asked: 1, answered: 1 } }
 
   test('has every byte of both sides, when there are as many cuts', () => {
-    const places = placesIn(lengths, 40, 7).map((it) => `${it.side} ${it.from} ${it.bytes}`)
-    assert.equal(new Set(places).size, 6 + 4 + 2 + 2)
+    const points = cutPointsIn(lengths, 40, 7).map((it) => `${it.side} ${it.from} ${it.bytes}`)
+    assert.equal(new Set(points).size, 6 + 4 + 2 + 2)
   })
 
   test('has a quarter of the cuts in COMMIT, and the others all over what is before', () => {
-    const places = placesIn(lengths, 8, 7)
-    assert.equal(places.filter((it) => it.from === 'COMMIT').length, 2)
-    assert.equal(new Set(places.map((it) => JSON.stringify(it))).size, 8)
+    const points = cutPointsIn(lengths, 8, 7)
+    assert.equal(points.filter((it) => it.from === 'COMMIT').length, 2)
+    assert.equal(new Set(points.map((it) => JSON.stringify(it))).size, 8)
   })
 })
 

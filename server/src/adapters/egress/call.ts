@@ -16,7 +16,7 @@ import type { Timed, Timekeeper } from './timekeeper.ts'
  */
 export abstract class Call implements OutboundCall, Timed {
   readonly done: Promise<void>
-  place = -1
+  slot = -1
   protected readonly request: OutboundRequest
   readonly #receiver: OutboundReceiver
   readonly #timekeeper: Timekeeper

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
 import { EgressRefusal, type Route } from '../../world/egress.ts'
 import { DestinationRule, knownAddress } from './destination-rule.ts'
-import { placeOf } from './place.ts'
+import { endpointOf } from './egress-endpoint.ts'
 
 describe('DestinationRule', () => {
   // allow, url, what it resolves to, verdict: the entry that let it through, `public`, or the rule that refuses.
@@ -78,7 +78,7 @@ describe('DestinationRule', () => {
   test('asks for no address when none could make it right', () => {
     const refuses = (allow: string, url: string): boolean => {
       try {
-        ruleWith(allow).beforeLookup(placeOf(new URL(url)))
+        ruleWith(allow).beforeLookup(endpointOf(new URL(url)))
         return false
       } catch {
         return true
@@ -93,7 +93,9 @@ describe('DestinationRule', () => {
   test('permits() says of each address what judge() says of all', () => {
     for (const [allow, url, addresses, verdict] of cases) {
       const rule = ruleWith(allow)
-      const permitted = addresses.split(' ').every((it) => rule.permits(placeOf(new URL(url)), it))
+      const permitted = addresses
+        .split(' ')
+        .every((it) => rule.permits(endpointOf(new URL(url)), it))
       assert.equal(permitted, !verdict.startsWith('refused'), `${allow} ${url} ${addresses}`)
     }
   })
@@ -108,11 +110,11 @@ function ruleWith(allow: string): DestinationRule {
 
 function verdictOf(allow: string, url: string, addresses: readonly string[]): string {
   const rule = ruleWith(allow)
-  const place = placeOf(new URL(url))
+  const endpoint = endpointOf(new URL(url))
   try {
-    rule.beforeLookup(place)
+    rule.beforeLookup(endpoint)
     const through: Route['rule'] = rule.judge(
-      place,
+      endpoint,
       addresses.map((it) => knownAddress(it)!),
     )
     return through.name === 'public' ? 'public' : through.entry

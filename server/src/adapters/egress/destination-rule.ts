@@ -2,7 +2,7 @@ import { coversAddress, coversHost, type Destination } from '../../base/destinat
 import { inBlock, parseIpAddress, type IpAddress } from '../../base/ip-address.ts'
 import { EgressRefusal, type EgressRule, type Route } from '../../world/egress.ts'
 import { innerAddress, specialPurpose } from './address-rule.ts'
-import type { Place } from './place.ts'
+import type { EgressEndpoint } from './egress-endpoint.ts'
 
 /** An address that a name has, with what is known of it. */
 export interface KnownAddress {
@@ -49,23 +49,23 @@ export class DestinationRule {
   }
 
   /** Throws EgressRefusal for what no address can make right, so that its name need not be asked for. */
-  beforeLookup(place: Place): void {
-    if (place.literal !== null && this.#entryFor(place, place.literal) === null) {
+  beforeLookup(endpoint: EgressEndpoint): void {
+    if (endpoint.literal !== null && this.#entryFor(endpoint, endpoint.literal) === null) {
       throw new EgressRefusal('literal')
     }
-    if (!place.secure && !this.#hasBlocks && this.#entryFor(place, null) === null) {
+    if (!endpoint.secure && !this.#hasBlocks && this.#entryFor(endpoint, null) === null) {
       throw new EgressRefusal('scheme')
     }
   }
 
   /**
-   * Returns by which rule all of `addresses` may be reached as `place`. Throws EgressRefusal when one of them
+   * Returns by which rule all of `addresses` may be reached as `endpoint`. Throws EgressRefusal when one of them
    * may not: which of them is dialled is nothing that the name should decide.
    */
-  judge(place: Place, addresses: readonly KnownAddress[]): Route['rule'] {
+  judge(endpoint: EgressEndpoint, addresses: readonly KnownAddress[]): Route['rule'] {
     let needed: Destination | null = null
     for (const address of addresses) {
-      const entry = this.#entryNeeded(place, address)
+      const entry = this.#entryNeeded(endpoint, address)
       if (typeof entry === 'string') throw new EgressRefusal(entry)
       needed ??= entry
     }
@@ -73,26 +73,29 @@ export class DestinationRule {
   }
 
   /** Whether this one address may be dialled: judge(), once more, where the socket is made. */
-  permits(place: Place, address: string): boolean {
+  permits(endpoint: EgressEndpoint, address: string): boolean {
     const known = knownAddress(address)
-    return known !== null && typeof this.#entryNeeded(place, known) !== 'string'
+    return known !== null && typeof this.#entryNeeded(endpoint, known) !== 'string'
   }
 
   /** Null when none is needed, and the rule that refuses when one is and there is none. */
-  #entryNeeded(place: Place, { ip, special }: KnownAddress): Destination | null | EgressRule {
-    if (this.#ownPorts.has(place.port) && this.#isOurs(ip)) {
-      return this.#entryFor(place, ip, (it) => it.port !== null) ?? 'address'
+  #entryNeeded(
+    endpoint: EgressEndpoint,
+    { ip, special }: KnownAddress,
+  ): Destination | null | EgressRule {
+    if (this.#ownPorts.has(endpoint.port) && this.#isOurs(ip)) {
+      return this.#entryFor(endpoint, ip, (it) => it.port !== null) ?? 'address'
     }
-    if (special === null && place.secure && place.literal === null) return null
-    return this.#entryFor(place, ip) ?? (special === null ? 'scheme' : 'address')
+    if (special === null && endpoint.secure && endpoint.literal === null) return null
+    return this.#entryFor(endpoint, ip) ?? (special === null ? 'scheme' : 'address')
   }
 
   #entryFor(
-    place: Place,
+    endpoint: EgressEndpoint,
     ip: IpAddress | null,
     fits: (it: Destination) => boolean = () => true,
   ): Destination | null {
-    const { host, literal, port } = place
+    const { host, literal, port } = endpoint
     for (const it of this.#allowed) {
       if (!fits(it)) continue
       // By its text an address is in a block, whatever it carries along: it is judged as an address alone.

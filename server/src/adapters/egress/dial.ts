@@ -3,11 +3,11 @@ import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:
 import { EGRESS_CONNECT_MS_MAX } from '../../base/limits.ts'
 import { parseIpAddress } from '../../base/ip-address.ts'
 import { EgressFailure } from '../../world/egress.ts'
-import type { Place } from './place.ts'
+import type { EgressEndpoint } from './egress-endpoint.ts'
 
 /** A destination that was vetted: where it is, and nothing that has to be looked up again. */
 export interface Target {
-  readonly place: Place
+  readonly endpoint: EgressEndpoint
   /** In the order to try them. */
   readonly addresses: readonly string[]
 }
@@ -15,7 +15,7 @@ export interface Target {
 export interface DialSettings {
   readonly trust: () => SecureContext
   /** Asked of every address again, right before it is dialled. */
-  readonly permits: (place: Place, address: string) => boolean
+  readonly permits: (endpoint: EgressEndpoint, address: string) => boolean
 }
 
 /** Resumes what was agreed with one destination before: kept with its connections, shared with nobody. */
@@ -35,7 +35,7 @@ export type Dialled = (
  * to give up; then `done` is called with `aborted`.
  */
 export function dial(
-  { place, addresses }: Target,
+  { endpoint: endpoint, addresses }: Target,
   { trust, permits }: DialSettings,
   memory: TlsMemory,
   done: Dialled,
@@ -48,12 +48,12 @@ export function dial(
 
   function tryAddress(index: number): void {
     const address = addresses[index]!
-    if (!permits(place, address)) {
+    if (!permits(endpoint, address)) {
       finish(new EgressFailure('unreachable', { cause: new Error('The address is forbidden') }))
       return
     }
     const last = index + 1 >= addresses.length
-    const raw = connectSocket({ host: address, port: place.port, autoSelectFamily: false })
+    const raw = connectSocket({ host: address, port: endpoint.port, autoSelectFamily: false })
     socket = raw
     const next = (cause: Error): void => {
       clearTimeout(timer)
@@ -67,7 +67,7 @@ export function dial(
       if (!isSame(raw.remoteAddress, address)) {
         const cause = new Error('The connection leads to another address')
         finish(new EgressFailure('unreachable', { cause }))
-      } else if (place.secure) secure(raw, address)
+      } else if (endpoint.secure) secure(raw, address)
       else finish(null)
     }
     raw.once('error', next).once('connect', connected)
@@ -77,7 +77,7 @@ export function dial(
 
   function secure(raw: Socket, address: string): void {
     // Without a name to send, the certificate has to be for the address.
-    const name = place.literal === null ? place.host : ''
+    const name = endpoint.literal === null ? endpoint.host : ''
     const tls = connectTls({
       socket: raw,
       host: address,

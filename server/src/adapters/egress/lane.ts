@@ -9,7 +9,7 @@ import type { ReadThrottle } from '../../base/read-throttle.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 import { InformationalFilter } from './informational-filter.ts'
 import { ThrottledReader } from './throttled-reader.ts'
-import { authorityOf } from './place.ts'
+import { authorityOf } from './egress-endpoint.ts'
 
 /**
  * One connection to a destination, or the making of it, and one request at a time on it.
@@ -86,6 +86,6 @@ export interface ReaderOptions {
   readonly owner: string
 }
 
-function originOf({ place }: Target): string {
-  return `${place.secure ? 'https' : 'http'}://${authorityOf(place)}`
+function originOf({ endpoint: endpoint }: Target): string {
+  return `${endpoint.secure ? 'https' : 'http'}://${authorityOf(endpoint)}`
 }

@@ -4,7 +4,7 @@ import { EgressFailure } from '../../world/egress.ts'
 import { DialAgent } from './dial-agent.ts'
 import type { DialSettings, Target, TlsMemory } from './dial.ts'
 import { Lane, type ReaderOptions } from './lane.ts'
-import { authorityOf } from './place.ts'
+import { authorityOf } from './egress-endpoint.ts'
 
 /** What waits for its turn on a connection. */
 export interface Passenger {
@@ -38,7 +38,7 @@ export class Pool {
 
   /** As the Host of a request has it. */
   get authority(): string {
-    return authorityOf(this.#target.place)
+    return authorityOf(this.#target.endpoint)
   }
 
   /** For whoever boards and goes by Node's own client. */

@@ -48,7 +48,7 @@ test('abortAll() ends all that is watched, and then nothing is watched any more'
 })
 
 class Clocked implements Timed {
-  place = -1
+  slot = -1
   ticks = 0
   aborted = false
   readonly #timekeeper: Timekeeper

@@ -92,8 +92,8 @@ describe('dialTunnel() to where only https may go', () => {
 const SETTINGS: DialSettings = { trust: () => createSecureContext(), permits: () => true }
 
 function targetOf(port: number): Target {
-  const place = { secure: true, host: 'destination.test', literal: null, port }
-  return { place, addresses: ['127.0.0.1'] }
+  const endpoint = { secure: true, host: 'destination.test', literal: null, port }
+  return { endpoint, addresses: ['127.0.0.1'] }
 }
 
 test('tunnelUrl() writes addresses of both versions as a URL has them', () => {

@@ -24,8 +24,9 @@ export function dialTunnel(
   plain: boolean,
 ): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const asDialled = { ...target, place: { ...target.place, secure: false } }
-  const permits: DialSettings['permits'] = (_, address) => settings.permits(target.place, address)
+  const asDialled = { ...target, endpoint: { ...target.endpoint, secure: false } }
+  const permits: DialSettings['permits'] = (_, address) =>
+    settings.permits(target.endpoint, address)
   const timer = setTimeout(() => giveUp(), EGRESS_TUNNEL_MS_MAX)
   const giveUp = dial(
     asDialled,

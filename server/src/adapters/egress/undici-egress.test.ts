@@ -330,7 +330,7 @@ for (const carrier of ['undici', 'node'] as const) {
       const calls = Array.from({ length: count }, send)
       await assert.rejects(send().done, { fault: 'unreachable' })
       await until(() => waiting.length === EGRESS_CONNECTIONS_MAX)
-      // Whoever stops waiting frees a place for another.
+      // Whoever stops waiting frees a slot for another.
       const last = calls.pop()!
       last.abort()
       await assert.rejects(last.done, { fault: 'aborted' })

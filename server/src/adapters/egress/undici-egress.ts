@@ -18,7 +18,7 @@ import { addressKnownAs, DestinationRule } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
-import { isListed, placeOf, type Place } from './place.ts'
+import { isListed, endpointOf, type EgressEndpoint } from './egress-endpoint.ts'
 import type { Pool } from './pool.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
@@ -55,7 +55,7 @@ export class UndiciEgress implements Egress {
     this.#names = new Names(resolve, () => this.#timekeeper.now())
     this.#dialling = {
       trust: () => (this.#trust ??= createTrust(extraAuthorities)),
-      permits: (place, address) => this.#rule.permits(place, address),
+      permits: (endpoint, address) => this.#rule.permits(endpoint, address),
     }
   }
 
@@ -66,13 +66,13 @@ export class UndiciEgress implements Egress {
 
   async vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route> {
     carriers ??= await import('./pool.ts')
-    const place = placeOf(url)
-    const { addresses, texts, key } = await this.#addressesOf(owner, place, listed)
-    const scheme = place.secure ? 'https' : 'http'
-    return new VettedRoute(owner, url, this.#rule.judge(place, addresses), {
-      target: { place, addresses: texts },
+    const endpoint = endpointOf(url)
+    const { addresses, texts, key } = await this.#addressesOf(owner, endpoint, listed)
+    const scheme = endpoint.secure ? 'https' : 'http'
+    return new VettedRoute(owner, url, this.#rule.judge(endpoint, addresses), {
+      target: { endpoint, addresses: texts },
       owner,
-      key: `${owner} ${scheme} ${place.host} ${place.port} ${key}`,
+      key: `${owner} ${scheme} ${endpoint.host} ${endpoint.port} ${key}`,
     })
   }
 
@@ -93,12 +93,12 @@ export class UndiciEgress implements Egress {
     port: number,
     listed: readonly string[] | null,
   ): Promise<Duplex> {
-    const place = placeOf(tunnelUrl(host, port))
-    const { addresses, texts } = await this.#addressesOf(owner, place, listed)
-    this.#rule.judge(place, addresses)
-    const target = { place, addresses: texts }
+    const endpoint = endpointOf(tunnelUrl(host, port))
+    const { addresses, texts } = await this.#addressesOf(owner, endpoint, listed)
+    this.#rule.judge(endpoint, addresses)
+    const target = { endpoint: endpoint, addresses: texts }
     const plain = texts.every((it) => {
-      return this.#rule.permits({ ...place, secure: false }, it)
+      return this.#rule.permits({ ...endpoint, secure: false }, it)
     })
     const socket = await dialTunnel(target, this.#dialling, plain)
     this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
@@ -118,12 +118,12 @@ export class UndiciEgress implements Egress {
   /** Returns what is to be judged, unless no address can make it right: throws EgressRefusal then. */
   #addressesOf(
     owner: string,
-    place: Place,
+    endpoint: EgressEndpoint,
     listed: readonly string[] | null,
   ): NameAnswer | Promise<NameAnswer> {
-    if (listed !== null && !isListed(place, listed)) throw new EgressRefusal('unlisted')
-    this.#rule.beforeLookup(place)
-    const { host, literal } = place
+    if (listed !== null && !isListed(endpoint, listed)) throw new EgressRefusal('unlisted')
+    this.#rule.beforeLookup(endpoint)
+    const { host, literal } = endpoint
     return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)
   }
 

@@ -7,7 +7,7 @@ import { memberPath } from '../../http/parse.ts'
 import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
 import { openingsOf } from './openings.ts'
 
-/** Throws `expression_invalid`, which names a value by its place, and `detokenize_tokens_max`. */
+/** Throws `expression_invalid`, which names a value by its location, and `detokenize_tokens_max`. */
 export function findInForm(bytes: Buffer, { charset, reader, steps }: Surroundings): Hole[] {
   const holes: Hole[] = []
   const nextOpening = openingsOf(bytes, 'form')

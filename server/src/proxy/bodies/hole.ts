@@ -2,11 +2,11 @@ import type { Json } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { ExpressionError } from '../../expressions/expression-error.ts'
 import { memberPath } from '../../http/parse.ts'
-import type { Mention, MentionReader, Place } from '../../tokens/mentions.ts'
+import type { Mention, MentionReader, ExpressionLocation } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
 
 /** A stretch of a body that gives way to what its expressions say. */
-export interface Hole extends Place {
+export interface Hole extends ExpressionLocation {
   /** Both in bytes; `to` is the first that stays. */
   readonly from: number
   readonly to: number
@@ -26,7 +26,7 @@ export interface Surroundings {
 }
 
 /** An expression that stands in the bytes as it is written. */
-export interface BareExpression extends Place {
+export interface BareExpression extends ExpressionLocation {
   readonly parts: readonly [Mention]
   readonly to: number
 }
@@ -58,6 +58,6 @@ export const UNWRITABLE_BEYOND_ASCII =
 
 export const UNDECODABLE = 'The text of an expression is not in the character set of the body'
 
-export function refusal(path: Place['path'], message: string): ServiceError {
+export function refusal(path: ExpressionLocation['path'], message: string): ServiceError {
   return new ServiceError('expression_invalid', { [path()]: [message] })
 }

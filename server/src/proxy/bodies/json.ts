@@ -9,7 +9,7 @@ import type { Json } from '../../base/json.ts'
 import { DETOKENIZE_MENTIONS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { memberPath } from '../../http/parse.ts'
-import type { Place } from '../../tokens/mentions.ts'
+import type { ExpressionLocation } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
 import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
 import { stepsOf, visitStrings, type Trail } from './json-strings.ts'
@@ -26,7 +26,7 @@ export function findInJson(
   { several }: { readonly several: boolean },
 ): Hole[] | null {
   const { charset, reader, steps } = surroundings
-  const suspects: { from: number; to: number; path: Place['path'] }[] = []
+  const suspects: { from: number; to: number; path: ExpressionLocation['path'] }[] = []
   const nextOpening = openingsOf(bytes, 'json')
   const valid = visitStrings(bytes, several, (from, to, trail) => {
     if (nextOpening(from) >= to) return
@@ -58,7 +58,11 @@ function unquote(literal: string): string {
  * A number or a boolean is written as a string, unless it was asked for by `to_number` or `to_boolean` at the
  * end: the expression stands in a string, and destinations expect one. Decision 0024.
  */
-function renderJson(value: Json, parts: Place['parts'], { last, encode }: Charset): Buffer | null {
+function renderJson(
+  value: Json,
+  parts: ExpressionLocation['parts'],
+  { last, encode }: Charset,
+): Buffer | null {
   const [only] = parts
   const asked = typeof only === 'object' && TYPED.has(only.filters.names.at(-1) ?? '')
   const scalar = typeof value === 'number' || typeof value === 'boolean'

@@ -183,7 +183,7 @@ test('readBody() lists what is mentioned in order of appearance, as often as it 
     ['x', true],
   ])
   assert.deepEqual(
-    body.places.map((it) => it.path()),
+    body.locations.map((it) => it.path()),
     ['a', 'b[0]'],
   )
 })
@@ -385,7 +385,7 @@ test('declarations in declarations take as long as they are, however deep', () =
   }
 })
 
-test('depth is bounded by nothing but length, and a place is named in few words', () => {
+test('depth is bounded by nothing but length, and a location is named in few words', () => {
   const deep = '['.repeat(200_000) + '"{{ x }}"' + ']'.repeat(200_000)
   assert.equal(render(deep, 'application/json', () => 'y').length, 400_003)
   const wrong = `{"${'n'.repeat(100_000)}":"{{ x"}`

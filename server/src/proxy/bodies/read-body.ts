@@ -10,11 +10,11 @@ import { RENDERED_BODY_BYTES_MAX } from '../../base/limits.ts'
 import { FilterError } from '../../expressions/expression-error.ts'
 import type { EvaluationContext } from '../../expressions/template.ts'
 import {
-  evaluatePlace,
+  evaluateLocation,
   MentionReader,
   mentionsOf,
   type Mention,
-  type Place,
+  type ExpressionLocation,
 } from '../../tokens/mentions.ts'
 import { parseContentType } from './content-type.ts'
 import { findHoles } from './find-holes.ts'
@@ -25,7 +25,7 @@ export interface ReadBody {
   /** Whether there may be expressions in text that cannot be read here, such as a part in base64. */
   readonly unread: boolean
   /** Where expressions stand, in order of appearance. */
-  readonly places: readonly Place[]
+  readonly locations: readonly ExpressionLocation[]
   /** What they name, in order of appearance: ids may come again. */
   readonly mentions: readonly Mention[]
   /**
@@ -56,10 +56,12 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
   const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
     unread,
-    places: holes,
+    locations: holes,
     mentions: holes.flatMap(mentionsOf),
     render: (evaluationContext, valueOf) =>
-      render(bytes, holes, delimiter, (place) => evaluatePlace(place, evaluationContext, valueOf)),
+      render(bytes, holes, delimiter, (location) =>
+        evaluateLocation(location, evaluationContext, valueOf),
+      ),
     outline: (textOf) => {
       // Nobody reads it for what it would be read for, so a name may stand where not every value may.
       const named = holes.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
@@ -87,7 +89,7 @@ function* render(
   bytes: Buffer,
   holes: readonly Hole[],
   delimiter: string | null,
-  evaluate: (place: Place) => Json,
+  evaluate: (location: ExpressionLocation) => Json,
 ): Generator<void, Buffer> {
   if (holes.length === 0) return bytes
   const pieces: Buffer[] = []

@@ -2,8 +2,8 @@ import { coversHost, isHostName, parseDestination } from '../../base/destination
 import { parseIpAddress, type IpAddress } from '../../base/ip-address.ts'
 import { EgressRefusal } from '../../world/egress.ts'
 
-/** Where a URL points to: everything about it that decides where a connection goes. */
-export interface Place {
+/** The endpoint that a URL names: everything about it that decides where a connection goes. */
+export interface EgressEndpoint {
   readonly secure: boolean
   /** In lower case and without a final dot; of an address, its canonical text without brackets. */
   readonly host: string
@@ -13,7 +13,7 @@ export interface Place {
 }
 
 /** Throws EgressRefusal for what nothing is sent to, whoever allows it. */
-export function placeOf(url: URL): Place {
+export function endpointOf(url: URL): EgressEndpoint {
   const { protocol, hostname } = url
   const secure = protocol === 'https:'
   if (!secure && protocol !== 'http:') throw new EgressRefusal('scheme')
@@ -30,13 +30,13 @@ export function placeOf(url: URL): Place {
 }
 
 /** Host and port as they stand in a URL: the port only if it is not the scheme's own. */
-export function authorityOf({ secure, host, literal, port }: Place): string {
+export function authorityOf({ secure, host, literal, port }: EgressEndpoint): string {
   const written = literal?.version === 6 ? `[${host}]` : host
   return port === (secure ? 443 : 80) ? written : `${written}:${port}`
 }
 
-/** Whether `place` is among these; what cannot be read among them stands for nothing. */
-export function isListed({ host, port }: Place, listed: readonly string[]): boolean {
+/** Whether `endpoint` is among these; what cannot be read among them stands for nothing. */
+export function isListed({ host, port }: EgressEndpoint, listed: readonly string[]): boolean {
   return listed.some((it) => {
     const destination = parseDestination(it)
     return destination !== null && coversHost(destination, host, port)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EgressRefusal, type EgressRule } from '../../world/egress.ts'
-import { authorityOf, isListed, placeOf } from './place.ts'
+import { authorityOf, isListed, endpointOf } from './egress-endpoint.ts'
 
 describe('placeOf()', () => {
-  const places: [url: string, secure: boolean, host: string, port: number][] = [
+  const endpoints: [url: string, secure: boolean, host: string, port: number][] = [
     ['https://Api.Example.com/a?b#c', true, 'api.example.com', 443],
     ['https://api.example.com./', true, 'api.example.com', 443],
     ['https://api.example.com:443/', true, 'api.example.com', 443],
@@ -15,11 +15,11 @@ describe('placeOf()', () => {
     ['https://127.0.0.1./', true, '127.0.0.1', 443],
     ['https://[::FFFF:127.0.0.1]:1/', true, '::ffff:7f00:1', 1],
   ]
-  for (const [url, secure, host, port] of places) {
+  for (const [url, secure, host, port] of endpoints) {
     test(`reads ${url}`, () => {
-      const place = placeOf(new URL(url))
-      assert.deepEqual([place.secure, place.host, place.port], [secure, host, port])
-      assert.equal(place.literal !== null, /^[\d.:a-f]+$/.test(host))
+      const endpoint = endpointOf(new URL(url))
+      assert.deepEqual([endpoint.secure, endpoint.host, endpoint.port], [secure, host, port])
+      assert.equal(endpoint.literal !== null, /^[\d.:a-f]+$/.test(host))
     })
   }
 
@@ -41,7 +41,7 @@ describe('placeOf()', () => {
   for (const [url, rule] of refused) {
     test(`refuses ${url.slice(0, 40)} by ${rule}`, () => {
       assert.throws(
-        () => placeOf(new URL(url)),
+        () => endpointOf(new URL(url)),
         (it) => it instanceof EgressRefusal && it.rule === rule,
       )
     })
@@ -56,17 +56,17 @@ test('authorityOf() writes the port only where it is not the usual one, and IPv6
     'http://127.0.0.1/',
   ]
   assert.deepEqual(
-    urls.map((it) => authorityOf(placeOf(new URL(it)))),
+    urls.map((it) => authorityOf(endpointOf(new URL(it)))),
     ['a.example', 'a.example:443', '[::1]:8443', '127.0.0.1'],
   )
 })
 
 test('isListed() folds case and the final dot, and what it cannot read stands for nothing', () => {
-  const place = placeOf(new URL('https://API.example.com./'))
-  assert.ok(isListed(place, ['api.Example.com']))
-  assert.ok(isListed(place, ['other.example', '*.example.com:443']))
+  const endpoint = endpointOf(new URL('https://API.example.com./'))
+  assert.ok(isListed(endpoint, ['api.Example.com']))
+  assert.ok(isListed(endpoint, ['other.example', '*.example.com:443']))
   assert.ok(
-    !isListed(place, ['', '*', 'https://api.example.com', 'example.com', 'api.example.com:80']),
+    !isListed(endpoint, ['', '*', 'https://api.example.com', 'example.com', 'api.example.com:80']),
   )
-  assert.ok(!isListed(place, []))
+  assert.ok(!isListed(endpoint, []))
 })

@@ -1,0 +1,44 @@
+import type { Lengths, CutPoint, Side, Statement } from './cutting-proxy.ts'
+
+/** Of the cuts, those in COMMIT, what is sent along with it and what is answered: all that matters happens there. */
+const AT_COMMIT = 0.25
+
+/**
+ * Returns `count` points to cut a transaction at that has so many bytes: all over it, as evenly as that goes, and
+ * a quarter of them in its COMMIT, half of these in what is answered to it. Another seed has the points in between.
+ */
+export function cutPointsIn(
+  lengths: Readonly<Record<Statement, Lengths>>,
+  count: number,
+  seed: number,
+): CutPoint[] {
+  const atCommit = Math.ceil(count * AT_COMMIT)
+  const last = everyPoint('COMMIT', lengths.COMMIT)
+  const [asked, answered] = SIDES.map((side) => last.filter((it) => it.side === side))
+  return [
+    ...spread(everyPoint('BEGIN', lengths.BEGIN), count - atCommit, seed),
+    ...spread(asked!, Math.ceil(atCommit / 2), seed),
+    ...spread(answered!, Math.floor(atCommit / 2), seed),
+  ]
+}
+
+const SIDES: readonly Side[] = ['asked', 'answered']
+
+/** Before the first byte, after each, and after the last. */
+function everyPoint(from: Statement, lengths: Lengths): Omit<CutPoint, 'reset'>[] {
+  return SIDES.flatMap((side) =>
+    Array.from({ length: lengths[side] + 1 }, (_, bytes) => ({ side, from, bytes })),
+  )
+}
+
+function spread(
+  points: readonly Omit<CutPoint, 'reset'>[],
+  count: number,
+  seed: number,
+): CutPoint[] {
+  const first = seed % points.length
+  return Array.from({ length: count }, (_, n) => {
+    const at = first + Math.floor((n * points.length) / count)
+    return { ...points[at % points.length]!, reset: (n + seed) % 2 === 0 }
+  })
+}
