@@ -15,8 +15,8 @@ export interface StoredJob {
   readonly stage: JobStage
   /** Whether somebody has it, until `dueAt`; whoever comes after that knows that it was begun. */
   readonly claimed: boolean
-  /** What it is in line for: work of one tenant in one lane is bounded together. Tells nothing. */
-  readonly lane: string
+  /** Its delivery queue: work of one tenant in one is bounded together. Tells nothing. */
+  readonly deliveryQueue: string
   /** When somebody has to look after it, in epoch milliseconds. */
   readonly dueAt: number
   /** How often it was claimed in this stage. */
@@ -42,7 +42,7 @@ export interface StoredCallbackSecrets {
   readonly revision: number
 }
 
-/** Up to `limit` jobs of a stage that are due at `now`, and in none of the lanes `without`. */
+/** Up to `limit` jobs of a stage that are due at `now`, and in none of the delivery queues `without`. */
 export interface DueJobs {
   readonly stage: JobStage
   readonly now: number

@@ -33,7 +33,13 @@ export function jobContract(name: string, open: Open): void {
       await succeed(store, TENANT, [insert(job(1))])
       assert.deepEqual(await store.jobs.find(TENANT, uuid(1)), job(1))
 
-      const own = { stage: 'dead', claimed: true, lane: 'é', dueAt: NOW + 7, attempts: 3 } as const
+      const own = {
+        stage: 'dead',
+        claimed: true,
+        deliveryQueue: 'é',
+        dueAt: NOW + 7,
+        attempts: 3,
+      } as const
       const updated = job(1, { ...own, terms: bytes(7), result: bytes(9), revision: 1 })
       await succeed(store, TENANT, [update({ ...updated, reactorId: uuid(7), createdAt: 7 })])
       assert.deepEqual(await store.jobs.find(TENANT, uuid(1)), updated)
@@ -81,10 +87,10 @@ export function jobContract(name: string, open: Open): void {
       assert.equal(await store.jobs.find(TENANT, uuid(2)), null)
     })
 
-    test('due() has what is due, the longest first, without some lanes, and no more than asked for', async (t) => {
+    test('due() has what is due, the longest first, without some delivery queues, and no more than asked for', async (t) => {
       const store = await opened(t, open)
-      const made = [3, 1, 2].map((n) => job(n, { dueAt: NOW + n, lane: `lane ${n}` }))
-      const same = job(9, { dueAt: NOW + 1, lane: 'lane 9' })
+      const made = [3, 1, 2].map((n) => job(n, { dueAt: NOW + n, deliveryQueue: `queue ${n}` }))
+      const same = job(9, { dueAt: NOW + 1, deliveryQueue: 'queue 9' })
       await succeed(store, TENANT, [...made, same].map(insert))
       const due = async (now: number, limit = 9, without: string[] = []) => {
         const found = await store.jobs.due(TENANT, { stage: 'run', now, limit, without })
@@ -94,7 +100,7 @@ export function jobContract(name: string, open: Open): void {
       assert.deepEqual(await due(NOW + 2), [uuid(1), uuid(9), uuid(2)])
       assert.deepEqual(await due(NOW + 9), [uuid(1), uuid(9), uuid(2), uuid(3)])
       assert.deepEqual(await due(NOW + 9, 2), [uuid(1), uuid(9)])
-      assert.deepEqual(await due(NOW + 9, 2, ['lane 1', 'lane 2', "'"]), [uuid(9), uuid(3)])
+      assert.deepEqual(await due(NOW + 9, 2, ['queue 1', 'queue 2', "'"]), [uuid(9), uuid(3)])
       const all = { now: NOW + 9, limit: 1, without: [] }
       assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'run' }), [made[1]])
       assert.deepEqual(await store.jobs.due(TENANT, { ...all, stage: 'deliver' }), [])
@@ -202,7 +208,7 @@ export function jobContract(name: string, open: Open): void {
       assert.equal(await store.jobs.unfinished(TENANT), 0)
       assert.deepEqual(await store.commit(TENANT, [claim(job(1), NOW)]), CHANGED)
       assert.deepEqual(await store.commit(TENANT, [remove(job(1))]), CHANGED)
-      await succeed(store, TENANT, [insert(job(1, { lane: 'own' }))])
+      await succeed(store, TENANT, [insert(job(1, { deliveryQueue: 'own' }))])
       assert.deepEqual(await jobOf(store, OTHER), job(1))
     })
   })

@@ -207,7 +207,7 @@ export function job(n: number, own: Partial<StoredJob> = {}): StoredJob {
     reactorId: uuid(99),
     stage: 'run',
     claimed: false,
-    lane: 'run',
+    deliveryQueue: 'run',
     dueAt: NOW,
     attempts: 0,
     createdAt: NOW,

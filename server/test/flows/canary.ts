@@ -84,7 +84,7 @@ async function runIn(
   try {
     for (let done = 0; done < payloads; done += BATCH) {
       const works = worksOf(canary, seed + done, Math.min(BATCH, payloads - done))
-      await inLanes(works, (work) => work(call, vault, tally))
+      await inParallel(works, (work) => work(call, vault, tally))
       lookAt(answers)
       // The write-ahead log is written over again and again: what was in it is seen on the way.
       if (done % (BATCH * LOOK_EVERY) === 0) await lookThrough()
@@ -129,7 +129,7 @@ const NOT_SECRET_FOUND = {
 
 const BATCH = 500
 const LOOK_EVERY = 20
-const LANES = 64
+const WORKERS = 64
 
 interface Request {
   readonly method: 'GET' | 'POST'
@@ -299,9 +299,12 @@ async function openVault(
 }
 
 /** Does the works, so many at a time; after one has failed no other is begun. */
-async function inLanes(works: readonly Work[], run: (work: Work) => Promise<void>): Promise<void> {
+async function inParallel(
+  works: readonly Work[],
+  run: (work: Work) => Promise<void>,
+): Promise<void> {
   const rest = works.values()
-  const lanes = Array.from({ length: LANES }, async () => {
+  const workers = Array.from({ length: WORKERS }, async () => {
     try {
       for (const work of rest) await run(work)
     } catch (error) {
@@ -309,7 +312,7 @@ async function inLanes(works: readonly Work[], run: (work: Work) => Promise<void
       throw error
     }
   })
-  const failed = (await Promise.allSettled(lanes)).find((it) => it.status === 'rejected')
+  const failed = (await Promise.allSettled(workers)).find((it) => it.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
 

@@ -6,15 +6,15 @@ import { EgressFailure, type OutboundReceiver, type OutboundRequest } from '../.
 import { Call } from './call.ts'
 import type { DialCall } from './dial-agent.ts'
 import { measured } from './measured.ts'
-import type { Passenger, Pool } from './pool.ts'
+import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
 /** A request by Node's own client, for the fields that undici does not send; on connections of our making. */
-export class NodeCall extends Call implements Passenger, DialCall {
+export class NodeCall extends Call implements QueuedCall, DialCall {
   readonly #pool: Pool
   readonly #agent: Agent
   readonly #path: string
-  #boarded = false
+  #begun = false
   #sending: ClientRequest | null = null
   #answer: IncomingMessage | null = null
   /** Gives up a connection that is being made. */
@@ -34,8 +34,8 @@ export class NodeCall extends Call implements Passenger, DialCall {
     pool.admit(this)
   }
 
-  board(): void {
-    this.#boarded = true
+  begin(): void {
+    this.#begun = true
     try {
       this.#send()
     } catch (error) {
@@ -49,7 +49,7 @@ export class NodeCall extends Call implements Passenger, DialCall {
   }
 
   protected drop(): void {
-    if (!this.#boarded) this.#pool.leave(this)
+    if (!this.#begun) this.#pool.leave(this)
     this.giveUp?.()
     this.#sending?.destroy()
   }
@@ -123,8 +123,8 @@ export class NodeCall extends Call implements Passenger, DialCall {
   }
 
   #release(): void {
-    if (!this.#boarded) return
-    this.#boarded = false
+    if (!this.#begun) return
+    this.#begun = false
     this.#pool.release(null)
   }
 }

@@ -1,16 +1,16 @@
 import type { Dispatcher } from 'undici'
 import type { OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
 import { Call } from './call.ts'
-import type { Lane } from './lane.ts'
+import type { PooledConnection } from './pooled-connection.ts'
 import { measured } from './measured.ts'
-import type { Passenger, Pool } from './pool.ts'
+import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
-/** A request on a lane of undici; it is its own handler, so that sending one makes little more than this. */
-export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHandler {
+/** A request on a pooled connection of undici; it is its own handler, so that sending one makes little more than this. */
+export class UndiciCall extends Call implements QueuedCall, Dispatcher.DispatchHandler {
   readonly #pool: Pool
   readonly #path: string
-  #lane: Lane | null = null
+  #connection: PooledConnection | null = null
   #controller: Dispatcher.DispatchController | null = null
   /** Bytes of the body that are still to come, as far as its header section says. */
   #left = Infinity
@@ -28,11 +28,11 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
     pool.admit(this)
   }
 
-  board(): void {
-    const lane = this.#pool.takeLane()
-    this.#lane = lane
+  begin(): void {
+    const connection = this.#pool.takeConnection()
+    this.#connection = connection
     const { method, headers, body } = this.request
-    lane.dispatch(
+    connection.dispatch(
       {
         path: this.#path,
         method,
@@ -63,7 +63,7 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#left -= chunk.byteLength
-    this.#lane?.countChunk(chunk.byteLength)
+    this.#connection?.countChunk(chunk.byteLength)
     // At the last byte there is nothing to pause for; and paused there, undici would take the end of a connection
     // that the destination does not keep for the loss of the rest.
     if (!this.onData(chunk) && this.#left > 0) controller.pause()
@@ -85,15 +85,15 @@ export class UndiciCall extends Call implements Passenger, Dispatcher.DispatchHa
   }
 
   protected drop(): void {
-    if (this.#lane === null) this.#pool.leave(this)
-    else if (this.#controller === null) this.#lane.drop()
+    if (this.#connection === null) this.#pool.leave(this)
+    else if (this.#controller === null) this.#connection.drop()
     else this.#controller.abort(DROPPED)
   }
 
   #release(): void {
-    const lane = this.#lane
-    this.#lane = null
-    if (lane !== null) this.#pool.release(lane)
+    const connection = this.#connection
+    this.#connection = null
+    if (connection !== null) this.#pool.release(connection)
   }
 }
 

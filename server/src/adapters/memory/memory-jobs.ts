@@ -43,7 +43,9 @@ export class MemoryJobs {
     due: async (tenantId, { stage, now, limit, without }) => {
       const due = this.#jobs
         .all(tenantId)
-        .filter((it) => it.stage === stage && it.dueAt <= now && !without.includes(it.lane))
+        .filter(
+          (it) => it.stage === stage && it.dueAt <= now && !without.includes(it.deliveryQueue),
+        )
         .sort((a, b) => a.dueAt - b.dueAt || compare(a.id, b.id))
       return copyOf(takeWithin(due.slice(0, limit), bytesOfJob, JOBS_TAKEN_BYTES_MAX).taken)
     },

@@ -56,7 +56,7 @@ export async function changeJob({ session, tenantId }: UnitOfWork, change: JobCh
   }
 }
 
-function changingOf({ id, stage, claimed, lane, dueAt, ...it }: StoredJob) {
+function changingOf({ id, stage, claimed, deliveryQueue: lane, dueAt, ...it }: StoredJob) {
   return [id, stage, claimed, lane, dueAt, it.attempts, it.terms, it.result, it.revision]
 }
 

@@ -129,7 +129,7 @@ export function jobOf(row: Row): StoredJob {
     reactorId: row.reactor,
     stage,
     claimed,
-    lane,
+    deliveryQueue: lane,
     dueAt: row.due_at,
     attempts,
     createdAt: row.created_at,

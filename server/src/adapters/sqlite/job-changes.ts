@@ -14,7 +14,7 @@ export function packJobChange(packer: BatchPacker, tenantId: string, change: Job
         it.id,
         it.stage,
         Number(it.claimed),
-        it.lane,
+        it.deliveryQueue,
         it.dueAt,
         it.attempts,
         it.terms,

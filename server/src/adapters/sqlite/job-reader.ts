@@ -80,7 +80,7 @@ function jobOf(row: Row): StoredJob {
     reactorId: unpackId(row['reactor']),
     stage,
     claimed: claimed === 1,
-    lane,
+    deliveryQueue: lane,
     dueAt: row['due_at'],
     attempts,
     createdAt: row['created_at'],

@@ -22,7 +22,7 @@ export function newJob(
     reactorId,
     stage: 'run',
     claimed: false,
-    lane: '',
+    deliveryQueue: '',
     dueAt: now,
     attempts: 0,
     createdAt: now,
@@ -66,7 +66,7 @@ export function finished(
   }
   return callbackUrl === null
     ? { ...over, stage: 'keep', dueAt: endOf(now + JOB_RESULT_MS, resultUntil) }
-    : { ...over, stage: 'deliver', lane: laneOf(keys, callbackUrl), dueAt: now }
+    : { ...over, stage: 'deliver', deliveryQueue: deliveryQueueOf(keys, callbackUrl), dueAt: now }
 }
 
 /** To be sent again at `dueAt`, or when its result has to be gone. */
@@ -136,6 +136,6 @@ function endOf(at: number, until: number | null): number {
 }
 
 /** Equal for callbacks of a tenant to the same place, and telling nothing else. */
-function laneOf(keys: TenantKeys, callbackUrl: string): string {
+function deliveryQueueOf(keys: TenantKeys, callbackUrl: string): string {
   return keys.fingerprint('callback', new Sensitive(new URL(callbackUrl).origin))
 }

@@ -85,11 +85,11 @@ export class JobWorker {
   async #take(tenantId: string, stage: JobStage): Promise<void> {
     const { clock, store } = this.#world
     while (!this.#stopped) {
-      const without = this.#limit.fullLanes(stage, tenantId)
+      const without = this.#limit.fullQueues(stage, tenantId)
       const query = { stage, now: clock.now(), limit: JOBS_TAKEN, without }
       const due = await store.jobs.due(tenantId, query)
       const taken = due.flatMap((job) => {
-        const release = this.#limit.acquire(stage, tenantId, job.lane)
+        const release = this.#limit.acquire(stage, tenantId, job.deliveryQueue)
         return release === null ? [] : [{ job, release: release }]
       })
       await Promise.all(

@@ -12,20 +12,20 @@ import { ThrottledReader } from './throttled-reader.ts'
 import { authorityOf } from './egress-endpoint.ts'
 
 /**
- * One connection to a destination, or the making of it, and one request at a time on it.
+ * One pooled connection to a destination, or the making of it, and one request at a time on it.
  *
  * The client of undici makes a new connection when the last one is closed, always by our own dial(). It follows
  * no redirect, retries nothing that was written, and speaks HTTP/1.1 alone: one request cannot be heard or
  * delayed by another on the same connection.
  */
-export class Lane {
+export class PooledConnection {
   readonly #client: Client
   readonly #informing = new InformationalFilter()
   readonly #reader: ThrottledReader
   #giveUp: (() => void) | null = null
   #dropped = false
 
-  /** `onIdle` is called when the connection was closed; an idle lane is then good for nothing. */
+  /** `onIdle` is called when the connection was closed; an idle one is then good for nothing. */
   constructor(
     target: Target,
     settings: DialSettings,
