@@ -15,13 +15,13 @@ const TIMES = { warmupMs: 500, measureMs: 2000 }
 
 /** Connections of the rows that measure time, and of those that measure processor time. */
 const ALONE = 1
-const CROWD = 32
+const CONCURRENT = 32
 
 export interface Proxied {
   readonly name: string
   /** Time of one request at a time, microseconds. */
   readonly p50Us: number
-  /** Processor time of the process in question, a request, among CROWD. */
+  /** Processor time of the process in question, a request, among CONCURRENT. */
   readonly cpuUs: number
   /** Time of LARGE_BYTES of an answer, milliseconds. */
   readonly largeMs: number
@@ -65,12 +65,12 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   const body = `{"card":{"number":"{{ ${await tokenIn(vault)} | json: '$.number' }}","month":12},"amount":1234}`
   let growth = 0
   try {
-    for (const it of ways) await it.call(body, CROWD, FIRST_WARMUP_MS)
+    for (const it of ways) await it.call(body, CONCURRENT, FIRST_WARMUP_MS)
     for (let round = 0; round < rounds; round++) {
       for (const it of ways) {
         it.alone.push((await it.call(body, ALONE)).p50Us)
-        const crowd = await it.call(body, CROWD)
-        it.cpu.push(crowd.cpuUs / crowd.requests)
+        const concurrent = await it.call(body, CONCURRENT)
+        it.cpu.push(concurrent.cpuUs / concurrent.requests)
         growth = Math.max(growth, await growthDuring(vault, () => it.download()))
       }
     }

@@ -27,4 +27,4 @@ export const SECONDS: readonly number[] = [
 ]
 
 /** Bounds for numbers of things that go together. */
-export const CROWD: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+export const BATCH_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]

@@ -10,7 +10,7 @@ let count = 0
  * TOGETHER_MAX, for so many in each turn.
  *
  * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
- * for all but the first: with a crowd this halves what a request costs. A single one waits for nobody.
+ * for all but the first: under load this halves what a request costs. A single one waits for nobody.
  */
 export function together(clock: Pick<Clock, 'yield'>): Promise<void> {
   if (turn === null) turn = ended(clock.yield())

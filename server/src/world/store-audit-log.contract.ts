@@ -84,10 +84,10 @@ export function auditLogContract(name: string, open: Open): void {
 
     test('events that were committed together are read and removed one by one all the same', async (t) => {
       const store = await opened(t, open)
-      const crowds = [1, 4, 1, 2, 7, 3]
+      const batchSizes = [1, 4, 1, 2, 7, 3]
       let number = 0
-      for (const crowd of crowds) {
-        const events = range(0, crowd).map(() => auditEvent(++number))
+      for (const batchSize of batchSizes) {
+        const events = range(0, batchSize).map(() => auditEvent(++number))
         await Promise.all([
           succeed(store, TENANT, [append(...events)]),
           succeed(store, OTHER, [append(auditEvent(number))]),
@@ -116,7 +116,7 @@ export function auditLogContract(name: string, open: Open): void {
           }
         }
       }
-      assert.equal((await store.auditLog.rowsAfter(OTHER, 0, 100)).length, crowds.length)
+      assert.equal((await store.auditLog.rowsAfter(OTHER, 0, 100)).length, batchSizes.length)
     })
 
     test('a commit that is refused leaves no event and no gap', async (t) => {
@@ -144,7 +144,7 @@ export function auditLogContract(name: string, open: Open): void {
       assert.equal((await store.auditLog.state(TENANT))?.last.number, 3)
     })
 
-    test('a crowd of commits of several tenants is numbered without gaps', async (t) => {
+    test('a batch of commits of several tenants is numbered without gaps', async (t) => {
       const store = await opened(t, open)
       await Promise.all(
         range(0, 300).map((n) =>

@@ -51,7 +51,7 @@ export interface Store {
    * When it resolves with `null` they are on disk: they survive a kill and a power cut, and every read
    * that begins afterwards sees them. A conflict means nothing was changed. Rejection means *unknown*:
    * whole or absent, nobody can say which; whoever waits is told so when the disk has not answered for
-   * COMMIT_WAIT_MS_MAX. Writes in flight share commits, so a commit costs little in a crowd; a long list of
+   * COMMIT_WAIT_MS_MAX. Writes in flight share commits, so a commit costs little under load; a long list of
    * tokens never holds up other commits for long.
    */
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null>

@@ -5,18 +5,22 @@ import { gauge } from './store-families.ts'
 /** What a store that shares its commits says of itself. */
 export interface WritingActivity {
   readonly waiting: () => number
-  readonly crowd: Histogram
+  readonly batchSize: Histogram
   readonly flush: Histogram
 }
 
-export function writingFamilies({ waiting, crowd, flush }: WritingActivity): Family[] {
+export function writingFamilies({
+  waiting,
+  batchSize: batchSize,
+  flush,
+}: WritingActivity): Family[] {
   return [
     gauge('symbolon_commits_waiting', 'Commits that are not durable yet.', waiting()),
     {
       name: 'symbolon_commit_batch_size',
       help: 'Commits that shared a flush.',
       type: 'histogram',
-      samples: [{ value: crowd }],
+      samples: [{ value: batchSize }],
     },
     {
       name: 'symbolon_commit_batch_seconds',

@@ -35,11 +35,11 @@ const BATCHES_MAX = 2
 const LISTS_MAX = 1
 
 /**
- * From so many on, a batch waits up to PATIENCE_MS for those who were just answered to be back: they are on their way,
+ * From so many on, a batch waits up to COMMIT_DELAY_MS for those who were just answered to be back: they are on their way,
  * and whoever comes alone costs the database as many statements. Fewer never wait.
  */
-const CROWD_MIN = 16
-const PATIENCE_MS = 1
+const COMMIT_SIBLINGS_MIN = 16
+const COMMIT_DELAY_MS = 1
 
 /** Commits that wait, and their rows; with more, the next is turned away at once. */
 const WAITING_MAX = 10_000
@@ -48,7 +48,7 @@ const WAITING_ROWS_MAX = 200_000
 /**
  * Gathers commits into batches: group commit. Decision 0007.
  *
- * A batch leaves when the event loop has served what was ready and one of two is free; in a crowd, when whoever was just
+ * A batch leaves when the event loop has served what was ready and one of two is free; under load, when whoever was just
  * answered is in it again. Meanwhile the next one gathers. No tenant is in two of them: whoever holds it up would hold
  * up all others.
  */
@@ -63,8 +63,8 @@ export class CommitQueue {
   readonly #busy = new Set<string>()
   #leaving = false
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
-  #crowd = 0
-  #patience: NodeJS.Timeout | null = null
+  #expected = 0
+  #delay: NodeJS.Timeout | null = null
   #closing: PromiseWithResolvers<void> | null = null
 
   constructor(database: Database, { commitWaitMs }: QueueOptions) {
@@ -84,7 +84,7 @@ export class CommitQueue {
     else {
       this.#waiting.push({ tenantId, changes, rows, long, resolve, reject })
       this.#waitingRows += rows
-      if (this.#patience !== null && this.#gathered()) this.#leaveNow()
+      if (this.#delay !== null && this.#gathered()) this.#leaveNow()
       else this.#leaveSoon()
     }
     return promise
@@ -93,7 +93,7 @@ export class CommitQueue {
   /** Takes no more, and resolves when all in flight have their outcome. */
   async close(): Promise<void> {
     this.#closing = Promise.withResolvers()
-    if (this.#patience !== null) this.#leaveNow()
+    if (this.#delay !== null) this.#leaveNow()
     this.#leaveSoon()
     await this.#closing.promise
   }
@@ -109,19 +109,19 @@ export class CommitQueue {
     this.#leaving = true
     setImmediate(() => {
       if (this.#gathered()) this.#leaveNow()
-      else this.#patience = setTimeout(() => this.#leaveNow(), PATIENCE_MS)
+      else this.#delay = setTimeout(() => this.#leaveNow(), COMMIT_DELAY_MS)
     })
   }
 
   /** Whether everybody is there that is likely to come, or they are too few to be waited for. */
   #gathered(): boolean {
-    const full = this.#waiting.length >= this.#crowd || this.#waitingRows >= BATCH_ROWS_MAX
-    return this.#crowd < CROWD_MIN || full || this.#closing !== null
+    const full = this.#waiting.length >= this.#expected || this.#waitingRows >= BATCH_ROWS_MAX
+    return this.#expected < COMMIT_SIBLINGS_MIN || full || this.#closing !== null
   }
 
   #leaveNow(): void {
-    if (this.#patience !== null) clearTimeout(this.#patience)
-    this.#patience = null
+    if (this.#delay !== null) clearTimeout(this.#delay)
+    this.#delay = null
     this.#leaving = false
     while (this.#lists < LISTS_MAX && this.#leave(true));
     while (this.#batches < BATCHES_MAX && this.#leave(false));
@@ -166,7 +166,7 @@ export class CommitQueue {
       for (const it of tenants) this.#busy.delete(it)
       if (long) this.#lists--
       else this.#batches--
-      this.#crowd = batch.length + this.#waiting.length
+      this.#expected = batch.length + this.#waiting.length
       this.#leaveSoon()
     }
   }

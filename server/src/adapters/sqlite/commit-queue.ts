@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { CROWD, Histogram, SECONDS } from '../../base/histogram.ts'
+import { BATCH_SIZES, Histogram, SECONDS } from '../../base/histogram.ts'
 import { KiB } from '../../base/limits.ts'
 import { RetiredKeys } from '../../world/retired-keys.ts'
 import type { Change, Conflict } from '../../world/change.ts'
@@ -61,20 +61,20 @@ const ALL_MADE: Outcome = { refused: [], failed: [] }
 const BATCH_BYTES_MAX = 256 * KiB
 
 /**
- * From so many on, a batch waits up to PATIENCE_MS for those who were just answered to be back: they are on
+ * From so many on, a batch waits up to COMMIT_DELAY_MS for those who were just answered to be back: they are on
  * their way, and half as many batches cost half as many syncs. Fewer never wait.
  */
-const CROWD_MIN = 16
-const PATIENCE_MS = 1
+const COMMIT_SIBLINGS_MIN = 16
+const COMMIT_DELAY_MS = 1
 
 /** Used buffers to keep; one is being filled and one is with the writer. */
 const BUFFERS_MAX = 2
 
 /**
- * Gathers commits into batches for the writer: group commit, with nobody but a crowd waiting for a clock.
+ * Gathers commits into batches for the writer: group commit, with nobody waiting for a clock but under load.
  *
  * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
- * and it is full, or the event loop has served what was ready; in a crowd, when whoever was just
+ * and it is full, or the event loop has served what was ready; under load, when whoever was just
  * answered is in it again. Each batch takes along one chunk of one long list, after the short commits.
  */
 export class CommitQueue {
@@ -91,7 +91,7 @@ export class CommitQueue {
     waiting: () =>
       this.#batches.reduce((sum, it) => sum + it.commits.length, this.#lists.length) +
       (this.#sent?.commits.length ?? 0),
-    crowd: new Histogram(CROWD),
+    batchSize: new Histogram(BATCH_SIZES),
     flush: new Histogram(SECONDS),
   }
   #flushedAt = 0
@@ -101,8 +101,8 @@ export class CommitQueue {
   #transactions: boolean
   #flushing = false
   /** How many are likely to be in the next batch: those just answered, and those already waiting. */
-  #crowd = 0
-  #patience: NodeJS.Timeout | null = null
+  #expected = 0
+  #delay: NodeJS.Timeout | null = null
   /** Whether the batch under way is so late that nobody waits for it any more, nor for anything after it. */
   #late = false
   #fault: Error | null = null
@@ -210,7 +210,7 @@ export class CommitQueue {
   async close(beforeLast: () => void): Promise<void> {
     this.#closing = Promise.withResolvers()
     if (this.#fault === null) {
-      if (this.#patience !== null) this.#flushNow()
+      if (this.#delay !== null) this.#flushNow()
       this.#flushSoon()
       await this.#closing.promise
     }
@@ -226,7 +226,7 @@ export class CommitQueue {
       if (this.#late) throw new Error('Cannot commit: the disk does not answer')
       if (this.#closing !== null) throw new Error('Cannot commit: the store is closed')
       submit({ tokens: [], resolve, reject })
-      if (this.#patience !== null && this.#gathered()) this.#flushNow()
+      if (this.#delay !== null && this.#gathered()) this.#flushNow()
       else this.#flushSoon()
     } catch (error) {
       reject(error)
@@ -265,8 +265,8 @@ export class CommitQueue {
     if (this.#sent !== null || this.#flushing) return
     this.#flushing = true
     setImmediate(() => {
-      if (this.#crowd < CROWD_MIN || this.#gathered()) this.#flushNow()
-      else this.#patience = setTimeout(() => this.#flushNow(), PATIENCE_MS)
+      if (this.#expected < COMMIT_SIBLINGS_MIN || this.#gathered()) this.#flushNow()
+      else this.#delay = setTimeout(() => this.#flushNow(), COMMIT_DELAY_MS)
     })
   }
 
@@ -277,12 +277,12 @@ export class CommitQueue {
   /** Whether everybody is there that is likely to come, or there is a reason not to wait for them. */
   #gathered(): boolean {
     const waiting = this.#batches[0]?.commits.length ?? 0
-    return waiting >= this.#crowd || this.#lists.length > 0 || this.#closing !== null
+    return waiting >= this.#expected || this.#lists.length > 0 || this.#closing !== null
   }
 
   #flushNow(): void {
-    if (this.#patience !== null) clearTimeout(this.#patience)
-    this.#patience = null
+    if (this.#delay !== null) clearTimeout(this.#delay)
+    this.#delay = null
     this.#flushing = false
     if (this.#sent === null) this.#flush()
   }
@@ -330,8 +330,8 @@ export class CommitQueue {
     this.#sent = null
     this.#late = false
     this.activity.flush.observe((performance.now() - this.#flushedAt) / 1000)
-    this.activity.crowd.observe(commits.length)
-    this.#crowd = commits.length + this.#batches[0]!.commits.length
+    this.activity.batchSize.observe(commits.length)
+    this.#expected = commits.length + this.#batches[0]!.commits.length
     if (this.#buffers.length < BUFFERS_MAX) this.#buffers.push(buffer)
     if (unknown !== undefined) {
       const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
@@ -350,8 +350,9 @@ export class CommitQueue {
       if (isFull(this.#batches[0]!)) this.#flush()
       for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
     }
-    // A crowd is waited for; with fewer, whoever comes next says so.
-    if (this.#crowd >= CROWD_MIN || this.#closing !== null || this.#hasMore()) this.#flushSoon()
+    // Under load siblings are waited for; with fewer, whoever comes next says so.
+    if (this.#expected >= COMMIT_SIBLINGS_MIN || this.#closing !== null || this.#hasMore())
+      this.#flushSoon()
   }
 
   #advance(waiting: WaitingList, refusal: Refusal | null): void {

@@ -82,7 +82,7 @@ describe('of what is long, a few rows at a time', () => {
 
   test('are moved at the end of a transaction, and that is not done together with anything else', async (t) => {
     const { store } = await opened(t)
-    const { counts } = store.activity.crowd
+    const { counts } = store.activity.batchSize
     const flushes = (): number => counts.reduce((sum, it) => sum + it)
     // Three of them, and a short commit that was there before; or all at once.
     for (const [as, data, together] of [

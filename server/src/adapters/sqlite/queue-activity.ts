@@ -5,7 +5,7 @@ export interface QueueActivity {
   /** Commits that wait, those under way included. */
   readonly waiting: () => number
   /** Commits that shared a flush. */
-  readonly crowd: Histogram
+  readonly batchSize: Histogram
   /** Seconds from handing a batch over until it is durable. */
   readonly flush: Histogram
 }
