@@ -15,7 +15,7 @@ export interface RunningCode {
   readonly warmP50Us: number
   readonly warmP99Us: number
   /** Of a first run, in a process that waited for one, microseconds. */
-  readonly blankP50Us: number
+  readonly prewarmedP50Us: number
   /** How long after its deadline code was ended, at worst, milliseconds. */
   readonly lateMs: number
   /** Memory that a warm process shares with nobody, bytes. */
@@ -93,14 +93,14 @@ async function measureLate(runner: JailRunner): Promise<Pick<RunningCode, 'lateM
   return { lateMs: Math.max(...late) }
 }
 
-async function measureFirst(runner: JailRunner): Promise<Pick<RunningCode, 'blankP50Us'>> {
+async function measureFirst(runner: JailRunner): Promise<Pick<RunningCode, 'prewarmedP50Us'>> {
   const times: number[] = []
   for (let run = 0; run < FIRST_RUNS; run++) {
     await setTimeout(SETTLE_MS)
     const it = job(`first-${run}`, 'module.exports = (req) => ({ raw: req.args })')
     times.push((await timed(() => runner.run(it), 'returned')) * 1000)
   }
-  return { blankP50Us: median(times) }
+  return { prewarmedP50Us: median(times) }
 }
 
 /** Side by side, in one service: one token asked for, and one handed to code that returns it. */

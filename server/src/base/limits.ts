@@ -424,9 +424,9 @@ export const REACTOR_DATA_BYTES_MAX = 1024 * MiB
 /** How often memory is looked at. Ours. */
 export const REACTOR_WATCH_MS = 20
 
-/** Blank processes that wait for their first reactor, and how long after the service's start they are begun. Ours. */
-export const REACTOR_BLANKS = 2
-export const REACTOR_BLANKS_AFTER_MS = 5_000
+/** Prewarmed processes that wait for their first reactor, and how long after the service's start they are begun. Ours. */
+export const REACTOR_PREWARMED = 2
+export const REACTOR_PREWARM_AFTER_MS = 5_000
 
 /** Runs at a time, of one tenant and of all, and those of one tenant that wait in the queue. Ours. */
 export const REACTOR_RUNS_MAX = 64

@@ -32,7 +32,7 @@ export interface GuestSettings {
 export type ReactorOutput = (job: ReactorJob, text: string) => void
 
 /**
- * One process behind walls. Blank at first, it belongs to one reactor from its first job on, for good.
+ * One process behind walls. Prewarmed at first, it belongs to one reactor from its first job on, for good.
  *
  * What comes out of it is taken for an enemy's: bounded, read strictly, and the process killed at the first thing
  * that an honest one would not say. One job at a time.

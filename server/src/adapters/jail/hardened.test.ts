@@ -20,7 +20,7 @@ const skip = noBubblewrap()
 
 describe('hardened()', { skip }, () => {
   test('has the guest in namespaces of its own, with nothing but what it is made of', async () => {
-    const [guest, files] = await blank()
+    const [guest, files] = await prewarmed()
     try {
       const own = `/proc/${guest.id}`
       for (const it of ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts']) {
@@ -60,7 +60,7 @@ describe('hardened()', { skip }, () => {
   })
 
   test('stops the guest and lets it go on, and has it end with the process that began it', async () => {
-    const [guest, files] = await blank()
+    const [guest, files] = await prewarmed()
     guest.freeze()
     await until(() => stateOf(guest.id!) === 'T')
     guest.thaw()
@@ -74,7 +74,7 @@ describe('hardened()', { skip }, () => {
 
   test('may be told to end while it ends', async () => {
     for (let round = 0; round < 8; round++) {
-      const [guest, files] = await blank()
+      const [guest, files] = await prewarmed()
       do guest.kill()
       while (statOf(guest.id!) !== '')
       guest.freeze()
@@ -179,7 +179,7 @@ const SET_UP = {
   errorBytesMax: 1_000,
 }
 
-async function blank(): Promise<[GuestProcess, GuestFiles]> {
+async function prewarmed(): Promise<[GuestProcess, GuestFiles]> {
   const files = prepareGuestFiles()
   const walls = hardened({ main: files.main, readable: [files.folder], aliases: [] })
   const guest = new GuestProcess({

@@ -6,8 +6,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
-  REACTOR_BLANKS,
-  REACTOR_BLANKS_AFTER_MS,
+  REACTOR_PREWARMED,
+  REACTOR_PREWARM_AFTER_MS,
   REACTOR_OUTPUT_BYTES_MAX,
   REACTOR_TENANT_RUNS_MAX,
 } from '../../base/limits.ts'
@@ -221,18 +221,18 @@ describe('JailRunner', () => {
 })
 
 describe('JailRunner.open()', () => {
-  test('starts blank processes when somebody ran something, or a while after, and not with the service', async (t) => {
+  test('starts prewarmed processes when somebody ran something, or a while after, and not with the service', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const [used, unused] = [await JailRunner.open(SETTINGS), await JailRunner.open(SETTINGS)]
     try {
       assert.deepEqual([used.processes.blank, unused.processes.blank], [0, 0])
       assert.equal(resultOf(await used.run(job('module.exports = () => 1'))), 1)
-      t.mock.timers.tick(REACTOR_BLANKS_AFTER_MS - 1)
-      assert.deepEqual([used.processes.blank, unused.processes.blank], [REACTOR_BLANKS, 0])
+      t.mock.timers.tick(REACTOR_PREWARM_AFTER_MS - 1)
+      assert.deepEqual([used.processes.blank, unused.processes.blank], [REACTOR_PREWARMED, 0])
       t.mock.timers.tick(1)
       assert.deepEqual(
         [used.processes.blank, unused.processes.blank],
-        [REACTOR_BLANKS, REACTOR_BLANKS],
+        [REACTOR_PREWARMED, REACTOR_PREWARMED],
       )
     } finally {
       await Promise.all([used.close(), unused.close()])
@@ -247,7 +247,7 @@ describe('JailRunner.open()', () => {
     })
     syncBuiltinESMExports()
     try {
-      t.mock.timers.tick(REACTOR_BLANKS_AFTER_MS)
+      t.mock.timers.tick(REACTOR_PREWARM_AFTER_MS)
       assert.equal(spawning.mock.callCount(), 1)
     } finally {
       spawning.mock.restore()

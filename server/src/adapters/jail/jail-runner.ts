@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import {
-  REACTOR_BLANKS,
-  REACTOR_BLANKS_AFTER_MS,
+  REACTOR_PREWARMED,
+  REACTOR_PREWARM_AFTER_MS,
   REACTOR_ERROR_BYTES_MAX,
   REACTOR_MEMORY_BYTES_MAX,
   REACTOR_OUTPUT_BYTES_MAX,
@@ -64,7 +64,7 @@ export class JailRunner implements ReactorRunner {
   readonly missing: readonly string[]
   readonly #files: GuestFiles
   readonly #settings: GuestSettings
-  readonly #blanks: GuestProcess[] = []
+  readonly #prewarmed: GuestProcess[] = []
   readonly #warm = new WarmProcesses()
   readonly #running = new Set<GuestProcess>()
   /** All that are there, whatever they do. */
@@ -78,7 +78,7 @@ export class JailRunner implements ReactorRunner {
   /**
    * Tries the walls before anything is run behind them: where they do not stand, nothing will be.
    *
-   * Blank processes come a while after, or with the first run: starting them takes what a start has to spare least.
+   * Prewarmed processes come a while after, or with the first run: starting them takes what a start has to spare least.
    */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
@@ -122,7 +122,7 @@ export class JailRunner implements ReactorRunner {
 
   /** How many run something, wait frozen for their own reactor, and wait for whichever comes. */
   get processes(): { running: number; warm: number; blank: number } {
-    const [running, blank] = [this.#running.size, this.#blanks.length]
+    const [running, blank] = [this.#running.size, this.#prewarmed.length]
     return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
   }
 
@@ -158,7 +158,7 @@ export class JailRunner implements ReactorRunner {
       warm.thaw()
       return warm
     }
-    return await readied(this.#blanks.shift() ?? this.#start())
+    return await readied(this.#prewarmed.shift() ?? this.#start())
   }
 
   async #runInFresh(job: ReactorJob): Promise<ReactorOutcome> {
@@ -190,12 +190,13 @@ export class JailRunner implements ReactorRunner {
         // Where there is no process to be had, the first run tries again, and says so.
       }
     }
-    this.#filling = setTimeout(fill, REACTOR_BLANKS_AFTER_MS).unref()
+    this.#filling = setTimeout(fill, REACTOR_PREWARM_AFTER_MS).unref()
   }
 
-  /** Starts blank processes until there are as many as should wait. */
+  /** Starts prewarmed processes until there are as many as should wait. */
   #fill(): void {
-    while (!this.#closed && this.#blanks.length < REACTOR_BLANKS) this.#blanks.push(this.#start())
+    while (!this.#closed && this.#prewarmed.length < REACTOR_PREWARMED)
+      this.#prewarmed.push(this.#start())
   }
 
   #start(): GuestProcess {
@@ -204,8 +205,8 @@ export class JailRunner implements ReactorRunner {
     this.#guests.add(guest)
     void guest.ended.then(() => this.#guests.delete(guest))
     guest.ready.catch(() => {
-      const index = this.#blanks.indexOf(guest)
-      if (index >= 0) this.#blanks.splice(index, 1)
+      const index = this.#prewarmed.indexOf(guest)
+      if (index >= 0) this.#prewarmed.splice(index, 1)
     })
     return guest
   }
