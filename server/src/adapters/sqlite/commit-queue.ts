@@ -180,8 +180,8 @@ export class CommitQueue {
     })
   }
 
-  /** Resolves when something has been written for the sake of it. */
-  beat(): Promise<unknown> {
+  /** Resolves when a heartbeat has been written. */
+  heartbeat(): Promise<unknown> {
     return this.#whenWriting((waiting) => {
       this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
     })

@@ -159,7 +159,7 @@ export class SqliteStore implements Store {
   }
 
   async check(): Promise<void> {
-    await this.#queue.beat()
+    await this.#queue.heartbeat()
     this.#reader.exec('SELECT 1 FROM pulse')
   }
 
