@@ -54,7 +54,7 @@ function same(text: string | Buffer): Draft {
   return { sent: bytes, arrives: bytes, count: 0 }
 }
 
-function hole(sent: string, arrives: string): Draft {
+function span(sent: string, arrives: string): Draft {
   return { sent: Buffer.from(sent), arrives: Buffer.from(arrives), count: 1 }
 }
 
@@ -134,17 +134,17 @@ type Written = (json: string) => string
 function jsonString(written: Written): fc.Arbitrary<Draft> {
   const whole = fc.tuple(expression, spelling).map(([{ text, value }, how]) => {
     const scalar = typeof value === 'number' || typeof value === 'boolean'
-    return hole(spelt(text, how), written(JSON.stringify(scalar ? String(value) : value)))
+    return span(spelt(text, how), written(JSON.stringify(scalar ? String(value) : value)))
   })
   const typed = fc.constantFrom(
-    hole('"{{ number | to_number }}"', '19.95'),
-    hole('"{{yes|to_boolean}}"', 'true'),
+    span('"{{ number | to_number }}"', '19.95'),
+    span('"{{yes|to_boolean}}"', 'true'),
   )
   const mixed = fc
     .tuple(mixture, spelling)
     .filter(([it]) => !/^\{\{[^}]*\}\}$/.test(it.thought))
     .map(([it, how]) => ({
-      ...hole(spelt(it.thought, how), written(JSON.stringify(it.said))),
+      ...span(spelt(it.thought, how), written(JSON.stringify(it.said))),
       count: it.count,
     }))
   const plain = fc.tuple(noise, spelling).map(([it, how]) => same(spelt(it, how)))
@@ -204,7 +204,7 @@ function formBody(): fc.Arbitrary<AnyBody> {
   const raw = fc.constantFrom('a', '', '%zz', '%', 'a+b', '{{ plain }}', '%7b%7B', 'é', '%ff', ';')
   const still = fc.tuple(raw, fc.constantFrom('', '=', '=a', '=%7B', '=%20+', '=a=b', '=}}'))
   const value = fc.tuple(mixture, spelling).map(([it, how]) => ({
-    ...hole(percent(it.thought, how), new URLSearchParams([['', it.said]]).toString().slice(1)),
+    ...span(percent(it.thought, how), new URLSearchParams([['', it.said]]).toString().slice(1)),
     count: it.count,
   }))
   const pair = fc.oneof(
@@ -258,11 +258,11 @@ function bareText(
 ): fc.Arbitrary<Draft> {
   const piece = fc.oneof(
     around.map((it) => () => it),
-    inside.map((it) => (next: boolean) => hole(it.text, (next ? before : written)(it.value))),
+    inside.map((it) => (next: boolean) => span(it.text, (next ? before : written)(it.value))),
   )
   return fc.array(piece, { maxLength: 6 }).map((pieces) => {
-    const isHole = pieces.map((it) => it.length > 0)
-    return joined(pieces.map((it, at) => it(isHole[at + 1] === true)))
+    const isSpan = pieces.map((it) => it.length > 0)
+    return joined(pieces.map((it, at) => it(isSpan[at + 1] === true)))
   })
 }
 
@@ -294,7 +294,7 @@ function labelledBody(): fc.Arbitrary<AnyBody> {
     type: `application/x-www-form-urlencoded;charset=${label}`,
     ...joined([
       same('a=%E9&b='),
-      hole(
+      span(
         encodeURIComponent(text),
         new URLSearchParams([['', textOf(value)]]).toString().slice(1),
       ),
@@ -306,7 +306,7 @@ function labelledBody(): fc.Arbitrary<AnyBody> {
     ...joined([
       same(`<?xml version="1.0" encoding="${label}"?><a b="`),
       same(Buffer.of(0xe9)),
-      hole(
+      span(
         text,
         escaped(value).replaceAll(/[^\0-\x7f]/gu, (it) => `&#${it.codePointAt(0)!};`),
       ),

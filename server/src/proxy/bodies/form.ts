@@ -4,23 +4,31 @@
  */
 import { textOf } from '../../expressions/text.ts'
 import { memberPath } from '../../http/parse.ts'
-import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
+import {
+  refusal,
+  UNDECODABLE,
+  type ReplacementSpan,
+  type Surroundings,
+} from './replacement-span.ts'
 import { openingsOf } from './openings.ts'
 
 /** Throws `expression_invalid`, which names a value by its location, and `detokenize_tokens_max`. */
-export function findInForm(bytes: Buffer, { charset, reader, steps }: Surroundings): Hole[] {
-  const holes: Hole[] = []
+export function findInForm(
+  bytes: Buffer,
+  { charset, reader, steps }: Surroundings,
+): ReplacementSpan[] {
+  const spans: ReplacementSpan[] = []
   const nextOpening = openingsOf(bytes, 'form')
   for (let index = 0, start = 0; start <= bytes.length; index++) {
     const next = bytes.indexOf(AMPERSAND, start)
     const to = next < 0 ? bytes.length : next
-    const hole = nextOpening(start) < to ? holeIn(start, to, index) : null
-    if (hole !== null) holes.push(hole)
+    const span = nextOpening(start) < to ? spanIn(start, to, index) : null
+    if (span !== null) spans.push(span)
     start = to + 1
   }
-  return holes
+  return spans
 
-  function holeIn(start: number, to: number, index: number): Hole | null {
+  function spanIn(start: number, to: number, index: number): ReplacementSpan | null {
     const pair = bytes.subarray(start, to)
     const equals = pair.indexOf(EQUALS)
     if (equals < 0) return null

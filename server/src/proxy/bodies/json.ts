@@ -11,7 +11,12 @@ import { ServiceError } from '../../base/service-error.ts'
 import { memberPath } from '../../http/parse.ts'
 import type { ExpressionLocation } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
-import { refusal, UNDECODABLE, type Hole, type Surroundings } from './hole.ts'
+import {
+  refusal,
+  UNDECODABLE,
+  type ReplacementSpan,
+  type Surroundings,
+} from './replacement-span.ts'
 import { stepsOf, visitStrings, type Trail } from './json-strings.ts'
 import { openingsOf } from './openings.ts'
 
@@ -24,7 +29,7 @@ export function findInJson(
   bytes: Buffer,
   surroundings: Surroundings,
   { several }: { readonly several: boolean },
-): Hole[] | null {
+): ReplacementSpan[] | null {
   const { charset, reader, steps } = surroundings
   const suspects: { from: number; to: number; path: ExpressionLocation['path'] }[] = []
   const nextOpening = openingsOf(bytes, 'json')

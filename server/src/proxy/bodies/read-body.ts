@@ -1,8 +1,8 @@
 /**
  * Expressions in the body of a request that is sent on, found where they stand in its bytes.
  *
- * A body is never taken apart and put together again: what its expressions say is written into the holes they
- * leave, and every other byte arrives as it came. What is written is never looked at again. How the value is
+ * A body is never taken apart and put together again: what its expressions say is written into the spans that
+ * they take up, and every other byte arrives as it came. What is written is never looked at again. How the value is
  * written depends on what the body says it is. Decision 0024.
  */
 import type { Json } from '../../base/json.ts'
@@ -17,8 +17,8 @@ import {
   type ExpressionLocation,
 } from '../../tokens/mentions.ts'
 import { parseContentType } from './content-type.ts'
-import { findHoles } from './find-holes.ts'
-import { refusal, UNWRITABLE, type Hole } from './hole.ts'
+import { findSpans } from './find-spans.ts'
+import { refusal, UNWRITABLE, type ReplacementSpan } from './replacement-span.ts'
 import { delimiterOf } from './multipart.ts'
 
 export interface ReadBody {
@@ -29,7 +29,7 @@ export interface ReadBody {
   /** What they name, in order of appearance: ids may come again. */
   readonly mentions: readonly Mention[]
   /**
-   * Returns the body with each expression replaced; nothing else differs by a byte. It yields after each hole: whoever
+   * Returns the body with each expression replaced; nothing else differs by a byte. It yields after each span: whoever
    * draws from it may let others have their turn, for 32 MiB take a second.
    *
    * Throws `expression_invalid` when a filter fails, when a value cannot be written where it should stand,
@@ -52,7 +52,10 @@ export interface ReadBody {
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
-  const { holes, unread } = findHoles(bytes, type, { reader: new MentionReader(), steps: [] })
+  const { spans: holes, unread } = findSpans(bytes, type, {
+    reader: new MentionReader(),
+    steps: [],
+  })
   const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
     unread,
@@ -73,7 +76,7 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
   }
 }
 
-function writeName({ write }: Hole, name: Json): Buffer | null {
+function writeName({ write }: ReplacementSpan, name: Json): Buffer | null {
   return write(name) ?? (typeof name === 'string' ? Buffer.from(name) : null)
 }
 
@@ -87,28 +90,28 @@ export function atOnce<Result>(work: Generator<void, Result>): Result {
 
 function* render(
   bytes: Buffer,
-  holes: readonly Hole[],
+  spans: readonly ReplacementSpan[],
   delimiter: string | null,
   evaluate: (location: ExpressionLocation) => Json,
 ): Generator<void, Buffer> {
-  if (holes.length === 0) return bytes
+  if (spans.length === 0) return bytes
   const pieces: Buffer[] = []
   let at = 0
   let written = 0
-  for (const hole of holes) {
-    const value = hole.write(evaluate(hole))
-    if (value === null) throw refusal(hole.path, hole.unwritable ?? UNWRITABLE)
+  for (const span of spans) {
+    const value = span.write(evaluate(span))
+    if (value === null) throw refusal(span.path, span.unwritable ?? UNWRITABLE)
     written += value.length
     if (written > RENDERED_BODY_BYTES_MAX) {
-      throw refusal(hole.path, new FilterError('result_too_large').message)
+      throw refusal(span.path, new FilterError('result_too_large').message)
     }
-    pieces.push(bytes.subarray(at, hole.from), value)
-    at = hole.to
+    pieces.push(bytes.subarray(at, span.from), value)
+    at = span.to
     yield
   }
   pieces.push(bytes.subarray(at))
   const rendered = Buffer.concat(pieces)
-  if (delimiter !== null) refuseDelimiter(rendered, pieces, holes, delimiter)
+  if (delimiter !== null) refuseDelimiter(rendered, pieces, spans, delimiter)
   return rendered
 }
 
@@ -116,11 +119,11 @@ function* render(
 function refuseDelimiter(
   rendered: Buffer,
   pieces: readonly Buffer[],
-  holes: readonly Hole[],
+  spans: readonly ReplacementSpan[],
   delimiter: string,
 ): void {
   let at = 0
-  for (const [index, hole] of holes.entries()) {
+  for (const [index, span] of spans.entries()) {
     const from = at + pieces[index * 2]!.length
     at = from + pieces[index * 2 + 1]!.length
     const around = rendered.subarray(
@@ -128,6 +131,6 @@ function refuseDelimiter(
       at + delimiter.length - 1,
     )
     if (!around.includes(delimiter)) continue
-    throw refusal(hole.path, 'The value would end its part of the body')
+    throw refusal(span.path, 'The value would end its part of the body')
   }
 }

@@ -1,23 +1,28 @@
 import { textOf } from '../../expressions/text.ts'
-import { readExpression, UNWRITABLE, type Hole, type Surroundings } from './hole.ts'
+import {
+  readExpression,
+  UNWRITABLE,
+  type ReplacementSpan,
+  type Surroundings,
+} from './replacement-span.ts'
 
 /**
  * Finds the expressions of a text as they stand in it. What takes their place is written as it is: nobody
  * knows what language the text is in.
  */
-export function findInText(bytes: Buffer, surroundings: Surroundings): Hole[] {
+export function findInText(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   const { encode } = surroundings.charset
   return findBare(bytes, surroundings, (value) => encode(textOf(value, null)))
 }
 
 /** As findInText(), in a body that says it is JSON and is not. */
-export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): Hole[] {
+export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   const { encode } = surroundings.charset
-  const holes = findBare(bytes, surroundings, (value) => {
+  const spans = findBare(bytes, surroundings, (value) => {
     const text = textOf(value, null)
     return STRUCTURE.test(text) ? null : encode(text)
   })
-  return holes.map((it) => ({ ...it, unwritable: UNWRITABLE_IN_BROKEN_JSON }))
+  return spans.map((it) => ({ ...it, unwritable: UNWRITABLE_IN_BROKEN_JSON }))
 }
 
 const UNWRITABLE_IN_BROKEN_JSON = `${UNWRITABLE}, for the body is not the JSON that it says it is`
@@ -29,12 +34,16 @@ const UNWRITABLE_IN_BROKEN_JSON = `${UNWRITABLE}, for the body is not the JSON t
  */
 const STRUCTURE = /["'`\\,;:=#{}[\]\p{Cc}\u2028\u2029]|\/[/*]/u
 
-function findBare(bytes: Buffer, surroundings: Surroundings, write: Hole['write']): Hole[] {
-  const holes: Hole[] = []
+function findBare(
+  bytes: Buffer,
+  surroundings: Surroundings,
+  write: ReplacementSpan['write'],
+): ReplacementSpan[] {
+  const spans: ReplacementSpan[] = []
   for (let from = bytes.indexOf('{{'); from >= 0;) {
     const expression = readExpression(bytes, from, surroundings)
-    holes.push({ ...expression, from, write })
+    spans.push({ ...expression, from, write })
     from = bytes.indexOf('{{', expression.to)
   }
-  return holes
+  return spans
 }

@@ -9,9 +9,9 @@ test('findInXml() makes no text of marks, only of what stands in braces', () => 
   const marks = '<!DOCTYPE a [<!b><!--c--><?d?>]><!e><?f?><!--g--><![CDATA[h]]><i j="k"></i><1'
   const bytes = Buffer.from(`${marks}{{x}}`)
   bytes.toString = () => assert.fail('a text was made')
-  const holes = findInXml(bytes, { charset: UTF8, reader: new MentionReader(), steps: [] })
+  const spans = findInXml(bytes, { charset: UTF8, reader: new MentionReader(), steps: [] })
   assert.deepEqual(
-    holes.map(({ from, to }) => [from, to]),
+    spans.map(({ from, to }) => [from, to]),
     [[marks.length, marks.length + 5]],
   )
 })

@@ -10,10 +10,15 @@ import type { Json } from '../../base/json.ts'
 import { textOf } from '../../expressions/text.ts'
 import { memberPath } from '../../http/parse.ts'
 import { isWide, type Charset } from './charset.ts'
-import { readExpression, refusal, type Hole, type Surroundings } from './hole.ts'
+import {
+  readExpression,
+  refusal,
+  type ReplacementSpan,
+  type Surroundings,
+} from './replacement-span.ts'
 
 /** Throws `expression_invalid`, `detokenize_tokens_max`. */
-export function findInXml(bytes: Buffer, surroundings: Surroundings): Hole[] {
+export function findInXml(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   return new XmlReader(bytes, surroundings).read()
 }
 
@@ -21,7 +26,7 @@ export function findInXml(bytes: Buffer, surroundings: Surroundings): Hole[] {
 class XmlReader {
   readonly #bytes: Buffer
   readonly #surroundings: Surroundings
-  readonly #holes: Hole[] = []
+  readonly #spans: ReplacementSpan[] = []
   /** Past the last braces there is nothing to find. */
   readonly #end: number
   #at = 0
@@ -32,7 +37,7 @@ class XmlReader {
     this.#end = bytes.lastIndexOf('{{') + 2
   }
 
-  read(): Hole[] {
+  read(): ReplacementSpan[] {
     while (this.#at < this.#end) {
       if (this.#bytes[this.#at] !== LESS) this.#step(renderText, resolveReferences)
       else if (this.#accept('<!--')) this.#skipPast('-->')
@@ -41,7 +46,7 @@ class XmlReader {
       else if (this.#accept('<!')) this.#skipDeclaration(() => this.#skipSubset())
       else this.#readMarkup()
     }
-    return this.#holes
+    return this.#spans
   }
 
   /** Takes an expression, or one byte of something else. */
@@ -54,7 +59,7 @@ class XmlReader {
     const expression = readExpression(this.#bytes, from, this.#surroundings, unescape)
     const next = this.#bytes[expression.to]
     const write = (value: Json): Buffer | null => render(value, this.#surroundings.charset, next)
-    this.#holes.push({ ...expression, from, write })
+    this.#spans.push({ ...expression, from, write })
     this.#at = expression.to
   }
 

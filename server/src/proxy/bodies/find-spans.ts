@@ -4,7 +4,11 @@ import { memberPath } from '../../http/parse.ts'
 import { ASCII, charsetOf, isCharset, UTF8, type Charset } from './charset.ts'
 import type { ContentType } from './content-type.ts'
 import { findInForm } from './form.ts'
-import { UNWRITABLE_BEYOND_ASCII, type Hole, type Surroundings } from './hole.ts'
+import {
+  UNWRITABLE_BEYOND_ASCII,
+  type ReplacementSpan,
+  type Surroundings,
+} from './replacement-span.ts'
 import { findInJson } from './json.ts'
 import { splitParts } from './multipart.ts'
 import { mayHoldExpression, mayHoldExpressionInAnyPart, mayHoldOddExpression } from './openings.ts'
@@ -13,7 +17,7 @@ import { declaredLabel, findInXml } from './xml.ts'
 
 export interface Found {
   /** In order. */
-  readonly holes: readonly Hole[]
+  readonly spans: readonly ReplacementSpan[]
   /** Whether there may be more in text that cannot be read here, such as a part in base64. */
   readonly unread: boolean
 }
@@ -26,21 +30,25 @@ type Context = Pick<Surroundings, 'reader' | 'steps'>
  * Throws `expression_invalid`, `detokenize_tokens_max`, and `body_invalid` for a body that may hold an expression and is not
  * well-formed multipart, or is in a character set in which none can be replaced safely.
  */
-export function findHoles(bytes: Buffer, type: ContentType, context: Context): Found {
-  if (type.kind === 'unread') return { holes: [], unread: true }
+export function findSpans(bytes: Buffer, type: ContentType, context: Context): Found {
+  if (type.kind === 'unread') return { spans: [], unread: true }
   if (type.kind === 'multipart') return findInParts(bytes, type.boundary, context)
   if (mayHoldExpression(bytes, type.kind)) {
     const charset = charsetFor(bytes, type)
     if (charset === null) throw unsafe(context, labelOf(bytes, type))
-    return { holes: findByKind(bytes, type, { ...context, charset }), unread: false }
+    return { spans: findByKind(bytes, type, { ...context, charset }), unread: false }
   }
   if (mayHoldOddExpression(bytes, type)) throw unsafe(context, labelOf(bytes, type))
   return NOTHING
 }
 
-const NOTHING: Found = { holes: [], unread: false }
+const NOTHING: Found = { spans: [], unread: false }
 
-function findByKind(bytes: Buffer, { kind }: ContentType, surroundings: Surroundings): Hole[] {
+function findByKind(
+  bytes: Buffer,
+  { kind }: ContentType,
+  surroundings: Surroundings,
+): ReplacementSpan[] {
   const several = kind === 'json-lines'
   switch (kind) {
     case 'json':
@@ -60,9 +68,9 @@ function findByKind(bytes: Buffer, { kind }: ContentType, surroundings: Surround
 }
 
 /** Has the error say that only ASCII can be inserted, where that is so. */
-function asciiOnly(holes: Hole[], charset: Charset): Hole[] {
-  if (charset !== ASCII) return holes
-  return holes.map((it) => ({ ...it, unwritable: UNWRITABLE_BEYOND_ASCII }))
+function asciiOnly(spans: ReplacementSpan[], charset: Charset): ReplacementSpan[] {
+  if (charset !== ASCII) return spans
+  return spans.map((it) => ({ ...it, unwritable: UNWRITABLE_BEYOND_ASCII }))
 }
 
 /** Null where expressions cannot be replaced safely. */
@@ -98,7 +106,7 @@ function invalid(steps: Surroundings['steps'], message: string): ServiceError {
 }
 
 /** A body without a type that is no JSON: text, when it looks like it. */
-function findInUnknown(bytes: Buffer, surroundings: Surroundings): Hole[] {
+function findInUnknown(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   return isUtf8(bytes) && !bytes.includes(0) ? findInText(bytes, surroundings) : []
 }
 
@@ -116,11 +124,11 @@ function findInParts(bytes: Buffer, boundary: string, { reader, steps }: Context
       if (!mayHoldExpressionInAnyPart(content)) return NOTHING
       throw invalid(inside, 'It may hold an expression, and parts in parts are not supported')
     }
-    const { holes, unread } = findHoles(content, type, { reader, steps: inside })
-    return { holes: holes.map((it) => ({ ...it, from: it.from + from, to: it.to + from })), unread }
+    const { spans: holes, unread } = findSpans(content, type, { reader, steps: inside })
+    return { spans: holes.map((it) => ({ ...it, from: it.from + from, to: it.to + from })), unread }
   })
   return {
-    holes: found.flatMap((it) => it.holes),
+    spans: found.flatMap((it) => it.spans),
     unread: found.some((it) => it.unread),
   }
 }

@@ -5,8 +5,8 @@ import { memberPath } from '../../http/parse.ts'
 import type { Mention, MentionReader, ExpressionLocation } from '../../tokens/mentions.ts'
 import type { Charset } from './charset.ts'
 
-/** A stretch of a body that gives way to what its expressions say. */
-export interface Hole extends ExpressionLocation {
+/** A replacement span: the bytes of a body that what its expressions say replaces. */
+export interface ReplacementSpan extends ExpressionLocation {
   /** Both in bytes; `to` is the first that stays. */
   readonly from: number
   readonly to: number
@@ -16,7 +16,7 @@ export interface Hole extends ExpressionLocation {
   readonly unwritable?: string
 }
 
-/** What whoever looks for holes is told of the text it looks into. */
+/** What whoever looks for spans is told of the text it looks into. */
 export interface Surroundings {
   readonly charset: Charset
   /** Of the whole body: it counts. */
