@@ -320,7 +320,7 @@ export const DETOKENIZE_TOKENS_MAX = 100
 export const ERRORS_NAMED_MAX = 100
 
 /** Expressions in one detokenize request; and characters of their filters, each chain counted once. Ours. */
-export const DETOKENIZE_MENTIONS_MAX = 10_000
+export const DETOKENIZE_REFERENCES_MAX = 10_000
 export const DETOKENIZE_FILTERS_CHARS_MAX = 64 * KiB
 
 /** Encrypted data that one request reads, or one page shows. Ours: a page of the largest tokens would fill memory. */

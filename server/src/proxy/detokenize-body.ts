@@ -4,7 +4,7 @@ import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { together } from '../http/together.ts'
-import { idsOf, refuseUnknown } from '../tokens/mentions.ts'
+import { idsOf, refuseUnknown } from '../tokens/token-references.ts'
 import { bytesOf, renderWithinBudget, Reading } from '../tokens/reading.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
 import type { Clock } from '../world/clock.ts'
@@ -18,13 +18,13 @@ import type { ReadBody } from './bodies/read-body.ts'
  * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for what is absent, expired, not committed
  * or another tenant's, and what Reading throws.
  */
-export async function findMentioned(
+export async function findReferenced(
   world: Pick<World, 'store'>,
   caller: Caller,
-  { locations: locations, mentions }: ReadBody,
+  { locations: locations, references: references }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
-  const ids = idsOf(mentions)
+  const ids = idsOf(references)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
   const found = await new Reading(caller, true).read((bytesMax) =>

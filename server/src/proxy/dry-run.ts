@@ -1,7 +1,7 @@
 import { hostOf } from '../base/absolute-url.ts'
 import type { Caller, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import { grantMentioned, type ExpressionLocation } from '../tokens/mentions.ts'
+import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../world/egress.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
@@ -66,7 +66,7 @@ function usesOf(
 ): JsonObject[] {
   const first = caller.decisions.length
   try {
-    grantMentioned(caller, 'proxy:invoke', { locations, tokens }, host)
+    grantReferenced(caller, 'proxy:invoke', { locations, tokens }, host)
     return tokens.map((it, at) => renderUse(it, caller.decisions[first + at]!))
   } finally {
     markDryRun(caller, first, { transform: 'redact' })

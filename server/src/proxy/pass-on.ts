@@ -5,13 +5,13 @@ import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { Passage } from '../http/passage.ts'
-import { grantMentioned } from '../tokens/mentions.ts'
+import { grantReferenced } from '../tokens/token-references.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
 import type { World } from '../world/world.ts'
 import { readBody } from './bodies/read-body.ts'
 import { authorizeInvocation, isAnonymous } from './configured/authorize-invocation.ts'
-import { detokenizeBody, findMentioned } from './detokenize-body.ts'
+import { detokenizeBody, findReferenced } from './detokenize-body.ts'
 import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
@@ -57,7 +57,7 @@ export async function passOn(
   const outbound = await bufferBody(passage.body, passage.headers, !anonymous)
   const now = world.clock.now()
   const read = outbound.kind === 'whole' ? readBody(outbound.bytes, outbound.contentType) : null
-  const tokens = read === null ? [] : await findMentioned(world, caller, read, now)
+  const tokens = read === null ? [] : await findReferenced(world, caller, read, now)
   const unread = read?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (wishes.dryRun) {
@@ -73,7 +73,7 @@ export async function passOn(
   }
 
   const locations = read?.locations ?? []
-  const grants = grantMentioned(caller, 'proxy:invoke', { locations, tokens }, destination)
+  const grants = grantReferenced(caller, 'proxy:invoke', { locations, tokens }, destination)
   const recording = commit(world, caller, [])
   const uses = { tokens, grants, now, privacyShown }
   const rendering = tokens.length > 0 ? detokenizeBody(world, caller, read!, uses) : null

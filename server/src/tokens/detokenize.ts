@@ -4,14 +4,14 @@ import type { Json } from '../base/json.ts'
 import { DETOKENIZE_TOKENS_MAX } from '../base/limits.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
-import { fillMentions } from './fill-mentions.ts'
-import { findMentions } from './mentions.ts'
+import { fillTokenReferences } from './fill-token-references.ts'
+import { findTokenReferences } from './token-references.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
  * Answers with `payload`, each expression in its strings replaced by what the caller may see of the token.
  *
- * Throws what findMentions() and fillMentions() throw.
+ * Throws what findTokenReferences() and fillTokenReferences() throw.
  */
 export async function detokenize(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -20,8 +20,8 @@ export async function detokenize(
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const permission = 'token:read'
-  const mentions = findMentions(payload)
-  if (mentions.locations.length === 0) authorize(caller, permission)
+  const references = findTokenReferences(payload)
+  if (references.locations.length === 0) authorize(caller, permission)
   const filling = { permission, tokensMax: DETOKENIZE_TOKENS_MAX, privacyShown } as const
-  return ok((await fillMentions(world, caller, mentions, filling)).payload)
+  return ok((await fillTokenReferences(world, caller, references, filling)).payload)
 }

@@ -14,7 +14,7 @@ import {
 } from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { parseStrictJson } from '../../src/http/strict-json.ts'
-import { findMentions } from '../../src/tokens/mentions.ts'
+import { findTokenReferences } from '../../src/tokens/token-references.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 async function publicVault(): Promise<{ vault: StillVault; post: (body: Json) => Promise<Reply> }> {
@@ -146,7 +146,10 @@ test('filters that are kept do not keep the payloads that they were cut out of',
   const before = usedAfter()
   for (let n = 0; n < 20; n++) {
     const text = `${'x'.repeat(2 * MiB)}{{ ${'0'.repeat(36)} | append: 'text number ${n}, as it is' }}`
-    assert.equal(findMentions(JSON.parse(JSON.stringify([text])) as Json).locations.length, 1)
+    assert.equal(
+      findTokenReferences(JSON.parse(JSON.stringify([text])) as Json).locations.length,
+      1,
+    )
   }
   const kept = usedAfter() - before
   assert.ok(kept < 10 * MiB, `${kept} bytes`)

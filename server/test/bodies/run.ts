@@ -20,7 +20,7 @@ export function checkBodies({
       return
     }
     const read = readBody(body.sent, body.type)
-    assert.equal(read.mentions.length, body.count)
+    assert.equal(read.references.length, body.count)
     const rendered = atOnce(read.render({ random: NO_CHANCE }, ({ id }) => TOKENS[id]!))
     if (!rendered.equals(body.arrives)) {
       assert.equal(rendered.toString('latin1'), body.arrives.toString('latin1'))

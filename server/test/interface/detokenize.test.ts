@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import {
   DETOKENIZE_FILTERS_CHARS_MAX,
-  DETOKENIZE_MENTIONS_MAX,
+  DETOKENIZE_REFERENCES_MAX,
   DETOKENIZE_TOKENS_MAX,
   ERRORS_NAMED_MAX,
 } from '../../src/base/limits.ts'
@@ -142,8 +142,8 @@ describe('POST /detokenize answers', () => {
     const stage = await tokenStage()
     const id = await made(stage, { data: 'x' })
     const payload = (count: number): Json => Array(count).fill(`{{${id}}}`)
-    assert.equal((await detokenize(stage, payload(DETOKENIZE_MENTIONS_MAX))).status, 200)
-    const more = await detokenize(stage, payload(DETOKENIZE_MENTIONS_MAX + 1))
+    assert.equal((await detokenize(stage, payload(DETOKENIZE_REFERENCES_MAX))).status, 200)
+    const more = await detokenize(stage, payload(DETOKENIZE_REFERENCES_MAX + 1))
     assert.deepEqual([more.status, more.json()['code']], [400, 'detokenize_tokens_max'])
   })
 

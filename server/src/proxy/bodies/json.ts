@@ -6,10 +6,10 @@
  * the same string. Names of members are never evaluated.
  */
 import type { Json } from '../../base/json.ts'
-import { DETOKENIZE_MENTIONS_MAX } from '../../base/limits.ts'
+import { DETOKENIZE_REFERENCES_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { memberPath } from '../../http/parse.ts'
-import type { ExpressionLocation } from '../../tokens/mentions.ts'
+import type { ExpressionLocation } from '../../tokens/token-references.ts'
 import type { Charset } from './charset.ts'
 import {
   refusal,
@@ -37,7 +37,8 @@ export function findInJson(
     if (nextOpening(from) >= to) return
     // Braces and escapes are ASCII, whatever the other bytes are. A backslash may be escaped itself.
     if (!unquote(bytes.toString('latin1', from, to)).includes('{{')) return
-    if (suspects.length === DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
+    if (suspects.length === DETOKENIZE_REFERENCES_MAX)
+      throw new ServiceError('detokenize_tokens_max')
     const way = trail()
     suspects.push({ from, to, path: () => memberPath(stepsTo(way)) })
   })

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { Json } from '../../base/json.ts'
 import {
-  DETOKENIZE_MENTIONS_MAX,
+  DETOKENIZE_REFERENCES_MAX,
   ERROR_PATH_CHARS_MAX,
   MULTIPART_PARTS_MAX,
   PART_HEADER_SECTION_BYTES_MAX,
   RENDERED_BODY_BYTES_MAX,
 } from '../../base/limits.ts'
 import { CostBudget } from '../../expressions/template.ts'
-import type { Mention } from '../../tokens/mentions.ts'
+import type { TokenReference } from '../../tokens/token-references.ts'
 import { atOnce, readBody } from './read-body.ts'
 
 const EVALUATION_CONTEXT = { random: { bytes: (length: number) => new Uint8Array(length) } }
@@ -23,7 +23,7 @@ function vectorsOf(folder: string, name: string): unknown {
 function render(
   body: string | Buffer,
   type: string | undefined,
-  valueOf: (mention: Mention) => Json,
+  valueOf: (reference: TokenReference) => Json,
 ): Buffer {
   return atOnce(readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf))
 }
@@ -44,7 +44,7 @@ describe('readBody() gives what is documented', () => {
     readonly cases: readonly Documented[]
   }
 
-  const valueOf = ({ id, whole }: Mention): Json => {
+  const valueOf = ({ id, whole }: TokenReference): Json => {
     const value = (whole ? wholes : tokens)[id]
     assert.ok(value !== undefined, `there is no ${id}`)
     return value
@@ -163,20 +163,20 @@ test('readBody() returns the very same bytes when there is no expression in them
   for (const type of [...types, 'text/xml', 'multipart/form-data; boundary=x', 'image/png']) {
     const bytes = Buffer.from('{"a": "{ }} \\u007d %7D"}')
     const body = readBody(bytes, type)
-    assert.deepEqual(body.mentions, [])
+    assert.deepEqual(body.references, [])
     assert.equal(
-      atOnce(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is mentioned'))),
+      atOnce(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
       bytes,
     )
   }
 })
 
-test('readBody() lists what is mentioned in order of appearance, as often as it is', () => {
+test('readBody() lists what is referenced in order of appearance, as often as it is', () => {
   const body = readBody(
     Buffer.from('{"a":"{{ x | last4 }}-{{y}}","b":["{{ token: x }}"]}'),
     'application/json',
   )
-  const listed = body.mentions.map(({ id, whole }) => [id, whole])
+  const listed = body.references.map(({ id, whole }) => [id, whole])
   assert.deepEqual(listed, [
     ['x', false],
     ['y', false],
@@ -311,7 +311,7 @@ describe('no expression is forwarded as it is without a word', () => {
         Buffer.from(still.toString('latin1').replaceAll('7', '1'), 'latin1'),
         type,
       )
-      assert.deepEqual(read.mentions, [])
+      assert.deepEqual(read.references, [])
       assert.equal(read.unread, false)
     })
   }
@@ -460,16 +460,16 @@ describe('what a body may have is bounded', () => {
     ],
   ]
   for (const [kind, type, of] of bodies) {
-    test(`${DETOKENIZE_MENTIONS_MAX} expressions in ${kind}`, () => {
+    test(`${DETOKENIZE_REFERENCES_MAX} expressions in ${kind}`, () => {
       const read = (count: number) => readBody(Buffer.from(of(count)), type)
-      for (const count of [DETOKENIZE_MENTIONS_MAX - 1, DETOKENIZE_MENTIONS_MAX]) {
-        assert.equal(read(count).mentions.length, count)
+      for (const count of [DETOKENIZE_REFERENCES_MAX - 1, DETOKENIZE_REFERENCES_MAX]) {
+        assert.equal(read(count).references.length, count)
       }
-      assert.throws(() => read(DETOKENIZE_MENTIONS_MAX + 1), { code: 'detokenize_tokens_max' })
+      assert.throws(() => read(DETOKENIZE_REFERENCES_MAX + 1), { code: 'detokenize_tokens_max' })
     })
 
-    test(`behind ${DETOKENIZE_MENTIONS_MAX} expressions in ${kind} nothing is looked for`, () => {
-      const body = of(DETOKENIZE_MENTIONS_MAX + 1)
+    test(`behind ${DETOKENIZE_REFERENCES_MAX} expressions in ${kind} nothing is looked for`, () => {
+      const body = of(DETOKENIZE_REFERENCES_MAX + 1)
       const end = body.lastIndexOf('{{x}}') + 5
       const unclosed = Buffer.from(`${body.slice(0, end)}{{${body.slice(end)}`)
       assert.throws(() => readBody(unclosed, type), { code: 'detokenize_tokens_max' })
@@ -482,7 +482,7 @@ describe('what a body may have is bounded', () => {
       return readBody(Buffer.from(`${parts}--b--`), 'multipart/form-data; boundary=b')
     }
     for (const count of [MULTIPART_PARTS_MAX - 1, MULTIPART_PARTS_MAX]) {
-      assert.equal(read(count).mentions.length, count)
+      assert.equal(read(count).references.length, count)
     }
     assert.throws(() => read(MULTIPART_PARTS_MAX + 1), { code: 'body_invalid' })
   })
@@ -494,7 +494,7 @@ describe('what a body may have is bounded', () => {
       return readBody(Buffer.from(part), 'multipart/form-data; boundary=b')
     }
     for (const length of [PART_HEADER_SECTION_BYTES_MAX - 1, PART_HEADER_SECTION_BYTES_MAX]) {
-      assert.equal(read(length).mentions.length, 1)
+      assert.equal(read(length).references.length, 1)
     }
     assert.throws(() => read(PART_HEADER_SECTION_BYTES_MAX + 1), { code: 'body_invalid' })
   })

@@ -11,11 +11,11 @@ import { FilterError } from '../../expressions/expression-error.ts'
 import type { EvaluationContext } from '../../expressions/template.ts'
 import {
   evaluateLocation,
-  MentionReader,
-  mentionsOf,
-  type Mention,
+  TokenReferenceReader,
+  tokenReferencesOf,
+  type TokenReference,
   type ExpressionLocation,
-} from '../../tokens/mentions.ts'
+} from '../../tokens/token-references.ts'
 import { parseContentType } from './content-type.ts'
 import { findSpans } from './find-spans.ts'
 import { refusal, UNWRITABLE, type ReplacementSpan } from './replacement-span.ts'
@@ -27,7 +27,7 @@ export interface ReadBody {
   /** Where expressions stand, in order of appearance. */
   readonly locations: readonly ExpressionLocation[]
   /** What they name, in order of appearance: ids may come again. */
-  readonly mentions: readonly Mention[]
+  readonly references: readonly TokenReference[]
   /**
    * Returns the body with each expression replaced; nothing else differs by a byte. It yields after each span: whoever
    * draws from it may let others have their turn, for 32 MiB take a second.
@@ -37,30 +37,30 @@ export interface ReadBody {
    */
   readonly render: (
     evaluationContext: EvaluationContext,
-    valueOf: (mention: Mention) => Json,
+    valueOf: (reference: TokenReference) => Json,
   ) => Generator<void, Buffer>
   /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
-  readonly outline: (textOf: (mention: Mention) => string) => Buffer
+  readonly outline: (textOf: (reference: TokenReference) => string) => Buffer
 }
 
 /**
  * Finds the expressions of a whole body, which is in no encoding: what is compressed is not for this.
  *
- * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_MENTIONS_MAX, and
+ * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_REFERENCES_MAX, and
  * `body_invalid` for a body that may hold an expression and is no well-formed multipart, or in a character set in which none
  * can be replaced safely.
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
   const { spans: holes, unread } = findSpans(bytes, type, {
-    reader: new MentionReader(),
+    reader: new TokenReferenceReader(),
     steps: [],
   })
   const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
     unread,
     locations: holes,
-    mentions: holes.flatMap(mentionsOf),
+    references: holes.flatMap(tokenReferencesOf),
     render: (evaluationContext, valueOf) =>
       render(bytes, holes, delimiter, (location) =>
         evaluateLocation(location, evaluationContext, valueOf),

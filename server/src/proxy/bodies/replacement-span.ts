@@ -2,7 +2,11 @@ import type { Json } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { ExpressionError } from '../../expressions/expression-error.ts'
 import { memberPath } from '../../http/parse.ts'
-import type { Mention, MentionReader, ExpressionLocation } from '../../tokens/mentions.ts'
+import type {
+  TokenReference,
+  TokenReferenceReader,
+  ExpressionLocation,
+} from '../../tokens/token-references.ts'
 import type { Charset } from './charset.ts'
 
 /** A replacement span: the bytes of a body that what its expressions say replaces. */
@@ -20,14 +24,14 @@ export interface ReplacementSpan extends ExpressionLocation {
 export interface Surroundings {
   readonly charset: Charset
   /** Of the whole body: it counts. */
-  readonly reader: MentionReader
+  readonly reader: TokenReferenceReader
   /** The way to this text, when it is part of another. */
   readonly steps: readonly (string | number)[]
 }
 
 /** An expression that stands in the bytes as it is written. */
 export interface BareExpression extends ExpressionLocation {
-  readonly parts: readonly [Mention]
+  readonly parts: readonly [TokenReference]
   readonly to: number
 }
 

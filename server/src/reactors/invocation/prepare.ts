@@ -3,8 +3,8 @@ import type { Caller } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import { fillMentions, type Filled } from '../../tokens/fill-mentions.ts'
-import { findMentions } from '../../tokens/mentions.ts'
+import { fillTokenReferences, type Filled } from '../../tokens/fill-token-references.ts'
+import { findTokenReferences } from '../../tokens/token-references.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { RunnerBusy, RunnerUnavailable } from '../../world/reactor-runner.ts'
 import type { StoredReactor } from '../../world/stored.ts'
@@ -45,8 +45,8 @@ export function refuseWithoutCapacity({ runner }: Pick<World, 'runner'>, tenantI
 /**
  * Returns what the code is, and what it is to be given: arguments with what the caller may use of the tokens in them.
  *
- * Throws `reactor_application_gone`, `reactors_unavailable` where nothing is run at all, and what findMentions() and
- * fillMentions() throw.
+ * Throws `reactor_application_gone`, `reactors_unavailable` where nothing is run at all, and what findTokenReferences() and
+ * fillTokenReferences() throw.
  */
 export async function prepare(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'runner'>,
@@ -55,11 +55,11 @@ export async function prepare(
   args: Json,
   { privacyShown }: TokenSettings,
 ): Promise<Prepared> {
-  const mentions = findMentions({ args })
+  const references = findTokenReferences({ args })
   const opened = await openReactor(world, caller, reactor)
   refuseWithoutApplication(opened)
   if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_WALLS))
-  const filled = await fillMentions(world, caller, mentions, {
+  const filled = await fillTokenReferences(world, caller, references, {
     permission: 'reactor:invoke',
     tokensMax: REACTOR_TOKENS_MAX,
     privacyShown,

@@ -1,5 +1,5 @@
 /**
- * Tokens named in text: `{{ id }}`, `{{ token: id }}`, with filters behind a bar; and in any string of a payload.
+ * Token references, tokens named in text: `{{ id }}`, `{{ token: id }}`, with filters behind a bar; and in any string of a payload.
  *
  * Names of members are never looked into. What takes the place of an expression is never looked at again.
  * Source: interface.md, Detokenize.
@@ -10,7 +10,7 @@ import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
   DETOKENIZE_FILTERS_CHARS_MAX,
-  DETOKENIZE_MENTIONS_MAX,
+  DETOKENIZE_REFERENCES_MAX,
   ERRORS_NAMED_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -23,8 +23,8 @@ import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
 import type { StoredToken } from '../world/stored.ts'
 
-/** One expression. */
-export interface Mention {
+/** A token reference: one expression. */
+export interface TokenReference {
   readonly id: string
   /** Whether it means the whole token, and not its data. */
   readonly whole: boolean
@@ -36,7 +36,7 @@ export interface ExpressionLocation {
   /** Returns its path as callers write it; `error` for the whole. Asked for when something is wrong with it. */
   readonly path: () => string
   /** Text and expressions, in order. */
-  readonly parts: readonly (string | Mention)[]
+  readonly parts: readonly (string | TokenReference)[]
 }
 
 /** One string of a JSON payload that has expressions in it. */
@@ -45,7 +45,7 @@ export interface PayloadLocation extends ExpressionLocation {
   readonly put: (value: Json) => void
 }
 
-export interface Mentions {
+export interface PayloadReferences {
   readonly locations: readonly PayloadLocation[]
   /** Returns the payload, with what was put into it. */
   readonly payload: () => Json
@@ -55,12 +55,12 @@ export interface Mentions {
  * Finds the expressions of `payload`, which it is going to change.
  *
  * Throws `expression_invalid`, and `detokenize_tokens_max` when there are more than
- * DETOKENIZE_MENTIONS_MAX.
+ * DETOKENIZE_REFERENCES_MAX.
  */
-export function findMentions(payload: Json): Mentions {
+export function findTokenReferences(payload: Json): PayloadReferences {
   const root: { it: Json } = { it: payload }
   const locations: PayloadLocation[] = []
-  const reader = new MentionReader()
+  const reader = new TokenReferenceReader()
   visit(root, 'it', null)
   return { locations, payload: () => root.it }
 
@@ -88,7 +88,7 @@ export function findMentions(payload: Json): Mentions {
 }
 
 /** Reads the texts of one request, and counts the expressions in all of them. */
-export class MentionReader {
+export class TokenReferenceReader {
   #count = 0
   /** By their text: a long payload says the same few over and over. */
   readonly #chains = new Map<string, FilterChain>()
@@ -100,17 +100,17 @@ export class MentionReader {
    */
   read(text: string, path: ExpressionLocation['path']): ExpressionLocation['parts'] {
     return orInvalid(path, () =>
-      Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#mention(it))),
+      Array.from(scan(text), (it) => (it.kind === 'text' ? it.text : this.#reference(it))),
     )
   }
 
   /** As read(), of what is between two pairs of braces. `start` is where that stands in the whole. */
-  readOne(text: string, start: number, path: ExpressionLocation['path']): Mention {
-    return orInvalid(path, () => this.#mention({ text, start }))
+  readOne(text: string, start: number, path: ExpressionLocation['path']): TokenReference {
+    return orInvalid(path, () => this.#reference({ text, start }))
   }
 
-  #mention(segment: Pick<Segment, 'text' | 'start'>): Mention {
-    if (++this.#count > DETOKENIZE_MENTIONS_MAX) throw new ServiceError('detokenize_tokens_max')
+  #reference(segment: Pick<Segment, 'text' | 'start'>): TokenReference {
+    if (++this.#count > DETOKENIZE_REFERENCES_MAX) throw new ServiceError('detokenize_tokens_max')
     const { text, start } = segment
     const bar = text.indexOf('|')
     const subject = (bar < 0 ? text : text.slice(0, bar)).trim()
@@ -135,11 +135,11 @@ export class MentionReader {
 
 const WHOLE = /^token\s*:\s*/
 
-/** Returns what `location` says when `valueOf` gives what is mentioned. Throws `expression_invalid`. */
+/** Returns what `location` says when `valueOf` gives what is referenced. Throws `expression_invalid`. */
 export function evaluateLocation(
   { path, parts }: ExpressionLocation,
   evaluationContext: EvaluationContext,
-  valueOf: (mention: Mention) => Json,
+  valueOf: (reference: TokenReference) => Json,
 ): Json {
   return orInvalid(path, () => {
     const run = new Run({ ...evaluationContext, variables: {} }, false)
@@ -158,9 +158,9 @@ export function evaluateLocation(
   })
 }
 
-/** Returns the ids that are mentioned, each once. */
-export function idsOf(mentions: readonly Mention[]): string[] {
-  return [...new Set(mentions.map(({ id }) => id))]
+/** Returns the ids that are referenced, each once. */
+export function idsOf(references: readonly TokenReference[]): string[] {
+  return [...new Set(references.map(({ id }) => id))]
 }
 
 /**
@@ -190,7 +190,7 @@ export function refuseUnknown(
  *
  * Throws `permission_missing`, with the location of each that it may not use: at most ERRORS_NAMED_MAX.
  */
-export function grantMentioned(
+export function grantReferenced(
   caller: Caller,
   permission: Permission,
   {
@@ -231,7 +231,7 @@ function errorsAt(
   const errors = new Map<string, Set<string>>()
   let count = 0
   for (const location of locations) {
-    const flaws = mentionsOf(location).flatMap(({ id }) => flawOf(id) ?? [])
+    const flaws = tokenReferencesOf(location).flatMap(({ id }) => flawOf(id) ?? [])
     if (flaws.length === 0) continue
     if (++count > ERRORS_NAMED_MAX) break
     const path = location.path()
@@ -241,7 +241,7 @@ function errorsAt(
   return Object.fromEntries([...errors].map(([path, messages]) => [path, [...messages]]))
 }
 
-export function mentionsOf({ parts }: ExpressionLocation): Mention[] {
+export function tokenReferencesOf({ parts }: ExpressionLocation): TokenReference[] {
   return parts.filter((it) => typeof it !== 'string')
 }
 

@@ -5,12 +5,12 @@ import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import {
   evaluateLocation,
-  grantMentioned,
+  grantReferenced,
   idsOf,
-  mentionsOf,
+  tokenReferencesOf,
   refuseUnknown,
-  type Mentions,
-} from './mentions.ts'
+  type PayloadReferences,
+} from './token-references.ts'
 import { renderWithinBudget, Reading } from './reading.ts'
 import { showGranted } from './shown-tokens.ts'
 import { inChunks } from './chunked-work.ts'
@@ -32,18 +32,18 @@ export interface Filled {
 }
 
 /**
- * Returns the payload of `mentions`, each expression replaced by what the caller may see of the token.
+ * Returns the payload of the token references, each expression replaced by what the caller may see of the token.
  *
  * All tokens are read at once, each once. Throws `detokenize_tokens_max`, `detokenize_tokens_unknown`, which comes
  * before `permission_missing`, `answer_too_large`, `tenant_busy` and `expression_invalid`.
  */
-export async function fillMentions(
+export async function fillTokenReferences(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   caller: Caller,
-  { locations: locations, payload }: Mentions,
+  { locations: locations, payload }: PayloadReferences,
   { permission, tokensMax, privacyShown }: Filling,
 ): Promise<Filled> {
-  const ids = idsOf(locations.flatMap(mentionsOf))
+  const ids = idsOf(locations.flatMap(tokenReferencesOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
   const found = await new Reading(caller).read((bytesMax) =>
@@ -52,7 +52,7 @@ export async function fillMentions(
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(locations, new Set(tokens.map((it) => it.id)))
-  const grants = grantMentioned(caller, permission, { locations: locations, tokens })
+  const grants = grantReferenced(caller, permission, { locations: locations, tokens })
   const shown = await renderWithinBudget(
     world,
     caller,
@@ -74,7 +74,7 @@ export async function fillMentions(
         })
         location.put(value)
         // Of a whole token only its data is secret.
-        if (!mentionsOf(location).some((it) => it.whole)) values.push(value)
+        if (!tokenReferencesOf(location).some((it) => it.whole)) values.push(value)
       })
       return values
     },
