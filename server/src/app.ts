@@ -5,7 +5,7 @@
  */
 import { mayAnywhere } from './access/authorize.ts'
 import { bindReplay, commit, replay } from './access/commit.ts'
-import { identifier } from './access/identify.ts'
+import { createIdentities } from './access/authenticate.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { LentKeys } from './access/lent-keys.ts'
 import { ReadThrottle } from './base/read-throttle.ts'
@@ -26,7 +26,7 @@ export type App = Server & { readonly jobs: JobWorker }
 
 export function createApp(outside: World, settings: AppSettings): App {
   const lentKeys = new LentKeys()
-  const identities = identifier(outside, lentKeys)
+  const identities = createIdentities(outside, lentKeys)
   const world: World = { ...outside, store: identities.store, keyring: keysOfTenants(outside) }
   const jobs = new JobWorker(world, {
     lentKeys,
@@ -39,8 +39,8 @@ export function createApp(outside: World, settings: AppSettings): App {
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
     endpoints: routes(settings, lentKeys, () => jobs.onWork()),
-    doorkeeper: {
-      identify: identities.identify.bind(identities),
+    access: {
+      authenticate: identities.authenticate.bind(identities),
       mayAnywhere,
       bindReplay: (caller, body) => bindReplay(world, caller, body),
       replay: (caller) => replay(world, caller),

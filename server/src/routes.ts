@@ -30,7 +30,7 @@ export interface RouteSettings {
 }
 
 /**
- * `lentKeys` are those that callers are identified by, too; `wake` is called when an invocation or a callback waits to be
+ * `lentKeys` are those that callers are authenticated by, too; `wake` is called when an invocation or a callback waits to be
  * looked after.
  */
 export function routes(

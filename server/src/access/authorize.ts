@@ -137,7 +137,7 @@ function intersectionOf(some: readonly string[], others: readonly string[]): rea
 }
 
 /**
- * Whether the permission is granted on any container at all: the coarse question, asked at the door
+ * Whether the permission is granted on any container at all: the coarse question, asked on admission
  * before anybody asks what is in a body.
  */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {

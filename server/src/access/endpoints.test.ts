@@ -9,7 +9,7 @@ import type { Endpoint, EndpointRequest } from '../http/endpoint.ts'
 import { apiKeyLooksRight } from './api-key.ts'
 import { replay } from './commit.ts'
 import * as endpoints from './endpoints.ts'
-import { identifier } from './identify.ts'
+import { createIdentities } from './authenticate.ts'
 import { PERMISSIONS, permissionsOf } from './permissions.ts'
 import { setUp } from './set-up.ts'
 
@@ -48,7 +48,7 @@ describe('POST /applications', () => {
   })
 
   test('201: the key works, and is of the kind of its application', async () => {
-    const { call, identify } = await vault()
+    const { call, authenticate: authenticate } = await vault()
     for (const [type, kind] of [
       ['private', 'pvt'],
       ['public', 'pub'],
@@ -60,7 +60,7 @@ describe('POST /applications', () => {
       })
       const { id, key } = body as { id: string; key: string }
       assert.ok(key.startsWith(`key_local_${kind}_`))
-      const principal = await identify(key)
+      const principal = await authenticate(key)
       assert.equal(principal.applicationId, id)
       assert.deepEqual(principal.permissions, permissions)
     }
@@ -300,14 +300,14 @@ describe('PUT /applications/{id}', () => {
   })
 
   test('200: holds at once for the key', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id, key } = await create(BACKEND)
-    await identify(key)
+    await authenticate(key)
     await call(endpoints.putApplication, {
       params: { id },
       body: { name: 'a', permissions: ['token:search'] },
     })
-    assert.deepEqual((await identify(key)).permissions, ['token:search'])
+    assert.deepEqual((await authenticate(key)).permissions, ['token:search'])
   })
 
   test('400: another type, no name, no grants, grants of another type', async () => {
@@ -336,12 +336,12 @@ describe('PUT /applications/{id}', () => {
 
 describe('DELETE /applications/{id}', () => {
   test('204: it is gone, and its keys at once', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id, key } = await create(BACKEND)
-    await identify(key)
+    await authenticate(key)
     const answer = await call(endpoints.deleteApplicationById, { params: { id } })
     assert.deepEqual(answer, { status: 204 })
-    await assert.rejects(async () => await identify(key), { code: 'key_unknown' })
+    await assert.rejects(async () => await authenticate(key), { code: 'key_unknown' })
     const again = await refusal(call(endpoints.deleteApplicationById, { params: { id } }))
     assert.equal(again.code, 'application_not_found')
   })
@@ -349,15 +349,15 @@ describe('DELETE /applications/{id}', () => {
 
 describe('POST /applications/{id}/regenerate', () => {
   test('200: a new key; the old one is dead at once', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id, key: old, ...rest } = await create(BACKEND)
-    await identify(old)
+    await authenticate(old)
     const { status, body } = await call(endpoints.postRegenerate, { params: { id } })
     const { key, ...again } = body as JsonObject
     assert.equal(status, 200)
     assert.deepEqual(again, { id, ...rest })
-    assert.equal((await identify(key as string)).applicationId, id)
-    await assert.rejects(async () => await identify(old), { code: 'key_unknown' })
+    assert.equal((await authenticate(key as string)).applicationId, id)
+    await assert.rejects(async () => await authenticate(old), { code: 'key_unknown' })
   })
 
   test('200: the new key counts on from the old one', async () => {
@@ -372,23 +372,23 @@ describe('POST /applications/{id}/regenerate', () => {
   })
 
   test('200: a first key where there was none', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id } = await create({ ...BACKEND, create_key: false })
     const { body } = await call(endpoints.postRegenerate, { params: { id } })
-    assert.equal((await identify((body as { key: string }).key)).applicationId, id)
+    assert.equal((await authenticate((body as { key: string }).key)).applicationId, id)
   })
 
   test('422: an application with several keys, all of which go on working', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id, key } = await create(BACKEND)
     await call(endpoints.postApplicationKeys, { params: { id } })
     const error = await refusal(call(endpoints.postRegenerate, { params: { id } }))
     assert.equal(error.code, 'application_keys_several')
-    assert.equal((await identify(key)).applicationId, id)
+    assert.equal((await authenticate(key)).applicationId, id)
   })
 
   test('one of two at once makes the key', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id } = await create(BACKEND)
     const both = await Promise.allSettled([
       call(endpoints.postRegenerate, { params: { id } }),
@@ -399,13 +399,13 @@ describe('POST /applications/{id}/regenerate', () => {
     assert.equal(made.length, 1)
     assert.equal((refused[0]!.reason as ServiceError).code, 'application_key_not_found')
     const { key } = made[0]!.value.body as { key: string }
-    assert.equal((await identify(key)).applicationId, id)
+    assert.equal((await authenticate(key)).applicationId, id)
   })
 })
 
 describe('/applications/{id}/keys', () => {
   test('201: a second key beside the first, with the next version', async () => {
-    const { call, create, identify, applicationId } = await vault()
+    const { call, create, authenticate: authenticate, applicationId } = await vault()
     const { id, key: first } = await create(BACKEND)
     const answer = await call(endpoints.postApplicationKeys, { params: { id } })
     const made = answer.body as JsonObject
@@ -419,7 +419,7 @@ describe('/applications/{id}/keys', () => {
       ['created_at', '2026-03-01T12:00:00.000+00:00'],
     ])
     for (const it of [first, made['key'] as string]) {
-      assert.equal((await identify(it)).applicationId, id)
+      assert.equal((await authenticate(it)).applicationId, id)
     }
   })
 
@@ -443,15 +443,15 @@ describe('/applications/{id}/keys', () => {
   })
 
   test('204: the key is dead at once, the other lives on', async () => {
-    const { call, create, identify } = await vault()
+    const { call, create, authenticate: authenticate } = await vault()
     const { id, key: first } = await create(BACKEND)
     const { body } = await call(endpoints.postApplicationKeys, { params: { id } })
     const second = body as { id: string; key: string }
-    await identify(second.key)
+    await authenticate(second.key)
     const which = { params: { id, keyId: second.id } }
     assert.deepEqual(await call(endpoints.deleteApplicationKeyById, which), { status: 204 })
-    await assert.rejects(async () => await identify(second.key), { code: 'key_unknown' })
-    assert.equal((await identify(first)).applicationId, id)
+    await assert.rejects(async () => await authenticate(second.key), { code: 'key_unknown' })
+    assert.equal((await authenticate(first)).applicationId, id)
     const again = await refusal(call(endpoints.deleteApplicationKeyById, which))
     assert.equal(again.code, 'application_key_not_found')
   })
@@ -636,12 +636,12 @@ type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'caller' | 'world'
 /** A tenant with its management key, and a way to call endpoints with it. */
 async function vault() {
   const still = stillWorld()
-  const { identify, store } = identifier(still)
+  const { authenticate, store } = createIdentities(still)
   const world = { ...still, store }
   const first = await setUp(world, thinKeyProvider(), { name: 'first', plan: 'enterprise' })
   assert.equal(world.clock.now(), STILL_NOW)
 
-  const callerOf = async (key: string): Promise<Caller> => callerWith(await identify(key))
+  const callerOf = async (key: string): Promise<Caller> => callerWith(await authenticate(key))
   const call = async (
     it: Endpoint,
     { params = {}, query = {}, body, caller, ...changed }: Call = {},
@@ -656,7 +656,7 @@ async function vault() {
     })
   return {
     world,
-    identify,
+    authenticate: authenticate,
     call,
     callerOf,
     tenantId: first.tenantId,

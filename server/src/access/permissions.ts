@@ -5,7 +5,7 @@ import type { ApplicationType, CallerType, Permission } from '../base/access.ts'
  *
  * The one place to add a permission; everything else asks here. A stored grant that its application's
  * type may not hold is worth nothing, so a row that was tampered with or outlived a change of this
- * table opens no door.
+ * table grants nothing.
  *
  * Source: interface.md, Authentication, and its Access section.
  */

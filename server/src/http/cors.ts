@@ -1,7 +1,7 @@
 /**
  * What lets a browser call from another origin.
  *
- * A key is what opens the door, not an origin; so every origin is allowed unless the operator names
+ * A key is what grants access, not an origin; so every origin is allowed unless the operator names
  * some. Source: interface.md, Browsers.
  */
 

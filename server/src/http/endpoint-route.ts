@@ -9,13 +9,13 @@ import { ServiceError } from '../base/service-error.ts'
 import { callerOf, NOBODY } from './caller.ts'
 import {
   arrive,
-  identify,
+  authenticate,
   label,
   recordRefused,
   recordRest,
   refuseOutright,
-  type DoorOptions,
-} from './door.ts'
+  type PipelineOptions,
+} from './pipeline-steps.ts'
 import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
@@ -27,11 +27,11 @@ import { wholeBody } from './whole-body.ts'
 /** `inFlight` holds the idempotency keys that are being worked on. */
 export function addEndpoint(
   server: FastifyInstance,
-  options: DoorOptions,
+  options: PipelineOptions,
   endpoint: Endpoint,
   inFlight: Set<string>,
 ): void {
-  const { world, tenantQuotas: tenantQuotas, doorkeeper } = options
+  const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
   const { method, path, permission, shows, body: bodySpec } = endpoint
   const replayable = isReplayable(endpoint)
 
@@ -41,7 +41,7 @@ export function addEndpoint(
     onRequest: (request, reply, done) => {
       request.route = path
       label(request, options)
-      const find = (): Principal | Promise<Principal> => identify(request, doorkeeper)
+      const find = (): Principal | Promise<Principal> => authenticate(request, doorkeeper)
       arrive(request, permission === 'public' ? null : find, () => checkBody(request), done)
     },
     handler: async (request, reply) => {

@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { awaitFrom, cameFrom, forget, isAwaited } from './awaited.ts'
 import { passageCorsHeaders } from './cors.ts'
-import type { DoorOptions } from './door.ts'
+import type { PipelineOptions } from './pipeline-steps.ts'
 import type { PassageReply } from './passage.ts'
 
 /** Writes an answer to the connection itself, past the framework: names keep their case, data its pace. */
 export class WrittenReply implements PassageReply {
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
-  readonly #corsOrigins: DoorOptions['corsOrigins']
+  readonly #corsOrigins: PipelineOptions['corsOrigins']
   #drained: () => void = () => {}
   /** Whether the header section has not left, and waits for data to go along with. */
   #headerSectionWaits = false
   /** Whether somebody looks after those who take nothing. */
   #patient = false
 
-  constructor(request: FastifyRequest, reply: FastifyReply, { corsOrigins }: DoorOptions) {
+  constructor(request: FastifyRequest, reply: FastifyReply, { corsOrigins }: PipelineOptions) {
     this.#request = request
     this.#reply = reply
     this.#corsOrigins = corsOrigins

@@ -1,5 +1,5 @@
 /**
- * The way of requests that are passed on: the same door as for everybody, and then nothing is read or written
+ * The way of requests that are passed on: authenticated and admitted as all others, and then nothing is read or written
  * but what the passage reads and writes.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -10,13 +10,13 @@ import { callerOf } from './caller.ts'
 import {
   apiKeyOf,
   arrive,
-  identify,
+  authenticate,
   label,
   recordRefused,
   recordRest,
   refuseOutright,
-  type DoorOptions,
-} from './door.ts'
+  type PipelineOptions,
+} from './pipeline-steps.ts'
 import { endAfterAnswer } from './framing.ts'
 import { incomingBody } from './incoming-body.ts'
 import { insiderAt } from './inside.ts'
@@ -30,10 +30,10 @@ import { together } from './together.ts'
 
 export function addPassage(
   server: FastifyInstance,
-  options: DoorOptions,
+  options: PipelineOptions,
   endpoint: PassageEndpoint,
 ): void {
-  const { world, tenantQuotas: tenantQuotas, doorkeeper } = options
+  const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
@@ -56,7 +56,7 @@ export function addPassage(
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless ? callerWithoutKey(request, target) : identify(request, doorkeeper)
+        return keyless ? callerWithoutKey(request, target) : authenticate(request, doorkeeper)
       }
       arrive(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
@@ -69,7 +69,7 @@ export function addPassage(
   async function callerWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
     const { rawHeaders: headers, socket } = request.raw
     const found = await withoutKey!(world, { target, headers, insider: insiderAt(socket) })
-    return found ?? (await identify(request, doorkeeper))
+    return found ?? (await authenticate(request, doorkeeper))
   }
 
   async function pass(

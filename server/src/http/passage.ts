@@ -11,7 +11,7 @@ import type { Answer, Operation } from './endpoint.ts'
 export interface PassageEndpoint extends Operation {
   /**
    * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
-   * at the door: what it may is for `pass` to decide. `insider` is whose code is asking, see Doorkeeper.
+   * on admission: what it may is for `pass` to decide. `insider` is whose code is asking, see AccessPort.
    */
   readonly withoutKey?: (
     world: World,

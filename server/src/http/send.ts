@@ -8,7 +8,7 @@ import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { corsHeaders } from './cors.ts'
-import type { DoorOptions } from './door.ts'
+import type { PipelineOptions } from './pipeline-steps.ts'
 import type { Answer } from './endpoint.ts'
 import { endsAfterAnswer } from './framing.ts'
 import { lingerAfterAnswer } from './linger.ts'
@@ -19,7 +19,7 @@ import { quotaOf } from './request-quota.ts'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends what an operation answers, and logs it. */
-export function sendAnswer(options: DoorOptions, reply: FastifyReply, answer: Answer): void {
+export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer: Answer): void {
   const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
   const fields = headers === undefined ? [] : Object.entries(headers).flat()
   if (location !== undefined) fields.push('location', absolute(reply, location))
@@ -33,7 +33,7 @@ export function sendAnswer(options: DoorOptions, reply: FastifyReply, answer: An
 
 /** Sends what is said of `error`, and logs it: where requests are passed on, as an error of the proxy's own. */
 export function sendError(
-  options: DoorOptions,
+  options: PipelineOptions,
   error: unknown,
   reply: FastifyReply,
   passage: boolean,
@@ -74,7 +74,7 @@ function keepNowhere({ request }: FastifyReply, fields: string[]): void {
 
 /** `fields` alternates names and values. */
 function send(
-  { world, tenantQuotas: tenantQuotas, corsOrigins }: DoorOptions,
+  { world, tenantQuotas: tenantQuotas, corsOrigins }: PipelineOptions,
   reply: FastifyReply,
   status: number,
   fields: string[],

@@ -17,7 +17,7 @@ import {
   type Endpoint,
   type EndpointRequest,
 } from './endpoint.ts'
-import type { Doorkeeper } from './door.ts'
+import type { AccessPort } from './pipeline-steps.ts'
 import { ConnectionThrottle } from './connection-throttle.ts'
 import { createServer, type Server } from './server.ts'
 
@@ -51,11 +51,14 @@ interface Asking {
 interface Staging {
   readonly plan?: Plan
   readonly permissions?: readonly Permission[]
-  readonly doorkeeper?: Partial<Doorkeeper>
+  readonly access?: Partial<AccessPort>
 }
 
-/** A server of one operation whose doorkeeper knows everybody. */
-function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Staging = {}): Stage {
+/** A server of one operation that authenticates everybody. */
+function stage(
+  record: Partial<Endpoint>,
+  { plan, permissions, access: doorkeeper }: Staging = {},
+): Stage {
   const world = stillWorld()
   const asked: EndpointRequest[] = []
   const endpoint = operation(record)
@@ -72,8 +75,8 @@ function stage(record: Partial<Endpoint>, { plan, permissions, doorkeeper }: Sta
         },
       },
     ],
-    doorkeeper: {
-      identify: (key) => {
+    access: {
+      authenticate: (key) => {
         if (key === undefined) throw new ServiceError('key_missing')
         return callerWith({
           plan: plan ?? 'enterprise',
@@ -358,7 +361,7 @@ describe('an answer', () => {
 describe('with an idempotency key', () => {
   const headers = { 'bt-idempotency-key': 'once' }
 
-  test('an answer that no commit remembered is remembered by the doorkeeper, others are not', async () => {
+  test('an answer that no commit remembered is remembered through the access port, others are not', async () => {
     const remembered: number[] = []
     const remember = async (_caller: Caller, { status }: Answer): Promise<void> =>
       void remembered.push(status)
@@ -366,7 +369,7 @@ describe('with an idempotency key', () => {
       if (caller.traceId === 'committed') caller.replay!.remembered = true
       return noContent()
     }
-    const { ask } = stage({ handle }, { doorkeeper: { remember } })
+    const { ask } = stage({ handle }, { access: { remember } })
     await ask({ headers: { ...headers, 'bt-trace-id': 'committed' } })
     assert.deepEqual(remembered, [])
     await ask({ headers })
@@ -377,7 +380,7 @@ describe('with an idempotency key', () => {
 
   test('the work is not done when there is an answer already', async () => {
     const replay = async (): Promise<Answer> => created({ first: true }, '/things/1')
-    const { ask, asked } = stage({}, { doorkeeper: { replay } })
+    const { ask, asked } = stage({}, { access: { replay } })
     const reply = await ask({ headers })
     assert.deepEqual([reply.status, reply.body], [201, '{"first":true}'])
     assert.deepEqual(asked, [])
@@ -389,10 +392,10 @@ describe('with an idempotency key', () => {
       method: 'POST' | 'PUT' = 'POST',
       applicationId = 'a',
     ) => {
-      const doorkeeper = {
-        identify: () => callerWith({ applicationId, permissions: ['token:create'] }),
+      const access = {
+        authenticate: () => callerWith({ applicationId, permissions: ['token:create'] }),
       }
-      const { ask, asked } = stage({ method, path: '/things/:id' }, { doorkeeper })
+      const { ask, asked } = stage({ method, path: '/things/:id' }, { access })
       await ask({ url: '/things/1', headers, ...asking })
       return asked[0]!.caller.replay!.id
     }
@@ -410,7 +413,7 @@ describe('with an idempotency key', () => {
   for (const method of ['GET', 'DELETE'] as const) {
     test(`${method} is done each time`, async () => {
       const replay = async (): Promise<Answer> => assert.fail('nobody asks')
-      const { ask, asked } = stage({ method }, { doorkeeper: { replay } })
+      const { ask, asked } = stage({ method }, { access: { replay } })
       await ask({ headers })
       await ask({ headers })
       assert.equal(asked.length, 2)
@@ -465,7 +468,7 @@ test('createServer() hands on everything that is known of who calls', async () =
     within: { type: 'private', permissions: [], rules: [] },
     destinations: ['api.example'],
   })
-  const { asked, ask } = stage({}, { doorkeeper: { identify: () => principal } })
+  const { asked, ask } = stage({}, { access: { authenticate: () => principal } })
   await ask()
   const { caller } = asked[0]!
   for (const [name, value] of Object.entries(principal)) {

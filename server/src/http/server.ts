@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { passagePreflightHeaders, preflightHeaders } from './cors.ts'
-import { label, type DoorOptions } from './door.ts'
+import { label, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
@@ -33,7 +33,7 @@ import { noteUnderWay } from './under-way.ts'
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
-export interface ServerOptions extends Omit<DoorOptions, 'tenantQuotas'> {
+export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas'> {
   readonly endpoints: readonly (Endpoint | PassageEndpoint)[]
 }
 

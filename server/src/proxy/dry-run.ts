@@ -78,7 +78,7 @@ function renderUse({ id, containers }: StoredToken, { by, transform }: Decision)
   return { id, containers: [...containers], rules: [...by], transform: transform as Json }
 }
 
-/** What opens another's door is left out even for those who sent it: this answer is made to be shown around. */
+/** A credential for another system is left out even for those who sent it: this answer is made to be shown around. */
 function shownField(name: string, value: string): JsonObject {
   return { name, value: SECRET.test(name) ? '[not shown]' : value }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { identifier } from '../../src/access/identify.ts'
+import { createIdentities } from '../../src/access/authenticate.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { DESTINATIONS_MAX } from '../../src/base/limits.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
@@ -100,7 +100,7 @@ describe('PUT /applications/{id} answers', () => {
 describe('whoever calls', () => {
   test('with a key may send to what its application lists, from the change on', async () => {
     const vault = await stillVault()
-    const { identify, store } = identifier(vault.world)
+    const { authenticate: identify, store } = createIdentities(vault.world)
     const made = (await post(vault, LISTED)).json()
     const [key, id] = [made['key'] as string, made['id'] as string]
     assert.deepEqual((await identify(key)).destinations, LISTED.destinations)
@@ -113,7 +113,7 @@ describe('whoever calls', () => {
 
   test('with a session may send to what opener and giver both list, as they do now', async () => {
     const vault = await stillVault()
-    const { identify } = identifier(vault.world)
+    const { authenticate: identify } = createIdentities(vault.world)
     const opener = { name: 'page', type: 'public', permissions: ['token:create'] }
     const page = await post(vault, { ...opener, destinations: ['*.example.org', 'b.example'] })
     const giver = (await post(vault, LISTED)).json()

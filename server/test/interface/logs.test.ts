@@ -166,7 +166,7 @@ describe('GET /logs answers', () => {
     )
   })
 
-  test('200 with what is refused at the door', async () => {
+  test('200 with what is refused on admission', async () => {
     const vault = await stillVault()
     const key = await vault.keyFor({ permissions: ['token:create'] })
     assert.equal((await vault.call('GET', '/tokens/4242424242424242', { key })).status, 403)

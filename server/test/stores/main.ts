@@ -12,11 +12,11 @@ import { sourceFiles } from '../tidy/source.ts'
 import { onStores } from './on-stores.ts'
 
 const RUNS = {
-  sqlite: { about: 'SQLite', door: 'store', env: { SYMBOLON_TEST_STORE: 'sqlite' } },
-  postgres: { about: 'PostgreSQL', door: 'store', env: { SYMBOLON_TEST_STORE: 'postgres' } },
+  sqlite: { about: 'SQLite', through: 'store', env: { SYMBOLON_TEST_STORE: 'sqlite' } },
+  postgres: { about: 'PostgreSQL', through: 'store', env: { SYMBOLON_TEST_STORE: 'postgres' } },
   two: {
     about: 'two servers on PostgreSQL',
-    door: 'servers',
+    through: 'servers',
     env: { SYMBOLON_TEST_STORE: 'postgres', SYMBOLON_TEST_SERVERS: '2' },
   },
 } as const
@@ -29,8 +29,8 @@ const files = sourceFiles()
 const all = files.filter((it) => it.path.endsWith('.test.ts'))
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 for (const it of asked as (keyof typeof RUNS)[]) {
-  const { about, door, env } = RUNS[it]
-  const { tests } = onStores(files, door)
+  const { about, through, env } = RUNS[it]
+  const { tests } = onStores(files, through)
   for (const path of tests) say(path)
   say(`${tests.length} of ${all.length} test files are about ${about}.`)
   if (it === 'two') {

@@ -22,8 +22,8 @@ test('onStores() finds what opens the store, however far away, and nothing else'
 })
 
 test('whatever opens the store that the run is about, or asks for its servers, is a test, or imported by one', () => {
-  for (const door of ['store', 'servers'] as const) {
-    const { tests, programs } = onStores(FILES, door)
+  for (const about of ['store', 'servers'] as const) {
+    const { tests, programs } = onStores(FILES, about)
     assert.ok(tests.includes('test/interface/tokens.test.ts'))
     // Programs that are run by name have stores of their own.
     assert.deepEqual(

@@ -8,7 +8,7 @@ interface Rule {
   readonly allowed: readonly string[]
 }
 
-/** What would let the world in by the back door: time, chance, network, environment, output, code. */
+/** What would bypass `world/`: time, chance, network, environment, output, code. */
 const RULES: readonly Rule[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,

@@ -1,4 +1,4 @@
-import { rightsOf } from '../../access/identify.ts'
+import { rightsOf } from '../../access/authenticate.ts'
 import type { LentKey, LentKeys } from '../../access/lent-keys.ts'
 import { findApplication } from '../../access/get-application.ts'
 import type { Caller, Rights } from '../../base/access.ts'

@@ -1,6 +1,6 @@
 import { commonDestinations } from '../../access/destinations.ts'
 import { findApplication } from '../../access/get-application.ts'
-import { rightsOf } from '../../access/identify.ts'
+import { rightsOf } from '../../access/authenticate.ts'
 import type { Caller, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../world/world.ts'

@@ -6,12 +6,12 @@ import { ServiceError } from '../base/service-error.ts'
 import type { Store } from '../world/store.ts'
 import type { KeyHolder, StoredApplication } from '../world/stored.ts'
 import { hashApiKey, makeApiKey } from './api-key.ts'
-import { identifier, type Identities } from './identify.ts'
+import { createIdentities, type Identities } from './authenticate.ts'
 import { setUp } from './set-up.ts'
 
-test('identify() tells who holds a key', async () => {
+test('authenticate() tells who holds a key', async () => {
   const { identities, first } = await oneTenant()
-  const principal = await identities.identify(first.apiKey)
+  const principal = await identities.authenticate(first.apiKey)
   assert.equal(principal.tenantId, first.tenantId)
   assert.equal(principal.applicationId, first.applicationId)
   assert.equal(principal.plan, 'enterprise')
@@ -19,23 +19,23 @@ test('identify() tells who holds a key', async () => {
   assert.ok(principal.permissions.includes('application:create'))
 })
 
-test('identify() sorts the rules by priority', async () => {
+test('authenticate() sorts the rules by priority', async () => {
   const { world, identities, first, application } = await oneTenant()
   const rule = { description: '', container: '/', transform: 'mask', permissions: [] } as const
   const rules = [3, 1, 2].map((priority) => ({ ...rule, priority }))
   await update(world.store, first.tenantId, { ...application, rules })
-  const principal = await identities.identify(first.apiKey)
+  const principal = await identities.authenticate(first.apiKey)
   assert.deepEqual(
     principal.rules.map((it) => it.priority),
     [1, 2, 3],
   )
 })
 
-test('identify() refuses no key, and keys nobody holds', async () => {
+test('authenticate() refuses no key, and keys nobody holds', async () => {
   const { world, identities } = await oneTenant()
   const refusal = async (key: string | undefined): Promise<unknown> => {
     try {
-      return await identities.identify(key)
+      return await identities.authenticate(key)
     } catch (error) {
       return error instanceof ServiceError ? error.code : error
     }
@@ -46,7 +46,7 @@ test('identify() refuses no key, and keys nobody holds', async () => {
   assert.equal(await refusal(makeApiKey('private', world.random)), 'key_unknown')
 })
 
-test('identify() asks nobody about a hundred thousand keys with a wrong checksum', async () => {
+test('authenticate() asks nobody about a hundred thousand keys with a wrong checksum', async () => {
   const { identities, first, lookups } = await oneTenant()
   const digits = '0123456789abcdefghijklmnopqrstuvwxyz'
   for (let it = 0; it < 100_000; it++) {
@@ -58,76 +58,80 @@ test('identify() asks nobody about a hundred thousand keys with a wrong checksum
     ]
     const forged = first.apiKey.slice(0, -4) + end.map((digit) => digits[digit]).join('')
     if (forged === first.apiKey) continue
-    assert.throws(() => void identities.identify(forged), { code: 'key_unknown' })
+    assert.throws(() => void identities.authenticate(forged), { code: 'key_unknown' })
   }
   assert.equal(lookups(), 0)
 })
 
-test('identify() answers at once, without asking, for a second after it asked', async () => {
+test('authenticate() answers at once, without asking, for a second after it asked', async () => {
   const { world, identities, first, lookups } = await oneTenant()
-  const principal = await identities.identify(first.apiKey)
+  const principal = await identities.authenticate(first.apiKey)
   world.clock.pass(IDENTITY_CACHE_MS - 0.5)
-  assert.equal(identities.identify(first.apiKey), principal)
+  assert.equal(identities.authenticate(first.apiKey), principal)
   assert.equal(lookups(), 1)
   world.clock.pass(0.5)
-  assert.ok(identities.identify(first.apiKey) instanceof Promise)
+  assert.ok(identities.authenticate(first.apiKey) instanceof Promise)
   assert.equal(lookups(), 2)
 })
 
-test('identify() counts the second from the question, not from the answer', async () => {
+test('authenticate() counts the second from the question, not from the answer', async () => {
   const { world, identities, first, slow } = await oneTenant()
-  const answer = identities.identify(first.apiKey)
+  const answer = identities.authenticate(first.apiKey)
   world.clock.pass(IDENTITY_CACHE_MS)
   slow.resolve()
   await answer
-  assert.ok(identities.identify(first.apiKey) instanceof Promise)
+  assert.ok(identities.authenticate(first.apiKey) instanceof Promise)
 })
 
-test('identify() asks once for requests that arrive together', async () => {
+test('authenticate() asks once for requests that arrive together', async () => {
   const { identities, first, lookups } = await oneTenant()
-  await Promise.all(Array.from({ length: 50 }, async () => await identities.identify(first.apiKey)))
+  await Promise.all(
+    Array.from({ length: 50 }, async () => await identities.authenticate(first.apiKey)),
+  )
   assert.equal(lookups(), 1)
 })
 
-test('identify() does not keep a "no"', async () => {
+test('authenticate() does not keep a "no"', async () => {
   const { world, identities, first, lookups } = await oneTenant()
   const apiKey = makeApiKey('management', world.random)
-  await assert.rejects(async () => await identities.identify(apiKey), { code: 'key_unknown' })
+  await assert.rejects(async () => await identities.authenticate(apiKey), { code: 'key_unknown' })
   await addKey(identities.store, first, apiKey)
-  assert.equal((await identities.identify(apiKey)).tenantId, first.tenantId)
+  assert.equal((await identities.authenticate(apiKey)).tenantId, first.tenantId)
   assert.equal(lookups(), 2)
 })
 
-test('identify() honours a change made elsewhere within a second', async () => {
+test('authenticate() honours a change made elsewhere within a second', async () => {
   const { world, identities, first, application } = await oneTenant()
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   await update(world.store, first.tenantId, { ...application, permissions: [] })
   world.clock.pass(IDENTITY_CACHE_MS)
-  assert.deepEqual((await identities.identify(first.apiKey)).permissions, [])
+  assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, [])
 })
 
-test('identify() honours a change made here at once', async () => {
+test('authenticate() honours a change made here at once', async () => {
   const { identities, first, application } = await oneTenant()
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   await update(identities.store, first.tenantId, { ...application, permissions: ['log:read'] })
-  assert.deepEqual((await identities.identify(first.apiKey)).permissions, ['log:read'])
+  assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, ['log:read'])
   const change = { kind: 'delete-application', id: first.applicationId } as const
   await identities.store.commit(first.tenantId, [change])
-  await assert.rejects(async () => await identities.identify(first.apiKey), { code: 'key_unknown' })
+  await assert.rejects(async () => await identities.authenticate(first.apiKey), {
+    code: 'key_unknown',
+  })
 })
 
-test('identify() does not keep an answer to a question from before a change', async () => {
+test('authenticate() does not keep an answer to a question from before a change', async () => {
   const { identities, first, application, slow } = await oneTenant()
-  const early = identities.identify(first.apiKey)
+  const early = identities.authenticate(first.apiKey)
   await update(identities.store, first.tenantId, { ...application, permissions: [] })
-  const late = identities.identify(first.apiKey)
+  const late = identities.authenticate(first.apiKey)
   slow.resolve()
   await early
   assert.deepEqual((await late).permissions, [])
-  assert.deepEqual((await identities.identify(first.apiKey)).permissions, [])
+  assert.deepEqual((await identities.authenticate(first.apiKey)).permissions, [])
 })
 
-test('identify() forgets also when nobody knows whether the change was made', async () => {
+test('authenticate() forgets also when nobody knows whether the change was made', async () => {
   const { world, first, lookups, counted } = await oneTenant()
   const failing: Store = {
     ...counted,
@@ -135,74 +139,76 @@ test('identify() forgets also when nobody knows whether the change was made', as
       throw new Error('Cannot commit')
     },
   }
-  const identities = identifier({ clock: world.clock, store: failing })
-  await identities.identify(first.apiKey)
+  const identities = createIdentities({ clock: world.clock, store: failing })
+  await identities.authenticate(first.apiKey)
   const change = { kind: 'delete-application', id: first.applicationId } as const
   await assert.rejects(identities.store.commit(first.tenantId, [change]))
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   assert.equal(lookups(), 2)
 })
 
-test('identify() keeps what it knows when tokens are stored', async () => {
+test('authenticate() keeps what it knows when tokens are stored', async () => {
   const { identities, first, lookups } = await oneTenant()
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   await identities.store.commit(first.tenantId, [{ kind: 'insert-tokens', tokens: [] }])
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   assert.equal(lookups(), 1)
 })
 
-test('identify() does not know an application from the moment it expires', async () => {
+test('authenticate() does not know an application from the moment it expires', async () => {
   const { world, identities, first, application } = await oneTenant()
   const expiresAt = world.clock.now() + 400
   await update(identities.store, first.tenantId, { ...application, expiresAt })
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   world.clock.pass(399)
-  await identities.identify(first.apiKey)
+  await identities.authenticate(first.apiKey)
   world.clock.pass(1)
-  await assert.rejects(async () => await identities.identify(first.apiKey), { code: 'key_unknown' })
+  await assert.rejects(async () => await identities.authenticate(first.apiKey), {
+    code: 'key_unknown',
+  })
 })
 
-test('identify() knows a session by its key, without rights until it is given some elsewhere', async () => {
+test('authenticate() knows a session by its key, without rights until it is given some elsewhere', async () => {
   const { world, identities, first } = await oneTenant()
   const key = await openSession(world, first)
-  const before = await identities.identify(key)
+  const before = await identities.authenticate(key)
   assert.deepEqual([before.type, before.keyId], ['session', SESSION])
   assert.deepEqual([before.permissions, before.within?.permissions], [[], []])
   await authorizeSession(world, first)
-  const after = await identities.identify(key)
+  const after = await identities.authenticate(key)
   assert.deepEqual(after.permissions, ['token:read'])
   assert.ok(after.within?.permissions.includes('tenant:read'))
 })
 
-test('identify() believes a session for a second, and not past its end', async () => {
+test('authenticate() believes a session for a second, and not past its end', async () => {
   const { world, identities, first } = await oneTenant()
   const key = await openSession(world, first)
   await authorizeSession(world, first)
-  const principal = await identities.identify(key)
+  const principal = await identities.authenticate(key)
   const change = { kind: 'delete-application', id: first.applicationId } as const
   assert.equal(await world.store.commit(first.tenantId, [change]), null)
   world.clock.pass(IDENTITY_CACHE_MS - 1)
-  assert.equal(identities.identify(key), principal)
+  assert.equal(identities.authenticate(key), principal)
   world.clock.pass(1)
-  await assert.rejects(async () => await identities.identify(key), { code: 'key_unknown' })
+  await assert.rejects(async () => await identities.authenticate(key), { code: 'key_unknown' })
 })
 
-test('identify() forgets a session at once when a key is deleted here, and at the instant it ends', async () => {
+test('authenticate() forgets a session at once when a key is deleted here, and at the instant it ends', async () => {
   for (const end of ['deleted', 'ended'] as const) {
     const { world, identities, first } = await oneTenant()
     const key = await openSession(world, first)
     await authorizeSession(world, first)
     world.clock.pass(SESSION_MS - 100)
-    await identities.identify(key)
+    await identities.authenticate(key)
     if (end === 'ended') {
       world.clock.pass(99)
-      await identities.identify(key)
+      await identities.authenticate(key)
       world.clock.pass(1)
     } else {
       const change = { kind: 'delete-application', id: first.applicationId } as const
       assert.equal(await identities.store.commit(first.tenantId, [change]), null)
     }
-    await assert.rejects(async () => await identities.identify(key), { code: 'key_unknown' })
+    await assert.rejects(async () => await identities.authenticate(key), { code: 'key_unknown' })
   }
 })
 
@@ -235,7 +241,7 @@ async function oneTenant(): Promise<Stage> {
   return {
     world,
     counted,
-    identities: identifier({ clock: world.clock, store: counted }),
+    identities: createIdentities({ clock: world.clock, store: counted }),
     first,
     application: application!,
     lookups: () => lookups,

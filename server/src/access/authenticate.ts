@@ -36,7 +36,7 @@ export interface Identities {
    * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for a key
    * that is lent where it is not the tenant's own code that shows it.
    */
-  readonly identify: (
+  readonly authenticate: (
     apiKey: string | undefined,
     insider?: Insider | null,
   ) => Principal | Promise<Principal>
@@ -45,7 +45,7 @@ export interface Identities {
   readonly store: Store
 }
 
-export function identifier(
+export function createIdentities(
   world: Pick<World, 'clock' | 'store'>,
   lentKeys: Pick<LentKeys, 'find'> = new LentKeys(),
 ): Identities {
@@ -53,9 +53,9 @@ export function identifier(
   const asked = new Map<string, Promise<Principal>>()
   let era = 0
 
-  return { identify, store: forgetful(world.store, forget) }
+  return { authenticate, store: forgetful(world.store, forget) }
 
-  function identify(
+  function authenticate(
     apiKey: string | undefined,
     insider: Insider | null = null,
   ): Principal | Promise<Principal> {

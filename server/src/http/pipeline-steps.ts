@@ -21,13 +21,13 @@ import { insiderAt } from './inside.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 
-/** What the door asks of those who know about access. */
-export interface Doorkeeper {
+/** What the pipeline asks of the access module. */
+export interface AccessPort {
   /**
    * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `insider` is whose code, run by
    * the service itself, is asking; null for whoever asks over the network.
    */
-  identify(apiKey: string | undefined, insider: Insider | null): Principal | Promise<Principal>
+  authenticate(apiKey: string | undefined, insider: Insider | null): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
   mayAnywhere(caller: Principal, permission: Permission): boolean
   /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
@@ -40,11 +40,11 @@ export interface Doorkeeper {
   record(caller: Caller): Promise<void>
 }
 
-export interface DoorOptions {
+export interface PipelineOptions {
   readonly world: World
   readonly connectionThrottle: ConnectionThrottle
   readonly tenantQuotas: TenantQuotas
-  readonly doorkeeper: Doorkeeper
+  readonly access: AccessPort
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
 }
@@ -71,7 +71,7 @@ declare module 'fastify' {
 /** Gives the request its trace id, and notes when it came. */
 export function label(
   request: FastifyRequest,
-  { world, connectionThrottle: connectionThrottle }: DoorOptions,
+  { world, connectionThrottle: connectionThrottle }: PipelineOptions,
 ): void {
   const { clock, random } = world
   connectionThrottle.admit(request.raw)
@@ -124,21 +124,21 @@ export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
 }
 
 /** Finds out who sends a request, by its key. */
-export function identify(
+export function authenticate(
   request: FastifyRequest,
-  doorkeeper: Doorkeeper,
+  access: AccessPort,
 ): Principal | Promise<Principal> {
-  return doorkeeper.identify(apiKeyOf(request), insiderAt(request.raw.socket))
+  return access.authenticate(apiKeyOf(request), insiderAt(request.raw.socket))
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */
 export function refuseOutright(
   { permission, applicationType, plan }: Operation,
   caller: Caller,
-  doorkeeper: Doorkeeper,
+  access: AccessPort,
 ): void {
   if (permission === 'public') return
-  if (permission !== 'any-key' && !doorkeeper.mayAnywhere(caller, permission)) {
+  if (permission !== 'any-key' && !access.mayAnywhere(caller, permission)) {
     caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
     throw permissionMissing(permission)
   }
@@ -154,17 +154,17 @@ export function refuseOutright(
  * Nothing leaves before every decision on the way to it is in the audit log. Decision 0020. Returns undefined when
  * all are there.
  */
-export function recordRest(caller: Caller, doorkeeper: Doorkeeper): Promise<void> | undefined {
-  return caller.recorded < caller.decisions.length ? doorkeeper.record(caller) : undefined
+export function recordRest(caller: Caller, access: AccessPort): Promise<void> | undefined {
+  return caller.recorded < caller.decisions.length ? access.record(caller) : undefined
 }
 
 /** As recordRest(), when `error` is about to be answered. */
 export async function recordRefused(
   error: unknown,
   caller: Caller,
-  doorkeeper: Doorkeeper,
+  access: AccessPort,
 ): Promise<void> {
   // What cannot be recorded is not answered, and asking a second time would only take longer.
   if (error instanceof ServiceError && error.code === 'store_unavailable') return
-  await recordRest(caller, doorkeeper)
+  await recordRest(caller, access)
 }
