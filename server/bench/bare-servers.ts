@@ -29,7 +29,7 @@ export function destination(): Server {
   })
 }
 
-/** Passes everything on to a port of this machine, and streams what comes back. */
+/** Forwards everything to a port of this machine, and streams what comes back. */
 export function bareProxy(port: number): Server {
   const agent = new Agent({ keepAlive: true })
   return createServer((asked, answer) => {

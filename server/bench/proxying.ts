@@ -1,6 +1,6 @@
 /**
  * What a proxied request costs, beside the same request sent directly to the same destination, through a proxy that only
- * passes on, and through one that writes down each request before and does nothing else. Decisions 0045 and 0046.
+ * forwards, and through one that writes down each request before and does nothing else. Decisions 0045 and 0046.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -28,7 +28,7 @@ export interface Proxied {
 }
 
 export interface Proxying {
-  /** To the destination that all others pass on to; it shares its core with the load. */
+  /** To the destination that all others forward to; it shares its core with the load. */
   readonly direct: Proxied
   /** To one like it that has the server's core, and that to itself. */
   readonly apart: Proxied

@@ -10,18 +10,20 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Worker } from 'node:worker_threads'
 import { Pool } from 'undici'
 
-/** Passes everything on to a port of this machine. */
+/** Forwards everything to a port of this machine. */
 export async function recordingProxy(port: number, folder: string): Promise<Server> {
   const auditLog = await startAuditLog(`${folder}/audit-log.db`)
   const pool = new Pool(`http://127.0.0.1:${port}`, { pipelining: 1 })
   return createServer((asked, answer) => {
     const chunks: Buffer[] = []
     asked.on('data', (chunk: Buffer) => chunks.push(chunk))
-    asked.on('end', () => auditLog(() => passOn(pool, asked, Buffer.concat(chunks), answer)))
+    asked.on('end', () =>
+      auditLog(() => forwardRequest(pool, asked, Buffer.concat(chunks), answer)),
+    )
   })
 }
 
-function passOn(
+function forwardRequest(
   pool: Pool,
   { method = 'GET', url = '/', headers }: IncomingMessage,
   body: Buffer,

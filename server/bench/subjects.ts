@@ -47,7 +47,7 @@ const NODE_FLAGS = JSON.parse(
 ) as string[]
 
 export interface SubjectOptions {
-  /** How many tokens a filled one has, and the port that a bare proxy passes on to. */
+  /** How many tokens a filled one has, and the port that a bare proxy forwards to. */
   readonly number?: number
   /** Where those on PostgreSQL store. */
   readonly database?: string

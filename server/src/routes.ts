@@ -7,7 +7,7 @@ import type { LentKeys } from './access/lent-keys.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
-import type { PassageEndpoint } from './http/passage.ts'
+import type { StreamingEndpoint } from './http/streaming-endpoint.ts'
 import * as proxies from './proxy/configured/endpoints.ts'
 import { proxyEndpoints } from './proxy/endpoints.ts'
 import type { ProxySettings } from './proxy/proxy-settings.ts'
@@ -37,10 +37,10 @@ export function routes(
   { tokens, transactions, proxy, reactors, version }: RouteSettings,
   lentKeys: LentKeys,
   wake: () => void = () => {},
-): (Endpoint | PassageEndpoint)[] {
+): (Endpoint | StreamingEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
-  const passing = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
+  const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
   const reactor = reactorEndpoints(reactors, { tokens, lentKeys, wake })
   const callback = callbackEndpoints(wake)
   const described = [
@@ -61,11 +61,11 @@ export function routes(
     transaction.postCommit,
     transaction.postRollback,
 
-    passing.postProxy,
-    passing.getProxy,
-    passing.putProxy,
-    passing.patchProxy,
-    passing.deleteProxy,
+    forwarding.postProxy,
+    forwarding.getProxy,
+    forwarding.putProxy,
+    forwarding.patchProxy,
+    forwarding.deleteProxy,
 
     proxies.postProxies,
     proxies.getProxies,

@@ -15,7 +15,7 @@ const REQUEST_HEADERS = [
   'Content-Type',
 ].join(', ')
 
-const PASSAGE_REQUEST_HEADERS = [
+const STREAMING_REQUEST_HEADERS = [
   'BT-PROXY-CONNECTION',
   'BT-PROXY-DRY-RUN',
   'BT-PROXY-KEEP-ALIVE',
@@ -46,17 +46,17 @@ export function corsHeaders(
   }
 }
 
-/** Where requests are passed on, a page may send what the destination wants, and read what it answers. */
-export function passagePreflightHeaders(methods: readonly string[]): Record<string, string> {
+/** Where requests are forwarded, a page may send what the destination wants, and read what it answers. */
+export function streamingPreflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     ...preflightHeaders(methods),
     // The star covers everything but Authorization; old browsers go by the names alone.
-    'access-control-allow-headers': `${REQUEST_HEADERS}, ${PASSAGE_REQUEST_HEADERS}, *`,
+    'access-control-allow-headers': `${REQUEST_HEADERS}, ${STREAMING_REQUEST_HEADERS}, *`,
   }
 }
 
 /** As corsHeaders(), of an answer whose headers are another's: a page may read them all. */
-export function passageCorsHeaders(
+export function streamingCorsHeaders(
   allowed: '*' | readonly string[],
   origin: string,
 ): Record<string, string> {

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { ServiceError } from '../base/service-error.ts'
 import { awaitFrom, cameFrom, forget } from './awaited.ts'
 import { takeTime } from './framing.ts'
-import type { IncomingBody } from './passage.ts'
+import type { IncomingBody } from './streaming-endpoint.ts'
 import type { RequestQuota } from './request-quota.ts'
 
 /**

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../base/service-error.ts'
-import { isPassage, type PassageEndpoint } from './passage.ts'
+import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** A path there is, and by which methods. */
 export interface KnownPath {
   readonly pattern: RegExp
   readonly methods: string[]
-  /** Whether requests are passed on, there and below. */
-  readonly passage: boolean
+  /** Whether requests are forwarded, there and below. */
+  readonly streaming: boolean
 }
 
 /** Says that there is nothing at a path, or nothing by this method, and then by which there is. */
@@ -33,14 +33,14 @@ export function findPath(
   return paths.find((it) => it.pattern.test(path))
 }
 
-export function knownPaths(endpoints: readonly (Endpoint | PassageEndpoint)[]): KnownPath[] {
+export function knownPaths(endpoints: readonly (Endpoint | StreamingEndpoint)[]): KnownPath[] {
   const known = new Map<string, KnownPath>()
   for (const endpoint of endpoints) {
     const { method, path } = endpoint
-    const passage = isPassage(endpoint)
+    const streaming = isStreaming(endpoint)
     const escaped = path.replaceAll('.', '\\.').replaceAll(/:[a-z_]+/gi, '[^/]+')
-    const pattern = new RegExp(passage ? `^${escaped}(?:/.*)?$` : `^${escaped}/?$`)
-    const entry = known.get(path) ?? { pattern, methods: [], passage }
+    const pattern = new RegExp(streaming ? `^${escaped}(?:/.*)?$` : `^${escaped}/?$`)
+    const entry = known.get(path) ?? { pattern, methods: [], streaming }
     entry.methods.push(method)
     known.set(path, entry)
   }

@@ -8,12 +8,12 @@ import { z } from 'zod'
 import { INVOCATIONS } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { isReplayable, type Endpoint, type Operation } from './endpoint.ts'
-import { isPassage, type PassageEndpoint } from './passage.ts'
+import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { problem, proxyProblem } from './render-error.ts'
 
 /** `pause` is awaited between two operations: to make them all takes a tenth of a second. */
 export async function openApiDocument(
-  endpoints: readonly (Endpoint | PassageEndpoint)[],
+  endpoints: readonly (Endpoint | StreamingEndpoint)[],
   version: string,
   pause: () => Promise<void>,
 ): Promise<JsonObject> {
@@ -47,9 +47,9 @@ export async function openApiDocument(
   }
 }
 
-/** The paths of an operation: requests are passed on from everywhere below, too. */
-export function pathsOf(endpoint: Endpoint | PassageEndpoint): string[] {
-  return isPassage(endpoint) ? [endpoint.path, `${endpoint.path}/:below`] : [endpoint.path]
+/** The paths of an operation: requests are forwarded from everywhere below, too. */
+export function pathsOf(endpoint: Endpoint | StreamingEndpoint): string[] {
+  return isStreaming(endpoint) ? [endpoint.path, `${endpoint.path}/:below`] : [endpoint.path]
 }
 
 /** Headers that steer the service, by their place among the components. */
@@ -77,9 +77,9 @@ function header(name: string, description: string): JsonObject {
   return { name, in: 'header', required: false, description, schema: { type: 'string' } }
 }
 
-function headersOf(endpoint: Endpoint | PassageEndpoint): JsonObject[] {
+function headersOf(endpoint: Endpoint | StreamingEndpoint): JsonObject[] {
   const names: (keyof typeof HEADERS)[] = ['traceId']
-  if (isPassage(endpoint)) {
+  if (isStreaming(endpoint)) {
     names.push('proxyUrl', 'proxyKey', 'proxyConnection', 'proxyKeepAlive', 'proxyDryRun')
   } else {
     const { permission, transactional } = endpoint
@@ -91,7 +91,7 @@ function headersOf(endpoint: Endpoint | PassageEndpoint): JsonObject[] {
 
 type Show = (schema: z.ZodType) => JsonObject
 
-function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObject {
+function operationOf(endpoint: Endpoint | StreamingEndpoint, show: Show): JsonObject {
   const operation: JsonObject = {
     operationId: operationIdOf(endpoint),
     summary: endpoint.summary,
@@ -99,7 +99,7 @@ function operationOf(endpoint: Endpoint | PassageEndpoint, show: Show): JsonObje
   }
   if (endpoint.permission === 'public') operation['security'] = []
   const parameters = [...pathParameters(endpoint.path), ...headersOf(endpoint)]
-  if (isPassage(endpoint)) {
+  if (isStreaming(endpoint)) {
     operation['requestBody'] = { required: false, content: { '*/*': {} } }
   } else {
     parameters.push(...queryParameters(endpoint, show))
@@ -152,7 +152,7 @@ function queryParameters({ query }: Endpoint, show: Show): JsonObject[] {
   }))
 }
 
-function responsesOf(operation: Endpoint | PassageEndpoint, show: Show): JsonObject {
+function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show): JsonObject {
   const responses: JsonObject = {}
   for (const [status, { description, schema }] of Object.entries(operation.answers)) {
     responses[status] =
@@ -163,7 +163,7 @@ function responsesOf(operation: Endpoint | PassageEndpoint, show: Show): JsonObj
   responses['default'] = {
     description: 'An error.',
     content: {
-      'application/json': { schema: show(isPassage(operation) ? proxyProblem : problem) },
+      'application/json': { schema: show(isStreaming(operation) ? proxyProblem : problem) },
     },
   }
   return responses

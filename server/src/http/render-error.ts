@@ -26,7 +26,7 @@ export const problem = z
 
 export const proxyProblem = z.object({ proxy_error: problem }).meta({
   id: 'ProxyProblem',
-  description: 'Every error of the vault where requests are passed on.',
+  description: 'Every error of the vault where requests are forwarded.',
 })
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -73,7 +73,7 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
 }
 
 /**
- * As renderError(), for requests that are passed on: in a member of its own, so that nobody takes it for
+ * As renderError(), for requests that are forwarded: in a member of its own, so that nobody takes it for
  * what the destination says, and always with `errors`, because clients iterate over it.
  *
  * Source: interface.md, Proxy, errors.

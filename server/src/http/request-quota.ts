@@ -84,7 +84,7 @@ export class RequestQuota {
     return undefined
   }
 
-  /** Releases what was reserved for a body that is passed on as it comes after all. */
+  /** Releases what was reserved for a body that is forwarded as it comes after all. */
   releaseBody(): void {
     if (this.#body > 0) this.#tenantQuotas.bodies.release(this.#owner, this.#body)
     this.#body = 0

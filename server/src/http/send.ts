@@ -31,16 +31,16 @@ export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer
   send(options, reply, status, fields, text)
 }
 
-/** Sends what is said of `error`, and logs it: where requests are passed on, as an error of the proxy's own. */
+/** Sends what is said of `error`, and logs it: where requests are forwarded, as an error of the proxy's own. */
 export function sendError(
   options: PipelineOptions,
   error: unknown,
   reply: FastifyReply,
-  passage: boolean,
+  streaming: boolean,
 ): void {
   const { request } = reply
   const refusal = refusalOfFramework(error) ?? error
-  const { status, body } = passage ? renderProxyError(refusal) : renderError(refusal)
+  const { status, body } = streaming ? renderProxyError(refusal) : renderError(refusal)
   if (refusal instanceof ServiceError) request.refusal = refusal
   const expected = refusal instanceof ServiceError && refusal.ofCaller
   // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).

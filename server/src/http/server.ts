@@ -2,8 +2,8 @@
  * From socket to endpoint and back: everything that is the same for every operation.
  *
  * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then
- * the endpoint decides (endpoint-route.ts), or, where requests are passed on as they come, the passage
- * (passage-route.ts). No business, no technology but HTTP.
+ * the endpoint decides (endpoint-route.ts), or, where requests are forwarded as they come, the streaming endpoint
+ * (streaming-route.ts). No business, no technology but HTTP.
  */
 import fastify, { type FastifyInstance } from 'fastify'
 import assert from 'node:assert/strict'
@@ -17,15 +17,15 @@ import {
   TOKEN_ID_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { passagePreflightHeaders, preflightHeaders } from './cors.ts'
+import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
 import { label, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
 import { refuseBadFraming } from './framing.ts'
 import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
-import { addPassage } from './passage-route.ts'
-import { isPassage, type PassageEndpoint } from './passage.ts'
+import { addStreamingEndpoint } from './streaming-route.ts'
+import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
 import { sendAnswer, sendError } from './send.ts'
 import { noteUnderWay } from './under-way.ts'
@@ -34,7 +34,7 @@ import { noteUnderWay } from './under-way.ts'
 export type Server = FastifyInstance
 
 export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas'> {
-  readonly endpoints: readonly (Endpoint | PassageEndpoint)[]
+  readonly endpoints: readonly (Endpoint | StreamingEndpoint)[]
 }
 
 /** Builds the server without listening; `listen`, `inject` and `close` are Fastify's. */
@@ -42,8 +42,8 @@ export function createServer(settings: ServerOptions): Server {
   const options = { ...settings, tenantQuotas: createTenantQuotas(settings.world.clock) }
   const { endpoints } = options
   const paths = knownPaths(endpoints)
-  const passages = new Set(endpoints.filter(isPassage).map((it) => it.path))
-  const below = [...passages].map((path) => ({ path, prefix: `${path}/` }))
+  const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
+  const below = [...streamingPaths].map((path) => ({ path, prefix: `${path}/` }))
   const server = fastify({
     // What follows is for the destination to read, and need not be what the router can.
     rewriteUrl: ({ url = '' }) => below.find(({ prefix }) => url.startsWith(prefix))?.path ?? url,
@@ -73,8 +73,13 @@ export function createServer(settings: ServerOptions): Server {
       request.principal = request.caller = request.quota = null
       request.refusal = request.fault = null
       label(request, options)
-      const passage = findPath(paths, request)?.passage === true
-      sendError(options, new ServiceError('route_not_found', undefined, { cause }), reply, passage)
+      const streaming = findPath(paths, request)?.streaming === true
+      sendError(
+        options,
+        new ServiceError('route_not_found', undefined, { cause }),
+        reply,
+        streaming,
+      )
     },
   })
   // Two more than are let through, so that the count itself gives the excess away.
@@ -91,14 +96,14 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)
-  // Bodies are read in endpoint-route.ts, or passed on unread: the framework is told that there are none.
+  // Bodies are read in endpoint-route.ts, or forwarded unread: the framework is told that there are none.
   server.removeAllContentTypeParsers()
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   }
 
   server.setErrorHandler((error, request, reply) =>
-    sendError(options, error, reply, findPath(paths, request)?.passage === true),
+    sendError(options, error, reply, findPath(paths, request)?.streaming === true),
   )
 
   // A hook of its own, so that no other request waits for it: what leads nowhere is refused in it and
@@ -122,14 +127,14 @@ export function createServer(settings: ServerOptions): Server {
     handler: (request, reply) => {
       const known = findPath(paths, request)
       if (known === undefined) throw new ServiceError('route_not_found')
-      const headersOf = known.passage ? passagePreflightHeaders : preflightHeaders
+      const headersOf = known.streaming ? streamingPreflightHeaders : preflightHeaders
       sendAnswer(options, reply, { status: 204, headers: headersOf(known.methods) })
     },
   })
 
   const inFlight = new Set<string>()
   for (const endpoint of endpoints) {
-    if (isPassage(endpoint)) addPassage(server, options, endpoint)
+    if (isStreaming(endpoint)) addStreamingEndpoint(server, options, endpoint)
     else addEndpoint(server, options, endpoint, inFlight)
   }
   return server

@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream'
-import type { PassageReply } from '../http/passage.ts'
+import type { StreamingReply } from '../http/streaming-endpoint.ts'
 import {
   EgressFailure,
   type Egress,
@@ -20,7 +20,7 @@ export async function exchange(
   egress: Pick<Egress, 'send'>,
   route: Route,
   request: OutboundRequest,
-  reply: PassageReply,
+  reply: StreamingReply,
   { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
 ): Promise<void> {
   let decode: string | null = null

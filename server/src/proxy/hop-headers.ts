@@ -1,5 +1,5 @@
 /**
- * Headers that are between two neighbours only, and must not be passed on.
+ * Headers that are between two neighbours only, and must not be forwarded.
  *
  * Source: RFC 9110, section 7.6.1; interface.md, Proxy, its headers.
  */

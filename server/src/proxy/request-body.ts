@@ -1,11 +1,11 @@
 /**
  * The body of a request on its way to a destination: buffered until it is whole where there may be expressions in
- * it, passed on as it comes where not.
+ * it, forwarded as it comes where not.
  */
 import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { IncomingBody } from '../http/passage.ts'
+import type { IncomingBody } from '../http/streaming-endpoint.ts'
 import type { OutboundStream } from '../world/egress.ts'
 import { isCharset } from './bodies/charset.ts'
 import { bodyKindOf } from './bodies/content-type.ts'
@@ -17,11 +17,11 @@ export type OutboundBody =
   | { readonly kind: 'as-is'; readonly bytes: Buffer; readonly unread: boolean }
   /** All of it, to be read for expressions. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly contentType: string | undefined }
-  | PassingBody
+  | StreamedBody
 
 /** One that nobody has read to its end. */
-export interface PassingBody {
-  readonly kind: 'passing'
+export interface StreamedBody {
+  readonly kind: 'streamed'
   readonly unread: boolean
   readonly stream: OutboundStream
   /** What came in the way of it, once it failed: `body_too_large` for an expression that came too late. */
@@ -31,7 +31,7 @@ export interface PassingBody {
 /**
  * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
  *
- * One that is longer than BODY_BYTES_MAX is passed on if no expression was in it so far, and watched.
+ * One that is longer than BODY_BYTES_MAX is forwarded if no expression was in it so far, and watched.
  * Throws `body_too_large` if one was, `tenant_busy`, and what the body rejects with.
  */
 export async function bufferBody(
@@ -52,7 +52,7 @@ export async function bufferBody(
   }
 
   const source = (whole === null ? body.chunks : once(whole))[Symbol.asyncIterator]()
-  if (asIs) return passing(body.length, [], source, { watch: null, unread })
+  if (asIs) return streamed(body.length, [], source, { watch: null, unread })
   const buffered = new BytePile()
   let counted = false
   while (buffered.length <= BODY_BYTES_MAX) {
@@ -66,7 +66,7 @@ export async function bufferBody(
   const watch = new ExpressionWatch(contentType)
   if (watch.see(buffered.whole())) throw new ServiceError('body_too_large')
   body.release()
-  return passing(body.length, [buffered.whole()], source, { watch, unread })
+  return streamed(body.length, [buffered.whole()], source, { watch, unread })
 }
 
 /**
@@ -96,14 +96,14 @@ async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array, void> {
   yield chunk
 }
 
-function passing(
+function streamed(
   length: number | null,
   buffered: Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
   { watch, unread }: { readonly watch: ExpressionWatch | null; readonly unread: boolean },
-): PassingBody {
+): StreamedBody {
   let fault: unknown
-  return { kind: 'passing', unread, stream: { length, chunks: chunks() }, fault: () => fault }
+  return { kind: 'streamed', unread, stream: { length, chunks: chunks() }, fault: () => fault }
 
   async function* chunks(): AsyncGenerator<Uint8Array, void> {
     try {

@@ -67,7 +67,7 @@ export async function listenInMemory(): Promise<ListeningVault> {
   }
 }
 
-/** Passes each connection on to one that `open` opens. */
+/** Forwards each connection to one that `open` opens. */
 async function listenBefore(open: () => Duplex): Promise<{ url: string; close: () => void }> {
   const server = createServer((socket) => {
     const connection = open()

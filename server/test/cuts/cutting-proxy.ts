@@ -78,13 +78,13 @@ export class CuttingProxy {
     client.on('close', () => database.destroy())
     // What it has said is to arrive.
     database.on('close', () => client.destroySoon())
-    const passage = new Passage(client, database, this.last, () => {
+    const proxied = new ProxiedConnection(client, database, this.last, () => {
       const armed = this.#armed
       this.#armed = null
       return armed
     })
-    client.on('data', (bytes: Buffer) => passage.ask(bytes))
-    database.on('data', (bytes: Buffer) => passage.answer(bytes))
+    client.on('data', (bytes: Buffer) => proxied.ask(bytes))
+    database.on('data', (bytes: Buffer) => proxied.answer(bytes))
   }
 }
 
@@ -95,7 +95,7 @@ interface Armed {
 }
 
 /** One connection. */
-class Passage {
+class ProxiedConnection {
   readonly #client: Socket
   readonly #database: Socket
   readonly #last: Record<Statement, Lengths>

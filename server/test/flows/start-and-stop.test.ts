@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'server/bin/symbolon.cjs')
 
 test(
-  'npm start passes on the signal to stop, and ends when the service has',
+  'npm start forwards the signal to stop, and ends when the service has',
   { skip: lacksPrograms('npm') },
   async (t) => {
     const others = Object.entries(process.env).filter(([name]) => !name.startsWith('SYMBOLON_'))

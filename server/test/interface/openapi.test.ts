@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import type { Endpoint, EndpointRequest } from '../../src/http/endpoint.ts'
 import { pathsOf } from '../../src/http/openapi.ts'
-import { isPassage } from '../../src/http/passage.ts'
+import { isStreaming } from '../../src/http/streaming-endpoint.ts'
 import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillWorld } from '../kit/still-world.ts'
@@ -100,7 +100,7 @@ describe('GET /openapi.json', () => {
       const { method, path, permission } = route
       const { responses, security } = operationOf(document, method, path)
       const error = responses['default']?.content?.['application/json']?.schema
-      const name = isPassage(route) ? 'ProxyProblem' : 'Problem'
+      const name = isStreaming(route) ? 'ProxyProblem' : 'Problem'
       assert.deepEqual(error, { $ref: `#/components/schemas/${name}` }, `${method} ${path}`)
       assert.deepEqual(security, permission === 'public' ? [] : undefined)
     }
@@ -177,7 +177,7 @@ describe('GET /openapi.json', () => {
       )
       assert.deepEqual(
         Object.keys(operation.requestBody?.content ?? {}),
-        isPassage(route) ? ['*/*'] : route.body === undefined ? [] : [route.body.contentType],
+        isStreaming(route) ? ['*/*'] : route.body === undefined ? [] : [route.body.contentType],
       )
       for (const [status, { schema }] of Object.entries(answers)) {
         const content = operation.responses[status]?.content

@@ -1,4 +1,4 @@
-/** Requests that are passed on by a proxy that was configured beforehand. */
+/** Requests that are forwarded by a proxy that was configured beforehand. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Insider } from '../../src/base/access.ts'
@@ -134,7 +134,7 @@ describe('a request that names a proxy by its key', () => {
 })
 
 describe('without an API key', () => {
-  test('a proxy that asks for none passes on, and expressions stay what they are', async () => {
+  test('a proxy that asks for none forwards, and expressions stay what they are', async () => {
     const body = { type: 'token', data: 'plain' }
     const id = (await vault.call('POST', '/tokens', { key, body })).json()['id'] as string
     const raw = `{"a":"{{${id}}}"}`

@@ -187,7 +187,7 @@ for (const [what, first] of [
   ['a header that is there twice', () => get(['Host: elsewhere'])],
   ['chunks for HTTP/1.0', () => inVersion10(post(['Transfer-Encoding: chunked'], '0\r\n\r\n'))],
 ] as const) {
-  test(`after ${what} the connection is closed, and what follows is not passed on`, async () => {
+  test(`after ${what} the connection is closed, and what follows is not forwarded`, async () => {
     const before = stage.destination.received.length
     const text = await stage.talk(first() + get([]), () => false)
     assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text)
@@ -227,7 +227,7 @@ test('what is in a body is no second request, however it is framed', async () =>
   assert.deepEqual(lines, ['POST / HTTP/1.1'])
 })
 
-test('a body that breaks its framing while it is passed on is no whole request, and its answer no answer', async () => {
+test('a body that breaks its framing while it is forwarded is no whole request, and its answer no answer', async () => {
   const before = stage.destination.received.length
   const headerSection = get(
     ['Content-Type: image/png', 'Transfer-Encoding: chunked'],
@@ -318,7 +318,7 @@ describe('bytes that are no request do not come between a request and its answer
   })
 })
 
-describe('a body that is passed on', () => {
+describe('a body that is forwarded', () => {
   async function halfSent(): ReturnType<ProxyStage['dialWithin']> {
     const { client, server, serving } = await stage.dialWithin()
     client.write(

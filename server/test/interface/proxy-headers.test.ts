@@ -21,7 +21,7 @@ interface Line {
 }
 
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_']
-/** What a name may be besides, by RFC 9110, and is not passed on for. */
+/** What a name may be besides, by RFC 9110, and is not forwarded for. */
 const ODD = [..."!#$%&'*+.^`|~"]
 
 const value = fc

@@ -103,7 +103,7 @@ describe('2xx and whatever else the destination answers', () => {
     })
   }
 
-  test('a path is passed on in whatever encoding it is', async () => {
+  test('a path is forwarded in whatever encoding it is', async () => {
     for (const path of ['/caf%e9', '/caf%c3%a9', '/%ff/%00', '/a%20b;c=%e9', '/%e9?%zz=%e9']) {
       assert.equal((await ask('GET', `/proxy${path}`)).status, 200)
       assert.equal(vault.world.egress.sent.at(-1)!.url, URL + path)

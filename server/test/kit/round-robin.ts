@@ -11,7 +11,7 @@ export interface RoundRobin {
   readonly close: () => Promise<void>
 }
 
-/** What is between two ends of one connection, and is not passed on: RFC 9110, section 7.6.1. */
+/** What is between two ends of one connection, and is not forwarded: RFC 9110, section 7.6.1. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 
 /** Of a single server it is the address of that, with nothing in between. */
@@ -22,7 +22,7 @@ export async function roundRobin(urls: readonly string[]): Promise<RoundRobin> {
   let asked = 0
   const server = createServer((from, to) => {
     const url = urls[asked++ % urls.length]!
-    passOn(from, to, url).catch((error: Error) => to.destroy(error))
+    forward(from, to, url).catch((error: Error) => to.destroy(error))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -36,7 +36,7 @@ export async function roundRobin(urls: readonly string[]): Promise<RoundRobin> {
     },
   }
 
-  async function passOn(from: IncomingMessage, to: ServerResponse, url: string): Promise<void> {
+  async function forward(from: IncomingMessage, to: ServerResponse, url: string): Promise<void> {
     const body = Buffer.concat((await from.toArray()) as Buffer[])
     const reply = await request(url + from.url!, {
       dispatcher,

@@ -19,7 +19,7 @@ test('it takes what informs from before an answer, and nothing else, however it 
   )
 })
 
-test('it passes on whatever does not begin with one', () => {
+test('it forwards whatever does not begin with one', () => {
   const texts = fc.oneof(
     fc.string(),
     fc.constantFrom(

@@ -121,7 +121,7 @@ function latin1(bytes: Buffer): string {
   return bytes.toString('latin1')
 }
 
-/** Undici reads the reason as UTF-8, although it has no encoding; what it could not read is not passed on. */
+/** Undici reads the reason as UTF-8, although it has no encoding; what it could not read is not forwarded. */
 function asSent(reason: string): string {
   return PLAIN.test(reason) ? reason : ''
 }

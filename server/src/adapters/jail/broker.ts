@@ -23,7 +23,7 @@ export interface WaysOut {
 export class Broker {
   readonly #ways: WaysOut
   readonly #send: (frame: Buffer) => void
-  readonly #open = new Map<number, Passage>()
+  readonly #open = new Map<number, RelayedConnection>()
 
   constructor(ways: WaysOut, send: (frame: Buffer) => void) {
     this.#ways = ways
@@ -34,11 +34,11 @@ export class Broker {
   take(whose: Whose | null, { kind, payload }: Frame): void {
     const number = payload.readUInt32BE(0)
     const content = payload.subarray(4)
-    const passage = this.#open.get(number)
+    const relayed = this.#open.get(number)
     if (kind === FRAME.open) {
-      if (passage !== undefined) throw new Error('A connection that there is already')
+      if (relayed !== undefined) throw new Error('A connection that there is already')
       this.#begin(whose, number, content)
-    } else if (passage !== undefined) passage.take(kind, content)
+    } else if (relayed !== undefined) relayed.take(kind, content)
     // Of one that is not there any more, the guest did not know yet.
     else if (kind < FRAME.data || kind > FRAME.close) throw new Error('A kind that there is not')
   }
@@ -50,28 +50,28 @@ export class Broker {
   #begin(whose: Whose | null, number: number, content: Buffer): void {
     const { host, port } = parseWhereto(content)
     const tell = (kind: number, text: string | Uint8Array = ''): void => {
-      if (this.#open.get(number) !== passage) return
+      if (this.#open.get(number) !== relayed) return
       if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
       this.#send(numberedFrame(kind, number, text))
     }
-    const passage = new Passage(tell)
+    const relayed = new RelayedConnection(tell)
     if (whose === null || this.#open.size >= CONNECTIONS_MAX) {
       const reason = whose === null ? 'The run is over' : 'Too many connections are open'
       this.#send(numberedFrame(FRAME.refused, number, reason))
       return
     }
-    this.#open.set(number, passage)
+    this.#open.set(number, relayed)
     const own = host === SERVICE.host && port === SERVICE.port
     const way = own ? this.#ways.toService(whose) : this.#ways.toHost(whose, host, port)
     way.then(
-      (it) => passage.begin(it),
+      (it) => relayed.begin(it),
       (error: unknown) => tell(FRAME.refused, reasonOf(error)),
     )
   }
 }
 
 /** One connection. */
-class Passage {
+class RelayedConnection {
   readonly #tell: (kind: number, content?: string | Uint8Array) => void
   #outside: Duplex | null = null
   #early: Buffer[] = []

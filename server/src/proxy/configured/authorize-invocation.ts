@@ -3,7 +3,7 @@ import type { Caller } from '../../base/access.ts'
 import type { FoundProxy } from './find-proxy.ts'
 
 /**
- * Decides whether `caller` may have a request passed on, and records the decision with the host it is for: once for
+ * Decides whether `caller` may have a request forwarded, and records the decision with the host it is for: once for
  * each request, whether it holds tokens or not. Each token that it holds is a question of its own.
  *
  * Whoever calls a proxy that asks for no API key may, and has no right to anything else. Throws

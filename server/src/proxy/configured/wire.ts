@@ -72,7 +72,7 @@ export const proxyBody = z
     configuration: configuration.optional(),
     require_auth: z.boolean().optional().meta({ description: 'Default true.' }),
   })
-  .meta({ id: 'ProxyRequest', description: 'Where a proxy passes requests on to.' })
+  .meta({ id: 'ProxyRequest', description: 'Where a proxy forwards requests to.' })
 
 export const proxyPatch = proxyBody
   .partial()

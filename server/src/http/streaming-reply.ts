@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { awaitFrom, cameFrom, forget, isAwaited } from './awaited.ts'
-import { passageCorsHeaders } from './cors.ts'
+import { streamingCorsHeaders } from './cors.ts'
 import type { PipelineOptions } from './pipeline-steps.ts'
-import type { PassageReply } from './passage.ts'
+import type { StreamingReply } from './streaming-endpoint.ts'
 
 /** Writes an answer to the connection itself, past the framework: names keep their case, data its pace. */
-export class WrittenReply implements PassageReply {
+export class WrittenReply implements StreamingReply {
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
   readonly #corsOrigins: PipelineOptions['corsOrigins']
@@ -42,7 +42,7 @@ export class WrittenReply implements PassageReply {
     const { caller, headers: asked, traceId } = this.#request
     assert.equal(caller?.recorded, caller?.decisions.length, 'Cannot answer: it is not recorded')
     const { origin } = asked
-    const cors = origin === undefined ? {} : passageCorsHeaders(this.#corsOrigins, origin)
+    const cors = origin === undefined ? {} : streamingCorsHeaders(this.#corsOrigins, origin)
     const own = ['bt-trace-id', traceId, ...Object.entries(cors).flat()]
     const { raw } = this.#reply
     // What it throws on is answered by an error, so the framework must not be told before that it is relieved.

@@ -4,7 +4,7 @@ import type { Caller } from '../base/access.ts'
 import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
-import type { Passage } from '../http/passage.ts'
+import type { StreamingRequest } from '../http/streaming-endpoint.ts'
 import { grantReferenced } from '../tokens/token-references.ts'
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { EgressFailure, EgressRefusal, type OutboundRequest, type Route } from '../world/egress.ts'
@@ -20,10 +20,10 @@ import { outboundHeaders } from './request-headers.ts'
 import { parseWishes } from './reserved-headers.ts'
 import { whereto } from './whereto.ts'
 
-export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
+export type ForwardingWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
 
 /**
- * Passes a request on to its destination, the expressions in its body replaced by what the caller may use of
+ * Forwards a request to its destination, the expressions in its body replaced by what the caller may use of
  * the tokens, and writes back what the destination answers.
  *
  * Everything that can be refused is refused before anything is sent, and every decision is in the audit log
@@ -33,16 +33,16 @@ export type PassOnWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' |
  * Throws what the pure functions it calls throw, `permission_missing`, and what refusalOfEgress() returns.
  * Source: interface.md, Proxy.
  */
-export async function passOn(
-  world: PassOnWorld,
+export async function forwardRequest(
+  world: ForwardingWorld,
   caller: Caller,
-  passage: Passage,
+  incoming: StreamingRequest,
   { timeoutMs, privacyShown }: ProxySettings & Pick<TokenSettings, 'privacyShown'>,
 ): Promise<Answer | undefined> {
-  const { method } = passage
-  const wishes = parseWishes(passage.headers, caller.plan)
-  const { headers, accepted } = outboundHeaders(passage.headers, wishes, caller.traceId)
-  const { url, shown, proxy } = await whereto(world, caller, wishes, passage.target)
+  const { method } = incoming
+  const wishes = parseWishes(incoming.headers, caller.plan)
+  const { headers, accepted } = outboundHeaders(incoming.headers, wishes, caller.traceId)
+  const { url, shown, proxy } = await whereto(world, caller, wishes, incoming.target)
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(caller, proxy)
   // What would be sent says where it goes, and that is for those who may know.
@@ -54,7 +54,7 @@ export async function passOn(
   const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId, invoke)
   invoke()
 
-  const outbound = await bufferBody(passage.body, passage.headers, !anonymous)
+  const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
   const now = world.clock.now()
   const read = outbound.kind === 'whole' ? readBody(outbound.bytes, outbound.contentType) : null
   const tokens = read === null ? [] : await findReferenced(world, caller, read, now)
@@ -84,16 +84,16 @@ export async function passOn(
   try {
     const body = (await rendering) ?? asItCame(outbound)
     const request = { method, headers, body, timeoutMs }
-    await exchange(world.egress, route, request, passage.reply, { accepted, unread })
+    await exchange(world.egress, route, request, incoming.reply, { accepted, unread })
   } catch (error) {
-    throw (outbound.kind === 'passing' ? outbound.fault() : undefined) ?? refusalOfEgress(error)
+    throw (outbound.kind === 'streamed' ? outbound.fault() : undefined) ?? refusalOfEgress(error)
   }
   return undefined
 }
 
 function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
   if (outbound.kind === 'none') return null
-  return outbound.kind === 'passing' ? outbound.stream : outbound.bytes
+  return outbound.kind === 'streamed' ? outbound.stream : outbound.bytes
 }
 
 /**
@@ -102,7 +102,7 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
  * their own: as many as like may come, and those with a key must not queue behind them.
  */
 async function vet(
-  { egress }: PassOnWorld,
+  { egress }: ForwardingWorld,
   caller: Caller,
   url: URL,
   owner: string,

@@ -1,6 +1,6 @@
 /**
- * The way of requests that are passed on: authenticated and admitted as all others, and then nothing is read or written
- * but what the passage reads and writes.
+ * The way of requests that are forwarded: authenticated and admitted as all others, and then nothing is read or written
+ * but what the streaming endpoint reads and writes.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
@@ -21,17 +21,17 @@ import { endAfterAnswer } from './framing.ts'
 import { incomingBody } from './incoming-body.ts'
 import { insiderAt } from './inside.ts'
 import { logRequest } from './log-request.ts'
-import { WrittenReply } from './passage-reply.ts'
-import type { PassageEndpoint } from './passage.ts'
+import { WrittenReply } from './streaming-reply.ts'
+import type { StreamingEndpoint } from './streaming-endpoint.ts'
 import { isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
 import { together } from './together.ts'
 
-export function addPassage(
+export function addStreamingEndpoint(
   server: FastifyInstance,
   options: PipelineOptions,
-  endpoint: PassageEndpoint,
+  endpoint: StreamingEndpoint,
 ): void {
   const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
   const { method, path, withoutKey } = endpoint
@@ -60,7 +60,7 @@ export function addPassage(
       }
       arrive(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
-        pass(request, reply, target, keyless).catch(done)
+        stream(request, reply, target, keyless).catch(done)
       })
     },
     handler: () => assert.fail('The hook answers everything'),
@@ -72,7 +72,7 @@ export function addPassage(
     return found ?? (await authenticate(request, doorkeeper))
   }
 
-  async function pass(
+  async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
     target: string,
@@ -87,7 +87,7 @@ export function addPassage(
     request.caller = caller
     try {
       if (!keyless) refuseOutright(endpoint, caller, doorkeeper)
-      const answer = await endpoint.pass({
+      const answer = await endpoint.stream({
         world,
         caller,
         method,

@@ -3,28 +3,28 @@ import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
 /**
- * One operation that passes requests on as they come: any body, of any size and type, nothing of it read,
+ * One operation that forwards requests as they come: any body, of any size and type, nothing of it read,
  * and whatever path there is below its own. The answer is another's, and written as it comes.
  *
  * Idempotency keys mean nothing to it, and every error is rendered as the proxy's own.
  */
-export interface PassageEndpoint extends Operation {
+export interface StreamingEndpoint extends Operation {
   /**
    * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
-   * on admission: what it may is for `pass` to decide. `insider` is whose code is asking, see AccessPort.
+   * on admission: what it may is for `stream` to decide. `insider` is whose code is asking, see AccessPort.
    */
   readonly withoutKey?: (
     world: World,
-    asked: Pick<Passage, 'target' | 'headers'> & { readonly insider: Insider | null },
+    asked: Pick<StreamingRequest, 'target' | 'headers'> & { readonly insider: Insider | null },
   ) => Promise<Principal | null>
   /**
    * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun
    * for an error; throwing after that breaks the connection.
    */
-  readonly pass: (passage: Passage) => Promise<Answer | undefined>
+  readonly stream: (request: StreamingRequest) => Promise<Answer | undefined>
 }
 
-export interface Passage {
+export interface StreamingRequest {
   readonly world: World
   readonly caller: Caller
   readonly method: string
@@ -34,7 +34,7 @@ export interface Passage {
   readonly headers: readonly string[]
   /** Null when there is none. */
   readonly body: IncomingBody | null
-  readonly reply: PassageReply
+  readonly reply: StreamingReply
 }
 
 export interface IncomingBody {
@@ -43,7 +43,7 @@ export interface IncomingBody {
   /** All of it, if it is there already; then there is nothing to be read. */
   readonly whole: Buffer | null
   /**
-   * Resolves when memory is reserved to keep it whole; rejects with `tenant_busy`. Whoever passes it on as it comes after
+   * Resolves when memory is reserved to keep it whole; rejects with `tenant_busy`. Whoever forwards it as it comes after
    * all releases that.
    */
   readonly reserve: () => Promise<void>
@@ -53,7 +53,7 @@ export interface IncomingBody {
 }
 
 /** An answer, written bit by bit. */
-export interface PassageReply {
+export interface StreamingReply {
   /** Headers are names and values in turn; those of this server are added. Nothing may be unrecorded. */
   begin(status: number, reason: string, headers: readonly string[]): void
   /** Returns whether more is welcome at once; if not, `onDrain` tells when. */
@@ -64,11 +64,11 @@ export interface PassageReply {
   onGone(callback: () => void): void
 }
 
-export function isPassage(operation: Operation): operation is PassageEndpoint {
-  return 'pass' in operation
+export function isStreaming(operation: Operation): operation is StreamingEndpoint {
+  return 'stream' in operation
 }
 
-/** Names a passage's type, so that its record is checked where it is written. */
-export function passage(record: PassageEndpoint): PassageEndpoint {
+/** Names a streaming endpoint's type, so that its record is checked where it is written. */
+export function streamingEndpoint(record: StreamingEndpoint): StreamingEndpoint {
   return record
 }
