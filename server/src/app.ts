@@ -7,7 +7,7 @@ import { mayAnywhere } from './access/authorize.ts'
 import { bindReplay, commit, replay } from './access/commit.ts'
 import { createIdentities } from './access/authenticate.ts'
 import { keysOfTenants } from './access/keys-of-tenants.ts'
-import { LentKeys } from './access/lent-keys.ts'
+import { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { ReadThrottle } from './base/read-throttle.ts'
 import { ConnectionThrottle } from './http/connection-throttle.ts'
 import { createServer, type Server } from './http/server.ts'
@@ -25,11 +25,11 @@ export interface AppSettings extends RouteSettings {
 export type App = Server & { readonly jobs: JobWorker }
 
 export function createApp(outside: World, settings: AppSettings): App {
-  const lentKeys = new LentKeys()
-  const identities = createIdentities(outside, lentKeys)
+  const ephemeralKeys = new EphemeralKeys()
+  const identities = createIdentities(outside, ephemeralKeys)
   const world: World = { ...outside, store: identities.store, keyring: keysOfTenants(outside) }
   const jobs = new JobWorker(world, {
-    lentKeys,
+    ephemeralKeys,
     tokens: settings.tokens,
     product: `Symbolon/${settings.version}`,
     retryBaseMs: settings.callbackRetryBaseMs,
@@ -38,7 +38,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     world,
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
-    endpoints: routes(settings, lentKeys, () => jobs.onWork()),
+    endpoints: routes(settings, ephemeralKeys, () => jobs.onWork()),
     access: {
       authenticate: identities.authenticate.bind(identities),
       mayAnywhere,

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod'
 import * as access from './access/endpoints.ts'
-import type { LentKeys } from './access/lent-keys.ts'
+import type { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -30,18 +30,18 @@ export interface RouteSettings {
 }
 
 /**
- * `lentKeys` are those that callers are authenticated by, too; `wake` is called when an invocation or a callback waits to be
+ * `ephemeralKeys` are those that callers are authenticated by, too; `wake` is called when an invocation or a callback waits to be
  * looked after.
  */
 export function routes(
   { tokens, transactions, proxy, reactors, version }: RouteSettings,
-  lentKeys: LentKeys,
+  ephemeralKeys: EphemeralKeys,
   wake: () => void = () => {},
 ): (Endpoint | StreamingEndpoint)[] {
   const token = tokenEndpoints(tokens)
   const transaction = transactionEndpoints(transactions)
   const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
-  const reactor = reactorEndpoints(reactors, { tokens, lentKeys, wake })
+  const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, wake })
   const callback = callbackEndpoints(wake)
   const described = [
     token.postTokenize,

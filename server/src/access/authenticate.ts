@@ -10,7 +10,7 @@ import { withCommit } from '../world/with-commit.ts'
 import type { World } from '../world/world.ts'
 import { apiKeyLooksRight, hashApiKey, isSessionKey } from './api-key.ts'
 import { commonDestinations, narrowedTo } from './destinations.ts'
-import { LentKeys, type Loan } from './lent-keys.ts'
+import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
 
 /**
  * From an API key to who is calling.
@@ -22,7 +22,7 @@ import { LentKeys, type Loan } from './lent-keys.ts'
  * quick to make as bytes.
  *
  * A session key is asked about anew until the session has its rights, by every request for itself: so it
- * has them from the next request on, without anybody forgetting anything. So is a key that is lent, by every
+ * has them from the next request on, without anybody forgetting anything. So is an ephemeral key, by every
  * request: when its work ends, so does it. It is good only for what comes from inside: carried out of the service it
  * is nobody's.
  */
@@ -33,8 +33,8 @@ export interface Identities {
    * `insider` is whose code, run by the service itself, is asking, and where that may have something sent to: so may
    * whoever it acts as, and no further. Null for whoever asks over the network.
    *
-   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for a key
-   * that is lent where it is not the tenant's own code that shows it.
+   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for an
+   * ephemeral key where it is not the tenant's own code that shows it.
    */
   readonly authenticate: (
     apiKey: string | undefined,
@@ -47,7 +47,7 @@ export interface Identities {
 
 export function createIdentities(
   world: Pick<World, 'clock' | 'store'>,
-  lentKeys: Pick<LentKeys, 'find'> = new LentKeys(),
+  ephemeralKeys: Pick<EphemeralKeys, 'find'> = new EphemeralKeys(),
 ): Identities {
   const known = new LRUCache<string, Known>({ max: IDENTITY_CACHE_ENTRIES_MAX })
   const asked = new Map<string, Promise<Principal>>()
@@ -76,10 +76,10 @@ export function createIdentities(
     if (it !== undefined && world.clock.elapsed() < it.until) return it.principal
     if (!apiKeyLooksRight(apiKey)) throw new ServiceError('key_unknown')
     if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
-    const loan = lentKeys.find(name)
-    if (loan !== undefined) {
-      if (insider?.tenantId !== loan.tenantId) throw new ServiceError('key_unknown')
-      return lookUp(name, () => findBorrower(name, loan))
+    const subject = ephemeralKeys.find(name)
+    if (subject !== undefined) {
+      if (insider?.tenantId !== subject.tenantId) throw new ServiceError('key_unknown')
+      return lookUp(name, () => findEphemeralHolder(name, subject))
     }
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
@@ -116,15 +116,19 @@ export function createIdentities(
     return { principal: principalOf(holder), expiresAt, lasting: true }
   }
 
-  async function findBorrower(name: string, loan: Loan): Promise<Found | null> {
-    const { tenantId, applicationId, borrowerId: keyId } = loan
+  async function findEphemeralHolder(
+    name: string,
+    subject: EphemeralKeySubject,
+  ): Promise<Found | null> {
+    const { tenantId, applicationId, reactorId: keyId } = subject
     const [tenant, application] = await Promise.all([
       world.store.tenants.find(tenantId),
       world.store.applications.find(tenantId, applicationId),
     ])
     // It may have ended meanwhile.
-    if (tenant === null || application === null || lentKeys.find(name) === undefined) return null
-    const principal: Principal = { ...principalOf({ tenant, application, keyId }), lent: true }
+    if (tenant === null || application === null || ephemeralKeys.find(name) === undefined)
+      return null
+    const principal: Principal = { ...principalOf({ tenant, application, keyId }), ephemeral: true }
     return { principal, expiresAt: application.expiresAt, lasting: false }
   }
 

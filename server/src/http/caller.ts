@@ -26,7 +26,7 @@ export function callerOf(
     within: principal.within,
     giverId: principal.giverId,
     destinations: principal.destinations,
-    lent: principal.lent,
+    ephemeral: principal.ephemeral,
     traceId: request.traceId,
     decisions: [],
     recorded: 0,

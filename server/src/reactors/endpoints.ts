@@ -1,4 +1,4 @@
-import type { LentKeys } from '../access/lent-keys.ts'
+import type { EphemeralKeys } from '../access/ephemeral-keys.ts'
 import { definitionsQuery, parseDefinitionFilter } from '../http/definitions.ts'
 import { endpoint, ok } from '../http/endpoint.ts'
 import { parsePage, renderPage } from '../http/pagination.ts'
@@ -17,7 +17,7 @@ import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './w
 
 export interface ReactorDependencies {
   readonly tokens: TokenSettings
-  readonly lentKeys: LentKeys
+  readonly ephemeralKeys: EphemeralKeys
   /** Called when an invocation was accepted that nobody waits for. */
   readonly wake: () => void
 }
@@ -25,7 +25,7 @@ export interface ReactorDependencies {
 /** The HTTP surface of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
-  { tokens, lentKeys, wake }: ReactorDependencies,
+  { tokens, ephemeralKeys, wake }: ReactorDependencies,
 ) {
   return {
     postReactors: endpoint({
@@ -106,7 +106,12 @@ export function reactorEndpoints(
         202: { description: 'Its result will be sent to the callback.' },
       },
       handle: async ({ world, caller, params, body }) => {
-        const invocation = { id: params['id']!, body, lentKeys, settings: tokens }
+        const invocation = {
+          id: params['id']!,
+          body,
+          ephemeralKeys: ephemeralKeys,
+          settings: tokens,
+        }
         const answer = await react(world, caller, invocation)
         if (answer.status === 202) wake()
         return answer

@@ -71,7 +71,7 @@ test('nothing that code is given stays behind, in files, in the log, or in words
   assert.deepEqual(findTracesInFiles(TRACES, folder), [])
   const keys = runner.ran.map((it) => {
     const bytes = Buffer.from(it.apiKey!)
-    return { form: 'a key that was lent', bytes }
+    return { form: 'an ephemeral key', bytes }
   })
   assert.deepEqual(findTracesInFiles(keys, folder), [])
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { permissionsOf } from '../../src/access/permissions.ts'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
 import type { Change } from '../../src/world/change.ts'
@@ -25,7 +25,7 @@ const CARD = {
   data: { number: withLuhnDigit(`${CANARY.digits}000`), name: CANARY.text },
 }
 
-const ROUTES = routes(STILL_SETTINGS, new LentKeys())
+const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 
 describe('a vault that cannot write its audit log answers 503, and with no data, to', () => {
   for (const { method, path, permission } of ROUTES) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import * as limits from '../../src/base/limits.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { PERMISSIONS } from '../../src/access/permissions.ts'
@@ -85,7 +85,7 @@ function parsed(body: Buffer): Json {
 
 test('every operation has an example, but for the one that would show this page again', () => {
   const shown = examplesOf(DOCUMENT).map((it) => it.request.first.split('?')[0]!)
-  const missing = routes(STILL_SETTINGS, new LentKeys())
+  const missing = routes(STILL_SETTINGS, new EphemeralKeys())
     .filter(({ path }) => path !== '/openapi.json')
     .filter(({ method, path }) => {
       const form = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
@@ -96,7 +96,7 @@ test('every operation has an example, but for the one that would show this page 
 })
 
 test('operations stand on the page in the order of routes.ts', () => {
-  const operations = routes(STILL_SETTINGS, new LentKeys()).map(({ method, path }) => {
+  const operations = routes(STILL_SETTINGS, new EphemeralKeys()).map(({ method, path }) => {
     return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
   })
   const headings = headingsOf(DOCUMENT).filter((it) => operations.includes(it))

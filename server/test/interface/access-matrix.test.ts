@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { permissionsOf } from '../../src/access/permissions.ts'
 import { makeApiKey } from '../../src/access/api-key.ts'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { APPLICATION_TYPES, type ApplicationType, type Permission } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { routes } from '../../src/routes.ts'
@@ -269,7 +269,7 @@ const WORTHLESS_KEYS: Record<
   },
 }
 
-const ROUTES = routes(STILL_SETTINGS, new LentKeys())
+const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 
 test('every route has a row in the access matrix, and every row a route', () => {
   assert.deepEqual(

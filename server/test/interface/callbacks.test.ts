@@ -401,7 +401,7 @@ describe('A job that somebody', () => {
     assert.doesNotMatch(JSON.stringify(logged), /job_failed/)
   })
 
-  test('asks for with a key that is lent is not accepted', async () => {
+  test('asks for with an ephemeral key is not accepted', async () => {
     let asked: Promise<Reply> | null = null
     const stage = await callbackStage({
       application: { permissions: ['token:use'] },

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { tokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS, new LentKeys())
+const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 const ORIGIN = 'https://shop.example'
 const EXPOSED =
   'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, BT-PROXY-EXPRESSIONS, Location, Retry-After'

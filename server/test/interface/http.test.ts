@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import {
   BODY_BYTES_MAX,
@@ -13,7 +13,7 @@ import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import type { CallOptions, Method, Reply } from '../kit/still-vault.ts'
 import { pathsOf, tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
-const ROUTES = routes(STILL_SETTINGS, new LentKeys())
+const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 
 function problem(status: number, title: string, code: string, detail: string): JsonObject {
   return { title, status, detail, code }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { isJsonObject, type Json } from '../../src/base/json.ts'
 import type { Endpoint, EndpointRequest } from '../../src/http/endpoint.ts'
@@ -38,7 +38,7 @@ interface Operation {
   >
 }
 
-const ROUTES = routes(STILL_SETTINGS, new LentKeys())
+const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 
 async function openApi(): Promise<Document> {
   const { vault } = await tokenStage()

@@ -369,9 +369,9 @@ describe('the application of a reactor', () => {
     const { vault, runner, react, applicationId, id } = stage
     const during: Reply[] = []
     runner.behave = async ({ apiKey }) => {
-      const lent = { key: apiKey!, inside: vault.tenantId }
-      during.push(await vault.call('GET', '/applications/key', lent))
-      during.push(await vault.call('POST', '/tokenize', { ...lent, body: 'made' }))
+      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
+      during.push(await vault.call('GET', '/applications/key', withEphemeralKey))
+      during.push(await vault.call('POST', '/tokenize', { ...withEphemeralKey, body: 'made' }))
       return returned({ raw: 'done' })
     }
     assert.equal((await react({})).status, 200)
@@ -451,11 +451,13 @@ describe('the application of a reactor', () => {
     const { nonce } = session.json()
     const replies: Reply[] = []
     const behave: typeof runner.behave = async ({ apiKey }) => {
-      const lent = { key: apiKey!, inside: vault.tenantId }
-      replies.push(await vault.call('GET', `/tokens/${JSON.parse(token.text) as string}`, lent))
-      replies.push(await vault.call('POST', '/sessions', lent))
+      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
+      replies.push(
+        await vault.call('GET', `/tokens/${JSON.parse(token.text) as string}`, withEphemeralKey),
+      )
+      replies.push(await vault.call('POST', '/sessions', withEphemeralKey))
       const body = { nonce: nonce!, permissions: ['token:create'] }
-      replies.push(await vault.call('POST', '/sessions/authorize', { ...lent, body }))
+      replies.push(await vault.call('POST', '/sessions/authorize', { ...withEphemeralKey, body }))
       return returned({})
     }
     runner.behave = behave
@@ -477,9 +479,9 @@ describe('the application of a reactor', () => {
     const { vault, runner, manage, applicationId } = stage
     const replies: Reply[] = []
     runner.behave = async ({ apiKey }) => {
-      const lent = { key: apiKey!, inside: vault.tenantId }
+      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
       const ask = async () =>
-        replies.push(await vault.call('POST', '/tokenize', { ...lent, body: 'x' }))
+        replies.push(await vault.call('POST', '/tokenize', { ...withEphemeralKey, body: 'x' }))
       await ask()
       const body = { name: 'x', permissions: ['token:read'] }
       await manage('PUT', `/applications/${applicationId}`, body)

@@ -60,7 +60,7 @@ export function portOf(app: App): number {
 /** The place of the server whose runner the code runs in. */
 const RUNNING = new AsyncLocalStorage<number>()
 
-/** Returns `runner` as the server at this place has it: a key that is lent to code is good where it was lent. */
+/** Returns `runner` as the server at this place has it: an ephemeral key is good where it was issued. */
 export function runnerAt(place: number, runner: StillRunner): StillRunner {
   const own = Object.create(runner) as StillRunner
   return Object.assign(own, {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { LentKeys } from '../../src/access/lent-keys.ts'
+import { EphemeralKeys } from '../../src/access/ephemeral-keys.ts'
 import { routes } from '../../src/routes.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -162,7 +162,7 @@ function routesOfTheService(): Route[] {
       reactors: { configurationRequired: true },
       version: '0.0.0',
     },
-    new LentKeys(),
+    new EphemeralKeys(),
   )
   assert.ok(listed.length > 10, `it saw ${listed.length} routes`)
   return listed

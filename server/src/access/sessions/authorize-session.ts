@@ -13,7 +13,7 @@ import { parseAuthorizeSession } from './wire.ts'
  * Gives a session of the caller's tenant its rights, once. It has them from its next request on, for as
  * long as the caller's key lives, and never more of them than the caller's application has at the time.
  *
- * Throws `key_type_unfit` for a key that is lent, `body_invalid`, `session_not_found` (never opened, expired, or another tenant's),
+ * Throws `key_type_unfit` for an ephemeral key, `body_invalid`, `session_not_found` (never opened, expired, or another tenant's),
  * `rights_exceeded`, `session_authorized`, and what commit() throws.
  *
  * Source: interface.md, Sessions.
@@ -23,7 +23,7 @@ export async function authorizeSession(
   caller: Caller,
   body: Json | undefined,
 ): Promise<Answer> {
-  if (caller.lent === true) throw new ServiceError('key_type_unfit')
+  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
   const now = world.clock.now()
   const { nonce, rights, expiresAt } = parseAuthorizeSession(body, now)
   const session = await getSession(world, caller, nonce)

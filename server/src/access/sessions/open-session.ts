@@ -15,13 +15,13 @@ import { renderSession } from './wire.ts'
  * Both are shown here and kept as hashes only. The answer is not remembered for an idempotency key: the key
  * of a public application is in many hands, and so may be the idempotency key.
  *
- * Throws `key_type_unfit` for a key that is lent, `key_unknown` when the caller's key is gone by now, and what commit() throws.
+ * Throws `key_type_unfit` for an ephemeral key, `key_unknown` when the caller's key is gone by now, and what commit() throws.
  */
 export async function openSession(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
   caller: Caller,
 ): Promise<Answer> {
-  if (caller.lent === true) throw new ServiceError('key_type_unfit')
+  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
   const now = world.clock.now()
   const [key, nonce] = [makeApiKey('session', world.random), makeSecret(world.random)]
   const expiresAt = now + SESSION_LIFETIME_MS

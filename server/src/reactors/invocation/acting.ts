@@ -1,5 +1,5 @@
 import { rightsOf } from '../../access/authenticate.ts'
-import type { LentKey, LentKeys } from '../../access/lent-keys.ts'
+import type { EphemeralKey, EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import { findApplication } from '../../access/get-application.ts'
 import type { Caller, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -13,16 +13,16 @@ import type { OpenReactor } from '../wire.ts'
  * In the audit log the reactor stands where their key would be. Decision 0029.
  */
 
-/** Lends the code a key of its application; null for none. Whoever calls ends it. */
-export function lendKey(
+/** Issues the code an ephemeral key of its application; null for none. Whoever calls ends it. */
+export function issueEphemeralKey(
   { random }: Pick<World, 'random'>,
   { tenantId }: Caller,
   { reactor, application }: OpenReactor,
-  lentKeys: LentKeys,
-): LentKey | null {
+  ephemeralKeys: EphemeralKeys,
+): EphemeralKey | null {
   if (application === null) return null
-  const loan = { tenantId, applicationId: application.id, borrowerId: reactor.id }
-  return lentKeys.lend(random, application.type, loan)
+  const subject = { tenantId, applicationId: application.id, reactorId: reactor.id }
+  return ephemeralKeys.issue(random, application.type, subject)
 }
 
 /** Throws `reactor_application_gone` for a reactor that acts for an application that is not there (any more). */

@@ -1,5 +1,5 @@
 import { commit } from '../../access/commit.ts'
-import type { LentKeys } from '../../access/lent-keys.ts'
+import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
@@ -14,7 +14,7 @@ import { parseReact } from './wire.ts'
 export interface Invocation {
   readonly id: string
   readonly body: Json | undefined
-  readonly lentKeys: LentKeys
+  readonly ephemeralKeys: EphemeralKeys
   readonly settings: TokenSettings
 }
 
@@ -33,7 +33,7 @@ export interface Invocation {
 export async function react(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   caller: Caller,
-  { id, body, lentKeys, settings }: Invocation,
+  { id, body, ephemeralKeys: ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {
   const reactor = await authorizeInvocation(world, caller, id)
   const asked = parseReact(body, caller.plan)
@@ -46,6 +46,9 @@ export async function react(
   // What code makes of a security code may be kept no longer than that.
   if (caller.replay !== null && until !== null) caller.replay.until = until
   await commit(world, caller, [])
-  const told = await run(world, caller, prepared, { lentKeys, timeoutMs: REACTOR_TIMEOUT_MS })
+  const told = await run(world, caller, prepared, {
+    ephemeralKeys: ephemeralKeys,
+    timeoutMs: REACTOR_TIMEOUT_MS,
+  })
   return told.answer ?? (await finish(world, caller, prepared.opened, told.result, settings))
 }

@@ -1,6 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import { commonDestinations } from '../../access/destinations.ts'
-import type { LentKeys } from '../../access/lent-keys.ts'
+import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
@@ -11,7 +11,7 @@ import { tokenize } from '../../tokens/tokenize.ts'
 import { RunnerUnavailable } from '../../world/reactor-runner.ts'
 import type { World } from '../../world/world.ts'
 import type { OpenReactor } from '../wire.ts'
-import { lendKey, makerOf } from './acting.ts'
+import { issueEphemeralKey, makerOf } from './acting.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { tell, type Told } from './tell.ts'
@@ -21,10 +21,13 @@ export async function run(
   world: Pick<World, 'random' | 'runner'>,
   caller: Caller,
   { opened, filled }: Prepared,
-  { lentKeys, timeoutMs }: { readonly lentKeys: LentKeys; readonly timeoutMs: number },
+  {
+    ephemeralKeys,
+    timeoutMs,
+  }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
 ): Promise<Told> {
   const { code, configuration } = opened.config
-  const lent = lendKey(world, caller, opened, lentKeys)
+  const ephemeralKey = issueEphemeralKey(world, caller, opened, ephemeralKeys)
   const job = {
     tenantId: caller.tenantId,
     reactorId: opened.reactor.id,
@@ -32,19 +35,19 @@ export async function run(
     code,
     args: new Sensitive(JSON.stringify((filled.payload as JsonObject)['args'])),
     configuration: new Sensitive(JSON.stringify(configuration)),
-    apiKey: lent?.key ?? null,
+    apiKey: ephemeralKey?.key ?? null,
     destinations: reachOfCode(caller, opened),
     timeoutMs,
   }
   try {
     const outcome = await world.runner.run(job)
-    const key = lent === null ? [] : [lent.key.reveal()]
+    const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
     return tell(outcome, timeoutMs, secrets)
   } catch (cause) {
     throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
   } finally {
-    lent?.end()
+    ephemeralKey?.end()
   }
 }
 

@@ -23,7 +23,7 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | '
  * Accepts an invocation whose result is sent to `callbackUrl`: everything that can be refused now is, and when it
  * answers, the job is on disk. Nothing is run yet.
  *
- * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for a key that is lent, and what prepare() and commit() throw. Source: interface.md, Reactors.
+ * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw. Source: interface.md, Reactors.
  */
 export async function acceptWithCallback(
   world: Reach,
@@ -72,7 +72,7 @@ async function accept(
   answerOf: (id: string) => Answer,
 ): Promise<Answer> {
   // It would run when that key is nobody's any more.
-  if (caller.lent === true) throw new ServiceError('key_type_unfit')
+  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
   if ((await world.store.jobs.unfinished(caller.tenantId)) >= JOBS_MAX) {
     throw new ServiceError('jobs_full')
   }

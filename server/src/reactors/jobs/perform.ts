@@ -1,5 +1,5 @@
 import { commit } from '../../access/commit.ts'
-import type { LentKeys } from '../../access/lent-keys.ts'
+import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import type { Caller } from '../../base/access.ts'
 import { JOB_BUSY_MS, JOB_RUNS_MAX, JOB_WAIT_MS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -23,7 +23,7 @@ import { openJobState, type JobState, type RunRequest } from './job-state.ts'
 import { finished, postponed } from './stages.ts'
 
 export interface Performing {
-  readonly lentKeys: LentKeys
+  readonly ephemeralKeys: EphemeralKeys
   readonly tokens: TokenSettings
 }
 
@@ -65,7 +65,7 @@ const INTERRUPTED = runtimeError(
 async function runFor(
   task: Task,
   { args, timeoutMs }: RunRequest,
-  { lentKeys, tokens }: Performing,
+  { ephemeralKeys: ephemeralKeys, tokens }: Performing,
 ): Promise<void> {
   const { world } = task
   const caller = await task.callerOf()
@@ -73,7 +73,7 @@ async function runFor(
   const prepared = await prepare(world, caller, reactor, args, tokens)
   task.endOfResult = endOfResult(prepared.filled)
   await commit(world, caller, [])
-  const told = await run(world, caller, prepared, { lentKeys, timeoutMs })
+  const told = await run(world, caller, prepared, { ephemeralKeys: ephemeralKeys, timeoutMs })
   if (told.answer !== null) return await task.finish(told.answer)
   const made = task.finishing()
   const answer = await finish(
