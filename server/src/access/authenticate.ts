@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Insider, Principal, Rights } from '../base/access.ts'
+import type { InProcessCaller, Principal, Rights } from '../base/access.ts'
 import { IDENTITY_CACHE_ENTRIES_MAX, IDENTITY_CACHE_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { Change } from '../world/change.ts'
@@ -30,7 +30,7 @@ export interface Identities {
   /**
    * Returns who holds `apiKey`; at once when it is known, else after one look-up.
    *
-   * `insider` is whose code, run by the service itself, is asking, and where that may have something sent to: so may
+   * `inProcessCaller` is whose code, run by the service itself, is asking, and where that may have something sent to: so may
    * whoever it acts as, and no further. Null for whoever asks over the network.
    *
    * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for an
@@ -38,7 +38,7 @@ export interface Identities {
    */
   readonly authenticate: (
     apiKey: string | undefined,
-    insider?: Insider | null,
+    inProcessCaller?: InProcessCaller | null,
   ) => Principal | Promise<Principal>
 
   /** The world's store, which forgets who holds what as soon as a commit touches applications. */
@@ -57,18 +57,18 @@ export function createIdentities(
 
   function authenticate(
     apiKey: string | undefined,
-    insider: Insider | null = null,
+    inProcessCaller: InProcessCaller | null = null,
   ): Principal | Promise<Principal> {
-    const found = holderOf(apiKey, insider)
-    if (insider === null) return found
+    const found = holderOf(apiKey, inProcessCaller)
+    if (inProcessCaller === null) return found
     return found instanceof Promise
-      ? found.then((it) => narrowedTo(it, insider))
-      : narrowedTo(found, insider)
+      ? found.then((it) => narrowedTo(it, inProcessCaller))
+      : narrowedTo(found, inProcessCaller)
   }
 
   function holderOf(
     apiKey: string | undefined,
-    insider: Insider | null,
+    inProcessCaller: InProcessCaller | null,
   ): Principal | Promise<Principal> {
     if (apiKey === undefined || apiKey === '') throw new ServiceError('key_missing')
     const name = hash('sha256', apiKey, 'base64')
@@ -78,7 +78,7 @@ export function createIdentities(
     if (isSessionKey(apiKey)) return lookUp(name, () => findSession(hashApiKey(apiKey)))
     const subject = ephemeralKeys.find(name)
     if (subject !== undefined) {
-      if (insider?.tenantId !== subject.tenantId) throw new ServiceError('key_unknown')
+      if (inProcessCaller?.tenantId !== subject.tenantId) throw new ServiceError('key_unknown')
       return lookUp(name, () => findEphemeralHolder(name, subject))
     }
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
@@ -178,7 +178,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
   }
 }
 
-/** Until it is authorised a session may do nothing; then what it was given, and never more than the giver. */
+/** Until it is authorised a session may do nothing; then what it was given, and never more than the grantor. */
 function principalOfSession({
   tenant,
   application,
@@ -196,7 +196,7 @@ function principalOfSession({
     permissions,
     rules: rules.toSorted((a, b) => a.priority - b.priority),
     within: authorizer === null ? NO_RIGHTS : rightsOf(authorizer),
-    giverId: authorizer?.id,
+    grantorId: authorizer?.id,
     destinations: commonDestinations(application.destinations, authorizer?.destinations ?? null),
   }
 }

@@ -34,7 +34,7 @@ const PROXYIST = { permissions: ['proxy:invoke'] as const }
 const ADMIN = { type: 'management', permissions: ['application:read'] } as const
 
 describe('reachOf()', () => {
-  test('names each container once, however the rules of a session and of its giver are nested', () => {
+  test('names each container once, however the rules of a session and of its grantor are nested', () => {
     const nested = (count: number) =>
       Array.from({ length: count }, (_, n) =>
         rule(n + 1, `/${'a/'.repeat(n + 1)}`, 'reveal', ['token:read']),

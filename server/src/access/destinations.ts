@@ -3,7 +3,7 @@
  *
  * Source: interface.md, Applications. What a list lets pass is decided at the egress gateway, `world/egress.ts`.
  */
-import type { Insider, Principal } from '../base/access.ts'
+import type { InProcessCaller, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'
 
 /** What an entry looks like, to be said in a sentence after "must be". */
@@ -37,12 +37,15 @@ export function commonDestinations(
 }
 
 /**
- * Returns the principal as far as code of `insider` may act as it: to have something sent for it, the code may ask
+ * Returns the principal as far as code of `inProcessCaller` may act as it: to have something sent for it, the code may ask
  * the service as well, and is held to its list there, too.
  */
-export function narrowedTo(principal: Principal, insider: Insider | null): Principal {
-  if (insider === null || insider.destinations === null) return principal
-  const destinations = commonDestinations(principal.destinations, insider.destinations)
+export function narrowedTo(
+  principal: Principal,
+  inProcessCaller: InProcessCaller | null,
+): Principal {
+  if (inProcessCaller === null || inProcessCaller.destinations === null) return principal
+  const destinations = commonDestinations(principal.destinations, inProcessCaller.destinations)
   return { ...principal, destinations }
 }
 

@@ -110,13 +110,13 @@ export interface Principal extends Rights {
    */
   readonly destinations: readonly string[] | null
   /** Of a session, the application that gave it its rights. */
-  readonly giverId?: string | undefined
+  readonly grantorId?: string | undefined
   /** Whether the key is ephemeral, issued to code that acts for the application: nothing that it does may make it last longer. */
   readonly ephemeral?: true | undefined
 }
 
 /** Whose code, run by the service itself, asks something of it, and where that code may have something sent to. */
-export interface Insider {
+export interface InProcessCaller {
   readonly tenantId: string
   /** As those of a principal. */
   readonly destinations: readonly string[] | null

@@ -211,7 +211,7 @@ export const SESSION_LIFETIME_MS = 3 * 60 * 1000
 /** How long a session may live once it is authorised. Ours: nothing else takes its rights away. */
 export const SESSION_LIFETIME_MS_MAX = 60 * 60 * 1000
 
-/** Rules of one session, and conditions of one rule. Ours: each is weighed against all the giver's. */
+/** Rules of one session, and conditions of one rule. Ours: each is weighed against all the grantor's. */
 export const SESSION_RULES_MAX = 20
 export const SESSION_CONDITIONS_MAX = 5
 

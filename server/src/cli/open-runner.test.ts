@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RememberingLog } from '../../test/kit/remembering-log.ts'
 import { stillEgress } from '../../test/kit/still-egress.ts'
-import type { Insider } from '../base/access.ts'
+import type { InProcessCaller } from '../base/access.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import { connectInside } from '../http/inside.ts'
+import { connectInProcess } from '../http/in-process-connections.ts'
 import { openRunner } from './open-runner.ts'
 
 const QUIET = {
@@ -33,12 +33,12 @@ test('openRunner() lets reactors reach the service, and the outside by the egres
   const service = fastify()
   service.get('/tokens/a', () => ({}))
   await service.ready()
-  const whose: Insider[] = []
+  const whose: InProcessCaller[] = []
   const runner = await openRunner({
     ...QUIET,
-    connect: (insider) => {
-      whose.push(insider)
-      return connectInside(service, insider)
+    connect: (inProcessCaller) => {
+      whose.push(inProcessCaller)
+      return connectInProcess(service, inProcessCaller)
     },
   })
   const outcome = await runner.run({

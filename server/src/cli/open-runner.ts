@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
-import type { Insider } from '../base/access.ts'
+import type { InProcessCaller } from '../base/access.ts'
 import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../world/egress.ts'
 import type { Log } from '../world/log.ts'
@@ -18,7 +18,7 @@ export interface RunnerSettings {
   /** Certificates of authorities, as PEM, trusted besides the public ones. */
   readonly authorities: readonly string[]
   /** A connection to the service itself, for code of a tenant; null before it serves. */
-  readonly connect: (insider: Insider) => Duplex | null
+  readonly connect: (inProcessCaller: InProcessCaller) => Duplex | null
 }
 
 /** Opens the jail, and says in the log why there is none where the walls do not stand. */

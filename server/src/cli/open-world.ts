@@ -15,7 +15,7 @@ import { NO_RUNNER } from '../adapters/system/no-runner.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemLog } from '../adapters/system/system-log.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
-import type { Insider } from '../base/access.ts'
+import type { InProcessCaller } from '../base/access.ts'
 import { KEY_ANNOUNCED_MS, KEYS_BELIEVED_MS } from '../base/limits.ts'
 import type { Config } from '../config.ts'
 import type { KeyMaker } from '../world/keyring.ts'
@@ -43,7 +43,7 @@ export interface OpenWorld {
 export interface OwnService {
   readonly port: number
   /** Opens a connection to it for code of a tenant. */
-  readonly connect: (insider: Insider) => Duplex
+  readonly connect: (inProcessCaller: InProcessCaller) => Duplex
 }
 
 export interface WorldOptions {
@@ -77,7 +77,8 @@ export async function openWorld(
   const families = [measured]
   try {
     if (reactors === true) {
-      const connect = (insider: Insider): Duplex | null => own?.connect(insider) ?? null
+      const connect = (inProcessCaller: InProcessCaller): Duplex | null =>
+        own?.connect(inProcessCaller) ?? null
       const jail = await openRunner({
         level: config.reactorLevel,
         packages: config.reactorPackages,

@@ -11,7 +11,7 @@ import { createApp } from '../app.ts'
 import { PLANS } from '../base/access.ts'
 import { AUDIT_CHECKPOINT_MS, AUDIT_SWEEP_MS, SHUTDOWN_MS_MAX } from '../base/limits.ts'
 import { ConfigError, readConfig, unknownVariables, type Config } from '../config.ts'
-import { connectInside } from '../http/inside.ts'
+import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryListening, type ListenAddress } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
@@ -63,7 +63,7 @@ export const serve: Run = async ({ flags, out }) => {
       reactors: { configurationRequired: config.reactorConfiguration === 'required' },
     })
     const port = await listen(app, config.host, config.port)
-    opened.serves({ port, connect: (insider) => connectInside(app, insider) })
+    opened.serves({ port, connect: (inProcessCaller) => connectInProcess(app, inProcessCaller) })
     const sweeper = new Sweeper(world)
     const rotations = new Rotations(world, opened.keyMaker)
     const orders = await takeOrdersIn(config.dataDir, async (order, tell) => {

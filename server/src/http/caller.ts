@@ -24,7 +24,7 @@ export function callerOf(
     permissions: principal.permissions,
     rules: principal.rules,
     within: principal.within,
-    giverId: principal.giverId,
+    grantorId: principal.grantorId,
     destinations: principal.destinations,
     ephemeral: principal.ephemeral,
     traceId: request.traceId,
@@ -45,10 +45,10 @@ function replayScopeOf(
   if (key === undefined) return null
   // By what the path means: written with another percent-encoding, it is the same operation.
   // A session's answers show what its rights let them: they are for nobody else of its application.
-  const asker = principal.type === 'session' ? principal.keyId : principal.applicationId
+  const principalId = principal.type === 'session' ? principal.keyId : principal.applicationId
   // What was done in one transaction may have come to nothing: it is not done in another.
   const within = transactionId === undefined ? [] : [transactionId.toLowerCase()]
-  const scope = [asker, request.method, path, request.params, key, ...within]
+  const scope = [principalId, request.method, path, request.params, key, ...within]
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 

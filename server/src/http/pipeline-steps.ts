@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import {
   permissionMissing,
   type Caller,
-  type Insider,
+  type InProcessCaller,
   type Permission,
   type Principal,
 } from '../base/access.ts'
@@ -17,17 +17,20 @@ import type { ConnectionThrottle } from './connection-throttle.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
-import { insiderAt } from './inside.ts'
+import { inProcessCallerOf } from './in-process-connections.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 
 /** What the pipeline asks of the access module. */
 export interface AccessPort {
   /**
-   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `insider` is whose code, run by
+   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `inProcessCaller` is whose code, run by
    * the service itself, is asking; null for whoever asks over the network.
    */
-  authenticate(apiKey: string | undefined, insider: Insider | null): Principal | Promise<Principal>
+  authenticate(
+    apiKey: string | undefined,
+    inProcessCaller: InProcessCaller | null,
+  ): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
   mayAnywhere(caller: Principal, permission: Permission): boolean
   /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
@@ -128,7 +131,7 @@ export function authenticate(
   request: FastifyRequest,
   access: AccessPort,
 ): Principal | Promise<Principal> {
-  return access.authenticate(apiKeyOf(request), insiderAt(request.raw.socket))
+  return access.authenticate(apiKeyOf(request), inProcessCallerOf(request.raw.socket))
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */

@@ -1,4 +1,4 @@
-import type { Caller, Insider, Principal } from '../base/access.ts'
+import type { Caller, InProcessCaller, Principal } from '../base/access.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
@@ -11,11 +11,13 @@ import type { Answer, Operation } from './endpoint.ts'
 export interface StreamingEndpoint extends Operation {
   /**
    * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
-   * on admission: what it may is for `stream` to decide. `insider` is whose code is asking, see AccessPort.
+   * on admission: what it may is for `stream` to decide. `inProcessCaller` is whose code is asking, see AccessPort.
    */
   readonly withoutKey?: (
     world: World,
-    asked: Pick<StreamingRequest, 'target' | 'headers'> & { readonly insider: Insider | null },
+    asked: Pick<StreamingRequest, 'target' | 'headers'> & {
+      readonly inProcessCaller: InProcessCaller | null
+    },
   ) => Promise<Principal | null>
   /**
    * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun

@@ -19,7 +19,7 @@ import {
 } from './pipeline-steps.ts'
 import { endAfterAnswer } from './framing.ts'
 import { incomingBody } from './incoming-body.ts'
-import { insiderAt } from './inside.ts'
+import { inProcessCallerOf } from './in-process-connections.ts'
 import { logRequest } from './log-request.ts'
 import { WrittenReply } from './streaming-reply.ts'
 import type { StreamingEndpoint } from './streaming-endpoint.ts'
@@ -68,7 +68,11 @@ export function addStreamingEndpoint(
 
   async function callerWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
     const { rawHeaders: headers, socket } = request.raw
-    const found = await withoutKey!(world, { target, headers, insider: insiderAt(socket) })
+    const found = await withoutKey!(world, {
+      target,
+      headers,
+      inProcessCaller: inProcessCallerOf(socket),
+    })
     return found ?? (await authenticate(request, doorkeeper))
   }
 

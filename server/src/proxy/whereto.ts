@@ -1,5 +1,5 @@
 import { narrowedTo } from '../access/destinations.ts'
-import type { Caller, Insider, Principal } from '../base/access.ts'
+import type { Caller, InProcessCaller, Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
@@ -51,19 +51,21 @@ export async function whereto(
  */
 export async function callerWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
-  { target, headers, insider }: Unkeyed,
+  { target, headers, inProcessCaller }: Unkeyed,
 ): Promise<Principal | null> {
   const key = keyInHeader(headers) ?? takeKey(target).key
   if (key === undefined) return null
   const proxy = await findProxy(world, key)
-  return proxy === null || proxy.requireAuth ? null : narrowedTo(anonymousOf(proxy), insider)
+  return proxy === null || proxy.requireAuth
+    ? null
+    : narrowedTo(anonymousOf(proxy), inProcessCaller)
 }
 
 /** A request without an API key. */
 interface Unkeyed {
   readonly target: string
   readonly headers: readonly string[]
-  readonly insider: Insider | null
+  readonly inProcessCaller: InProcessCaller | null
 }
 
 function keyInHeader(headers: readonly string[]): string | undefined {

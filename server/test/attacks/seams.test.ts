@@ -237,9 +237,9 @@ describe('what a session is shown through lists, searches and payloads', () => {
     assert.notEqual(await count(), 0)
     assert.notEqual(await count(), 403)
     const rules = [{ ...REVEAL_ALL, container: '/elsewhere/' }]
-    await vault.call('PUT', `/applications/${stage.giver}`, {
+    await vault.call('PUT', `/applications/${stage.grantor}`, {
       key: vault.managementKey,
-      body: { name: 'giver', rules },
+      body: { name: 'grantor', rules },
     })
     assert.ok([0, 403].includes(await count()))
     const search = await vault.call('POST', '/tokens/search', { key, body: { query: 'type:card' } })
@@ -255,7 +255,7 @@ async function sessionStage() {
   const giving = await vault.call('POST', '/applications', {
     key: vault.managementKey,
     body: {
-      name: 'giver',
+      name: 'grantor',
       type: 'private',
       rules: [
         { ...REVEAL_ALL, container: '/a/', permissions: everything },
@@ -294,7 +294,7 @@ async function sessionStage() {
   return {
     vault,
     key: session,
-    giver: giving.json()['id'] as string,
+    grantor: giving.json()['id'] as string,
     ids,
     read: (id: string) => vault.call('GET', `/tokens/${id}`, { key: session }),
   }

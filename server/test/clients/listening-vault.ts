@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import type { App } from '../../src/app.ts'
 import { parseDestination } from '../../src/base/destination.ts'
-import { connectInside } from '../../src/http/inside.ts'
+import { connectInProcess } from '../../src/http/in-process-connections.ts'
 import { runPlainly } from '../kit/plain-runner.ts'
 import { startService } from '../kit/running-service.ts'
 import { portOf } from '../kit/servers.ts'
@@ -46,11 +46,14 @@ export async function listenInMemory(): Promise<ListeningVault> {
   // Stand in for what carries bytes between code and the server that runs it: whatever connects comes from inside.
   const brokers = new Map<App, Awaited<ReturnType<typeof listenBefore>>>()
   for (const it of servers.apps) {
-    brokers.set(it, await listenBefore(() => connectInside(it, { tenantId, destinations: null })))
+    brokers.set(
+      it,
+      await listenBefore(() => connectInProcess(it, { tenantId, destinations: null })),
+    )
   }
   vault.world.runner.behave = async (ran) => {
     const client = new BasisTheory()
-    const options = { apiBaseUrl: brokers.get(servers.inside())!.url }
+    const options = { apiBaseUrl: brokers.get(servers.inProcess())!.url }
     const bt = ran.apiKey === null ? null : await client.init(ran.apiKey, options)
     return await runPlainly(ran, bt)
   }

@@ -217,10 +217,10 @@ async function addRun(data: string): Promise<void> {
   const keyProvider = await FileKeyProvider.open(join(data, 'root.key'), { createIfMissing: false })
   const keyring = new LocalKeyring(keyProvider, new SystemRandom(), (id) => store.tenants.keys(id))
   const [tenantId] = await store.tenants.ids()
-  const asker = { applicationId: ID, keyId: ID, destinations: null, session: null }
+  const initiator = { applicationId: ID, keyId: ID, destinations: null, session: null }
   const state = {
     traceId: ID,
-    asker,
+    asker: initiator,
     run: null,
     callbackUrl: null,
     resultUntil: null,

@@ -408,7 +408,7 @@ describe('A job that somebody', () => {
       behave: async ({ apiKey, reactorId, tenantId }) => {
         const body = { callback_url: RECEIVER }
         const path = `/reactors/${reactorId}/react`
-        asked = stage.vault.call('POST', path, { key: apiKey!, inside: tenantId, body })
+        asked = stage.vault.call('POST', path, { key: apiKey!, inProcess: tenantId, body })
         await asked
         return returned({})
       },

@@ -111,16 +111,16 @@ describe('whoever calls', () => {
     assert.equal((await identify(vault.managementKey)).destinations, null)
   })
 
-  test('with a session may send to what opener and giver both list, as they do now', async () => {
+  test('with a session may send to what opener and grantor both list, as they do now', async () => {
     const vault = await stillVault()
     const { authenticate: identify } = createIdentities(vault.world)
     const opener = { name: 'page', type: 'public', permissions: ['token:create'] }
     const page = await post(vault, { ...opener, destinations: ['*.example.org', 'b.example'] })
-    const giver = (await post(vault, LISTED)).json()
+    const grantor = (await post(vault, LISTED)).json()
     const call = (path: string, key: string, body?: JsonObject): Promise<Reply> =>
       vault.call('POST', path, { key, ...(body !== undefined && { body }) })
     const opened = (await call('/sessions', page.json()['key'] as string)).json()
-    const authorized = await call('/sessions/authorize', giver['key'] as string, {
+    const authorized = await call('/sessions/authorize', grantor['key'] as string, {
       nonce: opened['nonce']!,
       permissions: ['token:use'],
     })
@@ -128,10 +128,10 @@ describe('whoever calls', () => {
     const session = opened['session_key'] as string
     assert.deepEqual((await identify(session)).destinations, ['*.example.org:8443'])
 
-    await put(vault, giver['id'] as string, { ...BACKEND, destinations: ['b.example'] })
+    await put(vault, grantor['id'] as string, { ...BACKEND, destinations: ['b.example'] })
     vault.world.clock.pass(1_000)
     assert.deepEqual((await identify(session)).destinations, ['b.example'])
-    await put(vault, giver['id'] as string, { ...BACKEND, destinations: null })
+    await put(vault, grantor['id'] as string, { ...BACKEND, destinations: null })
     vault.world.clock.pass(1_000)
     assert.deepEqual((await identify(session)).destinations, ['*.example.org', 'b.example'])
   })

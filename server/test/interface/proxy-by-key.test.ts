@@ -1,7 +1,7 @@
 /** Requests that are forwarded by a proxy that was configured beforehand. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import type { Insider } from '../../src/base/access.ts'
+import type { InProcessCaller } from '../../src/base/access.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 
@@ -206,18 +206,18 @@ describe('without an API key', () => {
 
 describe('a request that code sends from inside by the key of a proxy', () => {
   test('is held to what the code lists, with an API key and without', async () => {
-    const insider = { tenantId: vault.tenantId, destinations: ['a.example'] }
+    const inProcessCaller = { tenantId: vault.tenantId, destinations: ['a.example'] }
     const listed = await configure({ destination_url: 'https://a.example', require_auth: false })
     for (const headers of [{ 'bt-api-key': key }, {}]) {
-      const call = (proxy: string, inside?: Insider): Promise<Reply> =>
-        vault.call('POST', '/proxy', { headers: { ...headers, 'BT-PROXY-KEY': proxy }, inside })
+      const call = (proxy: string, inProcess?: InProcessCaller): Promise<Reply> =>
+        vault.call('POST', '/proxy', { headers: { ...headers, 'BT-PROXY-KEY': proxy }, inProcess })
       const sent = sentUrls().length
-      const refused = await call(open, insider)
+      const refused = await call(open, inProcessCaller)
       assert.equal(refused.status, 400)
       assert.match(refused.text, /"destination_refused"/)
       assert.equal(sentUrls().length, sent)
-      assert.equal((await call(listed, insider)).status, 200)
-      assert.equal((await call(open, { ...insider, destinations: null })).status, 200)
+      assert.equal((await call(listed, inProcessCaller)).status, 200)
+      assert.equal((await call(open, { ...inProcessCaller, destinations: null })).status, 200)
       assert.equal((await call(open)).status, 200)
     }
   })

@@ -92,23 +92,23 @@ describe('POST /reactors/{id}/react-async', () => {
       [null, 401],
     ]
     for (const [change, status] of changes) {
-      const giver = (
+      const grantor = (
         await vault.call('POST', '/applications', {
           key: vault.managementKey,
-          body: { name: 'giver', type: 'private', permissions },
+          body: { name: 'grantor', type: 'private', permissions },
         })
       ).json()
       const opened = (await vault.call('POST', '/sessions', { key: browser })).json()
       const body = { nonce: opened['nonce']!, permissions }
-      const given = { key: giver['key'] as string, body }
+      const given = { key: grantor['key'] as string, body }
       assert.equal((await vault.call('POST', '/sessions/authorize', given)).status, 200)
       const path = await begin({ ...stage, key: opened['session_key'] as string })
-      const at = `/applications/${giver['id'] as string}`
+      const at = `/applications/${grantor['id'] as string}`
       const by = { key: vault.managementKey }
       const changed =
         change === null
           ? await vault.call('DELETE', at, by)
-          : await vault.call('PUT', at, { ...by, body: { name: 'giver', ...change } })
+          : await vault.call('PUT', at, { ...by, body: { name: 'grantor', ...change } })
       assert.ok(changed.status < 300, changed.text)
       await work()
       const jobId = path.split('/').at(-1)!

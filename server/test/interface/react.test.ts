@@ -348,12 +348,12 @@ test('a session runs code as far as it may, and makes the tokens of its result w
   const stage = await reactorStage({ behave: () => returned({ tokenize: ['made'] }) })
   const { vault, react, token } = stage
   const browser = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
-  const giver = await vault.keyFor({ permissions: ['reactor:invoke'] })
+  const grantor = await vault.keyFor({ permissions: ['reactor:invoke'] })
   const opened = (await vault.call('POST', '/sessions', { key: browser })).json()
   const key = opened['session_key'] as string
   assert.equal((await react({}, key)).status, 403)
   const given = { nonce: opened['nonce']!, permissions: ['reactor:invoke'] }
-  const authorized = await vault.call('POST', '/sessions/authorize', { key: giver, body: given })
+  const authorized = await vault.call('POST', '/sessions/authorize', { key: grantor, body: given })
   assert.equal(authorized.status, 200, authorized.text)
   const reply = await react({ args: `{{ ${await token('Ada')} }}` }, key)
   assert.equal(reply.status, 200, reply.text)
@@ -369,7 +369,7 @@ describe('the application of a reactor', () => {
     const { vault, runner, react, applicationId, id } = stage
     const during: Reply[] = []
     runner.behave = async ({ apiKey }) => {
-      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
+      const withEphemeralKey = { key: apiKey!, inProcess: vault.tenantId }
       during.push(await vault.call('GET', '/applications/key', withEphemeralKey))
       during.push(await vault.call('POST', '/tokenize', { ...withEphemeralKey, body: 'made' }))
       return returned({ raw: 'done' })
@@ -385,7 +385,7 @@ describe('the application of a reactor', () => {
 
     const key = runner.ran[0]!.apiKey!
     assert.match(key, /^key_local_pvt_/)
-    const late = { key, inside: vault.tenantId, body: 'x' }
+    const late = { key, inProcess: vault.tenantId, body: 'x' }
     const after = await vault.call('POST', '/tokenize', late)
     assert.deepEqual([after.status, after.json()['code']], [401, 'key_unknown'])
     assert.ok(!JSON.stringify([vault.world.committed, vault.world.logged]).includes(key))
@@ -401,8 +401,8 @@ describe('the application of a reactor', () => {
     const replies: Reply[] = []
     runner.behave = async ({ apiKey }) => {
       const asked = { key: apiKey!, body: 'x' }
-      for (const inside of [undefined, id as string, vault.tenantId]) {
-        const from = inside === undefined ? {} : { inside }
+      for (const inProcess of [undefined, id as string, vault.tenantId]) {
+        const from = inProcess === undefined ? {} : { inProcess: inProcess }
         replies.push(await vault.call('POST', '/tokenize', { ...asked, ...from }))
       }
       return returned({})
@@ -426,7 +426,7 @@ describe('the application of a reactor', () => {
     for (const end of ends) {
       stage.runner.behave = end
       await stage.react({})
-      const late = { key: stage.ran().apiKey!, inside: stage.vault.tenantId, body: 'x' }
+      const late = { key: stage.ran().apiKey!, inProcess: stage.vault.tenantId, body: 'x' }
       assert.equal((await stage.vault.call('POST', '/tokenize', late)).status, 401)
     }
   })
@@ -451,7 +451,7 @@ describe('the application of a reactor', () => {
     const { nonce } = session.json()
     const replies: Reply[] = []
     const behave: typeof runner.behave = async ({ apiKey }) => {
-      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
+      const withEphemeralKey = { key: apiKey!, inProcess: vault.tenantId }
       replies.push(
         await vault.call('GET', `/tokens/${JSON.parse(token.text) as string}`, withEphemeralKey),
       )
@@ -479,7 +479,7 @@ describe('the application of a reactor', () => {
     const { vault, runner, manage, applicationId } = stage
     const replies: Reply[] = []
     runner.behave = async ({ apiKey }) => {
-      const withEphemeralKey = { key: apiKey!, inside: vault.tenantId }
+      const withEphemeralKey = { key: apiKey!, inProcess: vault.tenantId }
       const ask = async () =>
         replies.push(await vault.call('POST', '/tokenize', { ...withEphemeralKey, body: 'x' }))
       await ask()

@@ -251,9 +251,9 @@ describe('POST /sessions/authorize', () => {
   }
 })
 
-describe('a session can be given no more than the giver has:', () => {
+describe('a session can be given no more than the grantor has:', () => {
   const masked = { permissions: ['token:read', 'token:create'] }
-  const cases: [name: string, giver: JsonObject, grants: JsonObject, status: number][] = [
+  const cases: [name: string, grantor: JsonObject, grants: JsonObject, status: number][] = [
     ['what it has', masked, { permissions: ['token:read'] }, 200],
     ['a rule as narrow as one likes', masked, { rules: [rule('/pci/', 'mask')] }, 200],
     ['less of what it sees', { rules: [rule('/', 'reveal')] }, { rules: [rule('/', 'mask')] }, 200],
@@ -310,10 +310,10 @@ describe('a session can be given no more than the giver has:', () => {
       200,
     ],
   ]
-  for (const [name, giver, grants, status] of cases) {
+  for (const [name, grantor, grants, status] of cases) {
     test(`${name}: ${status}`, async () => {
       const { vault, open, authorize } = await stage()
-      const reply = await authorize((await open()).nonce, grants, await vault.keyFor(giver))
+      const reply = await authorize((await open()).nonce, grants, await vault.keyFor(grantor))
       assert.equal(reply.status, status, reply.text)
       if (status === 403) assert.equal(reply.json()['code'], 'rights_exceeded')
     })
@@ -328,28 +328,28 @@ describe('a session can be given no more than the giver has:', () => {
     }
   })
 
-  test('of a token in several containers a session sees no more than its giver', async () => {
+  test('of a token in several containers a session sees no more than its grantor', async () => {
     const { vault, make, open, authorize, read } = await stage()
     const id = await make({ ...CARD, containers: ['/a/', '/b/'] })
-    const giver = await vault.keyFor({
+    const grantor = await vault.keyFor({
       rules: [rule('/a/', 'reveal'), { ...rule('/b/', 'mask'), priority: 2 }],
     })
     const { key, nonce } = await open()
-    assert.equal((await authorize(nonce, { rules: [rule('/a/', 'reveal')] }, giver)).status, 200)
-    const [own, sessions] = [await read(id, giver), await read(id, key)]
+    assert.equal((await authorize(nonce, { rules: [rule('/a/', 'reveal')] }, grantor)).status, 200)
+    const [own, sessions] = [await read(id, grantor), await read(id, key)]
     assert.equal((own.json()['data'] as JsonObject)['number'], 'XXXXXXXXXXXX4242')
     assert.deepEqual(sessions.json(), own.json())
   })
 
-  test('what the giver loses its sessions lose with it', async () => {
+  test('what the grantor loses its sessions lose with it', async () => {
     const { vault, make, read, open, authorize } = await stage()
     const id = await make(CARD)
-    const giver = await vault.keyFor({ rules: [rule('/', 'reveal')] })
+    const grantor = await vault.keyFor({ rules: [rule('/', 'reveal')] })
     const { key, nonce } = await open()
-    await authorize(nonce, { rules: [rule('/', 'reveal')] }, giver)
+    await authorize(nonce, { rules: [rule('/', 'reveal')] }, grantor)
     const seen = async () => ((await read(id, key)).json()['data'] as JsonObject)['number']
     assert.equal(await seen(), '4242424242424242')
-    const own = await vault.call('GET', '/applications/key', { key: giver })
+    const own = await vault.call('GET', '/applications/key', { key: grantor })
     const path = `/applications/${own.json()['id'] as string}`
     const body = { name: 'less', permissions: ['token:read'] }
     await vault.call('PUT', path, { key: vault.managementKey, body })

@@ -248,9 +248,9 @@ describe('every operation on tokens answers as the page says', () => {
     test(`to sessions that hold ${permission} from an application that has less by now`, async () => {
       const granted = { rules: [rule('/', 'reveal', [permission])] }
       for (const [name, left] of lessThan(permission)) {
-        const giver = await keyFor('private', { rules: [EVERYTHING] })
-        const key = await sessionWith(granted, giver!)
-        const own = await stage.vault.call('GET', '/applications/key', { key: giver! })
+        const grantor = await keyFor('private', { rules: [EVERYTHING] })
+        const key = await sessionWith(granted, grantor!)
+        const own = await stage.vault.call('GET', '/applications/key', { key: grantor! })
         const path = `/applications/${own.json()['id'] as string}`
         const body = { name: 'less', ...asJson(left) }
         const put = await stage.vault.call('PUT', path, { key: stage.vault.managementKey, body })
@@ -553,10 +553,10 @@ function when(
 function lessThan(permission: string): [name: string, left: Granted][] {
   const others = EVERY_TOKEN_PERMISSION.filter((it) => it !== permission)
   return [
-    ['of a giver with the plain permission', { permissions: [permission] }],
-    ['of a giver with a rule here', { rules: [rule(HOME, 'redact', [permission])] }],
-    ['of a giver with a rule elsewhere', { rules: [rule(MOVED_TO, 'reveal', [permission])] }],
-    ['of a giver with all others', { permissions: others }],
+    ['of a grantor with the plain permission', { permissions: [permission] }],
+    ['of a grantor with a rule here', { rules: [rule(HOME, 'redact', [permission])] }],
+    ['of a grantor with a rule elsewhere', { rules: [rule(MOVED_TO, 'reveal', [permission])] }],
+    ['of a grantor with all others', { permissions: others }],
   ]
 }
 
@@ -586,11 +586,11 @@ async function openSession(): Promise<{ key: string; nonce: string }> {
   return { key: key as string, nonce: nonce as string }
 }
 
-async function sessionWith(granted: Granted, giver: string): Promise<string> {
+async function sessionWith(granted: Granted, grantor: string): Promise<string> {
   const { key, nonce } = await openSession()
   const expiresAt = new Date(stage.vault.world.clock.now() + 50 * 60_000).toISOString()
   const body = { nonce, expires_at: expiresAt, ...asJson(granted) }
-  const reply = await stage.vault.call('POST', '/sessions/authorize', { key: giver, body })
+  const reply = await stage.vault.call('POST', '/sessions/authorize', { key: grantor, body })
   assert.equal(reply.status, 200, reply.text)
   return key
 }

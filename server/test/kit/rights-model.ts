@@ -25,7 +25,7 @@ export interface Granted {
   readonly rules?: readonly GrantedRule[]
 }
 
-/** What an application or a session may do: all of these have to say yes. A session has a giver besides. */
+/** What an application or a session may do: all of these have to say yes. A session has a grantor besides. */
 export type Holder = readonly Granted[]
 
 /** A token, or where one would be made: then it has no id that a condition could be about. */

@@ -37,7 +37,7 @@ export class Servers {
   }
 
   /** The one that runs the code which is asking; whose turn it is, when no code is. */
-  inside(): App {
+  inProcess(): App {
     const place = RUNNING.getStore()
     return place === undefined ? this.next() : this.apps[place]!
   }

@@ -7,9 +7,9 @@ import { request, type IncomingMessage } from 'node:http'
 import { setUp, type SetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
-import type { Insider, Plan, TenantSettings } from '../../src/base/access.ts'
+import type { InProcessCaller, Plan, TenantSettings } from '../../src/base/access.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { connectInside } from '../../src/http/inside.ts'
+import { connectInProcess } from '../../src/http/in-process-connections.ts'
 import type { KeyMaker } from '../../src/world/keyring.ts'
 import type { World } from '../../src/world/world.ts'
 import type { OneServerReason } from './one-server.ts'
@@ -47,7 +47,7 @@ export interface CallOptions {
   readonly rawBody?: string | Buffer
   readonly headers?: Record<string, string>
   /** Whose code, run by the service, is calling; of a tenant alone, any of its code that may send anywhere. */
-  readonly inside?: string | Insider | undefined
+  readonly inProcess?: string | InProcessCaller | undefined
 }
 
 interface Asked {
@@ -136,7 +136,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   }
 
   async function call(method: Method, path: string, options: CallOptions = {}): Promise<Reply> {
-    const { key, body, rawBody, headers = {}, inside } = options
+    const { key, body, rawBody, headers = {}, inProcess: inside } = options
     const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
     const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const asked = {
@@ -149,7 +149,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       },
       ...(payload === undefined ? {} : { payload }),
     }
-    if (inside !== undefined) return await callInside(inside, asked)
+    if (inside !== undefined) return await callInProcess(inside, asked)
     const reply = await servers.next().inject(asked)
     return {
       status: reply.statusCode,
@@ -159,16 +159,17 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     }
   }
 
-  async function callInside(inside: string | Insider, asked: Asked): Promise<Reply> {
-    const insider = typeof inside === 'string' ? { tenantId: inside, destinations: null } : inside
+  async function callInProcess(inProcess: string | InProcessCaller, asked: Asked): Promise<Reply> {
+    const inProcessCaller =
+      typeof inProcess === 'string' ? { tenantId: inProcess, destinations: null } : inProcess
     const { method, url, headers, payload = '' } = asked
-    const app = servers.inside()
+    const app = servers.inProcess()
     await app.ready()
     const sent = request({
       method,
       path: url,
       headers: { ...headers, 'content-length': Buffer.byteLength(payload) },
-      createConnection: () => connectInside(app, insider),
+      createConnection: () => connectInProcess(app, inProcessCaller),
     })
     sent.end(payload)
     const [reply] = (await once(sent, 'response')) as [IncomingMessage]

@@ -26,12 +26,12 @@ const PERMISSIONS: readonly Permission[] = [
 const PLACES = ['/', '/a/', '/a/b/', '/a/b/c/', '/ab/', '/b/']
 const IDS = ['x', 'xy', 'y']
 
-test('whatever session and giver: in no list of containers, for no id, the session gets more', () => {
+test('whatever session and grantor: in no list of containers, for no id, the session gets more', () => {
   let granted = 0
   fc.assert(
     fc.property(
       session(),
-      giver(),
+      grantor(),
       permission(),
       places(),
       id(),
@@ -39,9 +39,9 @@ test('whatever session and giver: in no list of containers, for no id, the sessi
         const given = ask(callerWith({ ...own, within }), what, about(where, which))
         if (given === null) return
         granted++
-        const givers = ask(callerWith({ ...within }), what, about(where, which))
-        assert.ok(givers !== null, 'the giver may not do it')
-        assert.ok(rank(given.transform) <= rank(givers.transform), 'the giver sees less')
+        const grantors = ask(callerWith({ ...within }), what, about(where, which))
+        assert.ok(grantors !== null, 'the grantor may not do it')
+        assert.ok(rank(given.transform) <= rank(grantors.transform), 'the grantor sees less')
       },
     ),
     { numRuns: 5_000 },
@@ -52,7 +52,7 @@ test('whatever session and giver: in no list of containers, for no id, the sessi
 test('without excess, a session gets in each container what it was given, and not a bit less', () => {
   let compared = 0
   fc.assert(
-    fc.property(session(), giver(), place(), id(), (own, within, where, which) => {
+    fc.property(session(), grantor(), place(), id(), (own, within, where, which) => {
       const excess = excessOf(own, within)
       for (const what of PERMISSIONS) {
         if (excess.includes(what) || what === 'token:delete') continue
@@ -70,7 +70,7 @@ test('without excess, a session gets in each container what it was given, and no
 test('without conditions on ids, excess is never claimed without a place where there is one', () => {
   let found = 0
   fc.assert(
-    fc.property(sessionOfPlaces(), giver(), (own, within) => {
+    fc.property(sessionOfPlaces(), grantor(), (own, within) => {
       for (const what of excessOf(own, within)) {
         found++
         const somewhere = PLACES.flatMap((it) => [it, `${it}other/`]).some((where) => {
@@ -88,7 +88,7 @@ test('without conditions on ids, excess is never claimed without a place where t
 
 test('whoever gives exactly what it has gives nothing in excess', () => {
   fc.assert(
-    fc.property(giver(), (it) => {
+    fc.property(grantor(), (it) => {
       assert.deepEqual(excessOf({ ...it, type: 'session' }, it), [])
     }),
   )
@@ -114,7 +114,7 @@ function id(): fc.Arbitrary<string | null> {
   return fc.constantFrom(...IDS, 'other', null)
 }
 
-function giver(): fc.Arbitrary<Rights> {
+function grantor(): fc.Arbitrary<Rights> {
   return rightsOf('private', containerRule())
 }
 

@@ -4,24 +4,24 @@ import { permissionsOf } from '../permissions.ts'
 
 /**
  * Returns the permissions by which `session` would let somebody do with a token in one container what
- * `giver` may not do, or would show more of it. None means: in no container, for no id.
+ * `grantor` may not do, or would show more of it. None means: in no container, for no id.
  *
  * What rules say changes at the containers they name and nowhere else. So it is enough to ask about those
  * and, for each, about a place below it that no rule names. A rule with a condition on the id may hold or
  * not; then what comes after it counts as well. Of a token in several containers this says nothing: a
- * session is held to its giver's rights whenever it asks (decision 0018), and this is to tell a giver in
+ * session is held to its grantor's rights whenever it asks (decision 0018), and this is to tell a grantor in
  * time.
  */
-export function excessOf(session: Rights, giver: Rights): Permission[] {
+export function excessOf(session: Rights, grantor: Rights): Permission[] {
   const rules = session.rules.toSorted((a, b) => a.priority - b.priority)
-  const places = [...new Set([session, giver].flatMap(containersIn))]
+  const places = [...new Set([session, grantor].flatMap(containersIn))]
   // No container has this character in its name.
   const points = ['/', ...places].flatMap((it) => [it, `${it}*/`])
   return permissionsOf('private').filter((permission) =>
     points.some((point) => {
       const given = givenAt({ ...session, rules }, permission, point)
       if (given.length === 0) return false
-      const own = transformIn(giver, permission, point)
+      const own = transformIn(grantor, permission, point)
       return !given.every((transform) => isCovered(permission, transform, own))
     }),
   )

@@ -4,7 +4,7 @@ import type { JobChange, StoredJob } from '../../world/jobs.ts'
 import type { World } from '../../world/world.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
-import { reachOfResult } from '../jobs/asker.ts'
+import { reachOfResult } from '../jobs/job-initiator.ts'
 import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
@@ -91,7 +91,7 @@ async function deliveryOf(
   world: Reach,
   tenantId: string,
   job: StoredJob,
-  { callbackUrl, asker, traceId }: JobState,
+  { callbackUrl, asker: initiator, traceId }: JobState,
   answer: Answer,
   product: string,
 ) {
@@ -123,7 +123,7 @@ async function deliveryOf(
   }
   return {
     url: new URL(callbackUrl!),
-    destinations: await reachOfResult(world, tenantId, asker),
+    destinations: await reachOfResult(world, tenantId, initiator),
     headers: Object.entries(headers).flat(),
     body,
   }

@@ -14,7 +14,7 @@ import type { StoredReactor } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
 import { authorizeInvocation, prepare } from '../invocation/prepare.ts'
 import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
-import { askerOf } from './job-state.ts'
+import { initiatorOf } from './job-state.ts'
 import { newJob } from './stages.ts'
 
 type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
@@ -86,7 +86,7 @@ async function accept(
     { id, reactorId: reactor.id, now },
     {
       traceId: caller.traceId,
-      asker: askerOf(caller),
+      asker: initiatorOf(caller),
       run: { args, timeoutMs, rerun },
       callbackUrl: callbackUrl?.href ?? null,
       resultUntil: null,

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stillWorld } from '../../../test/kit/still-world.ts'
+import { callerWith, stillWorld } from '../../../test/kit/still-world.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import { openResult, sealResult } from './job-state.ts'
+import { initiatorOf, openResult, sealResult } from './job-state.ts'
 import { newJob } from './stages.ts'
 
 const ID = '019ca945-0a00-4000-8000-00000000000a'
+const OTHER_ID = '019ca945-0a00-4000-8000-00000000000b'
 
 test('sealResult() keeps a body as the text that is sent, so that nobody reads it at each attempt', async () => {
   const keys = await stillWorld().keyring.open(ID)
   const reopened = (answer: Answer): Answer => {
-    const state = { traceId: ID, asker, run: null, callbackUrl: null, resultUntil: null }
+    const state = { traceId: ID, asker: initiator, run: null, callbackUrl: null, resultUntil: null }
     const job = newJob(keys, { id: ID, reactorId: ID, now: 0 }, { ...state, ...NOTHING_YET })
     return openResult(keys, { ...job, result: sealResult(keys, ID, answer) })
   }
@@ -24,5 +25,12 @@ test('sealResult() keeps a body as the text that is sent, so that nobody reads i
   assert.deepEqual(reopened({ status: 204 }), { status: 204 })
 })
 
-const asker = { applicationId: ID, keyId: ID, destinations: null, session: null }
+test('initiatorOf() names its members as jobs that are stored already do', () => {
+  const caller = callerWith({ type: 'session', grantorId: OTHER_ID, applicationId: ID, keyId: ID })
+  const stored = { permissions: [], rules: [], within: null, giverId: OTHER_ID }
+  assert.deepEqual(initiatorOf(caller), { ...initiator, session: stored })
+  assert.deepEqual(initiatorOf({ ...caller, type: 'private' }), initiator)
+})
+
+const initiator = { applicationId: ID, keyId: ID, destinations: null, session: null }
 const NOTHING_YET = { failure: null, status: null }

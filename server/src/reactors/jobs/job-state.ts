@@ -13,7 +13,7 @@ import type { StoredJob } from '../../world/jobs.ts'
 
 export interface JobState {
   readonly traceId: string
-  readonly asker: Asker
+  readonly asker: Initiator
   /** Null once it has been run, or will not be. */
   readonly run: RunRequest | null
   /** Where the result is sent to; null where it is fetched. */
@@ -34,16 +34,20 @@ export interface RunRequest {
 }
 
 /**
- * Who invoked. What an application may do is looked up when it counts; of a session, which may be over by then, what
+ * Who invoked, under the names it is stored by. What an application may do is looked up when it counts; of a session, which may be over by then, what
  * it had been given counts, as far as whoever gave it has it still.
  */
-export interface Asker extends Pick<Principal, 'applicationId' | 'keyId' | 'destinations'> {
-  readonly session: Pick<Principal, 'permissions' | 'rules' | 'within' | 'giverId'> | null
+export interface Initiator extends Pick<Principal, 'applicationId' | 'keyId' | 'destinations'> {
+  readonly session: SessionRights | null
 }
 
-export function askerOf(caller: Caller): Asker {
+interface SessionRights extends Pick<Principal, 'permissions' | 'rules' | 'within'> {
+  readonly giverId?: string | undefined
+}
+
+export function initiatorOf(caller: Caller): Initiator {
   const { applicationId, keyId, destinations, type, permissions, rules } = caller
-  const { within, giverId } = caller
+  const { within, grantorId: giverId } = caller
   const session = type === 'session' ? { permissions, rules, within, giverId } : null
   return { applicationId, keyId, destinations, session }
 }

@@ -18,7 +18,7 @@ import {
 import { finish, run } from '../invocation/run.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
-import { callerOfJob } from './asker.ts'
+import { callerOfJob } from './job-initiator.ts'
 import { openJobState, type JobState, type RunRequest } from './job-state.ts'
 import { finished, postponed } from './stages.ts'
 

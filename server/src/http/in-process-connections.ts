@@ -1,17 +1,17 @@
 import { duplexPair, type Duplex } from 'node:stream'
-import type { Insider } from '../base/access.ts'
+import type { InProcessCaller } from '../base/access.ts'
 import type { Server } from './server.ts'
 
 /** Whose code is at the other end, by connection. */
-const INSIDERS = new WeakMap<object, Insider>()
+const IN_PROCESS_CALLERS = new WeakMap<object, InProcessCaller>()
 
 /**
  * Returns a connection to `server` for code of a tenant that the service runs itself: no network lies between, so it
  * works wherever the server listens, and nobody else can be at its other end.
  */
-export function connectInside(server: Server, insider: Insider): Duplex {
+export function connectInProcess(server: Server, inProcessCaller: InProcessCaller): Duplex {
   const [far, near] = duplexPair()
-  INSIDERS.set(near, insider)
+  IN_PROCESS_CALLERS.set(near, inProcessCaller)
   // Either end takes the other along, as those of a socket do.
   far.once('close', () => near.destroy())
   near.once('close', () => far.destroy())
@@ -20,6 +20,6 @@ export function connectInside(server: Server, insider: Insider): Duplex {
 }
 
 /** Returns whose code, run by the service, sent what came over `connection`; null for the network. */
-export function insiderAt(connection: object): Insider | null {
-  return INSIDERS.get(connection) ?? null
+export function inProcessCallerOf(connection: object): InProcessCaller | null {
+  return IN_PROCESS_CALLERS.get(connection) ?? null
 }

@@ -4,33 +4,36 @@ import { rightsOf } from '../../access/authenticate.ts'
 import type { Caller, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../world/world.ts'
-import type { Asker, JobState } from './job-state.ts'
+import type { Initiator, JobState } from './job-state.ts'
 
 /**
  * Returns the caller that a job is run for, as it is now: what was taken away from the application, from the key that
  * invoked, or from whoever gave a session its rights, is taken away from what has not been begun.
  *
- * Throws `key_unknown` when the tenant, the application, its key or the giver is gone.
+ * Throws `key_unknown` when the tenant, the application, its key or the grantor is gone.
  */
 export async function callerOfJob(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { asker, traceId }: Pick<JobState, 'asker' | 'traceId'>,
+  { asker: initiator, traceId }: Pick<JobState, 'asker' | 'traceId'>,
 ): Promise<Caller> {
-  const { applicationId, keyId, session } = asker
-  const giverId = session?.giverId
-  const [tenant, application, keys, giver] = await Promise.all([
+  const { applicationId, keyId, session } = initiator
+  const grantorId = session?.giverId
+  const [tenant, application, keys, grantor] = await Promise.all([
     world.store.tenants.find(tenantId),
     findApplication(world, tenantId, applicationId),
     world.store.applications.keys(tenantId, applicationId),
-    giverId === undefined ? null : findApplication(world, tenantId, giverId),
+    grantorId === undefined ? null : findApplication(world, tenantId, grantorId),
   ])
   const hasKey = session !== null || keys.some((it) => it.id === keyId)
-  const isGiven = giverId === undefined || giver !== null
+  const isGiven = grantorId === undefined || grantor !== null
   if (tenant === null || application === null || !hasKey || !isGiven) {
     throw new ServiceError('key_unknown')
   }
-  const rights: Rights = session === null ? rightsOf(application) : { type: 'session', ...session }
+  const rights: Rights =
+    session === null
+      ? rightsOf(application)
+      : { type: 'session', permissions: session.permissions, rules: session.rules }
   return {
     tenantId,
     plan: tenant.plan,
@@ -38,11 +41,11 @@ export async function callerOfJob(
     applicationId,
     keyId,
     ...rights,
-    within: giver === null ? (session?.within ?? null) : rightsOf(giver),
-    giverId,
-    destinations: [application.destinations, giver?.destinations ?? null].reduce(
+    within: grantor === null ? (session?.within ?? null) : rightsOf(grantor),
+    grantorId,
+    destinations: [application.destinations, grantor?.destinations ?? null].reduce(
       commonDestinations,
-      asker.destinations,
+      initiator.destinations,
     ),
     traceId,
     decisions: [],
@@ -55,7 +58,7 @@ export async function callerOfJob(
 export async function reachOfResult(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { applicationId, destinations }: Asker,
+  { applicationId, destinations }: Initiator,
 ): Promise<readonly string[] | null> {
   const application = await findApplication(world, tenantId, applicationId)
   return commonDestinations(destinations, application?.destinations ?? null)
