@@ -42,13 +42,13 @@ export function createApp(outside: World, settings: AppSettings): App {
     access: {
       authenticate: identities.authenticate.bind(identities),
       mayAnywhere,
-      bindReplay: (caller, body) => bindReplay(world, caller, body),
-      replay: (caller) => replay(world, caller),
-      remember: async (caller, answer) => {
-        await commit(world, caller, [], answer)
+      bindReplay: (context, body) => bindReplay(world, context, body),
+      replay: (context) => replay(world, context),
+      remember: async (context, answer) => {
+        await commit(world, context, [], answer)
       },
-      record: async (caller) => {
-        await commit(world, caller, [])
+      record: async (context) => {
+        await commit(world, context, [])
       },
     },
   })

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { findApplication } from './get-application.ts'
@@ -11,12 +11,12 @@ import { findApplication } from './get-application.ts'
  */
 export async function refuseUnfitApplication(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string | null,
   before: string | null = null,
 ): Promise<void> {
   if (id === null || id === before) return
-  const application = await findApplication(world, caller.tenantId, id)
+  const application = await findApplication(world, context.tenantId, id)
   if (application !== null && application.type !== 'management') return
   throw new ServiceError('body_invalid', {
     'application.id': ['Must be a private or public application of this tenant.'],

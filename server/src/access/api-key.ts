@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { CallerType } from '../base/access.ts'
+import type { PrincipalType } from '../base/access.ts'
 import type { Random } from '../world/random.ts'
 
 /**
@@ -24,7 +24,7 @@ const SECRET_CHARS = 32
 const PREFIX_CHARS = 'key_local_pvt_'.length + 4
 
 /** Returns a new key for an application of this type, or for a session. */
-export function makeApiKey(type: CallerType, random: Random): string {
+export function makeApiKey(type: PrincipalType, random: Random): string {
   const body = `key_local_${KIND[type]}_${makeSecret(random)}`
   return body + checksum(body)
 }

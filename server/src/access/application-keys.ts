@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { APPLICATION_KEYS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -24,22 +24,22 @@ export interface KeyOfApplication {
 /** Throws `permission_missing`, `application_not_found`, `application_keys_max`, as commit() does. */
 export async function createApplicationKey(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'application:update')
-  const application = await getApplication(world, caller, id)
-  const keys = await world.store.applications.keys(caller.tenantId, id)
+  authorize(context, 'application:update')
+  const application = await getApplication(world, context, id)
+  const keys = await world.store.applications.keys(context.tenantId, id)
   // Two at once may both pass and exceed the limit by one: it bounds growth, it guards nothing.
   if (keys.length >= APPLICATION_KEYS_MAX) throw new ServiceError('application_keys_max')
   const { key, stored } = issueKey(world.random, application, {
     version: Math.max(0, ...keys.map((it) => it.version)) + 1,
-    by: caller.applicationId,
+    by: context.applicationId,
     at: world.clock.now(),
   })
   const answer = created(renderApplicationKey(stored, key), `/applications/${id}/keys/${stored.id}`)
   const changes = [{ kind: 'insert-application-key', key: stored }] as const
-  const conflict = await commit(world, caller, changes, answer)
+  const conflict = await commit(world, context, changes, answer)
   if (conflict !== null) throw new ServiceError('application_not_found')
   return answer
 }
@@ -47,21 +47,21 @@ export async function createApplicationKey(
 /** Returns the keys, oldest first. Throws `permission_missing`, `application_not_found`. */
 export async function listApplicationKeys(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<StoredApplicationKey[]> {
-  authorize(caller, 'application:read')
-  await getApplication(world, caller, id)
-  return await world.store.applications.keys(caller.tenantId, id)
+  authorize(context, 'application:read')
+  await getApplication(world, context, id)
+  return await world.store.applications.keys(context.tenantId, id)
 }
 
 /** Throws `permission_missing`, `application_not_found`, `application_key_not_found`. */
 export async function readApplicationKey(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { id, keyId }: KeyOfApplication,
 ): Promise<StoredApplicationKey> {
-  const keys = await listApplicationKeys(world, caller, id)
+  const keys = await listApplicationKeys(world, context, id)
   const key = keys.find((it) => it.id === keyId)
   if (key === undefined) throw new ServiceError('application_key_not_found')
   return key
@@ -74,14 +74,14 @@ export async function readApplicationKey(
  */
 export async function deleteApplicationKey(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { id, keyId }: KeyOfApplication,
 ): Promise<Answer> {
-  authorize(caller, 'application:update')
-  await getApplication(world, caller, id)
+  authorize(context, 'application:update')
+  await getApplication(world, context, id)
   if (!isUuid(keyId)) throw new ServiceError('application_key_not_found')
   const change = { kind: 'delete-application-key', applicationId: id, id: keyId } as const
-  const conflict = await commit(world, caller, [change])
+  const conflict = await commit(world, context, [change])
   if (conflict !== null) throw new ServiceError('application_key_not_found')
   return noContent()
 }

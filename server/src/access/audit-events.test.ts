@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { callerWith, STILL_NOW } from '../../test/kit/still-world.ts'
-import type { Caller } from '../base/access.ts'
+import { contextWith, STILL_NOW } from '../../test/kit/still-world.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ask, authorize, type Thing } from './authorize.ts'
 import { auditEventsOf } from './audit-events.ts'
 
@@ -9,12 +9,12 @@ const PROXY = '01945d00-0000-4000-8000-0000000000f0'
 
 describe('auditEventsOf()', () => {
   test('names the destination of each use, and keeps different ones apart', () => {
-    const caller = callerWith({ permissions: ['token:use'] })
+    const context = contextWith({ permissions: ['token:use'] })
     for (const destination of ['a.example', 'b.example', 'a.example']) {
-      for (const n of [1, 2]) authorize(caller, 'token:use', token(n), destination)
+      for (const n of [1, 2]) authorize(context, 'token:use', token(n), destination)
     }
-    authorize(caller, 'token:use', token(3))
-    assert.deepEqual(eventsOf(caller), [
+    authorize(context, 'token:use', token(3))
+    assert.deepEqual(eventsOf(context), [
       ['token', 'use', 'reveal', 'a.example', [internalId(1), internalId(2)]],
       ['token', 'use', 'reveal', 'b.example', [internalId(1), internalId(2)]],
       ['token', 'use', 'reveal', null, [internalId(3)]],
@@ -23,33 +23,40 @@ describe('auditEventsOf()', () => {
 
   test('says of a token that a narrower permission was asked about that it was used', () => {
     for (const permission of ['proxy:invoke', 'reactor:invoke'] as const) {
-      const caller = callerWith({ permissions: [permission] })
-      authorize(caller, permission, token(1), 'a.example')
-      assert.deepEqual(eventsOf(caller), [['token', 'use', 'reveal', 'a.example', [internalId(1)]]])
+      const context = contextWith({ permissions: [permission] })
+      authorize(context, permission, token(1), 'a.example')
+      assert.deepEqual(eventsOf(context), [
+        ['token', 'use', 'reveal', 'a.example', [internalId(1)]],
+      ])
       assert.equal(
-        auditEventsOf(caller, STILL_NOW, caller.decisions, [])[0]?.permission,
+        auditEventsOf(context, STILL_NOW, context.decisions, [])[0]?.permission,
         permission,
       )
     }
   })
 
   test('says of a request without tokens that a proxy was invoked, and which if it has an id', () => {
-    const caller = callerWith({ permissions: ['proxy:invoke'] })
-    authorize(caller, 'proxy:invoke', [], 'a.example')
-    authorize(caller, 'proxy:invoke', { id: PROXY, internalId: PROXY, containers: [] }, 'a.example')
-    assert.deepEqual(eventsOf(caller), [
+    const context = contextWith({ permissions: ['proxy:invoke'] })
+    authorize(context, 'proxy:invoke', [], 'a.example')
+    authorize(
+      context,
+      'proxy:invoke',
+      { id: PROXY, internalId: PROXY, containers: [] },
+      'a.example',
+    )
+    assert.deepEqual(eventsOf(context), [
       ['proxy', 'invoke', null, 'a.example', []],
       ['proxy', 'invoke', null, 'a.example', [PROXY]],
     ])
   })
 
   test('keeps what was only asked about apart from what was sent', () => {
-    const caller = callerWith({ permissions: ['token:use'] })
+    const context = contextWith({ permissions: ['token:use'] })
     for (const dryRun of [{}, { dryRun: true }] as const) {
-      authorize(caller, 'token:use', token(1), 'a.example')
-      caller.decisions.push({ ...caller.decisions.pop()!, ...dryRun })
+      authorize(context, 'token:use', token(1), 'a.example')
+      context.decisions.push({ ...context.decisions.pop()!, ...dryRun })
     }
-    const events = auditEventsOf(caller, STILL_NOW, caller.decisions, [])
+    const events = auditEventsOf(context, STILL_NOW, context.decisions, [])
     assert.deepEqual(
       events.map((it) => it.dryRun),
       [false, true],
@@ -57,17 +64,17 @@ describe('auditEventsOf()', () => {
   })
 
   test('names the destination of what was refused', () => {
-    const caller = callerWith({ permissions: ['token:read'] })
-    assert.equal(ask(caller, 'token:use', token(1), 'a.example'), null)
-    const [event] = auditEventsOf(caller, STILL_NOW, caller.decisions, [])
+    const context = contextWith({ permissions: ['token:read'] })
+    assert.equal(ask(context, 'token:use', token(1), 'a.example'), null)
+    const [event] = auditEventsOf(context, STILL_NOW, context.decisions, [])
     assert.deepEqual([event?.allowed, event?.destination], [false, 'a.example'])
   })
 
   test('keeps a decision to send something apart from what the request changes', () => {
-    const caller = callerWith({ permissions: ['proxy:invoke'] })
-    authorize(caller, 'proxy:invoke', [], 'a.example')
+    const context = contextWith({ permissions: ['proxy:invoke'] })
+    authorize(context, 'proxy:invoke', [], 'a.example')
     const change = { kind: 'delete-application', id: internalId(9) } as const
-    const events = auditEventsOf(caller, STILL_NOW, caller.decisions, [change])
+    const events = auditEventsOf(context, STILL_NOW, context.decisions, [change])
     assert.deepEqual(
       events.map((it) => [it.entityType, it.destination]),
       [
@@ -78,8 +85,8 @@ describe('auditEventsOf()', () => {
   })
 })
 
-function eventsOf(caller: Caller): unknown[] {
-  return auditEventsOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
+function eventsOf(context: RequestContext): unknown[] {
+  return auditEventsOf(context, STILL_NOW, context.decisions, []).map((it) => {
     return [it.entityType, it.operation, it.shown, it.destination, it.entityIds]
   })
 }

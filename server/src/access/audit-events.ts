@@ -4,14 +4,14 @@
  * Nobody writes events by hand. A change says by its kind what it means for the audit log, and a decision by
  * its permission, so a new use case is recorded before anybody thinks of it. Decision 0020.
  */
-import type { Caller, Decision } from '../base/access.ts'
+import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
 import type { AuditEvent } from '../world/audit-log.ts'
 import type { Change } from '../world/change.ts'
 import type { StoredToken, TransactionState } from '../world/stored.ts'
 
 /** Who does something: the part of a caller that the audit log names. */
-export type Actor = Pick<Caller, 'applicationId' | 'keyId' | 'traceId'>
+export type Actor = Pick<RequestContext, 'applicationId' | 'keyId' | 'traceId'>
 
 /**
  * Returns the events for what `changes` do and for those `decisions` that are not about it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { callerWith } from '../../test/kit/still-world.ts'
+import { contextWith } from '../../test/kit/still-world.ts'
 import {
   APPLICATION_TYPES,
   TRANSFORMS,
@@ -40,8 +40,8 @@ describe('reachOf()', () => {
         rule(n + 1, `/${'a/'.repeat(n + 1)}`, 'reveal', ['token:read']),
       )
     const within = { type: 'private', permissions: [], rules: nested(30) } as const
-    const caller = callerWith({ type: 'session', rules: nested(20), within })
-    const paths = reachOf(caller, 'token:read')
+    const context = contextWith({ type: 'session', rules: nested(20), within })
+    const paths = reachOf(context, 'token:read')
     assert.deepEqual(
       paths,
       within.rules.map((it) => it.container),
@@ -122,11 +122,11 @@ describe('authorize() decides', () => {
 })
 
 test('authorize() records every decision in order, refusals included', () => {
-  const caller = callerWith(CLERK)
-  authorize(caller, 'token:read', ['/pci/'])
-  assert.throws(() => authorize(caller, 'token:delete', ['/pci/']), { code: 'permission_missing' })
-  assert.equal(ask(caller, 'token:search', ['/x/']), null)
-  assert.deepEqual(caller.decisions, [
+  const context = contextWith(CLERK)
+  authorize(context, 'token:read', ['/pci/'])
+  assert.throws(() => authorize(context, 'token:delete', ['/pci/']), { code: 'permission_missing' })
+  assert.equal(ask(context, 'token:search', ['/x/']), null)
+  assert.deepEqual(context.decisions, [
     { permission: 'token:read', containers: ['/pci/'], allowed: true, by: [2] },
     { permission: 'token:delete', containers: ['/pci/'], allowed: false, by: [] },
     { permission: 'token:search', containers: ['/x/'], allowed: false, by: [] },
@@ -140,8 +140,8 @@ test('mayAnywhere() is true exactly when some container is granted', () => {
         '/',
         ...who.rules.flatMap((it) => ('container' in it ? [it.container] : [])),
       ]
-      const somewhere = everywhere.some((it) => ask(callerWith(who), what, [it]) !== null)
-      assert.equal(mayAnywhere(callerWith(who), what), somewhere)
+      const somewhere = everywhere.some((it) => ask(contextWith(who), what, [it]) !== null)
+      assert.equal(mayAnywhere(contextWith(who), what), somewhere)
     }),
   )
 })
@@ -150,7 +150,7 @@ test('a rule grants nothing outside its container', () => {
   fc.assert(
     fc.property(accessRule(), permission(), container(), (it, what, where) => {
       fc.pre(!covers(it.container, where))
-      assert.equal(ask(callerWith({ rules: [it] }), what, [where]), null)
+      assert.equal(ask(contextWith({ rules: [it] }), what, [where]), null)
     }),
   )
 })
@@ -158,9 +158,9 @@ test('a rule grants nothing outside its container', () => {
 test('a rule of lower priority changes nothing that a higher one decided', () => {
   fc.assert(
     fc.property(principal(), accessRule(), permission(), container(), (who, more, what, where) => {
-      const before = callerWith({ ...who, permissions: [] })
+      const before = contextWith({ ...who, permissions: [] })
       fc.pre(ask(before, what, [where]) !== null)
-      const after = callerWith({ ...before, rules: [...before.rules, { ...more, priority: 99 }] })
+      const after = contextWith({ ...before, rules: [...before.rules, { ...more, priority: 99 }] })
       assert.deepEqual(ask(after, what, [where]), ask(before, what, [where]))
     }),
   )
@@ -170,7 +170,7 @@ test('being in one more container never shows more', () => {
   fc.assert(
     fc.property(principal(), containers(), container(), (who, where, more) => {
       const shown = (it: readonly string[]): Transform | undefined =>
-        ask(callerWith(who), 'token:read', it)?.transform
+        ask(contextWith(who), 'token:read', it)?.transform
       const before = shown(where)
       fc.pre(before !== undefined)
       const after = shown([...where, more])!
@@ -182,10 +182,10 @@ test('being in one more container never shows more', () => {
 test('to create, update and delete, every container has to be granted; else any one', () => {
   fc.assert(
     fc.property(principal(), permission(), containers(), (who, what, where) => {
-      const each = where.map((it) => ask(callerWith(who), what, [it]) !== null)
+      const each = where.map((it) => ask(contextWith(who), what, [it]) !== null)
       const every = ['token:create', 'token:update', 'token:delete'].includes(what)
       const expected = every ? each.every(Boolean) : each.some(Boolean)
-      assert.equal(ask(callerWith(who), what, where) !== null, expected)
+      assert.equal(ask(contextWith(who), what, where) !== null, expected)
     }),
   )
 })
@@ -195,8 +195,8 @@ test('an application does nothing its type may not, whatever its row says', () =
     fc.property(principal(), permission(), containers(), (who, what, where) => {
       const stoodInFor = what.endsWith(':invoke') ? 'token:use' : what
       if (mayHold(who.type, what) || mayHold(who.type, stoodInFor)) return
-      assert.equal(ask(callerWith(who), what, where), null)
-      assert.equal(mayAnywhere(callerWith(who), what), false)
+      assert.equal(ask(contextWith(who), what, where), null)
+      assert.equal(mayAnywhere(contextWith(who), what), false)
     }),
   )
 })
@@ -212,7 +212,7 @@ test('a public application never reads, finds, uses or deletes', () => {
   )
   fc.assert(
     fc.property(principal(), beyond, containers(), (who, what, where) => {
-      assert.equal(ask(callerWith({ ...who, type: 'public' }), what, where), null)
+      assert.equal(ask(contextWith({ ...who, type: 'public' }), what, where), null)
     }),
   )
 })
@@ -226,10 +226,10 @@ function allow(
   by: readonly number[],
 ): void {
   test(`allow ${name}`, () => {
-    const caller = callerWith(who)
-    const grant = authorize(caller, permission, containers)
+    const context = contextWith(who)
+    const grant = authorize(context, permission, containers)
     assert.deepEqual(grant, { transform, internalId: undefined })
-    assert.deepEqual(caller.decisions, [{ permission, containers, allowed: true, by }])
+    assert.deepEqual(context.decisions, [{ permission, containers, allowed: true, by }])
   })
 }
 
@@ -240,10 +240,10 @@ function deny(
   containers: readonly string[],
 ): void {
   test(`deny ${name}`, () => {
-    const caller = callerWith(who)
-    const act = (): unknown => authorize(caller, permission, containers)
+    const context = contextWith(who)
+    const act = (): unknown => authorize(context, permission, containers)
     assert.throws(act, { code: 'permission_missing' })
-    assert.deepEqual(caller.decisions, [{ permission, containers, allowed: false, by: [] }])
+    assert.deepEqual(context.decisions, [{ permission, containers, allowed: false, by: [] }])
   })
 }
 

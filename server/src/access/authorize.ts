@@ -2,7 +2,7 @@ import {
   INVOCATIONS,
   permissionMissing,
   TRANSFORMS,
-  type Caller,
+  type RequestContext,
   type Condition,
   type Decision,
   type Permission,
@@ -51,7 +51,7 @@ export interface Thing {
 }
 
 /**
- * Decides whether `caller` may use `permission` on a thing, or in containers, and records the decision: it
+ * Decides whether the caller may use `permission` on a thing, or in containers, and records the decision: it
  * is in the audit log with the caller's next commit, and always before the answer leaves. `destination` is the
  * host that something will be sent to because of it, for the audit log alone.
  *
@@ -60,19 +60,19 @@ export interface Thing {
  * id grants nothing where there is no thing yet.
  */
 export function authorize(
-  caller: Caller,
+  context: RequestContext,
   permission: Permission,
   about: Thing | readonly string[] = NO_CONTAINERS,
   destination?: string,
 ): Grant {
-  const grant = ask(caller, permission, about, destination)
+  const grant = ask(context, permission, about, destination)
   if (grant === null) throw permissionMissing(permission)
   return grant
 }
 
 /** Decides and records as authorize() does; returns null where a "no" is not the end of the request. */
 export function ask(
-  caller: Caller,
+  context: RequestContext,
   permission: Permission,
   about: Thing | readonly string[] = NO_CONTAINERS,
   destination?: string,
@@ -80,7 +80,7 @@ export function ask(
   const thing = 'internalId' in about ? about : undefined
   const containers = 'internalId' in about ? about.containers : about
   const internalId = thing?.internalId
-  const { transform, by } = decide(caller, permission, containers, thing?.id ?? null)
+  const { transform, by } = decide(context, permission, containers, thing?.id ?? null)
   const showing = internalId !== undefined && containers.length > 0 && transform !== null
   // Not spread over it: every request passes here, and copying by names shows.
   const decision: { -readonly [Name in keyof Decision]: Decision[Name] } = {
@@ -92,24 +92,24 @@ export function ask(
   if (internalId !== undefined) decision.internalId = internalId
   if (showing) decision.transform = transform
   if (destination !== undefined) decision.destination = destination
-  caller.decisions.push(decision)
+  context.decisions.push(decision)
   return transform === null ? null : { transform, internalId }
 }
 
 /**
- * Decides where `caller` may use `permission`, and records the decision: for lists, of which each item is
+ * Decides where the caller may use `permission`, and records the decision: for lists, of which each item is
  * in some container. Returns the containers at and below which it may, or null for everywhere.
  *
  * Rules that ask for more than where a token lies reach nothing here: what is not sure to be allowed is not
  * listed. Throws `permission_missing` when the permission is not held at all.
  */
-export function reachOf(caller: Caller, permission: Permission): readonly string[] | null {
-  const { transform, by } = decide(caller, permission, NO_CONTAINERS, null)
-  const own = pathsOf(caller, permission)
+export function reachOf(context: RequestContext, permission: Permission): readonly string[] | null {
+  const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
+  const own = pathsOf(context, permission)
   const paths =
-    caller.within === null ? own : intersectionOf(own, pathsOf(caller.within, permission))
+    context.within === null ? own : intersectionOf(own, pathsOf(context.within, permission))
   const allowed = transform !== null
-  caller.decisions.push({ permission, containers: paths, allowed, by })
+  context.decisions.push({ permission, containers: paths, allowed, by })
   if (!allowed) throw permissionMissing(permission)
   return paths.includes('/') ? null : paths
 }

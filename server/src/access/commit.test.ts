@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { callerWith, stillWorld, watched } from '../../test/kit/still-world.ts'
+import { contextWith, stillWorld, watched } from '../../test/kit/still-world.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { Answer } from '../http/endpoint.ts'
@@ -47,11 +47,11 @@ test('commit() seals the answer: the store does not see what it says', async () 
 
 test('commit() remembers nothing without a key, without an answer, or a second time', async () => {
   const world = stillWorld()
-  const caller = repeating('a')
-  await commit(world, callerWith(), [INSERT], ANSWER)
-  await commit(world, caller, [DELETE])
-  await commit(world, caller, [INSERT], ANSWER)
-  await commit(world, caller, [DELETE], ANSWER)
+  const context = repeating('a')
+  await commit(world, contextWith(), [INSERT], ANSWER)
+  await commit(world, context, [DELETE])
+  await commit(world, context, [INSERT], ANSWER)
+  await commit(world, context, [DELETE], ANSWER)
   assert.deepEqual(
     world.committed.map((it) => it.kind),
     [
@@ -70,7 +70,7 @@ test('commit() remembers nothing without a key, without an answer, or a second t
 
 test('commit() asks nothing of the store when there is nothing to do', async () => {
   const store = watched(new MemoryStore(), () => assert.fail('committed'))
-  assert.equal(await commit({ ...stillWorld(), store }, callerWith(), [], ANSWER), null)
+  assert.equal(await commit({ ...stillWorld(), store }, contextWith(), [], ANSWER), null)
 })
 
 test('commit() refuses a request when another with its key was quicker, and changes nothing', async () => {
@@ -79,15 +79,15 @@ test('commit() refuses a request when another with its key was quicker, and chan
   await assert.rejects(commit(world, repeating('a'), [INSERT], ANSWER), {
     code: 'idempotency_in_flight',
   })
-  const { tenantId } = callerWith()
+  const { tenantId } = contextWith()
   assert.equal(await world.store.applications.find(tenantId, APPLICATION.id), null)
 })
 
 test('commit() returns a conflict, and then the answer is not remembered', async () => {
   const world = stillWorld()
-  const caller = repeating('a')
-  assert.deepEqual(await commit(world, caller, [DELETE], ANSWER), { kind: 'absent' })
-  assert.equal(caller.replay?.remembered, false)
+  const context = repeating('a')
+  assert.deepEqual(await commit(world, context, [DELETE], ANSWER), { kind: 'absent' })
+  assert.equal(context.replay?.remembered, false)
   assert.equal(await replay(world, repeating('a')), null)
 })
 
@@ -96,18 +96,18 @@ test('commit() says the outcome is unknown when the store fails, and keeps the c
   const store = watched(new MemoryStore(), () => {
     throw cause
   })
-  const caller = repeating('a')
-  await assert.rejects(commit({ ...stillWorld(), store }, caller, [INSERT], ANSWER), {
+  const context = repeating('a')
+  await assert.rejects(commit({ ...stillWorld(), store }, context, [INSERT], ANSWER), {
     code: 'store_unavailable',
     cause,
   })
-  assert.equal(caller.replay?.remembered, false)
+  assert.equal(context.replay?.remembered, false)
 })
 
 test('replay() finds an answer for a day, for the same key and tenant only', async () => {
   const world = stillWorld()
   await commit(world, repeating('a'), [], ANSWER)
-  assert.equal(await replay(world, callerWith()), null)
+  assert.equal(await replay(world, contextWith()), null)
   assert.equal(await replay(world, repeating('b')), null)
   assert.equal(await replay(world, { ...repeating('a'), tenantId: 'another' }), null)
   world.clock.pass(IDEMPOTENCY_LIFETIME_MS - 1)
@@ -119,9 +119,9 @@ test('replay() finds an answer for a day, for the same key and tenant only', asy
 test('replay() has what it found not committed again', async () => {
   const world = stillWorld()
   await commit(world, repeating('a'), [], ANSWER)
-  const caller = repeating('a')
-  await replay(world, caller)
-  assert.equal(await commit(world, caller, [], ANSWER), null)
+  const context = repeating('a')
+  await replay(world, context)
+  assert.equal(await commit(world, context, [], ANSWER), null)
   assert.equal(world.committed.length, 1)
 })
 
@@ -141,6 +141,6 @@ test('replay() gives back any answer as it was', async () => {
   )
 })
 
-function repeating(id: string): Caller {
-  return callerWith({ replay: { id, remembered: false } })
+function repeating(id: string): RequestContext {
+  return contextWith({ replay: { id, remembered: false } })
 }

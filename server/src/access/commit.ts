@@ -1,4 +1,4 @@
-import type { Caller, ReplayScope } from '../base/access.ts'
+import type { RequestContext, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -29,32 +29,32 @@ import { auditEventsOf } from './audit-events.ts'
  */
 export async function commit(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   changes: readonly Change[],
   answer?: Answer,
   remembered = answer,
 ): Promise<Conflict | null> {
-  const { replay, tenantId, decisions, transactionId } = caller
+  const { replay, tenantId, decisions, transactionId } = context
   const remember = remembered !== undefined && replay !== null && !replay.remembered
   const enlisted = transactionId !== undefined && changes.length > 0
   const now = world.clock.now()
   const decided = decisions.length
-  const pending = caller.recorded === 0 ? decisions : decisions.slice(caller.recorded)
+  const pending = context.recorded === 0 ? decisions : decisions.slice(context.recorded)
   // What a transaction does is done when it is committed; what was decided was decided now.
-  const events = auditEventsOf(caller, now, pending, enlisted ? [] : changes)
+  const events = auditEventsOf(context, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
     all.unshift({ kind: 'enlist', transactionId, now })
     all.push({
       kind: 'park-audit-events',
       transactionId,
-      events: auditEventsOf(caller, now, [], changes),
+      events: auditEventsOf(context, now, [], changes),
     })
   }
   if (events.length > 0) all.push({ kind: 'append-audit-events', events })
   for (const it of changes) if (it.kind === 'end-transaction') all.push(endOfParked(it))
   if (remember) {
-    const answer = await seal(world, caller, replay, remembered, now)
+    const answer = await seal(world, context, replay, remembered, now)
     all.push({ kind: 'remember-answer', answer, now })
   }
   if (all.length === 0) return null
@@ -69,12 +69,12 @@ export async function commit(
   if (conflict?.kind === 'transaction-full') throw new ServiceError('transaction_full')
   if (conflict?.kind === 'transaction-not-open' && enlisted) {
     throw (
-      (await transactionRefusal(world, caller, transactionId)) ??
+      (await transactionRefusal(world, context, transactionId)) ??
       new Error('Cannot commit: the clock stepped back while the transaction ended')
     )
   }
   if (conflict !== null) return conflict
-  caller.recorded = decided
+  context.recorded = decided
   if (remember) replay.remembered = true
   return null
 }
@@ -99,7 +99,7 @@ function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): 
  */
 export async function bindReplay(
   world: Pick<World, 'keyring'>,
-  { tenantId, type, replay: scope }: Caller,
+  { tenantId, type, replay: scope }: RequestContext,
   body: Uint8Array,
 ): Promise<void> {
   if (scope === null || type !== 'public') return
@@ -111,13 +111,13 @@ export async function bindReplay(
 /** Returns the answer remembered for the caller's idempotency key, or null when there is none. */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
 ): Promise<Answer | null> {
-  const scope = caller.replay
+  const scope = context.replay
   if (scope === null) return null
-  const stored = await world.store.answers.find(caller.tenantId, scope.id, world.clock.now())
+  const stored = await world.store.answers.find(context.tenantId, scope.id, world.clock.now())
   if (stored === null) return null
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const rest: RestOfAnswer = JSON.parse(keys.open(sealContextOf(scope), stored.body).reveal())
   scope.remembered = true
   return { status: stored.status, ...rest }
@@ -132,12 +132,12 @@ interface RestOfAnswer {
 
 async function seal(
   world: Pick<World, 'keyring'>,
-  caller: Caller,
+  context: RequestContext,
   scope: ReplayScope,
   answer: Answer,
   now: number,
 ): Promise<StoredAnswer> {
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const { status, ...rest } = answer
   return {
     id: scope.id,

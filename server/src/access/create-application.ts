@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import { created, type Answer } from '../http/endpoint.ts'
@@ -20,29 +20,29 @@ import { parseCreateApplication, renderApplication } from './wire.ts'
  */
 export async function createApplication(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json | undefined,
 ): Promise<Answer> {
-  authorize(caller, 'application:create')
+  authorize(context, 'application:create')
   const now = world.clock.now()
   const { createKey, ...draft } = parseCreateApplication(body, now)
   const application: StoredApplication = {
     ...draft,
     id: idOf(now, world.random.bytes(10)),
-    createdBy: caller.applicationId,
+    createdBy: context.applicationId,
     createdAt: now,
     modifiedBy: null,
     modifiedAt: null,
   }
   const changes: Change[] = [{ kind: 'insert-application', application }]
-  const made = { version: 1, by: caller.applicationId, at: now }
+  const made = { version: 1, by: context.applicationId, at: now }
   const issued = createKey ? issueKey(world.random, application, made) : null
   if (issued !== null) changes.push({ kind: 'insert-application-key', key: issued.stored })
   const answer = created(
-    renderApplication(caller.tenantId, application, issued?.key),
+    renderApplication(context.tenantId, application, issued?.key),
     `/applications/${application.id}`,
   )
-  const conflict = await commit(world, caller, changes, answer)
+  const conflict = await commit(world, context, changes, answer)
   if (conflict !== null) throw new Error(`Cannot create an application: ${conflict.kind}`)
   return answer
 }

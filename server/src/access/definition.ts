@@ -1,7 +1,7 @@
 /**
  * How what tenants define under names is made and changed: proxies and reactors alike.
  */
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
 import type { StoredDefinition } from '../world/stored.ts'
@@ -10,18 +10,18 @@ import type { World } from '../world/world.ts'
 type Audit = Omit<StoredDefinition, 'id' | 'name' | 'terms'>
 
 /** Returns who makes it when. */
-export function firstRevision(caller: Caller, now: number): Audit {
-  const { applicationId: createdBy } = caller
+export function firstRevision(context: RequestContext, now: number): Audit {
+  const { applicationId: createdBy } = context
   return { createdBy, createdAt: now, modifiedBy: null, modifiedAt: null, revision: 0 }
 }
 
 /** Returns who changes it when. */
 export function revised(
   { clock }: Pick<World, 'clock'>,
-  caller: Caller,
+  context: RequestContext,
   { createdBy, createdAt, revision }: StoredDefinition,
 ): Audit {
-  const modified = { modifiedBy: caller.applicationId, modifiedAt: clock.now() }
+  const modified = { modifiedBy: context.applicationId, modifiedAt: clock.now() }
   return { createdBy, createdAt, ...modified, revision: revision + 1 }
 }
 

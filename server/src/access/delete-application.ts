@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
@@ -13,12 +13,12 @@ import { getApplication } from './get-application.ts'
  */
 export async function deleteApplication(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'application:delete')
-  await getApplication(world, caller, id)
-  const conflict = await commit(world, caller, [{ kind: 'delete-application', id }])
+  authorize(context, 'application:delete')
+  await getApplication(world, context, id)
+  const conflict = await commit(world, context, [{ kind: 'delete-application', id }])
   if (conflict !== null) throw new ServiceError('application_not_found')
   return noContent()
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { callerWith, STILL_NOW, stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
-import type { Caller } from '../base/access.ts'
+import { contextWith, STILL_NOW, stillWorld, thinKeyProvider } from '../../test/kit/still-world.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { APPLICATION_KEYS_MAX, RULES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -245,10 +245,10 @@ describe('GET /applications', () => {
 
 describe('GET /applications/key', () => {
   test('200: the application of the calling key, whatever it may do', async () => {
-    const { call, create, callerOf } = await vault()
+    const { call, create, contextOf: contextOf } = await vault()
     const made = await create(BACKEND)
-    const caller = await callerOf(made.key)
-    const { status, body } = await call(endpoints.getApplicationByKey, { caller })
+    const context = await contextOf(made.key)
+    const { status, body } = await call(endpoints.getApplicationByKey, { context })
     const { key: _, ...rest } = made
     assert.equal(status, 200)
     assert.deepEqual(body, rest)
@@ -483,12 +483,12 @@ describe('/applications/{id}/keys', () => {
 describe('GET /permissions', () => {
   test('200: a bare list of all, or of those an application of one type may hold', async () => {
     const { call } = await vault()
-    const caller = callerWith()
-    const all = await call(endpoints.getPermissions, { caller })
+    const context = contextWith()
+    const all = await call(endpoints.getPermissions, { context })
     assert.equal(all.status, 200)
     assert.equal((all.body as Json[]).length, PERMISSIONS.length)
     const query = { application_type: ['public'] }
-    const { body } = await call(endpoints.getPermissions, { caller, query })
+    const { body } = await call(endpoints.getPermissions, { context, query })
     assert.deepEqual(body, [
       {
         type: 'token:create',
@@ -540,20 +540,20 @@ describe('every operation on an application', () => {
 
   for (const it of GUARDED) {
     test(`${it.method} ${it.path} asks for ${it.permission}, and for no other permission`, async () => {
-      const { call, create, callerOf, managementKey, world } = await vault()
+      const { call, create, contextOf: contextOf, managementKey, world } = await vault()
       const { id } = await create(BACKEND)
-      const caller = await callerOf(managementKey)
-      const others = caller.permissions.filter((permission) => permission !== it.permission)
+      const context = await contextOf(managementKey)
+      const others = context.permissions.filter((permission) => permission !== it.permission)
       const before = world.committed.length
       const params = { id, keyId: NOBODYS_ID }
-      const without = { ...caller, permissions: others }
-      const error = await refusal(call(it, { params, body: BACKEND, caller: without }))
+      const without = { ...context, permissions: others }
+      const error = await refusal(call(it, { params, body: BACKEND, context: without }))
       assert.equal(error.code, 'permission_missing')
       assert.equal(world.committed.length, before)
       assert.deepEqual(without.decisions.at(-1)?.allowed, false)
 
-      const only = { ...caller, decisions: [], permissions: [it.permission as 'application:read'] }
-      const outcome = await call(it, { params, body: BACKEND, caller: only }).catch(
+      const only = { ...context, decisions: [], permissions: [it.permission as 'application:read'] }
+      const outcome = await call(it, { params, body: BACKEND, context: only }).catch(
         (reason: ServiceError) => reason,
       )
       assert.ok(!(outcome instanceof ServiceError) || outcome.code === 'application_key_not_found')
@@ -563,32 +563,34 @@ describe('every operation on an application', () => {
 })
 
 test('a creation can be answered again from memory, key included, and is made once', async () => {
-  const { call, callerOf, managementKey, world } = await vault()
-  const caller = await callerOf(managementKey)
-  const first = { ...caller, replay: { id: 'r', remembered: false } }
-  const repeated = { ...caller, replay: { id: 'r', remembered: false } }
-  const answer = await call(endpoints.postApplications, { body: BACKEND, caller: first })
-  const again = await refusal(call(endpoints.postApplications, { body: BACKEND, caller: repeated }))
+  const { call, contextOf: contextOf, managementKey, world } = await vault()
+  const context = await contextOf(managementKey)
+  const first = { ...context, replay: { id: 'r', remembered: false } }
+  const repeated = { ...context, replay: { id: 'r', remembered: false } }
+  const answer = await call(endpoints.postApplications, { body: BACKEND, context: first })
+  const again = await refusal(
+    call(endpoints.postApplications, { body: BACKEND, context: repeated }),
+  )
   assert.equal(again.code, 'idempotency_in_flight')
   assert.deepEqual(await replay(world, repeated), answer)
   const page = { page: 1, size: 1 }
   const filter = { types: ['private'], now: STILL_NOW } as const
-  const { total } = await world.store.applications.list(caller.tenantId, filter, page)
+  const { total } = await world.store.applications.list(context.tenantId, filter, page)
   assert.equal(total, 1)
 })
 
 test('what has not the form of an id never reaches the store', async () => {
-  const { call, create, callerOf, managementKey, world } = await vault()
+  const { call, create, contextOf: contextOf, managementKey, world } = await vault()
   const { id } = await create(BACKEND)
-  const caller = await callerOf(managementKey)
+  const context = await contextOf(managementKey)
   const unasked = async (): Promise<never> => assert.fail('the store was asked')
   const applications = { ...world.store.applications, find: unasked, list: unasked }
   const silent = { ...world, store: { ...world.store, applications } }
   const query = { id: ['no id', "'; --"] }
-  const { status } = await call(endpoints.getApplications, { query, caller, world: silent })
+  const { status } = await call(endpoints.getApplications, { query, context, world: silent })
   assert.equal(status, 200)
   const params = { id: 'no id' }
-  await refusal(call(endpoints.getApplicationById, { params, caller, world: silent }))
+  await refusal(call(endpoints.getApplicationById, { params, context, world: silent }))
 
   const before = world.committed.length
   await refusal(call(endpoints.deleteApplicationKeyById, { params: { id, keyId: 'no id' } }))
@@ -596,18 +598,18 @@ test('what has not the form of an id never reaches the store', async () => {
 })
 
 test('no key appears in what is stored, logged or decided', async () => {
-  const { call, callerOf, managementKey, world } = await vault()
-  const caller = { ...(await callerOf(managementKey)), replay: { id: 'r', remembered: false } }
+  const { call, contextOf: contextOf, managementKey, world } = await vault()
+  const context = { ...(await contextOf(managementKey)), replay: { id: 'r', remembered: false } }
   const keys = [managementKey]
-  const made = await call(endpoints.postApplications, { body: BACKEND, caller })
+  const made = await call(endpoints.postApplications, { body: BACKEND, context })
   const { id, key } = made.body as { id: string; key: string }
   const params = { id }
   keys.push(key)
   for (const it of [endpoints.postRegenerate, endpoints.postApplicationKeys]) {
-    keys.push(((await call(it, { params, caller })).body as { key: string }).key)
+    keys.push(((await call(it, { params, context })).body as { key: string }).key)
   }
   const left = Buffer.from(
-    JSON.stringify([world.committed, world.logged, caller.decisions], (_, value: unknown) =>
+    JSON.stringify([world.committed, world.logged, context.decisions], (_, value: unknown) =>
       value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
     ),
   )
@@ -629,7 +631,7 @@ async function refusal(outcome: Promise<unknown>): Promise<ServiceError> {
   return assert.fail('it was not refused')
 }
 
-type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'caller' | 'world'>> & {
+type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'context' | 'world'>> & {
   readonly query?: Record<string, string[]>
 }
 
@@ -641,14 +643,15 @@ async function vault() {
   const first = await setUp(world, thinKeyProvider(), { name: 'first', plan: 'enterprise' })
   assert.equal(world.clock.now(), STILL_NOW)
 
-  const callerOf = async (key: string): Promise<Caller> => callerWith(await authenticate(key))
+  const contextOf = async (key: string): Promise<RequestContext> =>
+    contextWith(await authenticate(key))
   const call = async (
     it: Endpoint,
-    { params = {}, query = {}, body, caller, ...changed }: Call = {},
+    { params = {}, query = {}, body, context: context, ...changed }: Call = {},
   ) =>
     await it.handle({
       world: changed.world ?? world,
-      caller: caller ?? (await callerOf(first.apiKey)),
+      context: context ?? (await contextOf(first.apiKey)),
       params,
       query: new Map(Object.entries(query)),
       body,
@@ -658,7 +661,7 @@ async function vault() {
     world,
     authenticate: authenticate,
     call,
-    callerOf,
+    contextOf: contextOf,
     tenantId: first.tenantId,
     applicationId: first.applicationId,
     managementKey: first.apiKey,
@@ -666,9 +669,9 @@ async function vault() {
       const answer = await call(endpoints.postApplications, { body })
       return answer.body as JsonObject & { id: string; key: string }
     },
-    addTenant: async (name: string): Promise<{ caller: Caller }> => {
+    addTenant: async (name: string): Promise<{ context: RequestContext }> => {
       const made = await setUp(world, thinKeyProvider(), { name, plan: 'standard' })
-      return { caller: await callerOf(made.apiKey) }
+      return { context: await contextOf(made.apiKey) }
     },
   }
 }

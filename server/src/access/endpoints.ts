@@ -43,7 +43,7 @@ export const postApplications = endpoint({
   permission: 'application:create',
   body: { contentType: 'application/json', schema: createApplicationBody },
   answers: { 201: { description: 'The application, with its key.', schema: applicationSchema } },
-  handle: async ({ world, caller, body }) => await createApplication(world, caller, body),
+  handle: async ({ world, context: caller, body }) => await createApplication(world, caller, body),
 })
 
 export const getApplications = endpoint({
@@ -54,7 +54,7 @@ export const getApplications = endpoint({
   shows: 'many',
   query: listApplicationsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: applicationPageSchema } },
-  handle: async ({ world, caller, query }) => {
+  handle: async ({ world, context: caller, query }) => {
     const [page, filter] = [parsePage(query), parseApplicationFilter(query)]
     const found = await listApplications(world, caller, { filter, page })
     return ok(renderPage(found, page, (it) => renderApplication(caller.tenantId, it)))
@@ -67,7 +67,7 @@ export const getApplicationByKey = endpoint({
   summary: 'Get the application of the calling key',
   permission: 'any-key',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, caller }) =>
+  handle: async ({ world, context: caller }) =>
     ok(renderApplication(caller.tenantId, await readOwnApplication(world, caller))),
 })
 
@@ -77,7 +77,7 @@ export const getApplicationById = endpoint({
   summary: 'Get an application',
   permission: 'application:read',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, caller, params }) =>
+  handle: async ({ world, context: caller, params }) =>
     ok(renderApplication(caller.tenantId, await readApplication(world, caller, params['id']!))),
 })
 
@@ -88,7 +88,7 @@ export const putApplication = endpoint({
   permission: 'application:update',
   body: { contentType: 'application/json', schema: updateApplicationBody },
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, caller, params, body }) =>
+  handle: async ({ world, context: caller, params, body }) =>
     await updateApplication(world, caller, { id: params['id']!, body }),
 })
 
@@ -98,7 +98,7 @@ export const deleteApplicationById = endpoint({
   summary: 'Delete an application and its keys',
   permission: 'application:delete',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, caller, params }) =>
+  handle: async ({ world, context: caller, params }) =>
     await deleteApplication(world, caller, params['id']!),
 })
 
@@ -108,7 +108,8 @@ export const postRegenerate = endpoint({
   summary: 'Replace the key of an application',
   permission: 'application:update',
   answers: { 200: { description: 'The application, with its key.', schema: applicationSchema } },
-  handle: async ({ world, caller, params }) => await regenerateKey(world, caller, params['id']!),
+  handle: async ({ world, context: caller, params }) =>
+    await regenerateKey(world, caller, params['id']!),
 })
 
 export const postApplicationKeys = endpoint({
@@ -117,7 +118,7 @@ export const postApplicationKeys = endpoint({
   summary: 'Add a key to an application',
   permission: 'application:update',
   answers: { 201: { description: 'The key.', schema: applicationKeySchema } },
-  handle: async ({ world, caller, params }) =>
+  handle: async ({ world, context: caller, params }) =>
     await createApplicationKey(world, caller, params['id']!),
 })
 
@@ -127,7 +128,7 @@ export const getApplicationKeys = endpoint({
   summary: 'List the keys of an application',
   permission: 'application:read',
   answers: { 200: { description: 'All, oldest first.', schema: z.array(applicationKeySchema) } },
-  handle: async ({ world, caller, params }) => {
+  handle: async ({ world, context: caller, params }) => {
     const keys = await listApplicationKeys(world, caller, params['id']!)
     return ok(keys.map((it) => renderApplicationKey(it)))
   },
@@ -139,7 +140,7 @@ export const getApplicationKeyById = endpoint({
   summary: 'Get a key of an application',
   permission: 'application:read',
   answers: { 200: { description: 'The key, without its secret.', schema: applicationKeySchema } },
-  handle: async ({ world, caller, params }) => {
+  handle: async ({ world, context: caller, params }) => {
     const which = { id: params['id']!, keyId: params['keyId']! }
     return ok(renderApplicationKey(await readApplicationKey(world, caller, which)))
   },
@@ -151,7 +152,7 @@ export const deleteApplicationKeyById = endpoint({
   summary: 'Delete a key of an application',
   permission: 'application:update',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, caller, params }) =>
+  handle: async ({ world, context: caller, params }) =>
     await deleteApplicationKey(world, caller, { id: params['id']!, keyId: params['keyId']! }),
 })
 
@@ -197,7 +198,7 @@ export const postSessions = endpoint({
   applicationType: 'public',
   replayed: false,
   answers: { 201: { description: 'The session, without rights yet.', schema: sessionSchema } },
-  handle: async ({ world, caller }) => await openSession(world, caller),
+  handle: async ({ world, context: caller }) => await openSession(world, caller),
 })
 
 export const postSessionsAuthorize = endpoint({
@@ -208,5 +209,5 @@ export const postSessionsAuthorize = endpoint({
   applicationType: 'private',
   body: { contentType: 'application/json', schema: authorizeSessionBody },
   answers: { 200: { description: 'It has them.' } },
-  handle: async ({ world, caller, body }) => await authorizeSession(world, caller, body),
+  handle: async ({ world, context: caller, body }) => await authorizeSession(world, caller, body),
 })

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
@@ -12,25 +12,25 @@ import type { World } from '../world/world.ts'
  */
 export function enlisted<Result>(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   header: string | undefined,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  return header === undefined ? work() : enlist(world, caller, header).then(work)
+  return header === undefined ? work() : enlist(world, context, header).then(work)
 }
 
 async function enlist(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   header: string,
 ): Promise<void> {
   const transactionId = header.toLowerCase()
   if (!isUuid(transactionId)) {
     throw new ServiceError('header_invalid', { 'BT-TRANSACTION-ID': ['It must be a uuid.'] })
   }
-  const refusal = await transactionRefusal(world, caller, transactionId)
+  const refusal = await transactionRefusal(world, context, transactionId)
   if (refusal !== null) throw refusal
-  caller.transactionId = transactionId
+  context.transactionId = transactionId
 }
 
 /**
@@ -42,7 +42,7 @@ async function enlist(
  */
 export async function transactionRefusal(
   world: Pick<World, 'clock' | 'store'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   id: string,
 ): Promise<ServiceError | null> {
   const now = world.clock.now()

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredApplication } from '../world/stored.ts'
@@ -10,16 +10,19 @@ type Reach = Pick<World, 'clock' | 'store'>
 /** Throws `permission_missing`, `application_not_found`. */
 export async function readApplication(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<StoredApplication> {
-  authorize(caller, 'application:read')
-  return await getApplication(world, caller, id)
+  authorize(context, 'application:read')
+  return await getApplication(world, context, id)
 }
 
 /** Returns the application whose key calls. Every key may ask: it learns about nobody else. */
-export async function readOwnApplication(world: Reach, caller: Caller): Promise<StoredApplication> {
-  return await getApplication(world, caller, caller.applicationId)
+export async function readOwnApplication(
+  world: Reach,
+  context: RequestContext,
+): Promise<StoredApplication> {
+  return await getApplication(world, context, context.applicationId)
 }
 
 /**
@@ -28,10 +31,10 @@ export async function readOwnApplication(world: Reach, caller: Caller): Promise<
  */
 export async function getApplication(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<StoredApplication> {
-  const it = await findApplication(world, caller.tenantId, id)
+  const it = await findApplication(world, context.tenantId, id)
   if (it === null) throw new ServiceError('application_not_found')
   return it
 }

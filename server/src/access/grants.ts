@@ -1,7 +1,7 @@
 import type {
   AccessRule,
   ApplicationType,
-  CallerType,
+  PrincipalType,
   Permission,
   Transform,
 } from '../base/access.ts'
@@ -74,7 +74,7 @@ export function parseGrants(
 /** Returns the permissions that a caller of this type may hold, each once, and complains of the others. */
 export function parsePermissions(
   names: readonly string[],
-  type: CallerType,
+  type: PrincipalType,
   complain: (message: string) => void,
 ): Permission[] {
   const holder = type === 'session' ? 'a session' : `a ${type} application`

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { uuidsIn } from '../base/id.ts'
 import type { ApplicationFilter, Page, PageRequest } from '../world/store.ts'
 import type { StoredApplication } from '../world/stored.ts'
@@ -12,12 +12,12 @@ import { authorize } from './authorize.ts'
  */
 export async function listApplications(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { filter, page }: { readonly filter: ApplicationFilter; readonly page: PageRequest },
 ): Promise<Page<StoredApplication>> {
-  authorize(caller, 'application:read')
+  authorize(context, 'application:read')
   const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const query = { ...filter, ...(ids === undefined ? {} : { ids }), now: world.clock.now() }
-  return await world.store.applications.list(caller.tenantId, query, page)
+  return await world.store.applications.list(context.tenantId, query, page)
 }

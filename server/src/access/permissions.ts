@@ -1,4 +1,4 @@
-import type { ApplicationType, CallerType, Permission } from '../base/access.ts'
+import type { ApplicationType, PrincipalType, Permission } from '../base/access.ts'
 
 /**
  * Every permission there is: what it allows, and which applications may hold it.
@@ -62,7 +62,7 @@ const HOLDERS: ReadonlyMap<string, readonly ApplicationType[]> = new Map(
  * Whether a caller of this type may be granted `permission` at all. A session may be given what a private
  * application may hold.
  */
-export function mayHold(type: CallerType, permission: string): permission is Permission {
+export function mayHold(type: PrincipalType, permission: string): permission is Permission {
   const holder = type === 'session' ? 'private' : type
   return HOLDERS.get(permission)?.includes(holder) ?? false
 }

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { Change } from '../world/change.ts'
@@ -20,24 +20,24 @@ import { renderApplication } from './wire.ts'
  */
 export async function regenerateKey(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'application:update')
-  const application = await getApplication(world, caller, id)
-  const [old, another] = await world.store.applications.keys(caller.tenantId, id)
+  authorize(context, 'application:update')
+  const application = await getApplication(world, context, id)
+  const [old, another] = await world.store.applications.keys(context.tenantId, id)
   if (another !== undefined) throw new ServiceError('application_keys_several')
   const { key, stored } = issueKey(world.random, application, {
     version: (old?.version ?? 0) + 1,
-    by: caller.applicationId,
+    by: context.applicationId,
     at: world.clock.now(),
   })
   const changes: Change[] = [{ kind: 'insert-application-key', key: stored }]
   if (old !== undefined) {
     changes.unshift({ kind: 'delete-application-key', applicationId: id, id: old.id })
   }
-  const answer = ok(renderApplication(caller.tenantId, application, key))
-  const conflict = await commit(world, caller, changes, answer)
+  const answer = ok(renderApplication(context.tenantId, application, key))
+  const conflict = await commit(world, context, changes, answer)
   // Somebody else took the old key away between our look and our change, or the whole application.
   if (conflict !== null) throw new ServiceError('application_key_not_found')
   return answer

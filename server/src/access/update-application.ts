@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
@@ -15,21 +15,21 @@ import { parseUpdateApplication, renderApplication } from './wire.ts'
  */
 export async function updateApplication(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { id, body }: { readonly id: string; readonly body: Json | undefined },
 ): Promise<Answer> {
-  authorize(caller, 'application:update')
-  const current = await getApplication(world, caller, id)
+  authorize(context, 'application:update')
+  const current = await getApplication(world, context, id)
   const application = {
     ...current,
     ...parseUpdateApplication(body, current),
-    modifiedBy: caller.applicationId,
+    modifiedBy: context.applicationId,
     modifiedAt: world.clock.now(),
   }
-  const answer = ok(renderApplication(caller.tenantId, application))
+  const answer = ok(renderApplication(context.tenantId, application))
   const conflict = await commit(
     world,
-    caller,
+    context,
     [{ kind: 'update-application', application }],
     answer,
   )

@@ -22,7 +22,7 @@ export const getLogs = endpoint({
   shows: 'many',
   query: auditLogQuery,
   answers: { 200: { description: 'One page, newest first.', schema: auditLogPageSchema } },
-  handle: async ({ world, caller, query }) => {
+  handle: async ({ world, context: caller, query }) => {
     const [page, filter, start] = [
       parsePage(query),
       parseAuditLogFilter(query),
@@ -40,7 +40,7 @@ export const getLogEntityTypes = endpoint({
   summary: 'List the kinds of things in the audit log',
   permission: 'log:read',
   answers: { 200: { description: 'All there are.', schema: z.array(entityTypeSchema) } },
-  handle: async ({ caller }) => {
+  handle: async ({ context: caller }) => {
     authorize(caller, 'log:read')
     return ok(ENTITY_TYPES.map(renderEntityType))
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { callerWith, stillWorld } from '../../test/kit/still-world.ts'
+import { contextWith, stillWorld } from '../../test/kit/still-world.ts'
 import { AUDIT_EVENT_ENTITIES_MAX, AUDIT_THINGS_AT_ONCE } from '../base/limits.ts'
 import { encodeAuditEvent, CHAIN_START, type StoredAuditEvent } from '../world/audit-log.ts'
 import type { AuditLogReader } from '../world/store.ts'
@@ -9,7 +9,7 @@ import type { World } from '../world/world.ts'
 import { listAuditLog, type AuditLogFilter, type AuditLogCursor } from './listing.ts'
 
 const EVENTS = 100
-const CALLER = callerWith({ type: 'management', permissions: ['log:read'] })
+const CALLER = contextWith({ type: 'management', permissions: ['log:read'] })
 
 /** An audit log of events that are as long as they may be, which counts how many of them are read. */
 function longAuditLog(): {

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { AUDIT_EVENTS_AT_ONCE, AUDIT_THINGS_AT_ONCE } from '../base/limits.ts'
 import {
   decodeAuditEvent,
@@ -56,17 +56,17 @@ export interface AuditLogPage extends Page<AuditLogItem> {
  */
 export async function listAuditLog(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   request: AuditLogRequest,
 ): Promise<AuditLogPage> {
-  authorize(caller, 'log:read')
+  authorize(context, 'log:read')
   const { auditLog: record } = world.store
-  const state = await record.state(caller.tenantId)
+  const state = await record.state(context.tenantId)
   if (state === null) return { total: 0, items: [], more: false }
-  const filter = await byInternalId(world.store, caller.tenantId, request.filter)
+  const filter = await byInternalId(world.store, context.tenantId, request.filter)
   return Object.values(filter).every((it) => it === undefined)
-    ? await pageOfAll(record, caller.tenantId, state, request)
-    : await pageOfSome(world, caller.tenantId, state, { ...request, filter })
+    ? await pageOfAll(record, context.tenantId, state, request)
+    : await pageOfSome(world, context.tenantId, state, { ...request, filter })
 }
 
 /** The id of a token may have been made of data, so the audit log knows tokens by their internal ids. */

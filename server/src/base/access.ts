@@ -9,8 +9,8 @@ import { ServiceError } from './service-error.ts'
 export const APPLICATION_TYPES = ['private', 'public', 'management'] as const
 export type ApplicationType = (typeof APPLICATION_TYPES)[number]
 
-/** What a key speaks for: an application, or a session that a public one has opened. */
-export type CallerType = ApplicationType | 'session'
+/** What a principal is: an application, or a session that a public one has opened. */
+export type PrincipalType = ApplicationType | 'session'
 
 export const PLANS = ['enterprise', 'standard'] as const
 export type Plan = (typeof PLANS)[number]
@@ -83,7 +83,7 @@ export type Rule = AccessRule | ConditionalRule
 
 /** What somebody may do. */
 export interface Rights {
-  readonly type: CallerType
+  readonly type: PrincipalType
   /** Granted on every container, with the transform the permission implies. */
   readonly permissions: readonly Permission[]
   /** Sorted by priority. */
@@ -148,8 +148,8 @@ export interface Decision {
   readonly destination?: string
 }
 
-/** Who asks, for the length of one request. Without one no use case runs. */
-export interface Caller extends Principal {
+/** What one request carries: its principal, and what was decided for it. Without one no use case runs. */
+export interface RequestContext extends Principal {
   readonly traceId: string
   /** Every decision made about this request, in order. */
   readonly decisions: Decision[]

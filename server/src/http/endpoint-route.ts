@@ -2,11 +2,11 @@
  * The way of most operations: a body that is read whole, a use case, and an answer in JSON.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Caller, Principal, ReplayScope } from '../base/access.ts'
+import type { RequestContext, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { callerOf, NOBODY } from './caller.ts'
+import { requestContextOf, PUBLIC_CONTEXT } from './request-context.ts'
 import {
   arrive,
   authenticate,
@@ -63,29 +63,36 @@ export function addEndpoint(
         const params = paramsOf(request, endpoint)
         request.params = params
         if (permission === 'public') {
-          const asked = { world, caller: NOBODY, params, query, body, transactionId: undefined }
+          const asked = {
+            world,
+            context: PUBLIC_CONTEXT,
+            params,
+            query,
+            body,
+            transactionId: undefined,
+          }
           return sendAnswer(options, reply, await endpoint.handle(asked))
         }
         const named = request.headers['bt-transaction-id'] as string | undefined
         const transactionId = endpoint.transactional === true ? named : undefined
-        const caller = callerOf(request, replayable ? path : null, transactionId, quota)
-        request.caller = caller
-        const asked = { world, caller, params, query, body, transactionId }
-        refuseOutright(endpoint, caller, doorkeeper)
+        const context = requestContextOf(request, replayable ? path : null, transactionId, quota)
+        request.context = context
+        const asked = { world, context: context, params, query, body, transactionId }
+        refuseOutright(endpoint, context, doorkeeper)
         // Whoever holds a public key has to send again what it wants to be answered again.
-        const replays = caller.replay !== null && caller.type !== 'public'
+        const replays = context.replay !== null && context.type !== 'public'
         const found = shows ?? (replays ? 'one' : undefined)
         const acquiring = found === undefined ? undefined : quota().acquireReads(found)
         if (acquiring !== undefined) await acquiring
         const answer =
-          caller.replay === null
+          context.replay === null
             ? await endpoint.handle(asked)
-            : await once(caller, caller.replay, whole, () => endpoint.handle(asked))
-        const recording = recordRest(caller, doorkeeper)
+            : await once(context, context.replay, whole, () => endpoint.handle(asked))
+        const recording = recordRest(context, doorkeeper)
         if (recording !== undefined) await recording
         sendAnswer(options, reply, answer)
       } catch (error) {
-        if (request.caller !== null) await recordRefused(error, request.caller, doorkeeper)
+        if (request.context !== null) await recordRefused(error, request.context, doorkeeper)
         throw error
       } finally {
         request.quota?.handled()
@@ -104,26 +111,26 @@ export function addEndpoint(
 
   /** Does the work once per idempotency key: later requests get the first successful answer. */
   async function once(
-    caller: Caller,
+    context: RequestContext,
     scope: ReplayScope,
     body: Buffer,
     work: () => Promise<Answer>,
   ): Promise<Answer> {
-    await doorkeeper.bindReplay(caller, body)
+    await doorkeeper.bindReplay(context, body)
     if (inFlight.has(scope.id)) throw new ServiceError('idempotency_in_flight')
     inFlight.add(scope.id)
     try {
-      const first = await doorkeeper.replay(caller)
+      const first = await doorkeeper.replay(context)
       if (first !== null) {
         if (permission !== 'any-key' && permission !== 'public') {
           const decision = { permission, containers: [], allowed: true, by: [] }
-          caller.decisions.push({ ...decision, replayed: true })
+          context.decisions.push({ ...decision, replayed: true })
         }
         return first
       }
       const answer = await work()
       // What failed, in whatever words, is tried again.
-      if (!scope.remembered && answer.status < 400) await doorkeeper.remember(caller, answer)
+      if (!scope.remembered && answer.status < 400) await doorkeeper.remember(context, answer)
       return answer
     } finally {
       inFlight.delete(scope.id)

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ApplicationType, Caller, Permission } from '../base/access.ts'
+import type { ApplicationType, RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { World } from '../world/world.ts'
 
@@ -60,7 +60,7 @@ export interface AnswerSpec {
 
 export interface EndpointRequest {
   readonly world: World
-  readonly caller: Caller
+  readonly context: RequestContext
   /** Path parameters, decoded; in lower case, unless the endpoint has chosen ids. */
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryParameters

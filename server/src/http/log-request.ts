@@ -9,7 +9,7 @@ import type { World } from '../world/world.ts'
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   if (request.logged) return
   request.logged = true
-  const { caller, principal, refusal, fault } = request
+  const { context: caller, principal, refusal, fault } = request
   const decisions = caller?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.

@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import {
   permissionMissing,
-  type Caller,
+  type RequestContext,
   type InProcessCaller,
   type Permission,
   type Principal,
@@ -32,15 +32,15 @@ export interface AccessPort {
     inProcessCaller: InProcessCaller | null,
   ): Principal | Promise<Principal>
   /** Whether the caller holds `permission` on any container at all. */
-  mayAnywhere(caller: Principal, permission: Permission): boolean
+  mayAnywhere(principal: Principal, permission: Permission): boolean
   /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
-  bindReplay(caller: Caller, body: Uint8Array): Promise<void>
+  bindReplay(context: RequestContext, body: Uint8Array): Promise<void>
   /** The answer remembered for the caller's idempotency key, if there is one. */
-  replay(caller: Caller): Promise<Answer | null>
+  replay(context: RequestContext): Promise<Answer | null>
   /** Remembers an answer that no commit has remembered yet. */
-  remember(caller: Caller, answer: Answer): Promise<void>
+  remember(context: RequestContext, answer: Answer): Promise<void>
   /** Puts those decisions into the audit log that no commit has taken along. */
-  record(caller: Caller): Promise<void>
+  record(context: RequestContext): Promise<void>
 }
 
 export interface PipelineOptions {
@@ -60,7 +60,7 @@ declare module 'fastify' {
     /** In the clock's elapsed milliseconds. */
     arrivedAt: number
     principal: Principal | null
-    caller: Caller | null
+    context: RequestContext | null
     /** What it takes of its tenant's memory, if that is worth the counting. */
     quota: RequestQuota | null
     /** Why the answer is a no. */
@@ -137,18 +137,18 @@ export function authenticate(
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */
 export function refuseOutright(
   { permission, applicationType, plan }: Operation,
-  caller: Caller,
+  context: RequestContext,
   access: AccessPort,
 ): void {
   if (permission === 'public') return
-  if (permission !== 'any-key' && !access.mayAnywhere(caller, permission)) {
-    caller.decisions.push({ permission, containers: [], allowed: false, by: [] })
+  if (permission !== 'any-key' && !access.mayAnywhere(context, permission)) {
+    context.decisions.push({ permission, containers: [], allowed: false, by: [] })
     throw permissionMissing(permission)
   }
-  if (applicationType !== undefined && caller.type !== applicationType) {
+  if (applicationType !== undefined && context.type !== applicationType) {
     throw new ServiceError('key_type_unfit')
   }
-  if (plan === 'enterprise' && caller.plan !== 'enterprise') {
+  if (plan === 'enterprise' && context.plan !== 'enterprise') {
     throw new ServiceError('plan_insufficient')
   }
 }
@@ -157,17 +157,17 @@ export function refuseOutright(
  * Nothing leaves before every decision on the way to it is in the audit log. Decision 0020. Returns undefined when
  * all are there.
  */
-export function recordRest(caller: Caller, access: AccessPort): Promise<void> | undefined {
-  return caller.recorded < caller.decisions.length ? access.record(caller) : undefined
+export function recordRest(context: RequestContext, access: AccessPort): Promise<void> | undefined {
+  return context.recorded < context.decisions.length ? access.record(context) : undefined
 }
 
 /** As recordRest(), when `error` is about to be answered. */
 export async function recordRefused(
   error: unknown,
-  caller: Caller,
+  context: RequestContext,
   access: AccessPort,
 ): Promise<void> {
   // What cannot be recorded is not answered, and asking a second time would only take longer.
   if (error instanceof ServiceError && error.code === 'store_unavailable') return
-  await recordRest(caller, access)
+  await recordRest(context, access)
 }

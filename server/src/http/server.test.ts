@@ -3,8 +3,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
 import { SystemClock } from '../adapters/system/system-clock.ts'
-import { callerWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
-import type { Caller, Permission, Plan } from '../base/access.ts'
+import { contextWith, stillWorld, type StillWorld } from '../../test/kit/still-world.ts'
+import type { RequestContext, Permission, Plan } from '../base/access.ts'
 import type { JsonObject } from '../base/json.ts'
 import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ReadThrottle } from '../base/read-throttle.ts'
@@ -78,12 +78,12 @@ function stage(
     access: {
       authenticate: (key) => {
         if (key === undefined) throw new ServiceError('key_missing')
-        return callerWith({
+        return contextWith({
           plan: plan ?? 'enterprise',
           permissions: permissions ?? ['token:create'],
         })
       },
-      mayAnywhere: (caller, permission) => caller.permissions.includes(permission),
+      mayAnywhere: (principal, permission) => principal.permissions.includes(permission),
       bindReplay: async () => {},
       replay: async () => null,
       remember: async () => {},
@@ -207,11 +207,11 @@ describe('a request', () => {
     assert.equal(asked[0]!.transactionId, undefined)
   })
 
-  test('reaches the operation with a caller of its own, decisions and all', async () => {
+  test('reaches the operation with a context of its own, decisions and all', async () => {
     const { ask, asked } = stage({})
     await ask({ headers: { 'bt-trace-id': 'one' } })
     await ask({ headers: { 'bt-trace-id': 'two' } })
-    const [one, two] = asked.map((it) => it.caller) as [Caller, Caller]
+    const [one, two] = asked.map((it) => it.context) as [RequestContext, RequestContext]
     assert.notEqual(one, two)
     assert.notEqual(one.decisions, two.decisions)
     assert.deepEqual([one.traceId, two.traceId], ['one', 'two'])
@@ -249,7 +249,7 @@ describe('a request', () => {
       await ask({ url, headers })
       await ask({ url: '/things/abc', headers })
       assert.equal(asked[0]!.params['id'], id)
-      const [first, second] = asked.map((it) => it.caller.replay!.id)
+      const [first, second] = asked.map((it) => it.context.replay!.id)
       assert.equal(first === second, id === 'abc', 'whether it is the same operation')
     }
   })
@@ -257,8 +257,8 @@ describe('a request', () => {
   test('to a public operation needs no key and belongs to nobody', async () => {
     const { ask, asked } = stage({ permission: 'public' })
     assert.equal((await ask({ headers: { 'bt-api-key': '' } })).status, 200)
-    assert.equal(asked[0]!.caller.tenantId, '')
-    assert.deepEqual(asked[0]!.caller.permissions, [])
+    assert.equal(asked[0]!.context.tenantId, '')
+    assert.deepEqual(asked[0]!.context.permissions, [])
   })
 })
 
@@ -363,9 +363,9 @@ describe('with an idempotency key', () => {
 
   test('an answer that no commit remembered is remembered through the access port, others are not', async () => {
     const remembered: number[] = []
-    const remember = async (_caller: Caller, { status }: Answer): Promise<void> =>
+    const remember = async (_context: RequestContext, { status }: Answer): Promise<void> =>
       void remembered.push(status)
-    const handle = async ({ caller }: EndpointRequest): Promise<Answer> => {
+    const handle = async ({ context: caller }: EndpointRequest): Promise<Answer> => {
       if (caller.traceId === 'committed') caller.replay!.remembered = true
       return noContent()
     }
@@ -393,11 +393,11 @@ describe('with an idempotency key', () => {
       applicationId = 'a',
     ) => {
       const access = {
-        authenticate: () => callerWith({ applicationId, permissions: ['token:create'] }),
+        authenticate: () => contextWith({ applicationId, permissions: ['token:create'] }),
       }
       const { ask, asked } = stage({ method, path: '/things/:id' }, { access })
       await ask({ url: '/things/1', headers, ...asking })
-      return asked[0]!.caller.replay!.id
+      return asked[0]!.context.replay!.id
     }
     const id = await scopeOf({})
     assert.equal(await scopeOf({ url: '/things/1/?a=b' }), id)
@@ -417,7 +417,7 @@ describe('with an idempotency key', () => {
       await ask({ headers })
       await ask({ headers })
       assert.equal(asked.length, 2)
-      assert.equal(asked[0]!.caller.replay, null)
+      assert.equal(asked[0]!.context.replay, null)
     })
   }
 
@@ -463,16 +463,16 @@ describe('a fault', () => {
 })
 
 test('createServer() hands on everything that is known of who calls', async () => {
-  const principal = callerWith({
+  const principal = contextWith({
     permissions: ['token:create'],
     within: { type: 'private', permissions: [], rules: [] },
     destinations: ['api.example'],
   })
   const { asked, ask } = stage({}, { access: { authenticate: () => principal } })
   await ask()
-  const { caller } = asked[0]!
+  const { context: caller } = asked[0]!
   for (const [name, value] of Object.entries(principal)) {
     if (['traceId', 'decisions', 'recorded', 'replay'].includes(name)) continue
-    assert.deepEqual(caller[name as keyof Caller], value, name)
+    assert.deepEqual(caller[name as keyof RequestContext], value, name)
   }
 })

@@ -70,7 +70,7 @@ export function createServer(settings: ServerOptions): Server {
     // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'
-      request.principal = request.caller = request.quota = null
+      request.principal = request.context = request.quota = null
       request.refusal = request.fault = null
       label(request, options)
       const streaming = findPath(paths, request)?.streaming === true
@@ -91,7 +91,7 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('route', 'none')
   server.decorateRequest('arrivedAt', 0)
   server.decorateRequest('principal', null)
-  server.decorateRequest('caller', null)
+  server.decorateRequest('context', null)
   server.decorateRequest('quota', null)
   server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)

@@ -1,4 +1,4 @@
-import type { Caller, InProcessCaller, Principal } from '../base/access.ts'
+import type { RequestContext, InProcessCaller, Principal } from '../base/access.ts'
 import type { World } from '../world/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
@@ -28,7 +28,7 @@ export interface StreamingEndpoint extends Operation {
 
 export interface StreamingRequest {
   readonly world: World
-  readonly caller: Caller
+  readonly context: RequestContext
   readonly method: string
   /** What was asked for after the operation's own path, as sent: nothing, or from its `/` or `?` on. */
   readonly target: string

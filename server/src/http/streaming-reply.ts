@@ -39,7 +39,7 @@ export class WrittenReply implements StreamingReply {
   }
 
   begin(status: number, reason: string, headers: readonly string[]): void {
-    const { caller, headers: asked, traceId } = this.#request
+    const { context: caller, headers: asked, traceId } = this.#request
     assert.equal(caller?.recorded, caller?.decisions.length, 'Cannot answer: it is not recorded')
     const { origin } = asked
     const cors = origin === undefined ? {} : streamingCorsHeaders(this.#corsOrigins, origin)

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import type { Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { callerOf } from './caller.ts'
+import { requestContextOf } from './request-context.ts'
 import {
   apiKeyOf,
   arrive,
@@ -56,7 +56,7 @@ export function addStreamingEndpoint(
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless ? callerWithoutKey(request, target) : authenticate(request, doorkeeper)
+        return keyless ? principalWithoutKey(request, target) : authenticate(request, doorkeeper)
       }
       arrive(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
@@ -66,7 +66,7 @@ export function addStreamingEndpoint(
     handler: () => assert.fail('The hook answers everything'),
   })
 
-  async function callerWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
+  async function principalWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
     const { rawHeaders: headers, socket } = request.raw
     const found = await withoutKey!(world, {
       target,
@@ -87,20 +87,20 @@ export function addStreamingEndpoint(
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, quota)
     if (body?.whole === null) reply.raw.on('close', () => body.dispose())
-    const caller = callerOf(request, null, undefined, quota)
-    request.caller = caller
+    const context = requestContextOf(request, null, undefined, quota)
+    request.context = context
     try {
-      if (!keyless) refuseOutright(endpoint, caller, doorkeeper)
+      if (!keyless) refuseOutright(endpoint, context, doorkeeper)
       const answer = await endpoint.stream({
         world,
-        caller,
+        context,
         method,
         target,
         headers: request.raw.rawHeaders,
         body,
         reply: written,
       })
-      const recording = recordRest(caller, doorkeeper)
+      const recording = recordRest(context, doorkeeper)
       if (recording !== undefined) await recording
       if (answer !== undefined) sendAnswer(options, reply, answer)
     } catch (error) {
@@ -109,7 +109,7 @@ export function addStreamingEndpoint(
         written.breakOff()
         return
       }
-      await recordRefused(error, caller, doorkeeper)
+      await recordRefused(error, context, doorkeeper)
       // Nobody is there any more to be told.
       if (!written.gone) throw error
     } finally {

@@ -1,5 +1,5 @@
 import type { Grant } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -20,15 +20,15 @@ import type { ReadBody } from './bodies/read-body.ts'
  */
 export async function findReferenced(
   world: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { locations: locations, references: references }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
   const ids = idsOf(references)
   if (ids.length === 0) return []
   if (ids.length > PROXY_TOKENS_MAX) throw new ServiceError('detokenize_tokens_max')
-  const found = await new Reading(caller, true).read((bytesMax) =>
-    world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
+  const found = await new Reading(context, true).read((bytesMax) =>
+    world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
   )
   const live = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   if (live.length < ids.length) refuseUnknown(locations, new Set(live.map((it) => it.id)))
@@ -43,7 +43,7 @@ export async function findReferenced(
  */
 export async function detokenizeBody(
   world: Pick<World, 'clock' | 'random' | 'keyring'>,
-  caller: Caller,
+  context: RequestContext,
   body: ReadBody,
   {
     tokens,
@@ -62,11 +62,11 @@ export async function detokenizeBody(
   try {
     const rendered = await renderWithinBudget(
       world,
-      caller,
+      context,
       { tokens, sends: true },
       async (evaluationContext) => {
         attempts++
-        const shown = await showGranted(world, caller, tokens, { evaluationContext, ...more })
+        const shown = await showGranted(world, context, tokens, { evaluationContext, ...more })
         const byId = new Map(tokens.map(({ id }, at) => [id, shown[at]!]))
         const rendering = body.render(evaluationContext, ({ id, whole }): Json => {
           const { data, wire } = byId.get(id)!
@@ -79,7 +79,7 @@ export async function detokenizeBody(
     return rendered
   } finally {
     const large = attempts !== 1 || bytesOf(tokens) > LARGE_BYTES_MIN
-    if (large || kept > LARGE_BYTES_MIN) caller.quota?.().releaseLargeRead(kept)
+    if (large || kept > LARGE_BYTES_MIN) context.quota?.().releaseLargeRead(kept)
   }
 }
 

@@ -1,5 +1,5 @@
 import { hostOf } from '../base/absolute-url.ts'
-import type { Caller, Decision } from '../base/access.ts'
+import type { RequestContext, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
 import type { Route } from '../world/egress.ts'
@@ -26,16 +26,16 @@ export interface DryRunRequest {
  * use of each token is decided as it would be, and recorded as a dry run that showed nothing. Throws
  * `permission_missing`.
  */
-export function describeDryRun(caller: Caller, request: DryRunRequest): JsonObject {
+export function describeDryRun(context: RequestContext, request: DryRunRequest): JsonObject {
   const { method, route, url, headers, body, tokens } = request
   const host = hostOf(route.url)
-  const uses = usesOf(caller, body?.locations ?? [], tokens, host)
+  const uses = usesOf(context, body?.locations ?? [], tokens, host)
   const internalIds = new Map(tokens.map((it) => [it.id, it.internalId]))
   const shown = body?.outline(({ id }) => `[token ${internalIds.get(id)!}]`).toString()
   const fields: JsonObject[] = []
   for (let at = 0; at < headers.length; at += 2)
     fields.push(shownField(headers[at]!, headers[at + 1]!))
-  const { destinations } = caller
+  const { destinations } = context
   return {
     request: { method, url, headers: fields, ...(shown !== undefined && { body: shown }) },
     tokens: uses,
@@ -49,7 +49,7 @@ export function describeDryRun(caller: Caller, request: DryRunRequest): JsonObje
 
 /** Has the audit log say of what was decided, from the decision at `first` on, that nothing is sent because of it. */
 export function markDryRun(
-  { decisions }: Pick<Caller, 'decisions'>,
+  { decisions }: Pick<RequestContext, 'decisions'>,
   first: number,
   more: Pick<Decision, 'transform'> = {},
 ): void {
@@ -59,17 +59,17 @@ export function markDryRun(
 }
 
 function usesOf(
-  caller: Caller,
+  context: RequestContext,
   locations: readonly ExpressionLocation[],
   tokens: readonly StoredToken[],
   host: string,
 ): JsonObject[] {
-  const first = caller.decisions.length
+  const first = context.decisions.length
   try {
-    grantReferenced(caller, 'proxy:invoke', { locations, tokens }, host)
-    return tokens.map((it, at) => renderUse(it, caller.decisions[first + at]!))
+    grantReferenced(context, 'proxy:invoke', { locations, tokens }, host)
+    return tokens.map((it, at) => renderUse(it, context.decisions[first + at]!))
   } finally {
-    markDryRun(caller, first, { transform: 'redact' })
+    markDryRun(context, first, { transform: 'redact' })
   }
 }
 

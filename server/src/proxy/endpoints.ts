@@ -3,7 +3,7 @@ import { streamingEndpoint, type StreamingEndpoint } from '../http/streaming-end
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { forwardRequest } from './forward-request.ts'
 import type { ProxySettings } from './proxy-settings.ts'
-import { callerWithoutKey } from './whereto.ts'
+import { principalWithoutKey } from './whereto.ts'
 
 /** The HTTP surface of the proxy. */
 export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'privacyShown'>) {
@@ -22,8 +22,8 @@ export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'pr
       summary: `Forward a ${method} request, with data in the place of tokens`,
       permission: 'proxy:invoke',
       answers: { 200: { description: 'Whatever the destination answers, with any status.' } },
-      withoutKey: callerWithoutKey,
-      stream: (it) => forwardRequest(it.world, it.caller, it, settings),
+      withoutKey: principalWithoutKey,
+      stream: (it) => forwardRequest(it.world, it.context, it, settings),
     })
   }
 }

@@ -1,6 +1,6 @@
 import { commit } from '../access/commit.ts'
 import { refusalOfEgress } from '../access/egress-refusals.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { hostOf } from '../base/absolute-url.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
@@ -35,33 +35,33 @@ export type ForwardingWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'stor
  */
 export async function forwardRequest(
   world: ForwardingWorld,
-  caller: Caller,
+  context: RequestContext,
   incoming: StreamingRequest,
   { timeoutMs, privacyShown }: ProxySettings & Pick<TokenSettings, 'privacyShown'>,
 ): Promise<Answer | undefined> {
   const { method } = incoming
-  const wishes = parseWishes(incoming.headers, caller.plan)
-  const { headers, accepted } = outboundHeaders(incoming.headers, wishes, caller.traceId)
-  const { url, shown, proxy } = await whereto(world, caller, wishes, incoming.target)
+  const wishes = parseWishes(incoming.headers, context.plan)
+  const { headers, accepted } = outboundHeaders(incoming.headers, wishes, context.traceId)
+  const { url, shown, proxy } = await whereto(world, context, wishes, incoming.target)
   const destination = hostOf(url)
-  const anonymous = proxy !== null && isAnonymous(caller, proxy)
+  const anonymous = proxy !== null && isAnonymous(context, proxy)
   // What would be sent says where it goes, and that is for those who may know.
   if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
   const invoke = (): void => {
-    authorizeInvocation(caller, destination, proxy)
-    if (wishes.dryRun) markDryRun(caller, caller.decisions.length - 1)
+    authorizeInvocation(context, destination, proxy)
+    if (wishes.dryRun) markDryRun(context, context.decisions.length - 1)
   }
-  const route = await vet(world, caller, url, anonymous ? proxy.id : caller.tenantId, invoke)
+  const route = await vet(world, context, url, anonymous ? proxy.id : context.tenantId, invoke)
   invoke()
 
   const outbound = await bufferBody(incoming.body, incoming.headers, !anonymous)
   const now = world.clock.now()
   const read = outbound.kind === 'whole' ? readBody(outbound.bytes, outbound.contentType) : null
-  const tokens = read === null ? [] : await findReferenced(world, caller, read, now)
+  const tokens = read === null ? [] : await findReferenced(world, context, read, now)
   const unread = read?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
   if (wishes.dryRun) {
-    const dryRun = describeDryRun(caller, {
+    const dryRun = describeDryRun(context, {
       method,
       route,
       url: shown,
@@ -73,10 +73,10 @@ export async function forwardRequest(
   }
 
   const locations = read?.locations ?? []
-  const grants = grantReferenced(caller, 'proxy:invoke', { locations, tokens }, destination)
-  const recording = commit(world, caller, [])
+  const grants = grantReferenced(context, 'proxy:invoke', { locations, tokens }, destination)
+  const recording = commit(world, context, [])
   const uses = { tokens, grants, now, privacyShown }
-  const rendering = tokens.length > 0 ? detokenizeBody(world, caller, read!, uses) : null
+  const rendering = tokens.length > 0 ? detokenizeBody(world, context, read!, uses) : null
   // What is wrong with it is told once it is recorded that somebody tried.
   rendering?.catch(() => {})
   await recording
@@ -103,17 +103,17 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
  */
 async function vet(
   { egress }: ForwardingWorld,
-  caller: Caller,
+  context: RequestContext,
   url: URL,
   owner: string,
   invoke: () => void,
 ): Promise<Route> {
   try {
-    return await egress.vet(owner, url, caller.destinations)
+    return await egress.vet(owner, url, context.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = { containers: [], allowed: false, by: [], destination: hostOf(url) } as const
-      caller.decisions.push({ permission: 'proxy:invoke', ...refused })
+      context.decisions.push({ permission: 'proxy:invoke', ...refused })
     } else if (error instanceof EgressFailure) invoke()
     throw refusalOfEgress(error)
   }

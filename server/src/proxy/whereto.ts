@@ -1,5 +1,5 @@
 import { narrowedTo } from '../access/destinations.ts'
-import type { Caller, InProcessCaller, Principal } from '../base/access.ts'
+import type { RequestContext, InProcessCaller, Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
@@ -24,7 +24,7 @@ export interface Whereto {
  */
 export async function whereto(
   world: Pick<World, 'keyring' | 'store'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   { url, key: inHeader }: Pick<Wishes, 'url' | 'key'>,
   asked: string,
 ): Promise<Whereto> {
@@ -49,7 +49,7 @@ export async function whereto(
  * Who calls without an API key: nobody with any right, by a proxy that asks for none; null where there is no
  * such proxy.
  */
-export async function callerWithoutKey(
+export async function principalWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
   { target, headers, inProcessCaller }: Unkeyed,
 ): Promise<Principal | null> {

@@ -2,7 +2,7 @@ import { refuseUnfitApplication } from '../access/acting-for.ts'
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import { firstRevision } from '../access/definition.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import { created, type Answer } from '../http/endpoint.ts'
@@ -20,26 +20,26 @@ import { parseReactor, renderReactor } from './wire.ts'
  */
 export async function createReactor(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json | undefined,
   settings: ReactorSettings,
 ): Promise<Answer> {
-  authorize(caller, 'reactor:create')
+  authorize(context, 'reactor:create')
   const now = world.clock.now()
   const { name, ...config } = parseReactor(body, settings)
-  await refuseUnfitApplication(world, caller, config.applicationId)
-  const keys = await world.keyring.open(caller.tenantId)
+  await refuseUnfitApplication(world, context, config.applicationId)
+  const keys = await world.keyring.open(context.tenantId)
   const id = idOf(now, world.random.bytes(10))
-  const made = firstRevision(caller, now)
+  const made = firstRevision(context, now)
   const reactor: StoredReactor = {
     id,
     name,
     terms: sealReactorConfiguration(keys, id, config),
     ...made,
   }
-  const shown = renderReactor(caller.tenantId, await openReactor(world, caller, reactor))
+  const shown = renderReactor(context.tenantId, await openReactor(world, context, reactor))
   const answer = created(shown, `/reactors/${id}`)
-  const conflict = await commit(world, caller, [{ kind: 'insert-reactor', reactor }], answer)
+  const conflict = await commit(world, context, [{ kind: 'insert-reactor', reactor }], answer)
   if (conflict !== null) throw new Error(`Cannot create a reactor: ${conflict.kind}`)
   return answer
 }

@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
@@ -9,12 +9,12 @@ import { getReactor } from './get-reactor.ts'
 /** Deletes a reactor; what runs goes on to its end. Throws `permission_missing`, `reactor_not_found`, as commit() does. */
 export async function deleteReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'reactor:delete')
-  await getReactor(world, caller, id)
-  const conflict = await commit(world, caller, [{ kind: 'delete-reactor', id }])
+  authorize(context, 'reactor:delete')
+  await getReactor(world, context, id)
+  const conflict = await commit(world, context, [{ kind: 'delete-reactor', id }])
   if (conflict !== null) throw new ServiceError('reactor_not_found')
   return noContent()
 }

@@ -35,7 +35,8 @@ export function reactorEndpoints(
       permission: 'reactor:create',
       body: { contentType: 'application/json', schema: reactorBody },
       answers: { 201: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, caller, body }) => await createReactor(world, caller, body, settings),
+      handle: async ({ world, context: caller, body }) =>
+        await createReactor(world, caller, body, settings),
     }),
 
     getReactors: endpoint({
@@ -46,7 +47,7 @@ export function reactorEndpoints(
       shows: 'many',
       query: definitionsQuery,
       answers: { 200: { description: 'One page, newest first.', schema: reactorPageSchema } },
-      handle: async ({ world, caller, query }) => {
+      handle: async ({ world, context: caller, query }) => {
         const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
         const found = await listReactors(world, caller, { filter, page })
         return ok(renderPage(found, page, (it) => it))
@@ -59,7 +60,7 @@ export function reactorEndpoints(
       summary: 'Get a reactor',
       permission: 'reactor:read',
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, caller, params }) =>
+      handle: async ({ world, context: caller, params }) =>
         ok(await readReactor(world, caller, params['id']!)),
     }),
 
@@ -70,7 +71,7 @@ export function reactorEndpoints(
       permission: 'reactor:update',
       body: { contentType: 'application/json', schema: reactorBody },
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, caller, params, body }) =>
+      handle: async ({ world, context: caller, params, body }) =>
         await replaceReactor(world, caller, { id: params['id']!, body, ...settings }),
     }),
 
@@ -81,7 +82,7 @@ export function reactorEndpoints(
       permission: 'reactor:update',
       body: { contentType: 'application/merge-patch+json', schema: reactorPatch },
       answers: { 204: { description: 'It is changed.' } },
-      handle: async ({ world, caller, params, body }) =>
+      handle: async ({ world, context: caller, params, body }) =>
         await patchReactor(world, caller, { id: params['id']!, body, ...settings }),
     }),
 
@@ -91,7 +92,7 @@ export function reactorEndpoints(
       summary: 'Delete a reactor',
       permission: 'reactor:delete',
       answers: { 204: { description: 'It is gone.' } },
-      handle: async ({ world, caller, params }) =>
+      handle: async ({ world, context: caller, params }) =>
         await deleteReactor(world, caller, params['id']!),
     }),
 
@@ -105,7 +106,7 @@ export function reactorEndpoints(
         200: { description: 'What the code returned.', schema: reactAnswer },
         202: { description: 'Its result will be sent to the callback.' },
       },
-      handle: async ({ world, caller, params, body }) => {
+      handle: async ({ world, context: caller, params, body }) => {
         const invocation = {
           id: params['id']!,
           body,
@@ -126,7 +127,7 @@ export function reactorEndpoints(
       plan: 'enterprise',
       body: { contentType: 'application/json', schema: reactBody, optional: true },
       answers: { 202: { description: 'What to fetch the result by.', schema: acceptedSchema } },
-      handle: async ({ world, caller, params, body }) => {
+      handle: async ({ world, context: caller, params, body }) => {
         const answer = await reactAsync(world, caller, { id: params['id']!, body }, tokens)
         wake()
         return answer
@@ -140,7 +141,7 @@ export function reactorEndpoints(
       permission: 'reactor:invoke',
       shows: 'one',
       answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
-      handle: async ({ world, caller, params }) => {
+      handle: async ({ world, context: caller, params }) => {
         const asked = { reactorId: params['id']!, requestId: params['requestId']! }
         return await getResult(world, caller, asked)
       },

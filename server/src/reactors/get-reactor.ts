@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { findApplication } from '../access/get-application.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -12,10 +12,14 @@ import { renderReactor, type OpenReactor } from './wire.ts'
 type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
 
 /** Throws `permission_missing`, `reactor_not_found`. */
-export async function readReactor(world: Reach, caller: Caller, id: string): Promise<JsonObject> {
-  authorize(caller, 'reactor:read')
-  const reactor = await getReactor(world, caller, id)
-  return renderReactor(caller.tenantId, await openReactor(world, caller, reactor))
+export async function readReactor(
+  world: Reach,
+  context: RequestContext,
+  id: string,
+): Promise<JsonObject> {
+  authorize(context, 'reactor:read')
+  const reactor = await getReactor(world, context, id)
+  return renderReactor(context.tenantId, await openReactor(world, context, reactor))
 }
 
 /**
@@ -24,7 +28,7 @@ export async function readReactor(world: Reach, caller: Caller, id: string): Pro
  */
 export async function getReactor(
   world: Pick<World, 'store'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   id: string,
 ): Promise<StoredReactor> {
   const it = isUuid(id) ? await world.store.reactors.find(tenantId, id) : null
@@ -35,7 +39,7 @@ export async function getReactor(
 /** Opens what the reactor does, and looks for the application that it acts for. */
 export async function openReactor(
   world: Reach,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   reactor: StoredReactor,
 ): Promise<OpenReactor> {
   const config = openReactorConfiguration(await world.keyring.open(tenantId), reactor)

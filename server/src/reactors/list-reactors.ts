@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { uuidsIn } from '../base/id.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { DefinitionFilter, Page, PageRequest } from '../world/store.ts'
@@ -14,14 +14,14 @@ import { renderReactor } from './wire.ts'
  */
 export async function listReactors(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
-  authorize(caller, 'reactor:read')
+  authorize(context, 'reactor:read')
   const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const asked = ids === undefined ? filter : { ...filter, ids }
-  const { total, items } = await world.store.reactors.list(caller.tenantId, asked, page)
-  const opened = await Promise.all(items.map((it) => openReactor(world, caller, it)))
-  return { total, items: opened.map((it) => renderReactor(caller.tenantId, it)) }
+  const { total, items } = await world.store.reactors.list(context.tenantId, asked, page)
+  const opened = await Promise.all(items.map((it) => openReactor(world, context, it)))
+  return { total, items: opened.map((it) => renderReactor(context.tenantId, it)) }
 }

@@ -2,7 +2,7 @@ import { refuseUnfitApplication } from '../access/acting-for.ts'
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import { makeChange, revised } from '../access/definition.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { noContent, ok, type Answer } from '../http/endpoint.ts'
 import type { StoredReactor } from '../world/stored.ts'
@@ -26,20 +26,24 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
  */
 export async function replaceReactor(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   update: Update,
 ): Promise<Answer> {
-  return await updateReactor(world, caller, update, {
+  return await updateReactor(world, context, update, {
     request: () => update.body,
     answer: async (reactor) => {
-      return ok(renderReactor(caller.tenantId, await openReactor(world, caller, reactor)))
+      return ok(renderReactor(context.tenantId, await openReactor(world, context, reactor)))
     },
   })
 }
 
 /** Applies a merge patch to a reactor, and answers nothing. Throws what replaceReactor() throws. */
-export async function patchReactor(world: Reach, caller: Caller, update: Update): Promise<Answer> {
-  return await updateReactor(world, caller, update, {
+export async function patchReactor(
+  world: Reach,
+  context: RequestContext,
+  update: Update,
+): Promise<Answer> {
+  return await updateReactor(world, context, update, {
     request: (before) => patchedReactor(before, update.body!),
     answer: async () => noContent(),
   })
@@ -53,24 +57,24 @@ interface Updating {
 
 async function updateReactor(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   { id, ...settings }: Update,
   { request, answer: answerOf }: Updating,
 ): Promise<Answer> {
-  authorize(caller, 'reactor:update')
+  authorize(context, 'reactor:update')
   return await makeChange('reactor_busy', async () => {
-    const before = await openReactor(world, caller, await getReactor(world, caller, id))
+    const before = await openReactor(world, context, await getReactor(world, context, id))
     const { name, ...config } = parseReactor(request(before), settings)
-    await refuseUnfitApplication(world, caller, config.applicationId, before.config.applicationId)
-    const keys = await world.keyring.open(caller.tenantId)
+    await refuseUnfitApplication(world, context, config.applicationId, before.config.applicationId)
+    const keys = await world.keyring.open(context.tenantId)
     const reactor: StoredReactor = {
       id,
       name,
       terms: sealReactorConfiguration(keys, id, config),
-      ...revised(world, caller, before.reactor),
+      ...revised(world, context, before.reactor),
     }
     const answer = await answerOf(reactor)
-    const conflict = await commit(world, caller, [{ kind: 'update-reactor', reactor }], answer)
+    const conflict = await commit(world, context, [{ kind: 'update-reactor', reactor }], answer)
     return conflict === null ? answer : null
   })
 }

@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
@@ -13,16 +13,16 @@ import type { World } from '../world/world.ts'
  */
 export async function deleteTenant(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
 ): Promise<Answer> {
-  authorize(caller, 'tenant:delete')
+  authorize(context, 'tenant:delete')
   try {
     const change = { kind: 'delete-tenant', at: world.clock.now() } as const
-    const conflict = await commit(world, caller, [change])
+    const conflict = await commit(world, context, [change])
     if (conflict !== null) throw new ServiceError('key_unknown')
   } finally {
     // Also when nobody knows whether it was done: if not, they are looked up again.
-    world.keyring.forget(caller.tenantId)
+    world.keyring.forget(context.tenantId)
   }
   return noContent()
 }

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredTenant } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -7,16 +7,16 @@ import type { World } from '../world/world.ts'
 /** Returns the caller's own tenant. Throws `permission_missing`, `key_unknown`. */
 export async function readTenant(
   world: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
 ): Promise<StoredTenant> {
-  authorize(caller, 'tenant:read')
-  return await getTenant(world, caller)
+  authorize(context, 'tenant:read')
+  return await getTenant(world, context)
 }
 
 /** Throws `key_unknown` when it was deleted a moment ago, and the caller's key with it. */
 export async function getTenant(
   world: Pick<World, 'store'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
 ): Promise<StoredTenant> {
   const tenant = await world.store.tenants.find(tenantId)
   if (tenant === null) throw new ServiceError('key_unknown')

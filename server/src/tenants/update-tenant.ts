@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
@@ -16,21 +16,21 @@ import { parseUpdateTenant, renderTenant } from './wire.ts'
  */
 export async function updateTenant(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json | undefined,
 ): Promise<Answer> {
-  authorize(caller, 'tenant:update')
+  authorize(context, 'tenant:update')
   const { name, settings } = parseUpdateTenant(body)
-  const current = await getTenant(world, caller)
+  const current = await getTenant(world, context)
   const tenant = {
     ...current,
     name,
     settings: { ...current.settings, ...settings },
-    modifiedBy: caller.applicationId,
+    modifiedBy: context.applicationId,
     modifiedAt: world.clock.now(),
   }
   const answer = ok(renderTenant(tenant))
-  const conflict = await commit(world, caller, [{ kind: 'update-tenant', tenant }], answer)
+  const conflict = await commit(world, context, [{ kind: 'update-tenant', tenant }], answer)
   if (conflict?.kind === 'tenant-taken') throw new ServiceError('tenant_name_taken')
   if (conflict !== null) throw new ServiceError('key_unknown')
   return answer

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { TokenUsage } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 
@@ -11,11 +11,11 @@ import type { World } from '../world/world.ts'
  */
 export async function readUsage(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
 ): Promise<TokenUsage[]> {
-  authorize(caller, 'report:read')
+  authorize(context, 'report:read')
   const now = world.clock.now()
-  return await world.store.tokens.usage(caller.tenantId, { now, since: monthOf(now) })
+  return await world.store.tokens.usage(context.tenantId, { now, since: monthOf(now) })
 }
 
 /** Returns the instant at which the month of `now` began. */

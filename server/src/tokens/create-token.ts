@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { created, type Answer } from '../http/endpoint.ts'
@@ -15,7 +15,7 @@ import type { TokenSettings } from './token-settings.ts'
  */
 export async function createToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json,
   settings: TokenSettings,
 ): Promise<Answer> {
@@ -24,10 +24,10 @@ export async function createToken(
   }
   const draft = parseDraft(body, world.clock.now(), (member) => member)
   let id = ''
-  return makeTokens(world, caller, [draft], {
+  return makeTokens(world, context, [draft], {
     reply: (built) => {
       id = built.token.id
-      return renderBuiltToken(caller, built, settings)
+      return renderBuiltToken(context, built, settings)
     },
     answer: ([reply]) => created(reply!, `/tokens/${encodeURIComponent(id)}`),
   })

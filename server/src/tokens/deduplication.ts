@@ -5,7 +5,7 @@
  * the duplicate: the store refuses the commit then, and we look again.
  */
 import { ask } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import type { TenantKeys } from '../world/keyring.ts'
@@ -32,7 +32,7 @@ export interface DuplicateView {
 /** Returns the duplicate of every draft that has one and wants no other of its kind. Throws what Reading throws. */
 export async function findDuplicates(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   keys: TenantKeys,
   drafts: readonly Draft[],
   {
@@ -42,15 +42,15 @@ export async function findDuplicates(
 ): Promise<ReadonlyMap<number, Duplicate>> {
   const duplicates = new Map<number, Duplicate>()
   const known = new Map<string, Duplicate>()
-  const reading = new Reading(caller)
+  const reading = new Reading(context)
   await inChunks(world.clock, drafts.length, async (index) => {
     const draft = drafts[index]!
-    const fingerprint = fingerprintOf(keys, caller, draft, evaluationContext)
+    const fingerprint = fingerprintOf(keys, context, draft, evaluationContext)
     if (fingerprint === null) return
     const { name: type } = draft.type
     const kind = `${type} ${fingerprint}`
     const earlier = known.get(kind)
-    if (!deduplicates(draft, caller)) {
+    if (!deduplicates(draft, context)) {
       known.set(kind, earlier ?? index)
       return
     }
@@ -67,7 +67,7 @@ export async function findDuplicates(
     type: string,
     fingerprint: string,
   ): Promise<StoredToken | undefined> {
-    const { tenantId, transactionId } = caller
+    const { tenantId, transactionId } = context
     const { tokens } = world.store
     const [duplicate] = await reading.read(async (bytesMax) => {
       const it = await tokens.findByFingerprint(
@@ -94,7 +94,7 @@ function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
  * Thousands of drafts may have the same duplicate, so that it is opened once.
  */
 export function duplicateViewer(
-  caller: Caller,
+  context: RequestContext,
   keys: TenantKeys,
   {
     now,
@@ -106,14 +106,14 @@ export function duplicateViewer(
     views ??= new Map()
     const known = views.get(token)
     if (known !== undefined) return known
-    const view = viewDuplicate(caller, keys, token, { now, evaluationContext })
+    const view = viewDuplicate(context, keys, token, { now, evaluationContext })
     views.set(token, view)
     return view
   }
 }
 
 function viewDuplicate(
-  caller: Caller,
+  context: RequestContext,
   keys: TenantKeys,
   token: StoredToken,
   {
@@ -121,7 +121,7 @@ function viewDuplicate(
     evaluationContext,
   }: { readonly now: number; readonly evaluationContext: EvaluationContext },
 ): DuplicateView | null {
-  const grant = ask(caller, 'token:read', token)
+  const grant = ask(context, 'token:read', token)
   if (grant === null) return null
   const data = openData(keys, token, now, grant)
   const { transform } = grant

@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
@@ -16,14 +16,14 @@ import { UPDATE_ATTEMPTS_MAX } from './update-token.ts'
  */
 export async function deleteToken(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
   for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
     const now = world.clock.now()
-    const token = await findLive(world, caller, id, now)
-    authorize(caller, 'token:delete', token)
-    const conflict = await commit(world, caller, [{ kind: 'delete-token', token, now }])
+    const token = await findLive(world, context, id, now)
+    authorize(context, 'token:delete', token)
+    const conflict = await commit(world, context, [{ kind: 'delete-token', token, now }])
     if (conflict === null) return noContent()
     if (conflict.kind !== 'token-changed') {
       throw new Error(`Cannot delete a token: the store answered ${conflict.kind}`)

@@ -6,7 +6,7 @@
  *
  * Source: interface.md, Tokens: ids and aliases, fingerprints, search.
  */
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -19,27 +19,27 @@ import { withoutShortLived } from './sealing.ts'
 import { tokenIdFault } from './token-id.ts'
 
 /** Whether a token made from `draft` takes the place of a duplicate that is there already. */
-export function deduplicates(draft: Draft, { settings }: Caller): boolean {
+export function deduplicates(draft: Draft, { settings }: RequestContext): boolean {
   return draft.options.deduplicate ?? settings.deduplicateTokens
 }
 
 /** Whether anybody asked for a fingerprint: they cost as much as the encryption of a short value. */
-function wantsFingerprint(draft: Draft, caller: Caller): boolean {
+function wantsFingerprint(draft: Draft, context: RequestContext): boolean {
   return (
     draft.options.fingerprintAsked ||
-    caller.settings.fingerprintTokens ||
-    deduplicates(draft, caller)
+    context.settings.fingerprintTokens ||
+    deduplicates(draft, context)
   )
 }
 
 /** Returns the fingerprint of `draft`, or null when none was asked for or its expression gives nothing. */
 export function fingerprintOf(
   keys: TenantKeys,
-  caller: Caller,
+  context: RequestContext,
   draft: Draft,
   evaluationContext: EvaluationContext,
 ): string | null {
-  if (!wantsFingerprint(draft, caller)) return null
+  if (!wantsFingerprint(draft, context)) return null
   const text = evaluate(
     draft,
     draft.options.fingerprint,

@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { DETOKENIZE_TOKENS_MAX } from '../base/limits.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
@@ -15,13 +15,13 @@ import type { TokenSettings } from './token-settings.ts'
  */
 export async function detokenize(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   payload: Json,
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const permission = 'token:read'
   const references = findTokenReferences(payload)
-  if (references.locations.length === 0) authorize(caller, permission)
+  if (references.locations.length === 0) authorize(context, permission)
   const filling = { permission, tokensMax: DETOKENIZE_TOKENS_MAX, privacyShown } as const
-  return ok((await fillTokenReferences(world, caller, references, filling)).payload)
+  return ok((await fillTokenReferences(world, context, references, filling)).payload)
 }

@@ -41,7 +41,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
-      handle: ({ world, caller, body, transactionId }) =>
+      handle: ({ world, context: caller, body, transactionId }) =>
         enlisted(world, caller, transactionId, () => tokenize(world, caller, body!, settings)),
     }),
 
@@ -53,7 +53,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, caller, body, transactionId }) =>
+      handle: ({ world, context: caller, body, transactionId }) =>
         enlisted(world, caller, transactionId, () => createToken(world, caller, body!, settings)),
     }),
 
@@ -65,7 +65,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       shows: 'many',
       query: listTokensQuery,
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
-      handle: async ({ world, caller, query }) => {
+      handle: async ({ world, context: caller, query }) => {
         const asked = { filter: parseTokenFilter(query, false), page: parsePage(query) }
         return await listTokens(world, caller, asked, settings)
       },
@@ -79,7 +79,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       shows: 'one',
       chosenIds: true,
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, caller, params }) => getToken(world, caller, params['id']!, settings),
+      handle: ({ world, context: caller, params }) =>
+        getToken(world, caller, params['id']!, settings),
     }),
 
     patchToken: endpoint({
@@ -92,7 +93,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, caller, params, body, transactionId }) =>
+      handle: ({ world, context: caller, params, body, transactionId }) =>
         enlisted(world, caller, transactionId, () =>
           updateToken(world, caller, { id: params['id']!, body: body!, settings }),
         ),
@@ -106,7 +107,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       chosenIds: true,
       transactional: true,
       answers: { 204: { description: 'It is gone.' } },
-      handle: ({ world, caller, params, transactionId }) =>
+      handle: ({ world, context: caller, params, transactionId }) =>
         enlisted(world, caller, transactionId, () => deleteToken(world, caller, params['id']!)),
     }),
 
@@ -119,7 +120,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       replayed: false,
       body: { contentType: 'application/json', schema: searchBody, optional: true },
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
-      handle: async ({ world, caller, body }) => {
+      handle: async ({ world, context: caller, body }) => {
         const { query, ...page } = parseBody(searchBody, body ?? {})
         return await searchTokens(world, caller, { query, page }, settings)
       },
@@ -134,7 +135,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       replayed: false,
       body: { contentType: 'application/json', schema: detokenizePayload },
       answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
-      handle: async ({ world, caller, body }) => await detokenize(world, caller, body!, settings),
+      handle: async ({ world, context: caller, body }) =>
+        await detokenize(world, caller, body!, settings),
     }),
 
     getTokensV2: endpoint({
@@ -145,7 +147,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       shows: 'many',
       query: pageTokensQuery,
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
-      handle: async ({ world, caller, query }) => {
+      handle: async ({ world, context: caller, query }) => {
         const where = parseWiderFilter(query)
         const list = {
           permission: 'token:read',
@@ -167,7 +169,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       replayed: false,
       body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
-      handle: async ({ world, caller, body }) => {
+      handle: async ({ world, context: caller, body }) => {
         const { query, start, size } = parseBody(pageSearchBody, body ?? {})
         const list = {
           permission: 'token:search',

@@ -1,4 +1,4 @@
-import type { Caller, Permission } from '../base/access.ts'
+import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
@@ -39,26 +39,26 @@ export interface Filled {
  */
 export async function fillTokenReferences(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { locations: locations, payload }: PayloadReferences,
   { permission, tokensMax, privacyShown }: Filling,
 ): Promise<Filled> {
   const ids = idsOf(locations.flatMap(tokenReferencesOf))
   if (ids.length === 0) return { payload: payload(), tokens: [], shown: [] }
   if (ids.length > tokensMax) throw new ServiceError('detokenize_tokens_max')
-  const found = await new Reading(caller).read((bytesMax) =>
-    world.store.tokens.find(caller.tenantId, ids, undefined, bytesMax),
+  const found = await new Reading(context).read((bytesMax) =>
+    world.store.tokens.find(context.tenantId, ids, undefined, bytesMax),
   )
   const now = world.clock.now()
   const tokens = found.filter((it) => it.expiresAt === null || it.expiresAt > now)
   refuseUnknown(locations, new Set(tokens.map((it) => it.id)))
-  const grants = grantReferenced(caller, permission, { locations: locations, tokens })
+  const grants = grantReferenced(context, permission, { locations: locations, tokens })
   const shown = await renderWithinBudget(
     world,
-    caller,
+    context,
     { tokens, sends: false },
     async (evaluationContext) => {
-      const readable = await showGranted(world, caller, tokens, {
+      const readable = await showGranted(world, context, tokens, {
         grants,
         now,
         evaluationContext,

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
@@ -11,12 +11,12 @@ import { Reading } from './reading.ts'
  */
 export async function findLive(
   { store }: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
   now: number,
 ): Promise<StoredToken> {
-  const { tenantId, transactionId } = caller
-  const [token] = await new Reading(caller).read((bytesMax) =>
+  const { tenantId, transactionId } = context
+  const [token] = await new Reading(context).read((bytesMax) =>
     store.tokens.find(tenantId, [id], transactionId, bytesMax),
   )
   if (token !== undefined && (token.expiresAt === null || token.expiresAt > now)) return token

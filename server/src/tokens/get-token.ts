@@ -1,5 +1,5 @@
 import { authorize } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
 import { findLive } from './find-live.ts'
@@ -16,18 +16,18 @@ import { maskOf, renderToken } from './wire.ts'
  */
 export async function getToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const now = world.clock.now()
-  const token = await findLive(world, caller, id, now)
-  const grant = authorize(caller, 'token:read', token)
-  const keys = await world.keyring.open(caller.tenantId)
+  const token = await findLive(world, context, id, now)
+  const grant = authorize(context, 'token:read', token)
+  const keys = await world.keyring.open(context.tenantId)
   const data = openData(keys, token, now, grant)
   return ok(
     renderToken(token, {
-      tenantId: caller.tenantId,
+      tenantId: context.tenantId,
       data: shownData(token, data, grant.transform, { random: world.random }),
       mask: maskOf(token),
       privacy: privacyShown,

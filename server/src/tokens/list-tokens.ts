@@ -1,5 +1,5 @@
 import { reachOf } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
 import type { Page, PageRequest } from '../world/store.ts'
@@ -20,26 +20,26 @@ import type { TokenSettings } from './token-settings.ts'
  */
 export async function listTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { filter, page }: { readonly filter: TokenFilter; readonly page: PageRequest },
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const permission = 'token:read'
   const now = world.clock.now()
-  const query: TokenQuery = { where: filter.where, within: reachOf(caller, permission), now }
+  const query: TokenQuery = { where: filter.where, within: reachOf(context, permission), now }
   const found =
     filter.ids === null
-      ? await answerable(world.store.tokens.list(caller.tenantId, query, page))
-      : await inOrder(world, caller, { ids: filter.ids, query, page })
+      ? await answerable(world.store.tokens.list(context.tenantId, query, page))
+      : await inOrder(world, context, { ids: filter.ids, query, page })
   const evaluationContext = readingEvaluationContext(world.random, found.items.length)
   const options = { permission, now, evaluationContext, privacyShown } as const
-  const items = await showTokens(world, caller, found.items, options)
+  const items = await showTokens(world, context, found.items, options)
   return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }
 
 async function inOrder(
   world: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
   {
     ids,
     query,
@@ -47,7 +47,7 @@ async function inOrder(
   }: { readonly ids: readonly string[]; readonly query: TokenQuery; readonly page: PageRequest },
 ): Promise<Page<StoredToken>> {
   const all = { page: 1, size: ids.length }
-  const found = world.store.tokens.list(caller.tenantId, query, all)
+  const found = world.store.tokens.list(context.tenantId, query, all)
   const { total, items } = await answerable(found)
   const byId = new Map(items.map((it) => [it.id, it]))
   const ordered = ids.flatMap((id) => byId.get(id) ?? [])

@@ -3,7 +3,7 @@
  */
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller, Transform } from '../base/access.ts'
+import type { RequestContext, Transform } from '../base/access.ts'
 import { ID_RANDOM_BYTES, idOf, sortRandom } from '../base/id.ts'
 import type { Json } from '../base/json.ts'
 import {
@@ -63,21 +63,21 @@ export interface TokenRenderer {
  */
 export async function makeTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   drafts: readonly Draft[],
   renderer: TokenRenderer,
 ): Promise<Answer> {
-  const transforms = authorizeAll(caller, drafts)
-  const opened = world.keyring.open(caller.tenantId)
+  const transforms = authorizeAll(context, drafts)
+  const opened = world.keyring.open(context.tenantId)
   // Mostly they are at hand, and to wait for that all the same would cost as much as some of the work.
   const keys = opened instanceof Promise ? await opened : opened
-  const batch: DraftBatch = { caller, keys, drafts, transforms, clashes: NO_CLASHES }
+  const batch: DraftBatch = { context, keys, drafts, transforms, clashes: NO_CLASHES }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const building = buildAttempt(world, batch, renderer)
     const result = building instanceof Promise ? await building : building
     const { tokens, answer, remembered } = result
     const changes = tokens.length === 0 ? [] : [{ kind: 'insert-tokens', tokens } as const]
-    const conflict = await commit(world, caller, changes, answer, remembered)
+    const conflict = await commit(world, context, changes, answer, remembered)
     if (conflict === null) return answer
     await resolveConflict(world.store, batch, conflict, result)
   }
@@ -89,7 +89,7 @@ const ATTEMPTS_MAX = 100
 
 /** The drafts of one request, and what is the same in all attempts to make tokens of them. */
 interface DraftBatch {
-  readonly caller: Caller
+  readonly context: RequestContext
   readonly keys: TenantKeys
   readonly drafts: readonly Draft[]
   /** What the caller may see of each. */
@@ -117,7 +117,7 @@ function buildAttempt(
   batch: DraftBatch,
   renderer: TokenRenderer,
 ): AttemptResult | Promise<AttemptResult> {
-  const { caller, keys, drafts } = batch
+  const { context: caller, keys, drafts } = batch
   const attempt: Attempt = {
     now: world.clock.now(),
     evaluationContext: evaluationContextFor(world.random, caller, drafts.length),
@@ -138,7 +138,7 @@ interface Attempt {
 
 function buildAndRender(
   world: Pick<World, 'clock' | 'random'>,
-  { caller, keys, drafts, transforms, clashes }: DraftBatch,
+  { context: caller, keys, drafts, transforms, clashes }: DraftBatch,
   { reply, answer }: TokenRenderer,
   attempt: Attempt,
   duplicates: ReadonlyMap<number, Duplicate>,
@@ -205,18 +205,18 @@ function buildAndRender(
 const NO_DUPLICATES: ReadonlyMap<number, Duplicate> = new Map()
 
 /** Asks once for each distinct list of containers; returns what the caller may see of each draft. */
-function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transform[] {
+function authorizeAll(context: RequestContext, drafts: readonly Draft[]): readonly Transform[] {
   let answers: Map<string, Transform> | undefined
   let last: readonly string[] | undefined
   let transform: Transform = 'redact'
   return drafts.map(({ options: { containers } }) => {
     // Most name none and share the list of their type.
     if (containers === last) return transform
-    if (last === undefined) transform = authorize(caller, 'token:create', containers).transform
+    if (last === undefined) transform = authorize(context, 'token:create', containers).transform
     else {
       answers ??= new Map([[last.join(' '), transform]])
       const name = containers.join(' ')
-      transform = answers.get(name) ?? authorize(caller, 'token:create', containers).transform
+      transform = answers.get(name) ?? authorize(context, 'token:create', containers).transform
       answers.set(name, transform)
     }
     last = containers
@@ -227,7 +227,7 @@ function authorizeAll(caller: Caller, drafts: readonly Draft[]): readonly Transf
 /** Bounds what all the expressions of a request do together, by the number of its tokens. */
 export function evaluationContextFor(
   random: Random,
-  { type }: Caller,
+  { type }: RequestContext,
   tokens: number,
 ): EvaluationContext {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
@@ -244,7 +244,7 @@ interface BuildOptions {
 }
 
 function buildToken(
-  caller: Caller,
+  context: RequestContext,
   keys: TenantKeys,
   draft: Draft,
   { internalId, clashes, now, evaluationContext }: BuildOptions,
@@ -261,11 +261,11 @@ function buildToken(
     cvc,
     metadata: options.metadata,
     details: options.details,
-    fingerprint: fingerprintOf(keys, caller, draft, evaluationContext),
-    deduplicate: deduplicates(draft, caller),
+    fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
+    deduplicate: deduplicates(draft, context),
     indexes: indexesOf(keys, draft, evaluationContext),
     expiresAt: options.expiresAt,
-    createdBy: caller.applicationId,
+    createdBy: context.applicationId,
     createdAt: now,
     modifiedBy: null,
     modifiedAt: null,
@@ -305,7 +305,7 @@ async function resolveConflict(
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
   }
-  const { caller, drafts } = batch
+  const { context: caller, drafts } = batch
   const clashes = new Map(batch.clashes)
   const sources = drafts.filter((_, index) => !duplicates.has(index))
   const chosen = tokens.flatMap(({ id, internalId }, at) =>

@@ -1,5 +1,5 @@
 import { reachOf } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderCursorPage } from '../http/pagination.ts'
 import type { TokenCondition } from '../world/token-query.ts'
@@ -29,21 +29,21 @@ export interface CursorList {
  */
 export async function pageTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { permission, name, where, start, size }: CursorList,
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()
   const condition = where(keys)
   const after = start === null ? null : parseCursor(keys, name, start)
-  const query = { where: condition, within: reachOf(caller, permission), now }
+  const query = { where: condition, within: reachOf(context, permission), now }
   const stretch = { after, size: size + 1 }
-  const found = await answerable(world.store.tokens.listAfter(caller.tenantId, query, stretch))
+  const found = await answerable(world.store.tokens.listAfter(context.tenantId, query, stretch))
   const tokens = found.slice(0, size)
   const evaluationContext = readingEvaluationContext(world.random, tokens.length)
   const options = { permission, now, evaluationContext, privacyShown } as const
-  const shown = await showTokens(world, caller, tokens, options)
+  const shown = await showTokens(world, context, tokens, options)
   const cursor = found.length > size ? cursorOf(keys, name, tokens.at(-1)!.internalId) : null
   return ok(
     renderCursorPage(

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
@@ -12,14 +12,14 @@ import { readingEvaluationContext } from './shown-tokens.ts'
  * one of its tenant's slots for large reads. What was found too long is let go of meanwhile.
  */
 export class Reading {
-  readonly #caller: Pick<Caller, 'quota'>
+  readonly #context: Pick<RequestContext, 'quota'>
   readonly #sends: boolean
   #bytes = 0
   #large = false
 
   /** `sends` says whether what is read is on its way to a destination. */
-  constructor(caller: Pick<Caller, 'quota'>, sends = false) {
-    this.#caller = caller
+  constructor(context: Pick<RequestContext, 'quota'>, sends = false) {
+    this.#context = context
     this.#sends = sends
   }
 
@@ -35,7 +35,7 @@ export class Reading {
       } catch (error) {
         if (!(error instanceof TooMuchData)) throw error
       }
-      await this.#caller.quota?.().acquireLargeRead(this.#sends)
+      await this.#context.quota?.().acquireLargeRead(this.#sends)
       this.#large = true
     }
     return this.#count(await answerable(find(SHOWN_DATA_BYTES_MAX - this.#bytes)))
@@ -69,7 +69,7 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
  */
 export async function renderWithinBudget<Rendered>(
   { random }: Pick<World, 'random'>,
-  caller: Pick<Caller, 'quota'>,
+  context: Pick<RequestContext, 'quota'>,
   { tokens, sends }: { readonly tokens: readonly StoredToken[]; readonly sends: boolean },
   render: (evaluationContext: EvaluationContext) => Promise<Rendered>,
 ): Promise<Rendered> {
@@ -84,7 +84,7 @@ export async function renderWithinBudget<Rendered>(
     // A mask shows nothing where there is not enough, and says so to nobody.
     if (rendered !== undefined && !costBudget.isExhausted) return rendered
     rendered = undefined
-    await caller.quota?.().acquireLargeRead(sends)
+    await context.quota?.().acquireLargeRead(sends)
   }
   return await render(readingEvaluationContext(random, tokens.length))
 }

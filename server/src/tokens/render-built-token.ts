@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { maskedDataOf } from './derive.ts'
 import type { BuiltToken } from './make-tokens.ts'
@@ -7,11 +7,11 @@ import { maskOf, renderToken, renderDuplicate } from './wire.ts'
 
 /** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
 export function renderBuiltToken(
-  caller: Caller,
+  context: RequestContext,
   { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
   { privacyShown }: TokenSettings,
 ): Json {
-  const { tenantId } = caller
+  const { tenantId } = context
   if (duplicate === null) return renderDuplicate(token, tenantId)
   const masked = maskedDataOf(draft, evaluationContext, later)
   const own =

@@ -1,5 +1,5 @@
 import { reachOf } from '../access/authorize.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
 import type { PageRequest } from '../world/store.ts'
@@ -16,20 +16,20 @@ import type { TokenSettings } from './token-settings.ts'
  */
 export async function searchTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { query, page }: { readonly query: string; readonly page: PageRequest },
   { privacyShown }: TokenSettings,
 ): Promise<Answer> {
   const permission = 'token:search'
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const where = parseSearch(query, { indexOf: (value) => keys.index(value), exact: false })
   const now = world.clock.now()
-  const within = reachOf(caller, permission)
+  const within = reachOf(context, permission)
   const found = await answerable(
-    world.store.tokens.list(caller.tenantId, { where, within, now }, page),
+    world.store.tokens.list(context.tenantId, { where, within, now }, page),
   )
   const evaluationContext = readingEvaluationContext(world.random, found.items.length)
   const options = { permission, now, evaluationContext, privacyShown } as const
-  const items = await showTokens(world, caller, found.items, options)
+  const items = await showTokens(world, context, found.items, options)
   return ok(renderPage({ total: found.total, items }, page, (it) => it.wire()))
 }

@@ -2,7 +2,7 @@
  * Tokens on their way to a reader: opened, and shown as far as each may be seen.
  */
 import { authorize, type Grant } from '../access/authorize.ts'
-import type { Caller, Permission } from '../base/access.ts'
+import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
   EXPRESSION_WORK_CHARS_MAX,
@@ -32,28 +32,28 @@ export interface Showing {
 }
 
 /**
- * Returns `tokens` as `caller` may see them, in their order. By `permission` it is decided what that is.
+ * Returns `tokens` as the caller may see them, in their order. By `permission` it is decided what that is.
  *
  * Throws `permission_missing`.
  */
 export async function showTokens(
   world: Pick<World, 'clock' | 'keyring'>,
-  caller: Caller,
+  context: RequestContext,
   tokens: readonly StoredToken[],
   { permission, ...showing }: Showing & { readonly permission: Permission },
 ): Promise<ShownToken[]> {
-  const grants = tokens.map((it) => authorize(caller, permission, it))
-  return await showGranted(world, caller, tokens, { grants, ...showing })
+  const grants = tokens.map((it) => authorize(context, permission, it))
+  return await showGranted(world, context, tokens, { grants, ...showing })
 }
 
 /** Returns `tokens` as far as `grants`, one for each, let the caller see them. */
 export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
-  caller: Caller,
+  context: RequestContext,
   tokens: readonly StoredToken[],
   { grants, now, evaluationContext, privacyShown }: Showing & { readonly grants: readonly Grant[] },
 ): Promise<ShownToken[]> {
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const shown: ShownToken[] = []
   const showing = inChunks(world.clock, tokens.length, (index) => {
     const token = tokens[index]!
@@ -66,7 +66,7 @@ export async function showGranted(
     )
     const wire = (): JsonObject =>
       renderToken(token, {
-        tenantId: caller.tenantId,
+        tenantId: context.tenantId,
         data,
         mask: maskOf(token),
         privacy: privacyShown,

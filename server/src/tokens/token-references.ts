@@ -5,7 +5,7 @@
  * Source: interface.md, Detokenize.
  */
 import { ask, type Grant } from '../access/authorize.ts'
-import { permissionMissing, type Caller, type Permission } from '../base/access.ts'
+import { permissionMissing, type RequestContext, type Permission } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import {
@@ -185,13 +185,13 @@ export function refuseUnknown(
 }
 
 /**
- * Decides what of each of `tokens`, all of which `locations` name, `caller` may use by `permission`, and records the
+ * Decides what of each of `tokens`, all of which `locations` name, the caller may use by `permission`, and records the
  * decisions; `destination` as in authorize().
  *
  * Throws `permission_missing`, with the location of each that it may not use: at most ERRORS_NAMED_MAX.
  */
 export function grantReferenced(
-  caller: Caller,
+  context: RequestContext,
   permission: Permission,
   {
     locations,
@@ -199,12 +199,12 @@ export function grantReferenced(
   }: { readonly locations: readonly ExpressionLocation[]; readonly tokens: readonly StoredToken[] },
   destination?: string,
 ): Grant[] {
-  const { decisions } = caller
+  const { decisions } = context
   const first = decisions.length
   const refused = new Set<string>()
   const grants: Grant[] = []
   for (const token of tokens) {
-    const grant = ask(caller, permission, token, destination)
+    const grant = ask(context, permission, token, destination)
     if (grant === null) refused.add(token.id)
     else grants.push(grant)
   }

@@ -1,4 +1,4 @@
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
@@ -22,7 +22,7 @@ import { renderToken, renderDuplicate } from './wire.ts'
  */
 export function tokenize(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   payload: Json,
   settings: TokenSettings,
   answerWith: (tokens: Json) => Answer = ok,
@@ -36,10 +36,10 @@ export function tokenize(
   return drafting === undefined ? make() : drafting.then(make)
 
   function make(): Promise<Answer> {
-    return makeTokens(world, caller, drafts, {
+    return makeTokens(world, context, drafts, {
       reply: (built, index) => {
         const leaf = plan.leaves[index]!
-        return leaf.plain ? built.token.id : renderLeaf(caller, built, leaf.root, settings)
+        return leaf.plain ? built.token.id : renderLeaf(context, built, leaf.root, settings)
       },
       answer: (replies) => answerWith(plan.fill(replies)),
     })
@@ -47,12 +47,12 @@ export function tokenize(
 }
 
 function renderLeaf(
-  caller: Caller,
+  context: RequestContext,
   { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,
   root: boolean,
   { privacyShown }: TokenSettings,
 ): Json {
-  const { tenantId } = caller
+  const { tenantId } = context
   if (duplicate === null) return renderDuplicate(token, tenantId)
   // The mask is evaluated even where it is not shown: one that cannot be is refused.
   const masked = maskedDataOf(draft, evaluationContext, later)

@@ -1,6 +1,6 @@
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
@@ -36,11 +36,11 @@ interface Update {
  */
 export async function updateToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   update: Update,
 ): Promise<Answer> {
   for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
-    const answer = await updateOnce(world, caller, update)
+    const answer = await updateOnce(world, context, update)
     if (answer !== null) return answer
   }
   throw new ServiceError('token_busy')
@@ -52,21 +52,21 @@ export const UPDATE_ATTEMPTS_MAX = 100
 /** Returns null when the token has changed since it was read. */
 async function updateOnce(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { id, body, settings }: Update,
 ): Promise<Answer | null> {
   const now = world.clock.now()
-  const before = await findLive(world, caller, id, now)
-  const grant = authorize(caller, 'token:update', before)
+  const before = await findLive(world, context, id, now)
+  const grant = authorize(context, 'token:update', before)
   const patch = parsePatch(body)
-  const keys = await world.keyring.open(caller.tenantId)
+  const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
   // Where it was and where it is going: being moved never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
-  const { transform } = authorize(caller, 'token:update', { ...before, containers })
+  const { transform } = authorize(context, 'token:update', { ...before, containers })
 
-  const evaluationContext = evaluationContextFor(world.random, caller, 1)
+  const evaluationContext = evaluationContextFor(world.random, context, 1)
   const token = changed({ before, draft: { ...draft, ...asking(before, draft, patch) }, patch })
   const built: BuiltToken = {
     draft,
@@ -78,10 +78,10 @@ async function updateOnce(
   }
   // Duplicates that are there already, from two transactions perhaps, can still be changed.
   const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
-  const answer = ok(renderBuiltToken(caller, built, settings))
+  const answer = ok(renderBuiltToken(context, built, settings))
   const conflict = await commit(
     world,
-    caller,
+    context,
     [{ kind: 'update-token', token, unlessDuplicate, now }],
     answer,
     token.cvc === null ? answer : aged(built),
@@ -92,14 +92,14 @@ async function updateOnce(
   throw new Error(`Cannot update a token: the store answered ${conflict.kind}`)
 
   function changed(to: { before: StoredToken; draft: Draft; patch: TokenPatch }): StoredToken {
-    return changedToken(caller, keys, { ...to, now, evaluationContext })
+    return changedToken(context, keys, { ...to, now, evaluationContext })
   }
 
   /** What a repetition is told: it may come when the security code is gone. */
   function aged(it: BuiltToken): Answer {
     return ok(
       renderBuiltToken(
-        caller,
+        context,
         { ...it, draft: withoutShortLived(it.draft), later: true },
         settings,
       ),
@@ -109,19 +109,21 @@ async function updateOnce(
   async function answerWithDuplicate(): Promise<Answer | null> {
     const { type, fingerprint } = token
     const duplicate = await world.store.tokens.findByFingerprint(
-      caller.tenantId,
+      context.tenantId,
       type,
       fingerprint!,
       now,
-      caller.transactionId,
+      context.transactionId,
     )
     if (duplicate === null) return null
     const shown = (at: number): Answer => {
-      const view = duplicateViewer(caller, keys, { now: at, evaluationContext })(duplicate)
-      return ok(renderBuiltToken(caller, { ...built, token: duplicate, duplicate: view }, settings))
+      const view = duplicateViewer(context, keys, { now: at, evaluationContext })(duplicate)
+      return ok(
+        renderBuiltToken(context, { ...built, token: duplicate, duplicate: view }, settings),
+      )
     }
     const found = shown(now)
-    await commit(world, caller, [], found, duplicate.cvc === null ? found : shown(Infinity))
+    await commit(world, context, [], found, duplicate.cvc === null ? found : shown(Infinity))
     return found
   }
 }
@@ -145,7 +147,7 @@ interface Changing {
 }
 
 function changedToken(
-  caller: Caller,
+  context: RequestContext,
   keys: TenantKeys,
   { before, draft, patch, now, evaluationContext }: Changing,
 ): StoredToken {
@@ -162,11 +164,11 @@ function changedToken(
     cvc: cvc !== null && kept !== null ? { ...cvc, expiresAt: kept.expiresAt } : cvc,
     metadata: options.metadata,
     details: options.details,
-    fingerprint: fingerprintOf(keys, caller, draft, evaluationContext),
-    deduplicate: deduplicates(draft, caller),
+    fingerprint: fingerprintOf(keys, context, draft, evaluationContext),
+    deduplicate: deduplicates(draft, context),
     indexes: indexesOf(keys, draft, evaluationContext, lenient),
     expiresAt: options.expiresAt,
-    modifiedBy: caller.applicationId,
+    modifiedBy: context.applicationId,
     modifiedAt: now,
     revision: before.revision + 1,
   }

@@ -1,6 +1,6 @@
 import { commit } from '../access/commit.ts'
 import { transactionRefusal } from '../access/enlist.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import type { Answer } from '../http/endpoint.ts'
 import type { World } from '../world/world.ts'
 
@@ -11,15 +11,15 @@ import type { World } from '../world/world.ts'
  */
 export async function endTransaction(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { id, as }: { readonly id: string; readonly as: 'committed' | 'rolled_back' },
 ): Promise<Answer> {
   const now = world.clock.now()
   const answer: Answer = { status: 200 }
-  const conflict = await commit(world, caller, [{ kind: 'end-transaction', id, as, now }], answer)
+  const conflict = await commit(world, context, [{ kind: 'end-transaction', id, as, now }], answer)
   if (conflict === null) return answer
   throw (
-    (await transactionRefusal(world, caller, id)) ??
+    (await transactionRefusal(world, context, id)) ??
     new Error(`Cannot end a transaction: the store answered ${conflict.kind}`)
   )
 }

@@ -14,7 +14,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 201: { description: 'The transaction.', schema: transactionObject } },
-      handle: ({ world, caller }) => openTransaction(world, caller, settings),
+      handle: ({ world, context: caller }) => openTransaction(world, caller, settings),
     }),
 
     postCommit: endpoint({
@@ -24,7 +24,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Everything in it is done.' } },
-      handle: ({ world, caller, params }) =>
+      handle: ({ world, context: caller, params }) =>
         endTransaction(world, caller, { id: params['id']!, as: 'committed' }),
     }),
 
@@ -35,7 +35,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Nothing in it has happened.' } },
-      handle: ({ world, caller, params }) =>
+      handle: ({ world, context: caller, params }) =>
         endTransaction(world, caller, { id: params['id']!, as: 'rolled_back' }),
     }),
   }

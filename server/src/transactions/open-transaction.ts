@@ -1,5 +1,5 @@
 import { commit } from '../access/commit.ts'
-import type { Caller } from '../base/access.ts'
+import type { RequestContext } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { created, type Answer } from '../http/endpoint.ts'
 import type { StoredTransaction } from '../world/stored.ts'
@@ -15,19 +15,19 @@ import { renderTransaction } from './wire.ts'
  */
 export async function openTransaction(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { lifetimeMs }: TransactionSettings,
 ): Promise<Answer> {
-  if (caller.type === 'public' && caller.replay !== null) caller.replay.remembered = true
+  if (context.type === 'public' && context.replay !== null) context.replay.remembered = true
   const now = world.clock.now()
   const transaction: StoredTransaction = {
     id: idOf(now, world.random.bytes(10)),
     state: 'open',
-    createdBy: caller.applicationId,
+    createdBy: context.applicationId,
     createdAt: now,
     expiresAt: now + lifetimeMs,
   }
   const answer = created(renderTransaction(transaction), `/transactions/${transaction.id}`)
-  await commit(world, caller, [{ kind: 'open-transaction', transaction }], answer)
+  await commit(world, context, [{ kind: 'open-transaction', transaction }], answer)
   return answer
 }

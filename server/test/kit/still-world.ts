@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Caller, Principal } from '../../src/base/access.ts'
+import type { RequestContext, Principal } from '../../src/base/access.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
 import { canonical } from '../../src/adapters/canonical-json/canonical.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
@@ -62,8 +62,10 @@ export function otherStillWorld(world: StillWorld, store: Store): StillWorld {
   return { ...world, store: watched(store, (changes) => world.committed.push(...changes)) }
 }
 
-/** A caller with these permissions on every container, in a tenant nobody set up. */
-export function callerWith(principal: Partial<Principal & Pick<Caller, 'replay'>> = {}): Caller {
+/** The context of a principal with these permissions on every container, in a tenant nobody set up. */
+export function contextWith(
+  principal: Partial<Principal & Pick<RequestContext, 'replay'>> = {},
+): RequestContext {
   return {
     tenantId: '01945d00-0000-4000-8000-00000000000a',
     plan: 'enterprise',

@@ -1,4 +1,4 @@
-import type { Caller, Rights } from '../../base/access.ts'
+import type { RequestContext, Rights } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -20,17 +20,17 @@ import { parseAuthorizeSession } from './wire.ts'
  */
 export async function authorizeSession(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json | undefined,
 ): Promise<Answer> {
-  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
+  if (context.ephemeral === true) throw new ServiceError('key_type_unfit')
   const now = world.clock.now()
   const { nonce, rights, expiresAt } = parseAuthorizeSession(body, now)
-  const session = await getSession(world, caller, nonce)
-  refuseExcess(caller, rights)
+  const session = await getSession(world, context, nonce)
+  refuseExcess(context, rights)
   if (session.authorization !== null) throw new ServiceError('session_authorized')
   const { permissions, rules } = rights
-  const { applicationId, keyId } = caller
+  const { applicationId, keyId } = context
   const change = {
     kind: 'authorize-session',
     id: session.id,
@@ -39,16 +39,16 @@ export async function authorizeSession(
     now,
   } as const
   const answer = { status: 200 }
-  const conflict = await commit(world, caller, [change], answer)
+  const conflict = await commit(world, context, [change], answer)
   if (conflict === null) return answer
   // Somebody else was quicker, or its time: the next look says which.
-  await getSession(world, caller, nonce)
+  await getSession(world, context, nonce)
   throw new ServiceError('session_authorized')
 }
 
 async function getSession(
   world: Pick<World, 'clock' | 'store'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   nonce: string,
 ): Promise<StoredSession> {
   const hash = hashApiKey(nonce)
@@ -58,12 +58,12 @@ async function getSession(
 }
 
 /** Decides, and records, permission by permission. */
-function refuseExcess(caller: Caller, rights: Rights): void {
-  const excess = excessOf(rights, caller)
+function refuseExcess(context: RequestContext, rights: Rights): void {
+  const excess = excessOf(rights, context)
   const given = new Set([rights.permissions, ...rights.rules.map((it) => it.permissions)].flat())
   for (const permission of given) {
     const allowed = !excess.includes(permission)
-    caller.decisions.push({ permission, containers: [], allowed, by: [] })
+    context.decisions.push({ permission, containers: [], allowed, by: [] })
   }
   if (excess.length > 0) throw new ServiceError('rights_exceeded')
 }

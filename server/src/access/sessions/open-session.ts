@@ -1,4 +1,4 @@
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import { SESSION_LIFETIME_MS } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -19,23 +19,23 @@ import { renderSession } from './wire.ts'
  */
 export async function openSession(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
 ): Promise<Answer> {
-  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
+  if (context.ephemeral === true) throw new ServiceError('key_type_unfit')
   const now = world.clock.now()
   const [key, nonce] = [makeApiKey('session', world.random), makeSecret(world.random)]
   const expiresAt = now + SESSION_LIFETIME_MS
   const session = {
     id: idOf(now, world.random.bytes(10)),
-    applicationId: caller.applicationId,
-    keyId: caller.keyId,
+    applicationId: context.applicationId,
+    keyId: context.keyId,
     hash: hashApiKey(key),
     nonceHash: hashApiKey(nonce),
     createdAt: now,
     expiresAt,
     authorization: null,
   }
-  const conflict = await commit(world, caller, [{ kind: 'insert-session', session }])
+  const conflict = await commit(world, context, [{ kind: 'insert-session', session }])
   if (conflict !== null) throw new ServiceError('key_unknown')
   return { status: 201, body: renderSession(key, nonce, expiresAt) }
 }

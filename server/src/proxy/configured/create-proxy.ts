@@ -1,7 +1,7 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { firstRevision } from '../../access/definition.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import type { Json } from '../../base/json.ts'
 import { created, type Answer } from '../../http/endpoint.ts'
@@ -18,14 +18,14 @@ import { parseProxy, renderProxy } from './wire.ts'
  */
 export async function createProxy(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   body: Json | undefined,
 ): Promise<Answer> {
-  authorize(caller, 'proxy:create')
+  authorize(context, 'proxy:create')
   const now = world.clock.now()
   const { name, ...draft } = parseProxy(body)
-  await refuseUnfitApplication(world, caller, draft.applicationId)
-  const keys = await world.keyring.open(caller.tenantId)
+  await refuseUnfitApplication(world, context, draft.applicationId)
+  const keys = await world.keyring.open(context.tenantId)
   const id = idOf(now, world.random.bytes(10))
   const key = Buffer.from(world.random.bytes(KEY_BYTES)).toString('hex')
   const config = { key, ...draft }
@@ -34,10 +34,10 @@ export async function createProxy(
     name,
     hash: hashProxyKey(key),
     terms: sealProxyConfiguration(keys, id, config),
-    ...firstRevision(caller, now),
+    ...firstRevision(context, now),
   }
-  const answer = created(renderProxy(caller.tenantId, proxy, config), `/proxies/${id}`)
-  const conflict = await commit(world, caller, [{ kind: 'insert-proxy', proxy }], answer)
+  const answer = created(renderProxy(context.tenantId, proxy, config), `/proxies/${id}`)
+  const conflict = await commit(world, context, [{ kind: 'insert-proxy', proxy }], answer)
   if (conflict !== null) throw new Error(`Cannot create a proxy: ${conflict.kind}`)
   return answer
 }

@@ -1,6 +1,6 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { noContent, type Answer } from '../../http/endpoint.ts'
 import type { World } from '../../world/world.ts'
@@ -9,12 +9,12 @@ import { getProxy } from './get-proxy.ts'
 /** Deletes a proxy; its key is dead at once. Throws `permission_missing`, `proxy_not_found`, as commit() does. */
 export async function deleteProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'proxy:delete')
-  await getProxy(world, caller, id)
-  const conflict = await commit(world, caller, [{ kind: 'delete-proxy', id }])
+  authorize(context, 'proxy:delete')
+  await getProxy(world, context, id)
+  const conflict = await commit(world, context, [{ kind: 'delete-proxy', id }])
   if (conflict !== null) throw new ServiceError('proxy_not_found')
   return noContent()
 }

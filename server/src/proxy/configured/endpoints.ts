@@ -15,7 +15,7 @@ export const postProxies = endpoint({
   permission: 'proxy:create',
   body: { contentType: 'application/json', schema: proxyBody },
   answers: { 201: { description: 'The proxy, with its key.', schema: proxySchema } },
-  handle: async ({ world, caller, body }) => await createProxy(world, caller, body),
+  handle: async ({ world, context: caller, body }) => await createProxy(world, caller, body),
 })
 
 export const getProxies = endpoint({
@@ -26,7 +26,7 @@ export const getProxies = endpoint({
   shows: 'many',
   query: definitionsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
-  handle: async ({ world, caller, query }) => {
+  handle: async ({ world, context: caller, query }) => {
     const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
     const found = await listProxies(world, caller, { filter, page })
     return ok(renderPage(found, page, (it) => it))
@@ -39,7 +39,8 @@ export const getProxyById = endpoint({
   summary: 'Get a proxy',
   permission: 'proxy:read',
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
-  handle: async ({ world, caller, params }) => ok(await readProxy(world, caller, params['id']!)),
+  handle: async ({ world, context: caller, params }) =>
+    ok(await readProxy(world, caller, params['id']!)),
 })
 
 export const putProxyById = endpoint({
@@ -49,7 +50,7 @@ export const putProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/json', schema: proxyBody },
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
-  handle: async ({ world, caller, params, body }) =>
+  handle: async ({ world, context: caller, params, body }) =>
     await replaceProxy(world, caller, { id: params['id']!, body }),
 })
 
@@ -60,7 +61,7 @@ export const patchProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/merge-patch+json', schema: proxyPatch },
   answers: { 204: { description: 'It is changed.' } },
-  handle: async ({ world, caller, params, body }) =>
+  handle: async ({ world, context: caller, params, body }) =>
     await patchProxy(world, caller, { id: params['id']!, body }),
 })
 
@@ -70,5 +71,6 @@ export const deleteProxyById = endpoint({
   summary: 'Delete a proxy',
   permission: 'proxy:delete',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, caller, params }) => await deleteProxy(world, caller, params['id']!),
+  handle: async ({ world, context: caller, params }) =>
+    await deleteProxy(world, caller, params['id']!),
 })

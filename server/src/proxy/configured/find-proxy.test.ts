@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  callerWith,
+  contextWith,
   STILL_NOW,
   stillWorld,
   thinKeyProvider,
@@ -10,7 +10,7 @@ import {
 import { mayAnywhere } from '../../access/authorize.ts'
 import { auditEventsOf } from '../../access/audit-events.ts'
 import { setUp } from '../../access/set-up.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
 import { authorizeInvocation } from './authorize-invocation.ts'
@@ -102,14 +102,14 @@ describe('authorizeInvocation()', () => {
     applicationId: null,
     requireAuth: false,
   }
-  const anonymous = (): Caller => ({ ...callerWith(), ...anonymousOf(proxy) })
+  const anonymous = (): RequestContext => ({ ...contextWith(), ...anonymousOf(proxy) })
 
   test('lets pass who may invoke proxies, and records where to', () => {
     for (const it of [null, proxy, { ...proxy, requireAuth: true }]) {
       for (const permission of ['token:use', 'proxy:invoke'] as const) {
-        const caller = callerWith({ permissions: [permission] })
-        authorizeInvocation(caller, 'a.example', it)
-        assert.deepEqual(eventsOf(caller), [
+        const context = contextWith({ permissions: [permission] })
+        authorizeInvocation(context, 'a.example', it)
+        assert.deepEqual(eventsOf(context), [
           [true, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
         ])
       }
@@ -118,19 +118,19 @@ describe('authorizeInvocation()', () => {
 
   test('refuses and records whoever lacks the permission', () => {
     for (const it of [null, proxy]) {
-      const caller = callerWith({ permissions: ['token:read'] })
-      const call = () => authorizeInvocation(caller, 'a.example', it)
+      const context = contextWith({ permissions: ['token:read'] })
+      const call = () => authorizeInvocation(context, 'a.example', it)
       assert.throws(call, { code: 'permission_missing' })
-      assert.deepEqual(eventsOf(caller), [
+      assert.deepEqual(eventsOf(context), [
         [false, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
       ])
     }
   })
 
   test('lets nobody pass that has no key, but to a proxy that asks for none, and records it', () => {
-    const caller = anonymous()
-    authorizeInvocation(caller, 'a.example', proxy)
-    assert.deepEqual(eventsOf(caller), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
+    const context = anonymous()
+    authorizeInvocation(context, 'a.example', proxy)
+    assert.deepEqual(eventsOf(context), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
     const others = [null, { ...proxy, requireAuth: true }, { ...proxy, id: proxy.tenant.id }]
     for (const it of others) {
       assert.throws(() => authorizeInvocation(anonymous(), 'a.example', it), {
@@ -146,8 +146,8 @@ describe('authorizeInvocation()', () => {
   })
 })
 
-function eventsOf(caller: Caller): unknown[] {
-  return auditEventsOf(caller, STILL_NOW, caller.decisions, []).map((it) => {
+function eventsOf(context: RequestContext): unknown[] {
+  return auditEventsOf(context, STILL_NOW, context.decisions, []).map((it) => {
     return [it.allowed, it.entityType, it.operation, it.destination, it.entityIds]
   })
 }
@@ -156,7 +156,7 @@ interface Made {
   readonly id: string
   readonly key: string
   readonly tenantId: string
-  readonly manager: Caller
+  readonly manager: RequestContext
 }
 
 async function stage(): Promise<{
@@ -169,7 +169,7 @@ async function stage(): Promise<{
 
   async function make(name: string, own: JsonObject = {}): Promise<Made> {
     const { tenantId } = await setUp(world, thinKeyProvider(), { name, plan: 'enterprise' })
-    const manager = callerWith({ tenantId, type: 'management', permissions: MANAGER })
+    const manager = contextWith({ tenantId, type: 'management', permissions: MANAGER })
     const { body } = await createProxy(world, manager, { name, destination_url: URL, ...own })
     const { id, key } = body as { id: string; key: string }
     return { id, key, tenantId, manager }

@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -11,13 +11,13 @@ import { renderProxy } from './wire.ts'
 /** Throws `permission_missing`, `proxy_not_found`. */
 export async function readProxy(
   world: Pick<World, 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<JsonObject> {
-  authorize(caller, 'proxy:read')
-  const proxy = await getProxy(world, caller, id)
-  const keys = await world.keyring.open(caller.tenantId)
-  return renderProxy(caller.tenantId, proxy, openProxyConfiguration(keys, proxy))
+  authorize(context, 'proxy:read')
+  const proxy = await getProxy(world, context, id)
+  const keys = await world.keyring.open(context.tenantId)
+  return renderProxy(context.tenantId, proxy, openProxyConfiguration(keys, proxy))
 }
 
 /**
@@ -26,10 +26,10 @@ export async function readProxy(
  */
 export async function getProxy(
   world: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<StoredProxy> {
-  const it = isUuid(id) ? await world.store.proxies.find(caller.tenantId, id) : null
+  const it = isUuid(id) ? await world.store.proxies.find(context.tenantId, id) : null
   if (it === null) throw new ServiceError('proxy_not_found')
   return it
 }

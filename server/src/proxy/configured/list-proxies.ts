@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { uuidsIn } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { DefinitionFilter, Page, PageRequest } from '../../world/store.ts'
@@ -14,17 +14,17 @@ import { renderProxy } from './wire.ts'
  */
 export async function listProxies(
   world: Pick<World, 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { filter, page }: { readonly filter: DefinitionFilter; readonly page: PageRequest },
 ): Promise<Page<JsonObject>> {
-  authorize(caller, 'proxy:read')
+  authorize(context, 'proxy:read')
   const ids = filter.ids && uuidsIn(filter.ids)
   if (ids?.length === 0) return { total: 0, items: [] }
   const asked = ids === undefined ? filter : { ...filter, ids }
-  const found = await world.store.proxies.list(caller.tenantId, asked, page)
-  const keys = await world.keyring.open(caller.tenantId)
+  const found = await world.store.proxies.list(context.tenantId, asked, page)
+  const keys = await world.keyring.open(context.tenantId)
   const items = found.items.map((it) =>
-    renderProxy(caller.tenantId, it, openProxyConfiguration(keys, it)),
+    renderProxy(context.tenantId, it, openProxyConfiguration(keys, it)),
   )
   return { total: found.total, items }
 }

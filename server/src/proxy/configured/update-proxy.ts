@@ -1,7 +1,7 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { makeChange, revised } from '../../access/definition.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { noContent, ok, type Answer } from '../../http/endpoint.ts'
 import type { StoredProxy } from '../../world/stored.ts'
@@ -27,16 +27,24 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
  *
  * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
  */
-export async function replaceProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
-  return await updateProxy(world, caller, update.id, {
+export async function replaceProxy(
+  world: Reach,
+  context: RequestContext,
+  update: Update,
+): Promise<Answer> {
+  return await updateProxy(world, context, update.id, {
     request: () => update.body,
-    answer: (proxy, config) => ok(renderProxy(caller.tenantId, proxy, config)),
+    answer: (proxy, config) => ok(renderProxy(context.tenantId, proxy, config)),
   })
 }
 
 /** Applies a merge patch to a proxy, and answers nothing. Throws what replaceProxy() throws. */
-export async function patchProxy(world: Reach, caller: Caller, update: Update): Promise<Answer> {
-  return await updateProxy(world, caller, update.id, {
+export async function patchProxy(
+  world: Reach,
+  context: RequestContext,
+  update: Update,
+): Promise<Answer> {
+  return await updateProxy(world, context, update.id, {
     request: (proxy, config) => patchedProxy(proxy, config, update.body!),
     answer: () => noContent(),
   })
@@ -50,26 +58,26 @@ interface Updating {
 
 async function updateProxy(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   id: string,
   updating: Updating,
 ): Promise<Answer> {
-  authorize(caller, 'proxy:update')
+  authorize(context, 'proxy:update')
   return await makeChange('proxy_busy', async () => {
-    const before = await getProxy(world, caller, id)
-    const keys = await world.keyring.open(caller.tenantId)
+    const before = await getProxy(world, context, id)
+    const keys = await world.keyring.open(context.tenantId)
     const was = openProxyConfiguration(keys, before)
     const { name, ...draft } = parseProxy(updating.request(before, was))
-    await refuseUnfitApplication(world, caller, draft.applicationId, was.applicationId)
+    await refuseUnfitApplication(world, context, draft.applicationId, was.applicationId)
     const config = { ...draft, key: was.key }
     const proxy: StoredProxy = {
       ...before,
-      ...revised(world, caller, before),
+      ...revised(world, context, before),
       name,
       terms: sealProxyConfiguration(keys, id, config),
     }
     const answer = updating.answer(proxy, config)
-    const conflict = await commit(world, caller, [{ kind: 'update-proxy', proxy }], answer)
+    const conflict = await commit(world, context, [{ kind: 'update-proxy', proxy }], answer)
     return conflict === null ? answer : null
   })
 }

@@ -1,7 +1,7 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
 import { makeChange } from '../../access/definition.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ok, type Answer } from '../../http/endpoint.ts'
 import type { World } from '../../world/world.ts'
@@ -14,12 +14,15 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
  * Shows what the tenant's callbacks are signed with. Whoever sees it can sign callbacks, so it takes the right to
  * change reactors. Throws `permission_missing`.
  */
-export async function readCallbackSecret(world: Reach, caller: Caller): Promise<JsonObject> {
-  authorize(caller, 'reactor:update')
+export async function readCallbackSecret(
+  world: Reach,
+  context: RequestContext,
+): Promise<JsonObject> {
+  authorize(context, 'reactor:update')
   // No reactor is updated: that somebody has seen the secret is what has to be found later.
   const about = { entityType: 'callback_secret', operation: 'read' }
-  caller.decisions.push({ ...caller.decisions.pop()!, about })
-  return renderSecrets(await callbackSecrets(world, caller.tenantId))
+  context.decisions.push({ ...context.decisions.pop()!, about })
+  return renderSecrets(await callbackSecrets(world, context.tenantId))
 }
 
 /**
@@ -27,14 +30,14 @@ export async function readCallbackSecret(world: Reach, caller: Caller): Promise<
  *
  * Throws `permission_missing`, `reactor_busy`, and what commit() throws.
  */
-export async function rotateCallbackSecret(world: Reach, caller: Caller): Promise<Answer> {
-  authorize(caller, 'reactor:update')
+export async function rotateCallbackSecret(world: Reach, context: RequestContext): Promise<Answer> {
+  authorize(context, 'reactor:update')
   // Once, for it takes long: others may be quicker time and again.
-  const fresh = await newSecret(world, caller.tenantId)
+  const fresh = await newSecret(world, context.tenantId)
   return await makeChange('reactor_busy', async () => {
-    const { secrets, stored } = await withSecret(world, caller.tenantId, fresh)
+    const { secrets, stored } = await withSecret(world, context.tenantId, fresh)
     const answer = ok(renderSecrets(secrets))
     const change = { kind: 'put-callback-secrets', secrets: stored } as const
-    return (await commit(world, caller, [change], answer)) === null ? answer : null
+    return (await commit(world, context, [change], answer)) === null ? answer : null
   })
 }

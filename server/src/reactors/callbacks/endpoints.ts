@@ -15,7 +15,7 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:read',
       query: callbacksQuery,
       answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },
-      handle: async ({ world, caller, query }) => {
+      handle: async ({ world, context: caller, query }) => {
         // Clients send an empty text for "from the start".
         const start = query.get('start')?.[0] || undefined
         return ok(await listCallbacks(world, caller, { start, size: parseSize(query) }))
@@ -28,7 +28,7 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Deliver a callback after all',
       permission: 'reactor:update',
       answers: { 202: { description: 'It is being delivered.' } },
-      handle: async ({ world, caller, params }) => {
+      handle: async ({ world, context: caller, params }) => {
         const answer = await replayCallback(world, caller, params['id']!)
         wake()
         return answer
@@ -41,7 +41,7 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Get what callbacks are signed with',
       permission: 'reactor:update',
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
-      handle: async ({ world, caller }) => ok(await readCallbackSecret(world, caller)),
+      handle: async ({ world, context: caller }) => ok(await readCallbackSecret(world, caller)),
     }),
 
     postCallbackSecret: endpoint({
@@ -51,7 +51,7 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:update',
       replayed: false,
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
-      handle: async ({ world, caller }) => await rotateCallbackSecret(world, caller),
+      handle: async ({ world, context: caller }) => await rotateCallbackSecret(world, caller),
     }),
   }
 }

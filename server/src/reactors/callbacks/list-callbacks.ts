@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -16,16 +16,16 @@ import { renderCallback } from './wire.ts'
  */
 export async function listCallbacks(
   world: Pick<World, 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { start, size }: { readonly start: string | undefined; readonly size: number },
 ): Promise<JsonObject> {
-  authorize(caller, 'reactor:read')
+  authorize(context, 'reactor:read')
   if (start !== undefined && !isUuid(start)) {
     throw new ServiceError('cursor_invalid', {
       start: ['Take it from the answer before, unchanged.'],
     })
   }
-  const { tenantId } = caller
+  const { tenantId } = context
   const found = await world.store.jobs.deadLetters(tenantId, size + 1, start)
   const keys = await world.keyring.open(tenantId)
   const shown = found.slice(0, size)

@@ -1,6 +1,6 @@
 import { authorize } from '../../access/authorize.ts'
 import { commit } from '../../access/commit.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -15,14 +15,14 @@ import { revived } from '../jobs/stages.ts'
  */
 export async function replayCallback(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<Answer> {
-  authorize(caller, 'reactor:update')
-  const found = isUuid(id) ? await world.store.jobs.find(caller.tenantId, id) : null
+  authorize(context, 'reactor:update')
+  const found = isUuid(id) ? await world.store.jobs.find(context.tenantId, id) : null
   if (found?.stage !== 'dead') throw new ServiceError('callback_not_found')
   const job = revived(found, world.clock.now())
-  const conflict = await commit(world, caller, [{ kind: 'update-job', job }])
+  const conflict = await commit(world, context, [{ kind: 'update-job', job }])
   if (conflict !== null) throw new ServiceError('callback_not_found')
   return { status: 202 }
 }

@@ -1,7 +1,7 @@
 import { rightsOf } from '../../access/authenticate.ts'
 import type { EphemeralKey, EphemeralKeys } from '../../access/ephemeral-keys.ts'
 import { findApplication } from '../../access/get-application.ts'
-import type { Caller, Rights } from '../../base/access.ts'
+import type { RequestContext, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { StoredApplication } from '../../world/stored.ts'
 import type { World } from '../../world/world.ts'
@@ -16,7 +16,7 @@ import type { OpenReactor } from '../wire.ts'
 /** Issues the code an ephemeral key of its application; null for none. Whoever calls ends it. */
 export function issueEphemeralKey(
   { random }: Pick<World, 'random'>,
-  { tenantId }: Caller,
+  { tenantId }: RequestContext,
   { reactor, application }: OpenReactor,
   ephemeralKeys: EphemeralKeys,
 ): EphemeralKey | null {
@@ -39,17 +39,17 @@ export function refuseWithoutApplication({ config, application }: OpenReactor): 
  */
 export async function makerOf(
   world: Pick<World, 'clock' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { reactor, config }: OpenReactor,
-): Promise<Caller> {
+): Promise<RequestContext> {
   const unrecorded = { keyId: reactor.id, decisions: [], recorded: 0 }
   if (config.applicationId === null) {
-    const within = caller.within === null ? null : mayCreate(caller.within)
-    return { ...caller, ...unrecorded, ...mayCreate(caller), within }
+    const within = context.within === null ? null : mayCreate(context.within)
+    return { ...context, ...unrecorded, ...mayCreate(context), within }
   }
-  const application = await findApplication(world, caller.tenantId, config.applicationId)
+  const application = await findApplication(world, context.tenantId, config.applicationId)
   if (application === null) throw new ServiceError('reactor_application_gone')
-  return { ...caller, ...unrecorded, ...standingOf(application), within: null }
+  return { ...context, ...unrecorded, ...standingOf(application), within: null }
 }
 
 function standingOf(application: StoredApplication) {

@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TOKENS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -26,11 +26,11 @@ export interface Prepared {
  */
 export async function authorizeInvocation(
   world: Pick<World, 'store'>,
-  caller: Caller,
+  context: RequestContext,
   id: string,
 ): Promise<StoredReactor> {
-  const reactor = await getReactor(world, caller, id)
-  authorize(caller, 'reactor:invoke', { id, internalId: reactor.id, containers: [] })
+  const reactor = await getReactor(world, context, id)
+  authorize(context, 'reactor:invoke', { id, internalId: reactor.id, containers: [] })
   return reactor
 }
 
@@ -50,22 +50,22 @@ export function refuseWithoutCapacity({ runner }: Pick<World, 'runner'>, tenantI
  */
 export async function prepare(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'runner'>,
-  caller: Caller,
+  context: RequestContext,
   reactor: StoredReactor,
   args: Json,
   { privacyShown }: TokenSettings,
 ): Promise<Prepared> {
   const references = findTokenReferences({ args })
-  const opened = await openReactor(world, caller, reactor)
+  const opened = await openReactor(world, context, reactor)
   refuseWithoutApplication(opened)
   if (world.runner.level === null) throw unavailable(new RunnerUnavailable(NO_WALLS))
-  const filled = await fillTokenReferences(world, caller, references, {
+  const filled = await fillTokenReferences(world, context, references, {
     permission: 'reactor:invoke',
     tokensMax: REACTOR_TOKENS_MAX,
     privacyShown,
   })
   // What runs it has its own limits.
-  caller.quota?.().releaseLargeRead(0)
+  context.quota?.().releaseLargeRead(0)
   return { opened, filled }
 }
 

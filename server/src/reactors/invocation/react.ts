@@ -1,6 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { REACTOR_TIMEOUT_MS } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -32,23 +32,23 @@ export interface Invocation {
  */
 export async function react(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
-  caller: Caller,
+  context: RequestContext,
   { id, body, ephemeralKeys: ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {
-  const reactor = await authorizeInvocation(world, caller, id)
-  const asked = parseReact(body, caller.plan)
+  const reactor = await authorizeInvocation(world, context, id)
+  const asked = parseReact(body, context.plan)
   if (asked.callbackUrl !== null) {
-    return await acceptWithCallback(world, caller, reactor, asked, asked.callbackUrl, settings)
+    return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, settings)
   }
-  refuseWithoutCapacity(world, caller.tenantId)
-  const prepared = await prepare(world, caller, reactor, asked.args, settings)
+  refuseWithoutCapacity(world, context.tenantId)
+  const prepared = await prepare(world, context, reactor, asked.args, settings)
   const until = endOfResult(prepared.filled)
   // What code makes of a security code may be kept no longer than that.
-  if (caller.replay !== null && until !== null) caller.replay.until = until
-  await commit(world, caller, [])
-  const told = await run(world, caller, prepared, {
+  if (context.replay !== null && until !== null) context.replay.until = until
+  await commit(world, context, [])
+  const told = await run(world, context, prepared, {
     ephemeralKeys: ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
   })
-  return told.answer ?? (await finish(world, caller, prepared.opened, told.result, settings))
+  return told.answer ?? (await finish(world, context, prepared.opened, told.result, settings))
 }

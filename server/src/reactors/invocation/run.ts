@@ -1,7 +1,7 @@
 import { commit } from '../../access/commit.ts'
 import { commonDestinations } from '../../access/destinations.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import { ServiceError } from '../../base/service-error.ts'
@@ -19,7 +19,7 @@ import { tell, type Told } from './tell.ts'
 /** Runs the code. Throws `reactors_busy` or `reactors_unavailable` when it was not even begun. */
 export async function run(
   world: Pick<World, 'random' | 'runner'>,
-  caller: Caller,
+  context: RequestContext,
   { opened, filled }: Prepared,
   {
     ephemeralKeys,
@@ -27,16 +27,16 @@ export async function run(
   }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
 ): Promise<Told> {
   const { code, configuration } = opened.config
-  const ephemeralKey = issueEphemeralKey(world, caller, opened, ephemeralKeys)
+  const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
   const job = {
-    tenantId: caller.tenantId,
+    tenantId: context.tenantId,
     reactorId: opened.reactor.id,
     version: String(opened.reactor.revision),
     code,
     args: new Sensitive(JSON.stringify((filled.payload as JsonObject)['args'])),
     configuration: new Sensitive(JSON.stringify(configuration)),
     apiKey: ephemeralKey?.key ?? null,
-    destinations: reachOfCode(caller, opened),
+    destinations: reachOfCode(context, opened),
     timeoutMs,
   }
   try {
@@ -52,8 +52,11 @@ export async function run(
 }
 
 /** Where both whoever invokes and whom the code acts for may send: it holds what one and the other have. */
-function reachOfCode(caller: Caller, { application }: OpenReactor): readonly string[] | null {
-  return commonDestinations(caller.destinations, application?.destinations ?? null)
+function reachOfCode(
+  context: RequestContext,
+  { application }: OpenReactor,
+): readonly string[] | null {
+  return commonDestinations(context.destinations, application?.destinations ?? null)
 }
 
 /**
@@ -62,7 +65,7 @@ function reachOfCode(caller: Caller, { application }: OpenReactor): readonly str
  */
 export async function finish(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   opened: OpenReactor,
   { raw, tokenize: payload }: Result,
   settings: TokenSettings,
@@ -70,7 +73,7 @@ export async function finish(
 ): Promise<Answer> {
   const rest = raw === undefined ? {} : { raw }
   if (payload === undefined) return ok(rest)
-  const maker = await makerOf(world, caller, opened)
+  const maker = await makerOf(world, context, opened)
   try {
     return await tokenize(world, maker, payload, settings, (tokens) => {
       const answer = ok({ tokens, ...rest })

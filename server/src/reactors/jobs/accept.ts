@@ -1,7 +1,7 @@
 import { commit } from '../../access/commit.ts'
 import { authorize } from '../../access/authorize.ts'
 import { refusalOfEgress } from '../../access/egress-refusals.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { idOf } from '../../base/id.ts'
 import type { Json } from '../../base/json.ts'
 import { JOBS_MAX } from '../../base/limits.ts'
@@ -27,14 +27,14 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | '
  */
 export async function acceptWithCallback(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   reactor: StoredReactor,
   asked: AskedRun,
   callbackUrl: URL,
   settings: TokenSettings,
 ): Promise<Answer> {
-  await vetCallback(world, caller, reactor, callbackUrl)
-  return await accept(world, caller, reactor, { ...asked, callbackUrl }, settings, (id) => {
+  await vetCallback(world, context, reactor, callbackUrl)
+  return await accept(world, context, reactor, { ...asked, callbackUrl }, settings, (id) => {
     return { status: 202, headers: { [REQUEST_ID]: id } }
   })
 }
@@ -46,13 +46,13 @@ export async function acceptWithCallback(
  */
 export async function reactAsync(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   { id, body }: { readonly id: string; readonly body: Json | undefined },
   settings: TokenSettings,
 ): Promise<Answer> {
-  const reactor = await authorizeInvocation(world, caller, id)
-  const asked = parseReactAsync(body, caller.plan)
-  return await accept(world, caller, reactor, asked, settings, (requestId) => {
+  const reactor = await authorizeInvocation(world, context, id)
+  const asked = parseReactAsync(body, context.plan)
+  return await accept(world, context, reactor, asked, settings, (requestId) => {
     return {
       status: 202,
       body: { asyncReactorRequestId: requestId },
@@ -65,28 +65,28 @@ const REQUEST_ID = 'bt-reactor-request-id'
 
 async function accept(
   world: Reach,
-  caller: Caller,
+  context: RequestContext,
   reactor: StoredReactor,
   { args, timeoutMs, rerun, callbackUrl }: AskedRun,
   settings: TokenSettings,
   answerOf: (id: string) => Answer,
 ): Promise<Answer> {
   // It would run when that key is nobody's any more.
-  if (caller.ephemeral === true) throw new ServiceError('key_type_unfit')
-  if ((await world.store.jobs.unfinished(caller.tenantId)) >= JOBS_MAX) {
+  if (context.ephemeral === true) throw new ServiceError('key_type_unfit')
+  if ((await world.store.jobs.unfinished(context.tenantId)) >= JOBS_MAX) {
     throw new ServiceError('jobs_full')
   }
   // What is wrong with the arguments is told now. What they hold is asked for anew when they are run.
-  await prepare(world, caller, reactor, structuredClone(args), settings)
-  const keys = await world.keyring.open(caller.tenantId)
+  await prepare(world, context, reactor, structuredClone(args), settings)
+  const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()
   const id = idOf(now, world.random.bytes(10))
   const job = newJob(
     keys,
     { id, reactorId: reactor.id, now },
     {
-      traceId: caller.traceId,
-      asker: initiatorOf(caller),
+      traceId: context.traceId,
+      asker: initiatorOf(context),
       run: { args, timeoutMs, rerun },
       callbackUrl: callbackUrl?.href ?? null,
       resultUntil: null,
@@ -95,7 +95,7 @@ async function accept(
     },
   )
   const answer = answerOf(id)
-  const conflict = await commit(world, caller, [{ kind: 'insert-job', job }], answer)
+  const conflict = await commit(world, context, [{ kind: 'insert-job', job }], answer)
   if (conflict !== null) throw new Error(`Cannot accept an invocation: ${conflict.kind}`)
   return answer
 }
@@ -106,12 +106,12 @@ async function accept(
  */
 async function vetCallback(
   { egress }: Pick<World, 'egress'>,
-  caller: Caller,
+  context: RequestContext,
   { id }: StoredReactor,
   url: URL,
 ): Promise<void> {
   try {
-    await egress.vet(caller.tenantId, url, caller.destinations)
+    await egress.vet(context.tenantId, url, context.destinations)
   } catch (error) {
     if (error instanceof EgressRefusal) {
       const refused = {
@@ -121,10 +121,10 @@ async function vetCallback(
         internalId: id,
         destination: hostOf(url),
       }
-      caller.decisions.push({ permission: 'reactor:invoke', ...refused })
+      context.decisions.push({ permission: 'reactor:invoke', ...refused })
       throw refusalOfEgress(error)
     }
     if (!(error instanceof EgressFailure)) throw error
   }
-  authorize(caller, 'reactor:invoke', { id, internalId: id, containers: [] }, hostOf(url))
+  authorize(context, 'reactor:invoke', { id, internalId: id, containers: [] }, hostOf(url))
 }

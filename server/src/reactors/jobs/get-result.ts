@@ -1,5 +1,5 @@
 import { authorize } from '../../access/authorize.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -15,12 +15,12 @@ import { openJobState, openResult } from './job-state.ts'
  */
 export async function getResult(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
-  caller: Caller,
+  context: RequestContext,
   { reactorId, requestId }: { readonly reactorId: string; readonly requestId: string },
 ): Promise<Answer> {
-  const { tenantId } = caller
+  const { tenantId } = context
   const thing = isUuid(reactorId) ? { id: reactorId, internalId: reactorId, containers: [] } : []
-  authorize(caller, 'reactor:invoke', thing)
+  authorize(context, 'reactor:invoke', thing)
   const job = isUuid(requestId) ? await world.store.jobs.find(tenantId, requestId) : null
   if (job?.stage !== 'keep' || job.reactorId !== reactorId || job.dueAt <= world.clock.now()) {
     throw new ServiceError('reactor_result_not_found')
@@ -28,9 +28,9 @@ export async function getResult(
   const keys = await world.keyring.open(tenantId)
   const { applicationId, keyId, session } = openJobState(keys, job).asker
   const mine =
-    applicationId === caller.applicationId && (session === null) === (caller.type !== 'session')
+    applicationId === context.applicationId && (session === null) === (context.type !== 'session')
   // Of one application there may be many sessions, each somebody else's.
-  if (!mine || (session !== null && keyId !== caller.keyId)) {
+  if (!mine || (session !== null && keyId !== context.keyId)) {
     throw new ServiceError('reactor_result_not_found')
   }
   return openResult(keys, job)

@@ -1,22 +1,22 @@
 import { commonDestinations } from '../../access/destinations.ts'
 import { findApplication } from '../../access/get-application.ts'
 import { rightsOf } from '../../access/authenticate.ts'
-import type { Caller, Rights } from '../../base/access.ts'
+import type { RequestContext, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { World } from '../../world/world.ts'
 import type { Initiator, JobState } from './job-state.ts'
 
 /**
- * Returns the caller that a job is run for, as it is now: what was taken away from the application, from the key that
+ * Returns the context that a job is run in, its principal as it is now: what was taken away from the application, from the key that
  * invoked, or from whoever gave a session its rights, is taken away from what has not been begun.
  *
  * Throws `key_unknown` when the tenant, the application, its key or the grantor is gone.
  */
-export async function callerOfJob(
+export async function contextOfJob(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   { asker: initiator, traceId }: Pick<JobState, 'asker' | 'traceId'>,
-): Promise<Caller> {
+): Promise<RequestContext> {
   const { applicationId, keyId, session } = initiator
   const grantorId = session?.giverId
   const [tenant, application, keys, grantor] = await Promise.all([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { callerWith, stillWorld } from '../../../test/kit/still-world.ts'
+import { contextWith, stillWorld } from '../../../test/kit/still-world.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import { initiatorOf, openResult, sealResult } from './job-state.ts'
 import { newJob } from './stages.ts'
@@ -26,10 +26,15 @@ test('sealResult() keeps a body as the text that is sent, so that nobody reads i
 })
 
 test('initiatorOf() names its members as jobs that are stored already do', () => {
-  const caller = callerWith({ type: 'session', grantorId: OTHER_ID, applicationId: ID, keyId: ID })
+  const context = contextWith({
+    type: 'session',
+    grantorId: OTHER_ID,
+    applicationId: ID,
+    keyId: ID,
+  })
   const stored = { permissions: [], rules: [], within: null, giverId: OTHER_ID }
-  assert.deepEqual(initiatorOf(caller), { ...initiator, session: stored })
-  assert.deepEqual(initiatorOf({ ...caller, type: 'private' }), initiator)
+  assert.deepEqual(initiatorOf(context), { ...initiator, session: stored })
+  assert.deepEqual(initiatorOf({ ...context, type: 'private' }), initiator)
 })
 
 const initiator = { applicationId: ID, keyId: ID, destinations: null, session: null }

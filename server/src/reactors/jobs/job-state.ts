@@ -4,7 +4,7 @@
  * Arguments are kept as they were sent, with expressions in the place of data, and only until they have been run.
  * Decision 0031.
  */
-import type { Caller, Principal } from '../../base/access.ts'
+import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -45,9 +45,9 @@ interface SessionRights extends Pick<Principal, 'permissions' | 'rules' | 'withi
   readonly giverId?: string | undefined
 }
 
-export function initiatorOf(caller: Caller): Initiator {
-  const { applicationId, keyId, destinations, type, permissions, rules } = caller
-  const { within, grantorId: giverId } = caller
+export function initiatorOf(context: RequestContext): Initiator {
+  const { applicationId, keyId, destinations, type, permissions, rules } = context
+  const { within, grantorId: giverId } = context
   const session = type === 'session' ? { permissions, rules, within, giverId } : null
   return { applicationId, keyId, destinations, session }
 }

@@ -1,6 +1,6 @@
 import { commit } from '../../access/commit.ts'
 import type { EphemeralKeys } from '../../access/ephemeral-keys.ts'
-import type { Caller } from '../../base/access.ts'
+import type { RequestContext } from '../../base/access.ts'
 import { JOB_BUSY_MS, JOB_RUNS_MAX, JOB_WAIT_MS_MAX } from '../../base/limits.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
@@ -18,7 +18,7 @@ import {
 import { finish, run } from '../invocation/run.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
-import { callerOfJob } from './job-initiator.ts'
+import { contextOfJob } from './job-initiator.ts'
 import { openJobState, type JobState, type RunRequest } from './job-state.ts'
 import { finished, postponed } from './stages.ts'
 
@@ -68,17 +68,17 @@ async function runFor(
   { ephemeralKeys: ephemeralKeys, tokens }: Performing,
 ): Promise<void> {
   const { world } = task
-  const caller = await task.callerOf()
-  const reactor = await authorizeInvocation(world, caller, task.job.reactorId)
-  const prepared = await prepare(world, caller, reactor, args, tokens)
+  const context = await task.contextOf()
+  const reactor = await authorizeInvocation(world, context, task.job.reactorId)
+  const prepared = await prepare(world, context, reactor, args, tokens)
   task.endOfResult = endOfResult(prepared.filled)
-  await commit(world, caller, [])
-  const told = await run(world, caller, prepared, { ephemeralKeys: ephemeralKeys, timeoutMs })
+  await commit(world, context, [])
+  const told = await run(world, context, prepared, { ephemeralKeys: ephemeralKeys, timeoutMs })
   if (told.answer !== null) return await task.finish(told.answer)
   const made = task.finishing()
   const answer = await finish(
     { ...world, store: made.store },
-    caller,
+    context,
     prepared.opened,
     told.result,
     tokens,
@@ -94,7 +94,7 @@ class Task {
   endOfResult: number | null = null
   readonly #tenantId: string
   readonly #state: JobState
-  #caller: Caller | null = null
+  #context: RequestContext | null = null
 
   constructor(world: Reach, tenantId: string, job: StoredJob, state: JobState) {
     this.world = world
@@ -103,8 +103,8 @@ class Task {
     this.#state = state
   }
 
-  async callerOf(): Promise<Caller> {
-    return (this.#caller = await callerOfJob(this.world, this.#tenantId, this.#state))
+  async contextOf(): Promise<RequestContext> {
+    return (this.#context = await contextOfJob(this.world, this.#tenantId, this.#state))
   }
 
   /** Keeps what came of it, and records what was decided on the way. */
@@ -166,9 +166,9 @@ class Task {
   async #put(job: StoredJob): Promise<void> {
     const change = { kind: 'update-job', job } as const
     const conflict =
-      this.#caller === null
+      this.#context === null
         ? await this.world.store.commit(this.#tenantId, [change])
-        : await commit(this.world, this.#caller, [change])
+        : await commit(this.world, this.#context, [change])
     if (conflict !== null) this.world.log.warn('job_lost', { job: job.id })
   }
 }

@@ -1,18 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
-import type { Caller, Principal, ReplayScope, LargeReadQuota } from '../base/access.ts'
+import type { RequestContext, Principal, ReplayScope, LargeReadQuota } from '../base/access.ts'
 import { idempotencyKeyOf } from './request-headers.ts'
 
 /**
- * Returns who calls; `path` is the endpoint's, or null where nothing is ever replayed, and `transactionId`
+ * Returns the context of a request; `path` is the endpoint's, or null where nothing is ever replayed, and `transactionId`
  * the transaction that the request names.
  */
-export function callerOf(
+export function requestContextOf(
   request: FastifyRequest,
   path: string | null,
   transactionId: string | undefined,
   quota: () => LargeReadQuota,
-): Caller {
+): RequestContext {
   const principal = request.principal!
   return {
     tenantId: principal.tenantId,
@@ -52,8 +52,8 @@ function replayScopeOf(
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 
-/** Who calls a public endpoint: belongs to no tenant, may do nothing. */
-export const NOBODY: Caller = Object.freeze({
+/** The context at a public endpoint: its principal belongs to no tenant, and may do nothing. */
+export const PUBLIC_CONTEXT: RequestContext = Object.freeze({
   tenantId: '',
   plan: 'standard',
   settings: { fingerprintTokens: false, deduplicateTokens: false },
