@@ -10,7 +10,7 @@ import {
   type Principal,
   type Transform,
 } from '../base/access.ts'
-import { ask, authorize, mayAnywhere, reachOf } from './authorize.ts'
+import { ask, authorize, mayAnywhere, visibleContainers } from './authorize.ts'
 import { covers } from './container.ts'
 import { mayHold, PERMISSIONS } from './permissions.ts'
 
@@ -33,7 +33,7 @@ const MIXED = {
 const PROXYIST = { permissions: ['proxy:invoke'] as const }
 const ADMIN = { type: 'management', permissions: ['application:read'] } as const
 
-describe('reachOf()', () => {
+describe('visibleContainers()', () => {
   test('names each container once, however the rules of a session and of its grantor are nested', () => {
     const nested = (count: number) =>
       Array.from({ length: count }, (_, n) =>
@@ -41,7 +41,7 @@ describe('reachOf()', () => {
       )
     const within = { type: 'private', permissions: [], rules: nested(30) } as const
     const context = contextWith({ type: 'session', rules: nested(20), within })
-    const paths = reachOf(context, 'token:read')
+    const paths = visibleContainers(context, 'token:read')
     assert.deepEqual(
       paths,
       within.rules.map((it) => it.container),

@@ -103,7 +103,10 @@ export function ask(
  * Rules that ask for more than where a token lies reach nothing here: what is not sure to be allowed is not
  * listed. Throws `permission_missing` when the permission is not held at all.
  */
-export function reachOf(context: RequestContext, permission: Permission): readonly string[] | null {
+export function visibleContainers(
+  context: RequestContext,
+  permission: Permission,
+): readonly string[] | null {
   const { transform, by } = decide(context, permission, NO_CONTAINERS, null)
   const own = pathsOf(context, permission)
   const paths =

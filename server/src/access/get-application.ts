@@ -5,11 +5,9 @@ import type { StoredApplication } from '../world/stored.ts'
 import type { World } from '../world/world.ts'
 import { authorize } from './authorize.ts'
 
-type Reach = Pick<World, 'clock' | 'store'>
-
 /** Throws `permission_missing`, `application_not_found`. */
 export async function readApplication(
-  world: Reach,
+  world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
   id: string,
 ): Promise<StoredApplication> {
@@ -19,7 +17,7 @@ export async function readApplication(
 
 /** Returns the application whose key calls. Every key may ask: it learns about nobody else. */
 export async function readOwnApplication(
-  world: Reach,
+  world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
 ): Promise<StoredApplication> {
   return await getApplication(world, context, context.applicationId)
@@ -30,7 +28,7 @@ export async function readOwnApplication(
  * whether it never was, is another tenant's, has expired, or the id is no id at all.
  */
 export async function getApplication(
-  world: Reach,
+  world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
   id: string,
 ): Promise<StoredApplication> {
@@ -41,7 +39,7 @@ export async function getApplication(
 
 /** Returns the application with this id, null for what getApplication() does not find. */
 export async function findApplication(
-  world: Reach,
+  world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   id: string,
 ): Promise<StoredApplication | null> {

@@ -18,8 +18,6 @@ export interface SetUp {
   readonly apiKey: string
 }
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'random' | 'store'>
-
 /**
  * Creates a tenant: its keys, one management application, and that application's API key.
  *
@@ -31,7 +29,7 @@ type Reach = Pick<World, 'clock' | 'keyring' | 'random' | 'store'>
  * or unfit or the root key is not the store's.
  */
 export async function setUp(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
   keyProvider: KeyProvider,
   { name, plan }: { readonly name: string; readonly plan: Plan },
 ): Promise<SetUp> {

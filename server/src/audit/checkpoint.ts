@@ -15,14 +15,14 @@ import {
 import type { AuditLogState } from '../world/store.ts'
 import type { World } from '../world/world.ts'
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
-
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last.
  *
  * What cannot get one is left as it is, and logged once.
  */
-export function auditCheckpointer(world: Reach): () => Promise<void> {
+export function auditCheckpointer(
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+): () => Promise<void> {
   const reported = new Set<string>()
   return async () => {
     for (const tenantId of await world.store.auditLog.tenantIds('beyond-checkpoint')) {
@@ -37,7 +37,10 @@ export function auditCheckpointer(world: Reach): () => Promise<void> {
   }
 }
 
-async function writeCheckpoint(world: Reach, tenantId: string): Promise<void> {
+async function writeCheckpoint(
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+  tenantId: string,
+): Promise<void> {
   // Nobody can make a checkpoint for a tenant that was deleted: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.auditLog.state(tenantId)

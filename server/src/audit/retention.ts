@@ -4,15 +4,16 @@ import type { World } from '../world/world.ts'
 import { nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './verification.ts'
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
-
 /**
  * Removes events that are older than `days`, in every tenant, oldest first, a chunk at a time.
  *
  * What is left begins where the last removed event ended; a checkpoint of that position is in the same commit. Events
  * that do not follow from each other are evidence and stay, with everything after them; that is logged.
  */
-export async function sweepAuditLogs(world: Reach, days: number): Promise<void> {
+export async function sweepAuditLogs(
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+  days: number,
+): Promise<void> {
   const before = world.clock.now() - days * DAY_MS
   for (const tenantId of await world.store.auditLog.tenantIds('all')) {
     try {
@@ -26,7 +27,11 @@ export async function sweepAuditLogs(world: Reach, days: number): Promise<void> 
 }
 
 /** Returns whether there may be more. */
-async function sweepChunk(world: Reach, tenantId: string, before: number): Promise<boolean> {
+async function sweepChunk(
+  world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
+  tenantId: string,
+  before: number,
+): Promise<boolean> {
   const { auditLog: record } = world.store
   const state = await record.state(tenantId)
   if (state === null) return false

@@ -12,7 +12,6 @@ import type { World } from '../world/world.ts'
 import { sealContextOf } from '../keys/seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 
-type Reach = Pick<World, 'clock' | 'log' | 'store'>
 type Tenants = { readonly store: Pick<Store, 'tenants'> }
 
 export interface RotationOptions {
@@ -41,7 +40,7 @@ export interface RotationProgress {
  * chunks. Rejects, with the older versions kept, when an envelope does not open.
  */
 export async function rotateDataKey(
-  world: Reach,
+  world: Pick<World, 'clock' | 'log' | 'store'>,
   tenantId: string,
   options: RotationOptions,
 ): Promise<void> {
@@ -56,7 +55,7 @@ export async function rotateDataKey(
 
 async function rotateTo(
   version: number,
-  world: Reach,
+  world: Pick<World, 'clock' | 'log' | 'store'>,
   tenantId: string,
   options: RotationOptions,
 ): Promise<void> {

@@ -9,11 +9,9 @@ import type { World } from '../world/world.ts'
 import { openReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { renderReactor, type OpenReactor } from './wire.ts'
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
-
 /** Throws `permission_missing`, `reactor_not_found`. */
 export async function readReactor(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   id: string,
 ): Promise<JsonObject> {
@@ -38,7 +36,7 @@ export async function getReactor(
 
 /** Opens what the reactor does, and looks for the application that it acts for. */
 export async function openReactor(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   { tenantId }: RequestContext,
   reactor: StoredReactor,
 ): Promise<OpenReactor> {

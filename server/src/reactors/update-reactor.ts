@@ -17,15 +17,13 @@ interface Update extends ReactorSettings {
   readonly body: Json | undefined
 }
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
-
 /**
  * Replaces everything about a reactor, and answers with it; what is absent is as if it never was.
  *
  * Throws `permission_missing`, `reactor_not_found`, `body_invalid`, `reactor_busy`, and what commit() throws.
  */
 export async function replaceReactor(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   update: Update,
 ): Promise<Answer> {
@@ -39,7 +37,7 @@ export async function replaceReactor(
 
 /** Applies a merge patch to a reactor, and answers nothing. Throws what replaceReactor() throws. */
 export async function patchReactor(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   update: Update,
 ): Promise<Answer> {
@@ -56,7 +54,7 @@ interface Updating {
 }
 
 async function updateReactor(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   { id, ...settings }: Update,
   { request, answer: answerOf }: Updating,

@@ -1,4 +1,4 @@
-import { reachOf } from '../access/authorize.ts'
+import { visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
@@ -26,7 +26,11 @@ export async function listTokens(
 ): Promise<Answer> {
   const permission = 'token:read'
   const now = world.clock.now()
-  const query: TokenQuery = { where: filter.where, within: reachOf(context, permission), now }
+  const query: TokenQuery = {
+    where: filter.where,
+    within: visibleContainers(context, permission),
+    now,
+  }
   const found =
     filter.ids === null
       ? await answerable(world.store.tokens.list(context.tenantId, query, page))

@@ -1,4 +1,4 @@
-import { reachOf } from '../access/authorize.ts'
+import { visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderCursorPage } from '../http/pagination.ts'
@@ -37,7 +37,7 @@ export async function pageTokens(
   const now = world.clock.now()
   const condition = where(keys)
   const after = start === null ? null : parseCursor(keys, name, start)
-  const query = { where: condition, within: reachOf(context, permission), now }
+  const query = { where: condition, within: visibleContainers(context, permission), now }
   const stretch = { after, size: size + 1 }
   const found = await answerable(world.store.tokens.listAfter(context.tenantId, query, stretch))
   const tokens = found.slice(0, size)

@@ -1,4 +1,4 @@
-import { reachOf } from '../access/authorize.ts'
+import { visibleContainers } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
 import { renderPage } from '../http/pagination.ts'
@@ -24,7 +24,7 @@ export async function searchTokens(
   const keys = await world.keyring.open(context.tenantId)
   const where = parseSearch(query, { indexOf: (value) => keys.index(value), exact: false })
   const now = world.clock.now()
-  const within = reachOf(context, permission)
+  const within = visibleContainers(context, permission)
   const found = await answerable(
     world.store.tokens.list(context.tenantId, { where, within, now }, page),
   )

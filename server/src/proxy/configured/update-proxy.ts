@@ -20,15 +20,13 @@ interface Update {
   readonly body: Json | undefined
 }
 
-type Reach = Pick<World, 'clock' | 'keyring' | 'store'>
-
 /**
  * Replaces everything about a proxy but its key, and answers with it; what is absent is as if it never was.
  *
  * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
  */
 export async function replaceProxy(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   update: Update,
 ): Promise<Answer> {
@@ -40,7 +38,7 @@ export async function replaceProxy(
 
 /** Applies a merge patch to a proxy, and answers nothing. Throws what replaceProxy() throws. */
 export async function patchProxy(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   update: Update,
 ): Promise<Answer> {
@@ -57,7 +55,7 @@ interface Updating {
 }
 
 async function updateProxy(
-  world: Reach,
+  world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   id: string,
   updating: Updating,

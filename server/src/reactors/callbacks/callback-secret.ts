@@ -8,14 +8,12 @@ import type { World } from '../../world/world.ts'
 import { callbackSecrets, newSecret, withSecret } from './secrets.ts'
 import { renderSecrets } from './wire.ts'
 
-type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
-
 /**
  * Shows what the tenant's callbacks are signed with. Whoever sees it can sign callbacks, so it takes the right to
  * change reactors. Throws `permission_missing`.
  */
 export async function readCallbackSecret(
-  world: Reach,
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
 ): Promise<JsonObject> {
   authorize(context, 'reactor:update')
@@ -30,7 +28,10 @@ export async function readCallbackSecret(
  *
  * Throws `permission_missing`, `reactor_busy`, and what commit() throws.
  */
-export async function rotateCallbackSecret(world: Reach, context: RequestContext): Promise<Answer> {
+export async function rotateCallbackSecret(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  context: RequestContext,
+): Promise<Answer> {
   authorize(context, 'reactor:update')
   // Once, for it takes long: others may be quicker time and again.
   const fresh = await newSecret(world, context.tenantId)

@@ -4,7 +4,7 @@ import type { JobChange, StoredJob } from '../../world/jobs.ts'
 import type { World } from '../../world/world.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
-import { reachOfResult } from '../jobs/job-initiator.ts'
+import { allowedDestinationsOfResult } from '../jobs/job-initiator.ts'
 import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
@@ -12,7 +12,7 @@ import { callbackSecrets } from './secrets.ts'
 import { send, type Outcome } from './send.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
 
-type Reach = Pick<
+type DeliveryWorld = Pick<
   World,
   'clock' | 'log' | 'random' | 'keyring' | 'store' | 'egress' | 'canonicalJson'
 >
@@ -30,7 +30,7 @@ export interface Delivering {
  *
  */
 export async function deliver(
-  world: Reach,
+  world: DeliveryWorld,
   tenantId: string,
   claimed: StoredJob,
   { product, retryBaseMs }: Delivering,
@@ -88,7 +88,7 @@ const EXPIRED: Answer = renderFailure(
 )
 
 async function deliveryOf(
-  world: Reach,
+  world: DeliveryWorld,
   tenantId: string,
   job: StoredJob,
   { callbackUrl, asker: initiator, traceId }: JobState,
@@ -123,7 +123,7 @@ async function deliveryOf(
   }
   return {
     url: new URL(callbackUrl!),
-    destinations: await reachOfResult(world, tenantId, initiator),
+    destinations: await allowedDestinationsOfResult(world, tenantId, initiator),
     headers: Object.entries(headers).flat(),
     body,
   }
@@ -131,7 +131,7 @@ async function deliveryOf(
 
 /** Says so once it is kept: where somebody else has the job, it may still arrive. */
 async function keepDeadLetter(
-  world: Reach,
+  world: DeliveryWorld,
   tenantId: string,
   deadLetter: StoredJob,
   failure: string,
@@ -141,7 +141,11 @@ async function keepDeadLetter(
 }
 
 /** Returns whether it was still ours to change. */
-async function put({ store, log }: Reach, tenantId: string, change: JobChange): Promise<boolean> {
+async function put(
+  { store, log }: DeliveryWorld,
+  tenantId: string,
+  change: JobChange,
+): Promise<boolean> {
   const conflict = await store.commit(tenantId, [change])
   if (conflict !== null) log.warn('job_lost', { change: change.kind })
   return conflict === null

@@ -8,8 +8,6 @@ import type { SealContext, TenantKeys } from '../../world/keyring.ts'
 import type { World } from '../../world/world.ts'
 import { SECRET_PREFIX } from './signature.ts'
 
-type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store'>
-
 export interface CallbackSecret {
   readonly secret: Sensitive<string>
   /** An RSA key, for receivers that verify with a public one: PKCS #8 in DER, base64. */
@@ -19,7 +17,10 @@ export interface CallbackSecret {
 }
 
 /** Returns the secrets that are good now, the newest first; makes the first one when there is none. */
-export async function callbackSecrets(world: Reach, tenantId: string): Promise<CallbackSecret[]> {
+export async function callbackSecrets(
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
+  tenantId: string,
+): Promise<CallbackSecret[]> {
   for (;;) {
     const stored = await world.store.jobs.callbackSecrets(tenantId)
     const keys = await world.keyring.open(tenantId)
@@ -31,7 +32,7 @@ export async function callbackSecrets(world: Reach, tenantId: string): Promise<C
 
 /** Returns what a new secret makes of those that are stored: it, and the last one for a while longer. */
 export async function withSecret(
-  world: Reach,
+  world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   tenantId: string,
   fresh: CallbackSecret,
 ): Promise<{ readonly secrets: CallbackSecret[]; readonly stored: StoredCallbackSecrets }> {

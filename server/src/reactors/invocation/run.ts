@@ -36,7 +36,7 @@ export async function run(
     args: new Sensitive(JSON.stringify((filled.payload as JsonObject)['args'])),
     configuration: new Sensitive(JSON.stringify(configuration)),
     apiKey: ephemeralKey?.key ?? null,
-    destinations: reachOfCode(context, opened),
+    destinations: allowedDestinationsOfCode(context, opened),
     timeoutMs,
   }
   try {
@@ -52,7 +52,7 @@ export async function run(
 }
 
 /** Where both whoever invokes and whom the code acts for may send: it holds what one and the other have. */
-function reachOfCode(
+function allowedDestinationsOfCode(
   context: RequestContext,
   { application }: OpenReactor,
 ): readonly string[] | null {

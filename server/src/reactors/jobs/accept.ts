@@ -17,7 +17,7 @@ import { parseReactAsync, type AskedRun } from '../invocation/wire.ts'
 import { initiatorOf } from './job-state.ts'
 import { newJob } from './stages.ts'
 
-type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
+type AcceptanceWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
 
 /**
  * Accepts an invocation whose result is sent to `callbackUrl`: everything that can be refused now is, and when it
@@ -26,7 +26,7 @@ type Reach = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | '
  * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw. Source: interface.md, Reactors.
  */
 export async function acceptWithCallback(
-  world: Reach,
+  world: AcceptanceWorld,
   context: RequestContext,
   reactor: StoredReactor,
   asked: AskedRun,
@@ -45,7 +45,7 @@ export async function acceptWithCallback(
  * Throws what acceptWithCallback() throws, and `body_invalid` for a callback. Source: interface.md, Reactors.
  */
 export async function reactAsync(
-  world: Reach,
+  world: AcceptanceWorld,
   context: RequestContext,
   { id, body }: { readonly id: string; readonly body: Json | undefined },
   settings: TokenSettings,
@@ -64,7 +64,7 @@ export async function reactAsync(
 const REQUEST_ID = 'bt-reactor-request-id'
 
 async function accept(
-  world: Reach,
+  world: AcceptanceWorld,
   context: RequestContext,
   reactor: StoredReactor,
   { args, timeoutMs, rerun, callbackUrl }: AskedRun,

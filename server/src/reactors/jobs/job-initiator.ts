@@ -55,7 +55,7 @@ export async function contextOfJob(
 }
 
 /** Where the result may be sent now: to what was allowed when it was asked for, and still is. */
-export async function reachOfResult(
+export async function allowedDestinationsOfResult(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
   { applicationId, destinations }: Initiator,

@@ -27,7 +27,7 @@ export interface Performing {
   readonly tokens: TokenSettings
 }
 
-type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
+type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
 
 /**
  * Runs a job that was just claimed, and keeps what came of it. `interrupted` says whether somebody had begun it before:
@@ -37,7 +37,7 @@ type Reach = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'run
  * what the store has done, and when somebody else took it for lost.
  */
 export async function perform(
-  world: Reach,
+  world: JobWorld,
   tenantId: string,
   job: StoredJob,
   interrupted: boolean,
@@ -89,14 +89,14 @@ async function runFor(
 
 /** A job in the hands of whoever claimed it. */
 class Task {
-  readonly world: Reach
+  readonly world: JobWorld
   readonly job: StoredJob
   endOfResult: number | null = null
   readonly #tenantId: string
   readonly #state: JobState
   #context: RequestContext | null = null
 
-  constructor(world: Reach, tenantId: string, job: StoredJob, state: JobState) {
+  constructor(world: JobWorld, tenantId: string, job: StoredJob, state: JobState) {
     this.world = world
     this.job = job
     this.#tenantId = tenantId
