@@ -47,7 +47,7 @@ export function createApp(outside: World, settings: AppSettings): App {
       remember: async (context, answer) => {
         await commit(world, context, [], answer)
       },
-      record: async (context) => {
+      flushDecisions: async (context) => {
         await commit(world, context, [])
       },
     },

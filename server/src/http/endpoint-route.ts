@@ -8,12 +8,12 @@ import { LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { requestContextOf, PUBLIC_CONTEXT } from './request-context.ts'
 import {
-  arrive,
+  checkHeadersAndAuthenticate,
   authenticate,
-  label,
-  recordRefused,
-  recordRest,
-  refuseOutright,
+  assignTraceId,
+  flushDecisionsBeforeError,
+  flushDecisions,
+  checkEndpointAccess,
   type PipelineOptions,
 } from './pipeline-steps.ts'
 import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
@@ -40,9 +40,14 @@ export function addEndpoint(
     url: path,
     onRequest: (request, reply, done) => {
       request.route = path
-      label(request, options)
+      assignTraceId(request, options)
       const find = (): Principal | Promise<Principal> => authenticate(request, doorkeeper)
-      arrive(request, permission === 'public' ? null : find, () => checkBody(request), done)
+      checkHeadersAndAuthenticate(
+        request,
+        permission === 'public' ? null : find,
+        () => checkBody(request),
+        done,
+      )
     },
     handler: async (request, reply) => {
       await together(world.clock)
@@ -78,7 +83,7 @@ export function addEndpoint(
         const context = requestContextOf(request, replayable ? path : null, transactionId, quota)
         request.context = context
         const asked = { world, context: context, params, query, body, transactionId }
-        refuseOutright(endpoint, context, doorkeeper)
+        checkEndpointAccess(endpoint, context, doorkeeper)
         // Whoever holds a public key has to send again what it wants to be answered again.
         const replays = context.replay !== null && context.type !== 'public'
         const found = shows ?? (replays ? 'one' : undefined)
@@ -88,11 +93,12 @@ export function addEndpoint(
           context.replay === null
             ? await endpoint.handle(asked)
             : await once(context, context.replay, whole, () => endpoint.handle(asked))
-        const recording = recordRest(context, doorkeeper)
-        if (recording !== undefined) await recording
+        const flushing = flushDecisions(context, doorkeeper)
+        if (flushing !== undefined) await flushing
         sendAnswer(options, reply, answer)
       } catch (error) {
-        if (request.context !== null) await recordRefused(error, request.context, doorkeeper)
+        if (request.context !== null)
+          await flushDecisionsBeforeError(error, request.context, doorkeeper)
         throw error
       } finally {
         request.quota?.handled()

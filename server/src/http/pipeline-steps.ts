@@ -1,6 +1,6 @@
 /**
- * What happens to every request before an operation sees it, and after: it is labelled, its caller found
- * out and held to what the operation asks for, and what was decided on the way goes into the audit log.
+ * What happens to every request before an operation sees it, and after: it is given its trace id, its caller authenticated
+ * and held to what the operation asks for, and what was decided on the way goes into the audit log.
  */
 import type { FastifyRequest } from 'fastify'
 import {
@@ -40,7 +40,7 @@ export interface AccessPort {
   /** Remembers an answer that no commit has remembered yet. */
   remember(context: RequestContext, answer: Answer): Promise<void>
   /** Puts those decisions into the audit log that no commit has taken along. */
-  record(context: RequestContext): Promise<void>
+  flushDecisions(context: RequestContext): Promise<void>
 }
 
 export interface PipelineOptions {
@@ -72,7 +72,7 @@ declare module 'fastify' {
 }
 
 /** Gives the request its trace id, and notes when it came. */
-export function label(
+export function assignTraceId(
   request: FastifyRequest,
   { world, connectionThrottle: connectionThrottle }: PipelineOptions,
 ): void {
@@ -86,7 +86,7 @@ export function label(
  * Looks at the headers, finds out who calls by `find`, where anybody asks, and then asks `check`. `done`
  * learns what was wrong, if anything: at once when the key is remembered.
  */
-export function arrive(
+export function checkHeadersAndAuthenticate(
   request: FastifyRequest,
   find: (() => Principal | Promise<Principal>) | null,
   check: () => void,
@@ -135,7 +135,7 @@ export function authenticate(
 }
 
 /** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */
-export function refuseOutright(
+export function checkEndpointAccess(
   { permission, applicationType, plan }: Operation,
   context: RequestContext,
   access: AccessPort,
@@ -157,17 +157,20 @@ export function refuseOutright(
  * Nothing leaves before every decision on the way to it is in the audit log. Decision 0020. Returns undefined when
  * all are there.
  */
-export function recordRest(context: RequestContext, access: AccessPort): Promise<void> | undefined {
-  return context.recorded < context.decisions.length ? access.record(context) : undefined
+export function flushDecisions(
+  context: RequestContext,
+  access: AccessPort,
+): Promise<void> | undefined {
+  return context.recorded < context.decisions.length ? access.flushDecisions(context) : undefined
 }
 
-/** As recordRest(), when `error` is about to be answered. */
-export async function recordRefused(
+/** As flushDecisions(), when `error` is about to be answered. */
+export async function flushDecisionsBeforeError(
   error: unknown,
   context: RequestContext,
   access: AccessPort,
 ): Promise<void> {
   // What cannot be recorded is not answered, and asking a second time would only take longer.
   if (error instanceof ServiceError && error.code === 'store_unavailable') return
-  await recordRest(context, access)
+  await flushDecisions(context, access)
 }

@@ -87,7 +87,7 @@ function stage(
       bindReplay: async () => {},
       replay: async () => null,
       remember: async () => {},
-      record: async () => {},
+      flushDecisions: async () => {},
       ...doorkeeper,
     },
   })

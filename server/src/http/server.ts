@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
-import { label, type PipelineOptions } from './pipeline-steps.ts'
+import { assignTraceId, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
@@ -72,7 +72,7 @@ export function createServer(settings: ServerOptions): Server {
       request.route = 'none'
       request.principal = request.context = request.quota = null
       request.refusal = request.fault = null
-      label(request, options)
+      assignTraceId(request, options)
       const streaming = findPath(paths, request)?.streaming === true
       sendError(
         options,
@@ -110,7 +110,7 @@ export function createServer(settings: ServerOptions): Server {
   // not in the handler, which would run when the body is there.
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
-      label(request, options)
+      assignTraceId(request, options)
       refuse(refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
@@ -121,7 +121,7 @@ export function createServer(settings: ServerOptions): Server {
     url: '*',
     onRequest: (request, reply, done) => {
       request.route = '*'
-      label(request, options)
+      assignTraceId(request, options)
       done()
     },
     handler: (request, reply) => {

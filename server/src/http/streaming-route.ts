@@ -9,12 +9,12 @@ import { ServiceError } from '../base/service-error.ts'
 import { requestContextOf } from './request-context.ts'
 import {
   apiKeyOf,
-  arrive,
+  checkHeadersAndAuthenticate,
   authenticate,
-  label,
-  recordRefused,
-  recordRest,
-  refuseOutright,
+  assignTraceId,
+  flushDecisionsBeforeError,
+  flushDecisions,
+  checkEndpointAccess,
   type PipelineOptions,
 } from './pipeline-steps.ts'
 import { endAfterAnswer } from './framing.ts'
@@ -42,7 +42,7 @@ export function addStreamingEndpoint(
     // Before the framework looks at the body, which it never does.
     onRequest: (request, reply, done) => {
       request.route = path
-      label(request, options)
+      assignTraceId(request, options)
       let target: string
       try {
         target = targetOf(request)
@@ -58,7 +58,7 @@ export function addStreamingEndpoint(
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
         return keyless ? principalWithoutKey(request, target) : authenticate(request, doorkeeper)
       }
-      arrive(request, find, noCheck, (error) => {
+      checkHeadersAndAuthenticate(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
         stream(request, reply, target, keyless).catch(done)
       })
@@ -90,7 +90,7 @@ export function addStreamingEndpoint(
     const context = requestContextOf(request, null, undefined, quota)
     request.context = context
     try {
-      if (!keyless) refuseOutright(endpoint, context, doorkeeper)
+      if (!keyless) checkEndpointAccess(endpoint, context, doorkeeper)
       const answer = await endpoint.stream({
         world,
         context,
@@ -100,8 +100,8 @@ export function addStreamingEndpoint(
         body,
         reply: written,
       })
-      const recording = recordRest(context, doorkeeper)
-      if (recording !== undefined) await recording
+      const flushing = flushDecisions(context, doorkeeper)
+      if (flushing !== undefined) await flushing
       if (answer !== undefined) sendAnswer(options, reply, answer)
     } catch (error) {
       if (written.begun) {
@@ -109,7 +109,7 @@ export function addStreamingEndpoint(
         written.breakOff()
         return
       }
-      await recordRefused(error, context, doorkeeper)
+      await flushDecisionsBeforeError(error, context, doorkeeper)
       // Nobody is there any more to be told.
       if (!written.gone) throw error
     } finally {
