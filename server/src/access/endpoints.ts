@@ -51,7 +51,7 @@ export const getApplications = endpoint({
   path: '/applications',
   summary: 'List applications',
   permission: 'application:read',
-  shows: 'many',
+  readCost: 'list',
   query: listApplicationsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: applicationPageSchema } },
   handle: async ({ world, context: caller, query }) => {
@@ -196,7 +196,7 @@ export const postSessions = endpoint({
   summary: 'Open a session',
   permission: 'any-key',
   applicationType: 'public',
-  replayed: false,
+  idempotent: false,
   answers: { 201: { description: 'The session, without rights yet.', schema: sessionSchema } },
   handle: async ({ world, context: caller }) => await openSession(world, caller),
 })

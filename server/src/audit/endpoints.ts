@@ -19,7 +19,7 @@ export const getLogs = endpoint({
   path: '/logs',
   summary: 'List what happened',
   permission: 'log:read',
-  shows: 'many',
+  readCost: 'list',
   query: auditLogQuery,
   answers: { 200: { description: 'One page, newest first.', schema: auditLogPageSchema } },
   handle: async ({ world, context: caller, query }) => {

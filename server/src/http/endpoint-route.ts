@@ -16,7 +16,12 @@ import {
   checkEndpointAccess,
   type PipelineOptions,
 } from './pipeline-steps.ts'
-import { isReplayable, type Answer, type Endpoint, type QueryParameters } from './endpoint.ts'
+import {
+  acceptsIdempotencyKeys,
+  type Answer,
+  type Endpoint,
+  type QueryParameters,
+} from './endpoint.ts'
 import { checkContentType, isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
@@ -32,8 +37,8 @@ export function addEndpoint(
   inFlight: Set<string>,
 ): void {
   const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
-  const { method, path, permission, shows, body: bodySpec } = endpoint
-  const replayable = isReplayable(endpoint)
+  const { method, path, permission, readCost: shows, body: bodySpec } = endpoint
+  const idempotent = acceptsIdempotencyKeys(endpoint)
 
   server.route({
     method,
@@ -80,14 +85,14 @@ export function addEndpoint(
         }
         const named = request.headers['bt-transaction-id'] as string | undefined
         const transactionId = endpoint.transactional === true ? named : undefined
-        const context = requestContextOf(request, replayable ? path : null, transactionId, quota)
+        const context = requestContextOf(request, idempotent ? path : null, transactionId, quota)
         request.context = context
         const asked = { world, context: context, params, query, body, transactionId }
         checkEndpointAccess(endpoint, context, doorkeeper)
         // Whoever holds a public key has to send again what it wants to be answered again.
         const replays = context.replay !== null && context.type !== 'public'
-        const found = shows ?? (replays ? 'one' : undefined)
-        const acquiring = found === undefined ? undefined : quota().acquireReads(found)
+        const cost = shows ?? (replays ? 'single' : undefined)
+        const acquiring = cost === undefined ? undefined : quota().acquireReads(cost)
         if (acquiring !== undefined) await acquiring
         const answer =
           context.replay === null
@@ -153,7 +158,7 @@ function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
 /** Uuids are the same in upper case: RFC 9562, section 4. */
 function paramsOf(
   { params }: FastifyRequest,
-  { path, chosenIds }: Endpoint,
+  { path, callerChosenIds: chosenIds }: Endpoint,
 ): Record<string, string> {
   const sent = params as Record<string, string>
   if (chosenIds === true || !path.includes(':')) return sent

@@ -32,13 +32,13 @@ export interface Operation {
 /** One that reads a body whole and answers in JSON: `handle` gets a request that passed all of it. */
 export interface Endpoint extends Operation {
   /** Ignores idempotency keys: it changes nothing, or what it answers is told once. */
-  readonly replayed?: false
+  readonly idempotent?: false
   /** May be part of a transaction: elsewhere the header that names one means nothing. */
   readonly transactional?: true
   /** What it may find that can be long: of those that may find much few are run at a time for a tenant. */
-  readonly shows?: 'one' | 'many'
+  readonly readCost?: 'single' | 'list'
   /** What its path names may have been chosen by a caller, letter by letter; else it is uuids, whatever their case. */
-  readonly chosenIds?: true
+  readonly callerChosenIds?: true
   /** What the body must be; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType
@@ -61,7 +61,7 @@ export interface AnswerSpec {
 export interface EndpointRequest {
   readonly world: World
   readonly context: RequestContext
-  /** Path parameters, decoded; in lower case, unless the endpoint has chosen ids. */
+  /** Path parameters, decoded; in lower case, unless the endpoint has caller-chosen ids. */
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryParameters
   /** Undefined when there was none. */
@@ -100,7 +100,7 @@ export function noContent(): Answer {
 }
 
 /** Whether an idempotency key means anything to it. */
-export function isReplayable({ method, replayed }: Endpoint): boolean {
+export function acceptsIdempotencyKeys({ method, idempotent: replayed }: Endpoint): boolean {
   return method !== 'GET' && method !== 'DELETE' && replayed !== false
 }
 

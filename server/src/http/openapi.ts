@@ -7,7 +7,7 @@
 import { z } from 'zod'
 import { INVOCATIONS } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import { isReplayable, type Endpoint, type Operation } from './endpoint.ts'
+import { acceptsIdempotencyKeys, type Endpoint, type Operation } from './endpoint.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { problem, proxyProblem } from './render-error.ts'
 
@@ -83,7 +83,7 @@ function headersOf(endpoint: Endpoint | StreamingEndpoint): JsonObject[] {
     names.push('proxyUrl', 'proxyKey', 'proxyConnection', 'proxyKeepAlive', 'proxyDryRun')
   } else {
     const { permission, transactional } = endpoint
-    if (permission !== 'public' && isReplayable(endpoint)) names.push('idempotencyKey')
+    if (permission !== 'public' && acceptsIdempotencyKeys(endpoint)) names.push('idempotencyKey')
     if (transactional === true) names.push('transactionId')
   }
   return names.map((it) => ({ $ref: `#/components/parameters/${it}` }))

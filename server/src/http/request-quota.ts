@@ -95,10 +95,10 @@ export class RequestQuota {
    * without waiting for answers, among the few that read at a time, and until answers are taken, where too many are not.
    * Returns undefined when it has one at once. Rejects with `tenant_busy`.
    */
-  acquireReads(found: 'one' | 'many'): Promise<void> | undefined {
-    if (this.#response.socket === null) return this.#acquireReadsLater(found)
+  acquireReads(cost: 'single' | 'list'): Promise<void> | undefined {
+    if (this.#response.socket === null) return this.#acquireReadsLater(cost)
     const { answers, reads } = this.#tenantQuotas
-    const large = found === 'many' || answers.isHeld(this.#owner)
+    const large = cost === 'list' || answers.isHeld(this.#owner)
     const amount = large ? READS_AT_ONCE / LARGE_READS_AT_ONCE : 1
     const waiting = reads.acquire(this.#owner, amount)
     if (waiting !== undefined) return this.#wait(waiting).then(() => this.#onReadsAcquired(amount))
@@ -158,13 +158,13 @@ export class RequestQuota {
     this.#large = false
   }
 
-  async #acquireReadsLater(found: 'one' | 'many'): Promise<void> {
+  async #acquireReadsLater(cost: 'single' | 'list'): Promise<void> {
     const response = this.#response
     if (!response.destroyed) {
       await new Promise((resolve) => response.once('socket', resolve).once('close', resolve))
     }
     if (response.destroyed) throw brokenOff(undefined)
-    await this.acquireReads(found)
+    await this.acquireReads(cost)
   }
 
   #onReadsAcquired(amount: number): Promise<void> | undefined {

@@ -243,7 +243,7 @@ describe('a request', () => {
     const [url, headers] = ['/things/A%42c', { 'bt-idempotency-key': 'once' }]
     for (const [own, id] of [
       [{}, 'abc'],
-      [{ chosenIds: true }, 'ABc'],
+      [{ callerChosenIds: true }, 'ABc'],
     ] as const) {
       const { ask, asked } = stage({ method: 'POST', path: '/things/:id', ...own })
       await ask({ url, headers })

@@ -44,7 +44,7 @@ export function reactorEndpoints(
       path: '/reactors',
       summary: 'List reactors',
       permission: 'reactor:read',
-      shows: 'many',
+      readCost: 'list',
       query: definitionsQuery,
       answers: { 200: { description: 'One page, newest first.', schema: reactorPageSchema } },
       handle: async ({ world, context: caller, query }) => {
@@ -139,7 +139,7 @@ export function reactorEndpoints(
       path: '/reactors/:id/results/:requestId',
       summary: 'Fetch the result of a run',
       permission: 'reactor:invoke',
-      shows: 'one',
+      readCost: 'single',
       answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
       handle: async ({ world, context: caller, params }) => {
         const asked = { reactorId: params['id']!, requestId: params['requestId']! }

@@ -23,7 +23,7 @@ export const getProxies = endpoint({
   path: '/proxies',
   summary: 'List proxies',
   permission: 'proxy:read',
-  shows: 'many',
+  readCost: 'list',
   query: definitionsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
   handle: async ({ world, context: caller, query }) => {

@@ -49,7 +49,7 @@ export function callbackEndpoints(wake: () => void) {
       path: '/callbacks/secret/rotate',
       summary: 'Sign callbacks with a new secret',
       permission: 'reactor:update',
-      replayed: false,
+      idempotent: false,
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
       handle: async ({ world, context: caller }) => await rotateCallbackSecret(world, caller),
     }),
