@@ -41,7 +41,7 @@ export interface Identities {
     inProcessCaller?: InProcessCaller | null,
   ) => Principal | Promise<Principal>
 
-  /** The world's store, which forgets who holds what as soon as a commit touches applications. */
+  /** The world's store, with every identity invalidated as soon as a commit touches applications. */
   readonly store: Store
 }
 
@@ -53,7 +53,7 @@ export function createIdentities(
   const asked = new Map<string, Promise<Principal>>()
   let era = 0
 
-  return { authenticate, store: forgetful(world.store, forget) }
+  return { authenticate, store: invalidatingIdentities(world.store, invalidate) }
 
   function authenticate(
     apiKey: string | undefined,
@@ -144,7 +144,7 @@ export function createIdentities(
     }
   }
 
-  function forget(): void {
+  function invalidate(): void {
     era++
     known.clear()
     asked.clear()
@@ -208,11 +208,11 @@ export function rightsOf({ type, permissions, rules }: StoredApplication): Right
 const NO_RIGHTS: Rights = { type: 'session', permissions: [], rules: [] }
 
 /** Wraps `store` so that whoever changes applications through it need not think of identities. */
-function forgetful(store: Store, forget: () => void): Store {
+function invalidatingIdentities(store: Store, invalidate: () => void): Store {
   return withCommit(store, (tenantId, changes) => {
     const done = store.commit(tenantId, changes)
     // Also after a rejection: the change may have been made.
-    return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(forget) : done
+    return changes.some((it) => CHANGES_IDENTITY[it.kind]) ? done.finally(invalidate) : done
   })
 }
 
