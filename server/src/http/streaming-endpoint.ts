@@ -15,7 +15,7 @@ export interface StreamingEndpoint extends Operation {
    */
   readonly withoutKey?: (
     world: World,
-    asked: Pick<StreamingRequest, 'target' | 'headers'> & {
+    asked: Pick<StreamingRequest, 'requestTarget' | 'headers'> & {
       readonly inProcessCaller: InProcessCaller | null
     },
   ) => Promise<Principal | null>
@@ -31,7 +31,7 @@ export interface StreamingRequest {
   readonly context: RequestContext
   readonly method: string
   /** What was asked for after the operation's own path, as sent: nothing, or from its `/` or `?` on. */
-  readonly target: string
+  readonly requestTarget: string
   /** Names and values in turn, as they came. */
   readonly headers: readonly string[]
   /** Null when there is none. */

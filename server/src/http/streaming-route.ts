@@ -43,33 +43,38 @@ export function addStreamingEndpoint(
     onRequest: (request, reply, done) => {
       request.route = path
       assignTraceId(request, options)
-      let target: string
+      let requestTarget: string
       try {
-        target = targetOf(request)
+        requestTarget = requestTargetOf(request)
       } catch (error) {
         endAfterAnswer(request.raw)
         return done(error as Error)
       }
-      if (target.startsWith('/')) request.route = `${path}/*`
+      if (requestTarget.startsWith('/')) request.route = `${path}/*`
       // Also of whoever leaves before the end, which the framework does not tell of.
       reply.raw.on('close', () => logRequest(world, request, reply))
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless ? principalWithoutKey(request, target) : authenticate(request, doorkeeper)
+        return keyless
+          ? principalWithoutKey(request, requestTarget)
+          : authenticate(request, doorkeeper)
       }
       checkHeadersAndAuthenticate(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
-        stream(request, reply, target, keyless).catch(done)
+        stream(request, reply, requestTarget, keyless).catch(done)
       })
     },
     handler: () => assert.fail('The hook answers everything'),
   })
 
-  async function principalWithoutKey(request: FastifyRequest, target: string): Promise<Principal> {
+  async function principalWithoutKey(
+    request: FastifyRequest,
+    requestTarget: string,
+  ): Promise<Principal> {
     const { rawHeaders: headers, socket } = request.raw
     const found = await withoutKey!(world, {
-      target,
+      requestTarget,
       headers,
       inProcessCaller: inProcessCallerOf(socket),
     })
@@ -79,7 +84,7 @@ export function addStreamingEndpoint(
   async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
-    target: string,
+    requestTarget: string,
     keyless: boolean,
   ): Promise<void> {
     await together(world.clock)
@@ -95,7 +100,7 @@ export function addStreamingEndpoint(
         world,
         context,
         method,
-        target,
+        requestTarget,
         headers: request.raw.rawHeaders,
         body,
         reply: written,
@@ -119,12 +124,12 @@ export function addStreamingEndpoint(
   }
 
   /** What comes after the path, as it was sent: only to one that was written as it is can anything be added. */
-  function targetOf({ originalUrl }: FastifyRequest): string {
-    const target = originalUrl.slice(path.length)
-    if (!originalUrl.startsWith(path) || HALF_ENCODED.test(target.split('?', 1)[0]!)) {
+  function requestTargetOf({ originalUrl }: FastifyRequest): string {
+    const requestTarget = originalUrl.slice(path.length)
+    if (!originalUrl.startsWith(path) || HALF_ENCODED.test(requestTarget.split('?', 1)[0]!)) {
       throw new ServiceError('route_not_found')
     }
-    return target
+    return requestTarget
   }
 }
 

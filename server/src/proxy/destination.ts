@@ -26,18 +26,18 @@ export function parseBase(text: string | undefined): URL {
 }
 
 /**
- * Returns the URL that `base` and `target` name together. `target` is empty or begins with `/` or `?`.
+ * Returns the URL that `base` and `requestTarget` name together. `requestTarget` is empty or begins with `/` or `?`.
  *
  * A single slash means as little as none. Slashes at the end of the base's path are taken away, the path is
  * added as it is, and the query comes behind that of the base. Throws `path_invalid` for what would lead
  * out of the base, however it is written, so that a base is also a bound.
  */
-export function joinDestination(base: URL, target: string): URL {
+export function joinDestination(base: URL, requestTarget: string): URL {
   // The router takes a `#` for the end of the path: behind it would stand another name than the base's last.
-  if (target.startsWith('#')) throw new ServiceError('path_invalid')
-  const at = target.indexOf('?')
-  const path = at < 0 ? target : target.slice(0, at)
-  const query = at < 0 ? '' : target.slice(at + 1)
+  if (requestTarget.startsWith('#')) throw new ServiceError('path_invalid')
+  const at = requestTarget.indexOf('?')
+  const path = at < 0 ? requestTarget : requestTarget.slice(0, at)
+  const query = at < 0 ? '' : requestTarget.slice(at + 1)
   if (climbs(path)) throw new ServiceError('path_invalid')
 
   const joined = new URL(base)

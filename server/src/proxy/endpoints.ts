@@ -3,7 +3,7 @@ import { streamingEndpoint, type StreamingEndpoint } from '../http/streaming-end
 import type { TokenSettings } from '../tokens/token-settings.ts'
 import { forwardRequest } from './forward-request.ts'
 import type { ProxySettings } from './proxy-settings.ts'
-import { principalWithoutKey } from './whereto.ts'
+import { principalWithoutKey } from './proxy-target.ts'
 
 /** The HTTP surface of the proxy. */
 export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'privacyShown'>) {

@@ -17,8 +17,8 @@ import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
 import { outboundHeaders } from './request-headers.ts'
-import { parseWishes } from './reserved-headers.ts'
-import { whereto } from './whereto.ts'
+import { parseProxyOptions } from './reserved-headers.ts'
+import { resolveTarget } from './proxy-target.ts'
 
 export type ForwardingWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
 
@@ -40,16 +40,16 @@ export async function forwardRequest(
   { timeoutMs, privacyShown }: ProxySettings & Pick<TokenSettings, 'privacyShown'>,
 ): Promise<Answer | undefined> {
   const { method } = incoming
-  const wishes = parseWishes(incoming.headers, context.plan)
-  const { headers, accepted } = outboundHeaders(incoming.headers, wishes, context.traceId)
-  const { url, shown, proxy } = await whereto(world, context, wishes, incoming.target)
+  const options = parseProxyOptions(incoming.headers, context.plan)
+  const { headers, accepted } = outboundHeaders(incoming.headers, options, context.traceId)
+  const { url, shown, proxy } = await resolveTarget(world, context, options, incoming.requestTarget)
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(context, proxy)
   // What would be sent says where it goes, and that is for those who may know.
-  if (anonymous && wishes.dryRun) throw new ServiceError('key_missing')
+  if (anonymous && options.dryRun) throw new ServiceError('key_missing')
   const invoke = (): void => {
     authorizeInvocation(context, destination, proxy)
-    if (wishes.dryRun) markDryRun(context, context.decisions.length - 1)
+    if (options.dryRun) markDryRun(context, context.decisions.length - 1)
   }
   const route = await vet(world, context, url, anonymous ? proxy.id : context.tenantId, invoke)
   invoke()
@@ -60,7 +60,7 @@ export async function forwardRequest(
   const tokens = read === null ? [] : await findReferenced(world, context, read, now)
   const unread = read?.unread ?? ('unread' in outbound && outbound.unread)
   const marks = unread ? { 'bt-proxy-expressions': 'unread' } : {}
-  if (wishes.dryRun) {
+  if (options.dryRun) {
     const dryRun = describeDryRun(context, {
       method,
       route,

@@ -1,6 +1,6 @@
 import { acceptedFrom, type Accepted } from './content-coding.ts'
 import { endsHere, fold } from './hop-headers.ts'
-import type { Wishes } from './reserved-headers.ts'
+import type { ProxyOptions } from './reserved-headers.ts'
 
 export interface OutboundHeaders {
   /** Names and values in turn. */
@@ -26,7 +26,7 @@ export interface OutboundHeaders {
  */
 export function outboundHeaders(
   sent: readonly string[],
-  { connection, keepAlive }: Pick<Wishes, 'connection' | 'keepAlive'>,
+  { connection, keepAlive }: Pick<ProxyOptions, 'connection' | 'keepAlive'>,
   traceId: string,
 ): OutboundHeaders {
   const ends = endsHere(sent)

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseWishes } from './reserved-headers.ts'
+import { parseProxyOptions } from './reserved-headers.ts'
 
-describe('parseWishes() accepts as BT-PROXY-KEEP-ALIVE', () => {
+describe('parseProxyOptions() accepts as BT-PROXY-KEEP-ALIVE', () => {
   for (const it of ['timeout=5', 'timeout=5, max=100', 'a', 'a="b, c" ,d=e', "!#$%&'*+.^_`|~-=1"]) {
     test(it, () => {
-      assert.equal(parseWishes(['BT-PROXY-KEEP-ALIVE', it], 'enterprise').keepAlive, it)
+      assert.equal(parseProxyOptions(['BT-PROXY-KEEP-ALIVE', it], 'enterprise').keepAlive, it)
     })
   }
 })
 
-describe('parseWishes() refuses as BT-PROXY-KEEP-ALIVE', () => {
+describe('parseProxyOptions() refuses as BT-PROXY-KEEP-ALIVE', () => {
   for (const it of [
     '',
     ' ',
@@ -26,28 +26,28 @@ describe('parseWishes() refuses as BT-PROXY-KEEP-ALIVE', () => {
     'a;b',
   ]) {
     test(JSON.stringify(it), () => {
-      const parse = () => parseWishes(['bt-proxy-keep-alive', it], 'enterprise')
+      const parse = () => parseProxyOptions(['bt-proxy-keep-alive', it], 'enterprise')
       assert.throws(parse, { code: 'header_invalid' })
     })
   }
 })
 
-test('parseWishes() takes close and keep-alive as BT-PROXY-CONNECTION, and no name of a header', () => {
+test('parseProxyOptions() takes close and keep-alive as BT-PROXY-CONNECTION, and no name of a header', () => {
   for (const it of ['close', 'Keep-Alive', 'CLOSE']) {
-    const { connection } = parseWishes(['BT-PROXY-CONNECTION', it], 'enterprise')
+    const { connection } = parseProxyOptions(['BT-PROXY-CONNECTION', it], 'enterprise')
     assert.equal(connection, it.toLowerCase())
   }
   for (const it of ['', 'upgrade', 'close, keep-alive', 'close,', 'authorization']) {
-    const parse = () => parseWishes(['BT-PROXY-CONNECTION', it], 'enterprise')
+    const parse = () => parseProxyOptions(['BT-PROXY-CONNECTION', it], 'enterprise')
     assert.throws(parse, { code: 'header_invalid' })
   }
 })
 
-test('parseWishes() refuses both on the standard plan before it looks at them, and nothing else', () => {
+test('parseProxyOptions() refuses both on the standard plan before it looks at them, and nothing else', () => {
   for (const name of ['BT-PROXY-CONNECTION', 'BT-PROXY-KEEP-ALIVE']) {
-    assert.throws(() => parseWishes([name, '???'], 'standard'), { code: 'plan_insufficient' })
+    assert.throws(() => parseProxyOptions([name, '???'], 'standard'), { code: 'plan_insufficient' })
   }
   const headers = ['BT-PROXY-URL', 'a', 'BT-PROXY-KEY', 'b', 'BT-PROXY-DRY-RUN', 'true']
-  const { url, key, dryRun } = parseWishes(headers, 'standard')
+  const { url, key, dryRun } = parseProxyOptions(headers, 'standard')
   assert.deepEqual([url, key, dryRun], ['a', 'b', true])
 })

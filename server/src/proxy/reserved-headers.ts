@@ -6,7 +6,7 @@
 import type { Plan } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 
-export interface Wishes {
+export interface ProxyOptions {
   /** Not looked into yet. */
   readonly url: string | undefined
   /** Of a configured proxy, if it is in a header. */
@@ -18,7 +18,7 @@ export interface Wishes {
 }
 
 /** `headers` are names and values in turn. Throws `header_invalid` and `plan_insufficient`. */
-export function parseWishes(headers: readonly string[], plan: Plan): Wishes {
+export function parseProxyOptions(headers: readonly string[], plan: Plan): ProxyOptions {
   const sent = new Map<string, string>()
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at]!.toLowerCase()

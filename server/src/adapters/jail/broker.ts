@@ -48,7 +48,7 @@ export class Broker {
   }
 
   #begin(whose: Whose | null, number: number, content: Buffer): void {
-    const { host, port } = parseWhereto(content)
+    const { host, port } = parseConnectionTarget(content)
     const tell = (kind: number, text: string | Uint8Array = ''): void => {
       if (this.#open.get(number) !== relayed) return
       if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
@@ -147,8 +147,8 @@ class RelayedConnection {
 }
 
 /** Throws for what is no host and port. */
-function parseWhereto(content: Buffer): { host: string; port: number } {
-  if (content.length > WHERETO_BYTES_MAX) throw new Error('A long name')
+function parseConnectionTarget(content: Buffer): { host: string; port: number } {
+  if (content.length > CONNECTION_TARGET_BYTES_MAX) throw new Error('A long name')
   const json: Json = JSON.parse(content.toString())
   if (!isJsonObject(json)) throw new Error('No destination')
   const { host, port } = json
@@ -156,7 +156,7 @@ function parseWhereto(content: Buffer): { host: string; port: number } {
   return { host, port }
 }
 
-const WHERETO_BYTES_MAX = 1024
+const CONNECTION_TARGET_BYTES_MAX = 1024
 
 /** Fixed words: what lies behind a name is not for the guest to learn. */
 function reasonOf(error: unknown): string {

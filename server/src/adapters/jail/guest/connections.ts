@@ -1,5 +1,5 @@
 import { FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './frames.ts'
-import type { Whereto } from './messages.ts'
+import type { ConnectionTarget } from './messages.ts'
 
 /** What a connection tells whoever uses it. */
 export interface ConnectionEvents {
@@ -19,11 +19,11 @@ export class Connections {
     this.#send = send
   }
 
-  open(whereto: Whereto, events: ConnectionEvents): Connection {
+  open(target: ConnectionTarget, events: ConnectionEvents): Connection {
     const number = ++this.#last
     const connection = new Connection(number, this.#send, events)
     this.#open.set(number, connection)
-    this.#send(numberedFrame(FRAME.open, number, JSON.stringify(whereto)))
+    this.#send(numberedFrame(FRAME.open, number, JSON.stringify(target)))
     return connection
   }
 

@@ -23,10 +23,10 @@ export interface Run {
 }
 
 /** Where the guest wants a connection to. */
-export interface Whereto {
+export interface ConnectionTarget {
   readonly host: string
   readonly port: number
 }
 
 /** What stands for the service itself: a port of the guest's own machine that nobody uses. */
-export const SERVICE: Whereto = { host: 'localhost', port: 1 }
+export const SERVICE: ConnectionTarget = { host: 'localhost', port: 1 }

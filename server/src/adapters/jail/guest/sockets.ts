@@ -25,7 +25,7 @@ export function replaceSockets(connections: Connections, authorities: readonly s
     }
     const [given, listener] = normalize(args)
     const extra = args.slice(1, 3).find((it) => typeof it === 'object' && it !== null)
-    const options: Whither = { ...given, ...extra }
+    const options: SocketTarget = { ...given, ...extra }
     options.socket ??= net.connect({
       host: options.host ?? 'localhost',
       port: Number(options.port),
@@ -35,7 +35,7 @@ export function replaceSockets(connections: Connections, authorities: readonly s
   syncBuiltinESMExports()
 }
 
-interface Whither {
+interface SocketTarget {
   host?: string
   port?: number | string
   path?: string | null
@@ -43,10 +43,12 @@ interface Whither {
 }
 
 /** Options and listener, however `connect` was called: what Node itself does first. */
-function normalize(args: unknown[]): [Whither, (() => void) | null] {
-  const inner = net as unknown as { _normalizeArgs(args: unknown): [Whither, (() => void) | null] }
+function normalize(args: unknown[]): [SocketTarget, (() => void) | null] {
+  const inner = net as unknown as {
+    _normalizeArgs(args: unknown): [SocketTarget, (() => void) | null]
+  }
   const [first] = args
-  return Array.isArray(first) ? (first as [Whither, null]) : inner._normalizeArgs(args)
+  return Array.isArray(first) ? (first as [SocketTarget, null]) : inner._normalizeArgs(args)
 }
 
 /** The members of a socket that say where its bytes go. */
@@ -65,7 +67,7 @@ type Inside = Omit<Socket, keyof Ways> & Ways
 
 function connect(
   given: Socket,
-  { host = 'localhost', port, path }: Whither,
+  { host = 'localhost', port, path }: SocketTarget,
   all: Connections,
 ): void {
   const socket = given as unknown as Inside

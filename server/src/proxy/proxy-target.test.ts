@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
 import { HEADER_BYTES_MAX } from '../base/limits.ts'
-import { takeKey } from './whereto.ts'
+import { takeKey } from './proxy-target.ts'
 
 const NAME = 'bt-proxy-key'
 
@@ -38,12 +38,12 @@ describe('takeKey()', () => {
         if (keys.length > 1) {
           assert.throws(() => takeKey(asked), { code: 'query_invalid' })
         } else if (keys.length === 0) {
-          assert.deepEqual(takeKey(asked), { target: asked, key: undefined })
+          assert.deepEqual(takeKey(asked), { requestTarget: asked, key: undefined })
         } else {
           const rest = sent.filter((it) => !isKey(it)).join('&')
-          const target = rest === '' ? '/below' : `/below?${rest}`
+          const requestTarget = rest === '' ? '/below' : `/below?${rest}`
           const key = new URLSearchParams(keys[0]).get(NAME)!
-          assert.deepEqual(takeKey(asked), { target, key })
+          assert.deepEqual(takeKey(asked), { requestTarget: requestTarget, key })
         }
       }),
       { numRuns: 2_000 },

@@ -4,10 +4,10 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../world/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
 import { joinDestination, parseBase } from './destination.ts'
-import { parseWishes, type Wishes } from './reserved-headers.ts'
+import { parseProxyOptions, type ProxyOptions } from './reserved-headers.ts'
 
 /** Where a request goes, and who said so. */
-export interface Whereto {
+export interface ProxyTarget {
   readonly url: URL
   /** As far as the caller may know: what was configured for it may hold a password. */
   readonly shown: string
@@ -22,27 +22,27 @@ export interface Whereto {
  * Throws `proxy_not_found`, also for one of another tenant, `query_invalid`, and what parseBase() and
  * joinDestination() throw.
  */
-export async function whereto(
+export async function resolveTarget(
   world: Pick<World, 'keyring' | 'store'>,
   { tenantId }: RequestContext,
-  { url, key: inHeader }: Pick<Wishes, 'url' | 'key'>,
+  { url, key: inHeader }: Pick<ProxyOptions, 'url' | 'key'>,
   asked: string,
-): Promise<Whereto> {
-  const { target, key: inQuery } = takeKey(asked)
+): Promise<ProxyTarget> {
+  const { requestTarget, key: inQuery } = takeKey(asked)
   const key = inHeader ?? inQuery
   // Two readers could see two proxies in it.
   if (key !== (inQuery ?? key)) {
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['The header names another.'] })
   }
   if (key === undefined) {
-    const joined = joinDestination(parseBase(url), target)
+    const joined = joinDestination(parseBase(url), requestTarget)
     return { url: joined, shown: joined.href, proxy: null }
   }
   const proxy = await findProxy(world, key)
   if (proxy === null || proxy.tenant.id !== tenantId) throw new ServiceError('proxy_not_found')
   const base = new URL(proxy.destinationUrl)
-  const joined = joinDestination(base, target)
-  return { url: joined, shown: `${base.origin}/[not shown]${target}`, proxy }
+  const joined = joinDestination(base, requestTarget)
+  return { url: joined, shown: `${base.origin}/[not shown]${requestTarget}`, proxy }
 }
 
 /**
@@ -51,9 +51,9 @@ export async function whereto(
  */
 export async function principalWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
-  { target, headers, inProcessCaller }: Unkeyed,
+  { requestTarget, headers, inProcessCaller }: Unkeyed,
 ): Promise<Principal | null> {
-  const key = keyInHeader(headers) ?? takeKey(target).key
+  const key = keyInHeader(headers) ?? takeKey(requestTarget).key
   if (key === undefined) return null
   const proxy = await findProxy(world, key)
   return proxy === null || proxy.requireAuth
@@ -63,14 +63,14 @@ export async function principalWithoutKey(
 
 /** A request without an API key. */
 interface Unkeyed {
-  readonly target: string
+  readonly requestTarget: string
   readonly headers: readonly string[]
   readonly inProcessCaller: InProcessCaller | null
 }
 
 function keyInHeader(headers: readonly string[]): string | undefined {
   // The plan bears on other headers, of which nothing is asked here.
-  return parseWishes(headers, 'enterprise').key
+  return parseProxyOptions(headers, 'enterprise').key
 }
 
 /**
@@ -79,17 +79,17 @@ function keyInHeader(headers: readonly string[]): string | undefined {
  * Also whoever has no key at all has his query looked through, of thousands of items: so only an item with the right
  * name is parsed.
  */
-export function takeKey(asked: string): { target: string; key: string | undefined } {
+export function takeKey(asked: string): { requestTarget: string; key: string | undefined } {
   const at = asked.indexOf('?')
   const query = asked.slice(at + 1)
-  if (at < 0 || !KEY_ITEM.test(query)) return { target: asked, key: undefined }
+  if (at < 0 || !KEY_ITEM.test(query)) return { requestTarget: asked, key: undefined }
   const items = query.split('&')
   const [named, ...more] = items.filter((it) => KEY_ITEM.test(it))
   if (more.length > 0)
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['Send it once.'] })
   const rest = items.filter((it) => it !== named).join('&')
   return {
-    target: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
+    requestTarget: asked.slice(0, at) + (rest === '' ? '' : `?${rest}`),
     key: new URLSearchParams(named).get(KEY_NAME)!,
   }
 }
