@@ -74,7 +74,7 @@ export const LINGER_CHUNKS_MAX = 10_000
 export const READ_CHUNKS_PER_TICK = 1_000
 
 /** Requests that go on in one turn of the event loop, some milliseconds. Ours: more in a row are no quicker. */
-export const TOGETHER_MAX = 128
+export const TICK_BATCH_MAX = 128
 
 /** Time an idle connection is kept for the next request. Ours. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000

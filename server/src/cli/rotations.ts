@@ -9,7 +9,7 @@ import type { World } from '../world/world.ts'
 
 type Hear = (progress: RotationProgress) => void
 
-interface UnderWay {
+interface RunningRotation {
   readonly done: Promise<void>
   readonly hearing: Set<Hear>
 }
@@ -22,7 +22,7 @@ export class Rotations {
   readonly #world: Pick<World, 'clock' | 'log' | 'store'>
   readonly #maker: KeyMaker
   readonly #retirementMs: number | undefined
-  readonly #underWay = new Map<string, UnderWay>()
+  readonly #running = new Map<string, RunningRotation>()
   readonly #stopping = new AbortController()
 
   constructor(
@@ -37,7 +37,7 @@ export class Rotations {
 
   /** Resolves when the tenant has a new data key and nothing is left under an older one. */
   async rotate(tenantId: string, hear: Hear): Promise<void> {
-    const it = this.#underWay.get(tenantId) ?? this.#begin(tenantId)
+    const it = this.#running.get(tenantId) ?? this.#begin(tenantId)
     it.hearing.add(hear)
     try {
       await it.done
@@ -89,10 +89,10 @@ export class Rotations {
   /** Resolves when nothing is under way any more. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await Promise.allSettled([...this.#underWay.values()].map((it) => it.done))
+    await Promise.allSettled([...this.#running.values()].map((it) => it.done))
   }
 
-  #begin(tenantId: string): UnderWay {
+  #begin(tenantId: string): RunningRotation {
     const hearing = new Set<Hear>()
     const done = rotateDataKey(this.#world, tenantId, {
       maker: this.#maker,
@@ -108,10 +108,10 @@ export class Rotations {
         }
         throw error
       })
-      .finally(() => this.#underWay.delete(tenantId))
-    const underWay = { done, hearing }
-    this.#underWay.set(tenantId, underWay)
-    return underWay
+      .finally(() => this.#running.delete(tenantId))
+    const running = { done, hearing }
+    this.#running.set(tenantId, running)
+    return running
   }
 }
 

@@ -26,15 +26,15 @@ import { checkContentType, isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
-import { together } from './together.ts'
+import { joinTickBatch } from './tick-batching.ts'
 import { wholeBody } from './whole-body.ts'
 
-/** `inFlight` holds the idempotency keys that are being worked on. */
+/** `inFlightKeys` holds the idempotency keys that are being worked on. */
 export function addEndpoint(
   server: FastifyInstance,
   options: PipelineOptions,
   endpoint: Endpoint,
-  inFlight: Set<string>,
+  inFlightKeys: Set<string>,
 ): void {
   const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
   const { method, path, permission, readCost: shows, body: bodySpec } = endpoint
@@ -55,7 +55,7 @@ export function addEndpoint(
       )
     },
     handler: async (request, reply) => {
-      await together(world.clock)
+      await joinTickBatch(world.clock)
       try {
         // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
         if (bodySpec === undefined) request.raw.resume()
@@ -128,8 +128,8 @@ export function addEndpoint(
     work: () => Promise<Answer>,
   ): Promise<Answer> {
     await doorkeeper.bindReplay(context, body)
-    if (inFlight.has(scope.id)) throw new ServiceError('idempotency_in_flight')
-    inFlight.add(scope.id)
+    if (inFlightKeys.has(scope.id)) throw new ServiceError('idempotency_in_flight')
+    inFlightKeys.add(scope.id)
     try {
       const first = await doorkeeper.replay(context)
       if (first !== null) {
@@ -144,7 +144,7 @@ export function addEndpoint(
       if (!scope.remembered && answer.status < 400) await doorkeeper.remember(context, answer)
       return answer
     } finally {
-      inFlight.delete(scope.id)
+      inFlightKeys.delete(scope.id)
     }
   }
 }

@@ -7,7 +7,7 @@ import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Clock } from '../world/clock.ts'
 import type { World } from '../world/world.ts'
 import { renderError } from './render-error.ts'
-import { underWayOn } from './under-way.ts'
+import { inFlightOn } from './in-flight-responses.ts'
 
 /**
  * Answers bytes that are not a well-formed request, and closes the connection.
@@ -22,7 +22,7 @@ export function refuseBadFraming(
 ): void {
   if (ending.has(socket)) return
   if (unhurried.has(socket) && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
-  const all = underWayOn(socket)
+  const all = inFlightOn(socket)
   const broken = all.find(({ req }) => !req.complete)
   // In the middle of an answer there is no room for another. One that waits behind others has not begun to leave.
   const isLeaving = broken?.headersSent === true && broken.socket !== null

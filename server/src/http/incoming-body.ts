@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { ServiceError } from '../base/service-error.ts'
-import { awaitFrom, cameFrom, forget } from './awaited.ts'
+import { armTimeout, disarmTimeout, dropWait } from './socket-timeouts.ts'
 import { takeTime } from './framing.ts'
 import type { IncomingBody } from './streaming-endpoint.ts'
 import type { RequestQuota } from './request-quota.ts'
@@ -95,8 +95,8 @@ function bodyToCome(
     const { socket } = response
     // What tests inject comes over none.
     if (!(socket instanceof Socket)) return
-    if (wanted) awaitFrom(socket, 'body')
-    else cameFrom(socket, 'body')
+    if (wanted) armTimeout(socket, 'body')
+    else disarmTimeout(socket, 'body')
   }
 
   /** Gives what there is to whoever waits for it. */
@@ -123,7 +123,7 @@ function bodyToCome(
     if (disposed) return
     disposed = true
     hurry()
-    if (message.socket instanceof Socket) forget(message.socket, 'body')
+    if (message.socket instanceof Socket) dropWait(message.socket, 'body')
     waiting.length = 0
     message.resume()
   }

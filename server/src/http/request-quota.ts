@@ -135,7 +135,7 @@ export class RequestQuota {
     this.#releaseMemory()
   }
 
-  /** Counts an answer of so many bytes, which is there already. Whoever takes nothing of it for long is hung up on. */
+  /** Counts an answer of so many bytes, which is there already. A client that takes nothing of it for long is disconnected. */
   countAnswer(bytes: number): void {
     this.#tenantQuotas.answers.forceAcquire(this.#owner, bytes)
     this.#answer += bytes

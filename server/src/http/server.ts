@@ -28,7 +28,7 @@ import { addStreamingEndpoint } from './streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
 import { sendAnswer, sendError } from './send.ts'
-import { noteUnderWay } from './under-way.ts'
+import { trackInFlight } from './in-flight-responses.ts'
 
 /** What is built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
@@ -85,7 +85,7 @@ export function createServer(settings: ServerOptions): Server {
   // Two more than are let through, so that the count itself gives the excess away.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
-  server.server.prependListener('request', (_message, response) => noteUnderWay(response))
+  server.server.prependListener('request', (_message, response) => trackInFlight(response))
 
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')
@@ -132,10 +132,10 @@ export function createServer(settings: ServerOptions): Server {
     },
   })
 
-  const inFlight = new Set<string>()
+  const inFlightKeys = new Set<string>()
   for (const endpoint of endpoints) {
     if (isStreaming(endpoint)) addStreamingEndpoint(server, options, endpoint)
-    else addEndpoint(server, options, endpoint, inFlight)
+    else addEndpoint(server, options, endpoint, inFlightKeys)
   }
   return server
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
-import { awaitFrom, cameFrom, forget, isAwaited } from './awaited.ts'
+import { armTimeout, disarmTimeout, dropWait, isWaitedFor } from './socket-timeouts.ts'
 import { streamingCorsHeaders } from './cors.ts'
 import type { PipelineOptions } from './pipeline-steps.ts'
 import type { StreamingReply } from './streaming-endpoint.ts'
@@ -105,24 +105,24 @@ export class WrittenReply implements StreamingReply {
   /** Whoever takes nothing of it for so long holds up a connection that others wait for. */
   #waitForDrain(): void {
     const { raw } = this.#reply
-    if (raw.socket instanceof Socket) awaitFrom(raw.socket, 'drain')
+    if (raw.socket instanceof Socket) armTimeout(raw.socket, 'drain')
     if (this.#patient) return
     this.#patient = true
     // An answer behind others has no connection yet, and theirs is theirs.
     let socket: Socket | null = raw.socket
     raw.on('socket', (its) => {
       socket = its
-      if (its instanceof Socket) awaitFrom(its, 'drain')
+      if (its instanceof Socket) armTimeout(its, 'drain')
     })
     raw.on('timeout', () => {
-      if (!(socket instanceof Socket) || isAwaited(socket, 'drain')) raw.destroy()
+      if (!(socket instanceof Socket) || isWaitedFor(socket, 'drain')) raw.destroy()
     })
     raw.on('drain', () => {
-      if (socket instanceof Socket) cameFrom(socket, 'drain')
+      if (socket instanceof Socket) disarmTimeout(socket, 'drain')
       this.#drained()
     })
     raw.on('close', () => {
-      if (socket instanceof Socket) forget(socket, 'drain')
+      if (socket instanceof Socket) dropWait(socket, 'drain')
     })
   }
 }

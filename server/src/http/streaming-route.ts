@@ -26,7 +26,7 @@ import type { StreamingEndpoint } from './streaming-endpoint.ts'
 import { isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
-import { together } from './together.ts'
+import { joinTickBatch } from './tick-batching.ts'
 
 export function addStreamingEndpoint(
   server: FastifyInstance,
@@ -87,7 +87,7 @@ export function addStreamingEndpoint(
     requestTarget: string,
     keyless: boolean,
   ): Promise<void> {
-    await together(world.clock)
+    await joinTickBatch(world.clock)
     const quota = (): RequestQuota => quotaOf(request, reply.raw, tenantQuotas)
     const written = new WrittenReply(request, reply, options)
     const body = isBodiless(request.headers) ? null : incomingBody(reply.raw, quota)

@@ -3,7 +3,7 @@ import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { LARGE_BYTES_MIN, PROXY_TOKENS_MAX, YIELD_AFTER_MS } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { together } from '../http/together.ts'
+import { joinTickBatch } from '../http/tick-batching.ts'
 import { idsOf, refuseUnknown } from '../tokens/token-references.ts'
 import { bytesOf, renderWithinBudget, Reading } from '../tokens/reading.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
@@ -56,7 +56,7 @@ export async function detokenizeBody(
   },
 ): Promise<Buffer> {
   // Its audit event, which was begun just before, is written meanwhile.
-  await together(world.clock)
+  await joinTickBatch(world.clock)
   let attempts = 0
   let kept = 0
   try {

@@ -59,7 +59,7 @@ test('a body in a million chunks does not fill memory', async (t) => {
     socket.write(`${headerSection.join('\r\n')}\r\n\r\n`)
     const piece = '1\r\n \r\n'.repeat(10_000)
     for (let it = 0; it < 80; it++) {
-      // It may be told that it is late before it has sent all of it, and hung up on.
+      // It may be told that it is late before it has sent all of it, and be disconnected.
       if (!socket.write(piece)) await until(() => !socket.writableNeedDrain || socket.destroyed)
     }
     socket.write('0\r\n\r\n')
@@ -176,7 +176,7 @@ describe('through the proxy', () => {
     client.destroy()
   })
 
-  test('those who hang up leave nothing open, also when they asked for several things at once', async () => {
+  test('clients that abort leave nothing open, also when they asked for several things at once', async () => {
     stage = await proxyStage({ serve: endless })
     for (const count of [1, 5]) {
       const client = await stage.dial()

@@ -14,7 +14,7 @@ export class RotatingVault {
   /** What is left to be sealed anew, as far as it has said; infinite before it began. */
   left = Infinity
   /** How many rotations it is at. */
-  underWay = 0
+  running = 0
   killed = false
 
   constructor(options: ServerOptions) {
@@ -34,7 +34,7 @@ export class RotatingVault {
   }
 
   rotate(): void {
-    this.underWay += 1
+    this.running += 1
     this.#child.kill('SIGUSR2')
   }
 
@@ -47,10 +47,10 @@ export class RotatingVault {
   #hear(news: News): void {
     if (news.port !== undefined) {
       this.url = `http://127.0.0.1:${news.port}`
-      this.underWay += news.unfinished!
+      this.running += news.unfinished!
       this.#first.resolve(news)
     }
     if (news.left !== undefined) this.left = news.left
-    if (news.rotated === true) this.underWay -= 1
+    if (news.rotated === true) this.running -= 1
   }
 }

@@ -83,13 +83,13 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
 /** Has the key rotated, again and again if need be, until there were as many kills as asked for and nobody is at it. */
 async function rotateAndKill(stage: Stage, run: RotationRun, dice: Dice): Promise<void> {
   const { vaults, tally } = stage
-  const isUnderWay = (): boolean => vaults.some((it) => it.underWay > 0)
+  const isRunning = (): boolean => vaults.some((it) => it.running > 0)
   const anyone = (): number => Math.floor(dice() * vaults.length)
   vaults[anyone()]!.rotate()
   while (!stage.over) {
     if (tally.kills < run.kills) await killSometime()
     else await sleep(20)
-    if (isUnderWay()) continue
+    if (isRunning()) continue
     tally.rotations += 1
     run.tell(`rotated, after ${tally.kills} kills`)
     if (tally.kills >= run.kills) return
@@ -98,8 +98,8 @@ async function rotateAndKill(stage: Stage, run: RotationRun, dice: Dice): Promis
 
   async function killSometime(): Promise<void> {
     const until = performance.now() + dice() * Math.max(500, run.tokens / 200)
-    while (performance.now() < until && isUnderWay()) await sleep(5)
-    if (!isUnderWay()) return
+    while (performance.now() < until && isRunning()) await sleep(5)
+    if (!isRunning()) return
     const n = anyone()
     await vaults[n]!.kill()
     tally.kills += 1
@@ -121,7 +121,7 @@ async function call(stage: Stage, { pauseMs }: RotationRun, dice: Dice): Promise
     if (pauseMs > 0) await sleep(pauseMs)
     const vault = vaults[Math.floor(dice() * vaults.length)]!
     const id = stage.ids[Math.floor(dice() * stage.ids.length)]!
-    const busy = vaults.some((it) => it.underWay > 0)
+    const busy = vaults.some((it) => it.running > 0)
     const began = performance.now()
     try {
       if (n % 10 < 8) {

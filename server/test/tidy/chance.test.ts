@@ -11,7 +11,7 @@ const MEASURING: Readonly<Record<string, string>> = {
   'src/adapters/sqlite/faults.test.ts': 'the clock is the one that the test holds still',
   'src/adapters/sqlite/transactions.test.ts':
     'a factor of a thousand, in the shortest of twenty tries',
-  'src/adapters/system/when-quiet.test.ts':
+  'src/adapters/system/idle-callback.test.ts':
     'how long the loop is kept busy; nothing is asserted of it',
 }
 

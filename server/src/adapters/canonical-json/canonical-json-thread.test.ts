@@ -103,9 +103,9 @@ test('close() rejects what is under way, what waits, and what comes later', asyn
   const rejected = (): Promise<void> => {
     return assert.rejects(json.render('a', LONG), /The thread was ended/)
   }
-  const underWay = [rejected(), rejected()]
+  const pending = [rejected(), rejected()]
   await json.close()
-  await Promise.all([...underWay, rejected()])
+  await Promise.all([...pending, rejected()])
 })
 
 function listOf(text: string, count = MANY): string {

@@ -46,13 +46,13 @@ const WEIGH = kept(
 const IDS_AT_ONCE = 1_000
 
 /** Statements under way at a time; what comes meanwhile is asked together, next. */
-const UNDER_WAY_MAX = 2
+const IN_FLIGHT_MAX = 2
 
 /** Finds tokens by their ids: whoever asks at the same time is answered by one statement. */
 export class TokenFinder {
   readonly #ask: Ask
   #waiting: Asked[] = []
-  #underWay = 0
+  #inFlight = 0
   #leaving = false
 
   constructor(ask: Ask) {
@@ -93,7 +93,7 @@ export class TokenFinder {
     this.#leaving = true
     setImmediate(() => {
       this.#leaving = false
-      while (this.#underWay < UNDER_WAY_MAX && this.#waiting.length > 0)
+      while (this.#inFlight < IN_FLIGHT_MAX && this.#waiting.length > 0)
         void this.#send(this.#take())
     })
   }
@@ -105,7 +105,7 @@ export class TokenFinder {
   }
 
   async #send(asked: readonly Asked[]): Promise<void> {
-    this.#underWay++
+    this.#inFlight++
     try {
       const found = await this.#find(asked)
       for (const { tenantId, ids, bytesMax, resolve, reject } of asked) {
@@ -120,7 +120,7 @@ export class TokenFinder {
     } catch (error) {
       for (const it of asked) it.reject(error)
     } finally {
-      this.#underWay--
+      this.#inFlight--
       this.#leaveSoon()
     }
   }

@@ -8,7 +8,7 @@ import type { StoredToken } from '../../world/stored.ts'
 import { BatchPacker } from './batch.ts'
 import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
-import { LateWatch } from './late-watch.ts'
+import { CommitWatchdog } from './commit-watchdog.ts'
 import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
 import type { QueueActivity } from './queue-activity.ts'
 import type { BatchResult } from './run-batch.ts'
@@ -95,7 +95,7 @@ export class CommitQueue {
     flush: new Histogram(SECONDS),
   }
   #flushedAt = 0
-  readonly #watch: LateWatch
+  readonly #watchdog: CommitWatchdog
   #nextStagingBatch: number
   #uuidNames: boolean
   #transactions: boolean
@@ -122,7 +122,7 @@ export class CommitQueue {
   private constructor(worker: Worker, options: QueueOptions) {
     this.#worker = worker
     this.#onFault = options.onFault
-    this.#watch = new LateWatch(
+    this.#watchdog = new CommitWatchdog(
       options.commitWaitMs,
       () => (this.#sent === null ? null : this.#flushedAt),
       () => this.#tooLate(),
@@ -302,7 +302,7 @@ export class CommitQueue {
     const buffer = packer.finish()
     this.#flushedAt = performance.now()
     this.#post(buffer, [buffer])
-    this.#watch.begin()
+    this.#watchdog.begin()
   }
 
   /**
@@ -313,7 +313,7 @@ export class CommitQueue {
    */
   #tooLate(): void {
     this.#late = true
-    const reason = new Error(`The disk has not answered for ${this.#watch.waitMs} ms`)
+    const reason = new Error(`The disk has not answered for ${this.#watchdog.waitMs} ms`)
     const lists = [...optional(this.#sent?.list ?? null), ...this.#lists]
     for (const it of [...(this.#sent?.commits ?? []), ...lists]) it.reject(reason)
     for (const { commits } of this.#batches) for (const it of commits) it.reject(reason)

@@ -12,7 +12,7 @@
  */
 import { write, writeSync } from 'node:fs'
 import { KiB, MiB } from '../../base/limits.ts'
-import { whenQuiet } from './when-quiet.ts'
+import { onIdle } from './idle-callback.ts'
 
 export interface LineWriterOptions {
   /** What may wait for a slow reader; lines beyond it are dropped and counted. */
@@ -58,7 +58,7 @@ export class LineWriter {
       this.#catchUp()
     } else if (!this.#waitsForQuiet) {
       this.#waitsForQuiet = true
-      whenQuiet(() => {
+      onIdle(() => {
         this.#waitsForQuiet = false
         this.#catchUp()
       })
@@ -165,7 +165,7 @@ function lineOf(render: () => string): string | null {
 
 const WAITING_CHARS_MAX = 16 * MiB
 const FLUSH_MS = 50
-/** With so much they are rendered and written, quiet or not. */
+/** With so much they are rendered and written, idle or not. */
 const CHUNK_CHARS = 64 * KiB
 
 /** With so many they are rendered, too: what they are made of takes memory, and to render them time. */

@@ -28,7 +28,7 @@ export class JobWorker {
   readonly #world: World
   readonly #working: Working
   readonly #limit = new JobConcurrencyLimit()
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #inFlight = new Set<Promise<void>>()
   /** Which tenant is served first. */
   #first = 0
   #stopped = false
@@ -59,7 +59,7 @@ export class JobWorker {
 
   /** Resolves when nothing of it is under way any more. */
   async settled(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
   /** Begins nothing more; resolves when nothing is under way any more. */
@@ -122,10 +122,10 @@ export class JobWorker {
         })
         .finally(() => {
           release()
-          this.#underWay.delete(work)
+          this.#inFlight.delete(work)
           this.onWork()
         })
-      this.#underWay.add(work)
+      this.#inFlight.add(work)
     } catch (error) {
       release()
       throw error

@@ -1,4 +1,4 @@
-import { TOGETHER_MAX } from '../base/limits.ts'
+import { TICK_BATCH_MAX } from '../base/limits.ts'
 import type { Clock } from '../world/clock.ts'
 
 let turn: Promise<void> | null = null
@@ -7,14 +7,14 @@ let count = 0
 
 /**
  * Resolves once the event loop has read every request that is there, for all of them at once; where they are more than
- * TOGETHER_MAX, for so many in each turn.
+ * TICK_BATCH_MAX, for so many in each turn.
  *
  * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
  * for all but the first: under load this halves what a request costs. A single one waits for nobody.
  */
-export function together(clock: Pick<Clock, 'yield'>): Promise<void> {
+export function joinTickBatch(clock: Pick<Clock, 'yield'>): Promise<void> {
   if (turn === null) turn = ended(clock.yield())
-  else if (count === TOGETHER_MAX) turn = ended(turn.then(() => clock.yield()))
+  else if (count === TICK_BATCH_MAX) turn = ended(turn.then(() => clock.yield()))
   count += 1
   return turn
 }

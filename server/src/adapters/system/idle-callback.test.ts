@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createServer, connect } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { whenQuiet } from './when-quiet.ts'
+import { onIdle } from './idle-callback.ts'
 
-test('whenQuiet() waits while there is something to read, and no longer', async (t) => {
+test('onIdle() waits while there is something to read, and no longer', async (t) => {
   // Not by TCP, which may deliver a turn later. Linux has names for sockets that are no files.
-  const server = createServer().listen(`\0symbolon-when-quiet-${process.pid}`)
+  const server = createServer().listen(`\0symbolon-idle-callback-${process.pid}`)
   await once(server, 'listening')
   const writer = connect(server.address() as string)
   const [[reader]] = await Promise.all([once(server, 'connection'), once(writer, 'connect')])
@@ -17,11 +17,11 @@ test('whenQuiet() waits while there is something to read, and no longer', async 
     server.close()
   })
   reader.resume()
-  const quiet = Promise.withResolvers<void>()
+  const idle = Promise.withResolvers<void>()
   let called = false
-  whenQuiet(() => {
+  onIdle(() => {
     called = true
-    quiet.resolve()
+    idle.resolve()
   })
   const began = performance.now()
   while (performance.now() - began < 50) {
@@ -29,5 +29,5 @@ test('whenQuiet() waits while there is something to read, and no longer', async 
     await setImmediate()
     assert.equal(called, false)
   }
-  await quiet.promise
+  await idle.promise
 })

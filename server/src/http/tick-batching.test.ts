@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SystemClock } from '../adapters/system/system-clock.ts'
-import { TOGETHER_MAX } from '../base/limits.ts'
-import { together } from './together.ts'
+import { TICK_BATCH_MAX } from '../base/limits.ts'
+import { joinTickBatch } from './tick-batching.ts'
 
 const CLOCK = new SystemClock()
 
@@ -10,7 +10,7 @@ const CLOCK = new SystemClock()
 async function turnsOf(count: number): Promise<number[]> {
   const gone: number[] = []
   const waiting = Array.from({ length: count }, (_, at) =>
-    together(CLOCK).then(() => gone.push(at)),
+    joinTickBatch(CLOCK).then(() => gone.push(at)),
   )
   const turns: number[] = []
   for (let before = 0; before < count; before = gone.length) {
@@ -21,18 +21,18 @@ async function turnsOf(count: number): Promise<number[]> {
   return turns
 }
 
-test('together() has as many as TOGETHER_MAX go on in one turn, and more in the next ones', async () => {
-  assert.deepEqual(await turnsOf(TOGETHER_MAX), [TOGETHER_MAX])
+test('joinTickBatch() has as many as TICK_BATCH_MAX go on in one turn, and more in the next ones', async () => {
+  assert.deepEqual(await turnsOf(TICK_BATCH_MAX), [TICK_BATCH_MAX])
   assert.deepEqual(await turnsOf(1), [1])
-  const some = TOGETHER_MAX * 2 + 3
-  assert.deepEqual(await turnsOf(some), [TOGETHER_MAX, TOGETHER_MAX, 3])
+  const some = TICK_BATCH_MAX * 2 + 3
+  assert.deepEqual(await turnsOf(some), [TICK_BATCH_MAX, TICK_BATCH_MAX, 3])
 })
 
-test('together() has those go on first who waited first', async () => {
+test('joinTickBatch() has those go on first who waited first', async () => {
   const order: number[] = []
-  const count = TOGETHER_MAX + 5
+  const count = TICK_BATCH_MAX + 5
   await Promise.all(
-    Array.from({ length: count }, (_, at) => together(CLOCK).then(() => order.push(at))),
+    Array.from({ length: count }, (_, at) => joinTickBatch(CLOCK).then(() => order.push(at))),
   )
   assert.deepEqual(order, [...Array(count).keys()])
 })

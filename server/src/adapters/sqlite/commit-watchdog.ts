@@ -2,7 +2,7 @@
  * Tells when what is under way has been so for too long. One timer watches many, one after the other: to set one
  * for each, and to take it away again, is more than a lone commit has to do besides.
  */
-export class LateWatch {
+export class CommitWatchdog {
   readonly waitMs: number
   readonly #begunAt: () => number | null
   readonly #onLate: () => void

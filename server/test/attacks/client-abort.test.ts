@@ -7,7 +7,7 @@ import { startVault, temporaryFolder, type RunningVault } from '../kit/running-v
 
 function dial(vault: RunningVault): Socket {
   const { hostname, port } = new URL(vault.url)
-  // What came before the vault hung up counts.
+  // What came before the vault closed the connection counts.
   return connect({ host: hostname, port: Number(port) }).on('error', () => {})
 }
 
@@ -50,7 +50,7 @@ async function keysOf(vault: RunningVault): Promise<string> {
 }
 
 describe('nobody can end the service', () => {
-  test('by hanging up in every part of a request, or while it is committed', async (t) => {
+  test('by aborting in every part of a request, or while it is committed', async (t) => {
     const vault = await startVault(temporaryFolder(t))
     const key = await keysOf(vault)
     const bulk = JSON.stringify(Array.from({ length: 2_000 }, (_, n) => `value ${n}`))
