@@ -1,8 +1,8 @@
 import { Sensitive } from '../src/base/sensitive.ts'
 import { idOf } from '../src/base/id.ts'
-import type { TenantKeys } from '../src/world/keyring.ts'
-import type { StoredToken } from '../src/world/stored.ts'
-import type { World } from '../src/world/world.ts'
+import type { TenantKeys } from '../src/ports/keyring.ts'
+import type { StoredToken } from '../src/ports/stored.ts'
+import type { World } from '../src/ports/world.ts'
 
 /** What was made, to be asked for: the token `ids[n]` is found by `data:values[n]` and `fingerprints[n]`. */
 export interface Samples {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
 import { firstFlaw } from '../src/audit/verification.ts'
-import { CHAIN_START, decodeAuditEvent } from '../src/world/audit-log.ts'
+import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class Database {

@@ -1,7 +1,7 @@
 /** As database.ts, of a PostgreSQL database: SQL of our own, past the store. */
 import pg from 'pg'
 import { firstFlaw } from '../src/audit/verification.ts'
-import { CHAIN_START, decodeAuditEvent, type StoredAuditEvent } from '../src/world/audit-log.ts'
+import { CHAIN_START, decodeAuditEvent, type StoredAuditEvent } from '../src/ports/audit-log.ts'
 
 /** Of what is stored, all that does not need a key. */
 export class PostgresDatabase {

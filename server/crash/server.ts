@@ -25,10 +25,10 @@ import {
   TRANSACTION_LIFETIME_MS,
 } from '../src/base/limits.ts'
 import { Sweeper } from '../src/cli/sweeper.ts'
-import type { WorldRandom } from '../src/world/random.ts'
-import type { Store } from '../src/world/store.ts'
-import { withCommit } from '../src/world/with-commit.ts'
-import type { World } from '../src/world/world.ts'
+import type { WorldRandom } from '../src/ports/random.ts'
+import type { Store } from '../src/ports/store.ts'
+import { withCommit } from '../src/ports/with-commit.ts'
+import type { World } from '../src/ports/world.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
 

@@ -1,9 +1,9 @@
 /**
  * Stores that break one promise each, so that the harness can show that it would notice.
  */
-import type { Change, Conflict } from '../src/world/change.ts'
-import type { Store } from '../src/world/store.ts'
-import { withCommit } from '../src/world/with-commit.ts'
+import type { Change, Conflict } from '../src/ports/change.ts'
+import type { Store } from '../src/ports/store.ts'
+import { withCommit } from '../src/ports/with-commit.ts'
 
 export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial', 'leaky'] as const
 export type Weakness = (typeof WEAKNESSES)[number]

@@ -13,7 +13,7 @@ import { ConnectionThrottle } from './http/connection-throttle.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
-import type { World } from './world/world.ts'
+import type { World } from './ports/world.ts'
 
 export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]

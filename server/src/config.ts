@@ -7,7 +7,7 @@
  */
 import { parseDestination, type Destination } from './base/destination.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
-import { REACTOR_LEVELS, type ReactorLevel } from './world/reactor-runner.ts'
+import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
 export interface Config {
   readonly host: string

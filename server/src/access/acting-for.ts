@@ -1,6 +1,6 @@
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { findApplication } from './get-application.ts'
 
 /**

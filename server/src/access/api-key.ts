@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { PrincipalType } from '../base/access.ts'
-import type { Random } from '../world/random.ts'
+import type { Random } from '../ports/random.ts'
 
 /**
  * API keys: `key_local_pvt_` and 38 letters and digits; session keys are made the same way.

@@ -6,9 +6,9 @@
  */
 import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
-import type { AuditEvent } from '../world/audit-log.ts'
-import type { Change } from '../world/change.ts'
-import type { StoredToken, TransactionState } from '../world/stored.ts'
+import type { AuditEvent } from '../ports/audit-log.ts'
+import type { Change } from '../ports/change.ts'
+import type { StoredToken, TransactionState } from '../ports/stored.ts'
 
 /** Who does something: the part of a caller that the audit log names. */
 export type Actor = Pick<RequestContext, 'applicationId' | 'keyId' | 'traceId'>

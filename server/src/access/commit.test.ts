@@ -7,7 +7,7 @@ import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
 import type { Answer } from '../http/endpoint.ts'
-import type { Change } from '../world/change.ts'
+import type { Change } from '../ports/change.ts'
 import { commit, replay } from './commit.ts'
 
 const ANSWER = { status: 201, body: { name: 'secret-ish' }, location: '/applications/1' }

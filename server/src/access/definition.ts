@@ -4,8 +4,8 @@
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
-import type { StoredDefinition } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { StoredDefinition } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 
 type Audit = Omit<StoredDefinition, 'id' | 'name' | 'terms'>
 

@@ -1,7 +1,7 @@
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { authorize } from './authorize.ts'
 import { commit } from './commit.ts'
 import { getApplication } from './get-application.ts'

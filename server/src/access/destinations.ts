@@ -1,7 +1,7 @@
 /**
  * Lists of the destinations that something may be sent to: hosts by name, or all names below one.
  *
- * Source: interface.md, Applications. What a list lets pass is decided at the egress gateway, `world/egress.ts`.
+ * Source: interface.md, Applications. What a list lets pass is decided at the egress gateway, `ports/egress.ts`.
  */
 import type { InProcessCaller, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'

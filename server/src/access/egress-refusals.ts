@@ -4,7 +4,7 @@
  * Source: interface.md, Proxy, errors.
  */
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
-import { EgressFailure, EgressRefusal, type EgressFault, type EgressRule } from '../world/egress.ts'
+import { EgressFailure, EgressRefusal, type EgressFault, type EgressRule } from '../ports/egress.ts'
 
 const RULES: Readonly<Record<EgressRule, string>> = {
   scheme: 'It must be https, unless the operator allows it.',

@@ -1,7 +1,7 @@
 import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Does `work` as part of the transaction that the request's header names: the caller's changes wait for its

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ApplicationType } from '../base/access.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { Random } from '../world/random.ts'
+import type { Random } from '../ports/random.ts'
 import { makeApiKey } from './api-key.ts'
 
 /** Whom an ephemeral key stands for. */

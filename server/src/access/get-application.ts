@@ -1,8 +1,8 @@
 import type { RequestContext } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredApplication } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { StoredApplication } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import { authorize } from './authorize.ts'
 
 /** Throws `permission_missing`, `application_not_found`. */

@@ -1,6 +1,6 @@
 import { idOf } from '../base/id.ts'
-import type { Random } from '../world/random.ts'
-import type { StoredApplication, StoredApplicationKey } from '../world/stored.ts'
+import type { Random } from '../ports/random.ts'
+import type { StoredApplication, StoredApplicationKey } from '../ports/stored.ts'
 import { hashApiKey, makeApiKey, prefixOf } from './api-key.ts'
 
 /** A new key and what is kept of it. `key` goes to whoever asked for it, and nowhere else. */

@@ -1,6 +1,6 @@
 import { ServiceError } from '../base/service-error.ts'
-import type { Keyring } from '../world/keyring.ts'
-import type { World } from '../world/world.ts'
+import type { Keyring } from '../ports/keyring.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Wraps the keyring so that a request which was on its way when its tenant was deleted is refused as the next

@@ -1,8 +1,8 @@
 import type { RequestContext } from '../base/access.ts'
 import { uuidsIn } from '../base/id.ts'
-import type { ApplicationFilter, Page, PageRequest } from '../world/store.ts'
-import type { StoredApplication } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { ApplicationFilter, Page, PageRequest } from '../ports/store.ts'
+import type { StoredApplication } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import { authorize } from './authorize.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { KeyProvider } from '../world/key-provider.ts'
-import type { Store } from '../world/store.ts'
-import type { RootKeyCheck } from '../world/stored.ts'
+import type { KeyProvider } from '../ports/key-provider.ts'
+import type { Store } from '../ports/store.ts'
+import type { RootKeyCheck } from '../ports/stored.ts'
 import { SetUpError } from './set-up-error.ts'
 
 /**

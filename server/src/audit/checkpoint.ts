@@ -11,9 +11,9 @@ import {
   type ChainPosition,
   type AuditCheckpoint,
   type StoredAuditEvent,
-} from '../world/audit-log.ts'
-import type { AuditLogState } from '../world/store.ts'
-import type { World } from '../world/world.ts'
+} from '../ports/audit-log.ts'
+import type { AuditLogState } from '../ports/store.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Returns a function that writes a checkpoint of every audit log that has events after its last.

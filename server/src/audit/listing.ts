@@ -8,9 +8,9 @@ import {
   type AuditEvent,
   type AuditEventSummary,
   type StoredAuditEvent,
-} from '../world/audit-log.ts'
-import type { Page, PageRequest, AuditLogReader, AuditLogState } from '../world/store.ts'
-import type { World } from '../world/world.ts'
+} from '../ports/audit-log.ts'
+import type { Page, PageRequest, AuditLogReader, AuditLogState } from '../ports/store.ts'
+import type { World } from '../ports/world.ts'
 
 /** What happened to one thing: an audit event is as many items as it names things. */
 export interface AuditLogItem extends Omit<AuditEvent, 'entityIds'> {

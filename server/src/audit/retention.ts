@@ -1,6 +1,6 @@
 import { AUDIT_EVENTS_AT_ONCE } from '../base/limits.ts'
-import { timeOfAuditEvent } from '../world/audit-log.ts'
-import type { World } from '../world/world.ts'
+import { timeOfAuditEvent } from '../ports/audit-log.ts'
+import type { World } from '../ports/world.ts'
 import { nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './verification.ts'
 

@@ -1,5 +1,5 @@
 /** What is in a backup, before it is encrypted: a line of JSON about it, and then the database as a file. */
-import type { RootKeyCheck } from '../world/stored.ts'
+import type { RootKeyCheck } from '../ports/stored.ts'
 
 export interface BackupHeader {
   /** When it was begun: whatever was acknowledged before is in it. */

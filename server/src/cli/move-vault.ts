@@ -1,10 +1,10 @@
-import { VaultDigest } from '../world/vault-digest.ts'
+import { VaultDigest } from '../ports/vault-digest.ts'
 import {
   VAULT_TABLE_NAMES,
   type MovePoint,
   type VaultReader,
   type VaultTableName,
-} from '../world/vault-tables.ts'
+} from '../ports/vault-tables.ts'
 import type { SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
 import type { PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
 

@@ -3,7 +3,7 @@ import { FileKeyProvider } from '../adapters/local-keyring/file-key-provider.ts'
 import { hasRootKey } from '../adapters/local-keyring/root-key-file.ts'
 import { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import type { Config } from '../config.ts'
-import type { RootKeyCheck } from '../world/stored.ts'
+import type { RootKeyCheck } from '../ports/stored.ts'
 
 type Files = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
 

@@ -2,9 +2,9 @@ import type { Duplex } from 'node:stream'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
 import type { InProcessCaller } from '../base/access.ts'
 import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
-import type { Egress } from '../world/egress.ts'
-import type { Log } from '../world/log.ts'
-import type { ReactorJob, ReactorLevel } from '../world/reactor-runner.ts'
+import type { Egress } from '../ports/egress.ts'
+import type { Log } from '../ports/log.ts'
+import type { ReactorJob, ReactorLevel } from '../ports/reactor-runner.ts'
 
 /** What reactors need of the rest of the world. */
 export interface RunnerSettings {

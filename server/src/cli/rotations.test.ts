@@ -6,7 +6,7 @@ import { setUp } from '../access/set-up.ts'
 import { LocalKeyring } from '../adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../adapters/memory/memory-store.ts'
 import { ROTATIONS_AT_ONCE } from '../base/limits.ts'
-import { insert, token } from '../world/store-kit.contract.ts'
+import { insert, token } from '../ports/store-kit.contract.ts'
 import { Rotations } from './rotations.ts'
 
 test('rotateAll() rotates for all it can, some at a time, and tells of each; then it rejects with the first that failed', async (t) => {

@@ -4,8 +4,8 @@ import {
   unfinishedRotations,
   type RotationProgress,
 } from '../key-rotation/rotate-data-key.ts'
-import type { KeyMaker } from '../world/keyring.ts'
-import type { World } from '../world/world.ts'
+import type { KeyMaker } from '../ports/keyring.ts'
+import type { World } from '../ports/world.ts'
 
 type Hear = (progress: RotationProgress) => void
 

@@ -1,6 +1,6 @@
 import { SWEEP_EVERY_MS } from '../base/limits.ts'
 import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Removes for good what is past its end, and what deleted tenants left behind, at once and then again and

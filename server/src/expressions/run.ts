@@ -1,6 +1,6 @@
 import type { Json } from '../base/json.ts'
 import { EXPRESSION_RESULT_CHARS_MAX, EXPRESSION_WORK_CHARS_MAX } from '../base/limits.ts'
-import type { Random } from '../world/random.ts'
+import type { Random } from '../ports/random.ts'
 import { FilterError } from './expression-error.ts'
 
 /** What an expression may speak about, and where its aliases get their chance from. */

@@ -7,7 +7,7 @@ import {
   NAME_CHARS_MAX,
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { DefinitionFilter } from '../world/store.ts'
+import type { DefinitionFilter } from '../ports/store.ts'
 import type { QueryParameters } from './endpoint.ts'
 import { pageQuery } from './pagination.ts'
 

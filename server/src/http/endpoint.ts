@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ApplicationType, RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * One operation of the service, as data.

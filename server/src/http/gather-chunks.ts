@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BytePile } from '../base/byte-pile.ts'
 import type { ReadThrottle } from '../base/read-throttle.ts'
-import type { Clock } from '../world/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 
 /**
  * Has those chunks of a body that came together arrive together, and a connection that says many small ones at once be

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../base/access.ts'
 import { DECISIONS_LOGGED_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { EgressFailure, EgressRefusal } from '../world/egress.ts'
-import type { World } from '../world/world.ts'
+import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
+import type { World } from '../ports/world.ts'
 
 /** Writes the one line that the operator has of every request: who asked what, and what was decided. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { Page, PageRequest } from '../world/store.ts'
+import type { Page, PageRequest } from '../ports/store.ts'
 import type { QueryParameters } from './endpoint.ts'
 
 /**

@@ -12,7 +12,7 @@ import {
 } from '../base/access.ts'
 import { idOf } from '../base/id.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import type { ConnectionThrottle } from './connection-throttle.ts'
 import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'

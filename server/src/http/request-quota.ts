@@ -16,7 +16,7 @@ import {
   QUOTA_BYTES_MAX,
   QUOTA_WAIT_MS_MAX,
 } from '../base/limits.ts'
-import type { Clock } from '../world/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 import { KeyedSemaphore, type QueueSlot } from './keyed-semaphore.ts'
 import { brokenOff } from './whole-body.ts'
 

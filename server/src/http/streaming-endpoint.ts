@@ -1,5 +1,5 @@
 import type { RequestContext, InProcessCaller, Principal } from '../base/access.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
 /**

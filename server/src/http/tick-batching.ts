@@ -1,5 +1,5 @@
 import { TICK_BATCH_MAX } from '../base/limits.ts'
-import type { Clock } from '../world/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 
 let turn: Promise<void> | null = null
 /** How many wait for it. */

@@ -1,7 +1,7 @@
-import type { Envelopes } from '../world/store.ts'
-import type { EnvelopeCursor } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
-import { ENVELOPE_TABLES } from '../world/stored.ts'
+import type { Envelopes } from '../ports/store.ts'
+import type { EnvelopeCursor } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
+import { ENVELOPE_TABLES } from '../ports/stored.ts'
 import { sealContextOf } from '../keys/seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 

@@ -3,12 +3,12 @@
  * destroyed. Decision 0037.
  */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
-import type { KeyMaker, RenewingKeys } from '../world/keyring.ts'
-import { isUnderOlderKey } from '../world/retired-keys.ts'
-import type { RenewedEnvelope } from '../world/change.ts'
-import type { Envelopes, Store } from '../world/store.ts'
-import type { EnvelopeCursor, StoredEnvelope } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { KeyMaker, RenewingKeys } from '../ports/keyring.ts'
+import { isUnderOlderKey } from '../ports/retired-keys.ts'
+import type { RenewedEnvelope } from '../ports/change.ts'
+import type { Envelopes, Store } from '../ports/store.ts'
+import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import { sealContextOf } from '../keys/seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 

@@ -1,8 +1,8 @@
 import { makeRootKeyCheck } from '../access/root-key-check.ts'
-import type { KeyProvider } from '../world/key-provider.ts'
-import type { KeyMaker } from '../world/keyring.ts'
-import type { RewrappedKey } from '../world/change.ts'
-import type { World } from '../world/world.ts'
+import type { KeyProvider } from '../ports/key-provider.ts'
+import type { KeyMaker } from '../ports/keyring.ts'
+import type { RewrappedKey } from '../ports/change.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Wraps every tenant's keys by the root key `to` instead of the one that is installed, all in one commit.

@@ -1,4 +1,4 @@
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /** Returns how many tokens there are: nearly all that is sealed. */
 export async function tokenCountOf(

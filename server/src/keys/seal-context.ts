@@ -1,5 +1,5 @@
-import type { SealContext } from '../world/keyring.ts'
-import type { StoredEnvelope } from '../world/stored.ts'
+import type { SealContext } from '../ports/keyring.ts'
+import type { StoredEnvelope } from '../ports/stored.ts'
 
 /**
  * Returns the context that an envelope was sealed for, as the module it belongs to says it: tokens/sealing.ts,

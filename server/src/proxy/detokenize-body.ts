@@ -7,9 +7,9 @@ import { joinTickBatch } from '../http/tick-batching.ts'
 import { idsOf, refuseUnknown } from '../tokens/token-references.ts'
 import { bytesOf, renderWithinBudget, Reading } from '../tokens/reading.ts'
 import { showGranted } from '../tokens/shown-tokens.ts'
-import type { Clock } from '../world/clock.ts'
-import type { StoredToken } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { StoredToken } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 
 /**

@@ -2,8 +2,8 @@ import { hostOf } from '../base/absolute-url.ts'
 import type { RequestContext, Decision } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { grantReferenced, type ExpressionLocation } from '../tokens/token-references.ts'
-import type { Route } from '../world/egress.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { Route } from '../ports/egress.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 
 export interface DryRunRequest {

@@ -6,7 +6,7 @@ import {
   type OutboundCall,
   type OutboundRequest,
   type Route,
-} from '../world/egress.ts'
+} from '../ports/egress.ts'
 import { answerHeaderSection } from './answer-headers.ts'
 import { decoderFor, type Accepted } from './content-coding.ts'
 

@@ -1,7 +1,7 @@
 import { narrowedTo } from '../access/destinations.ts'
 import type { RequestContext, InProcessCaller, Principal } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy.ts'
 import { joinDestination, parseBase } from './destination.ts'
 import { parseProxyOptions, type ProxyOptions } from './reserved-headers.ts'

@@ -6,8 +6,8 @@
  */
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { SealContext, TenantKeys } from '../world/keyring.ts'
-import type { StoredReactor } from '../world/stored.ts'
+import type { SealContext, TenantKeys } from '../ports/keyring.ts'
+import type { StoredReactor } from '../ports/stored.ts'
 
 export interface SealedReactorConfiguration {
   /** As it was sent: it is compiled where it is run. */

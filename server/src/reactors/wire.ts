@@ -8,7 +8,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { actingApplication, configurationOf, definitionName } from '../http/definitions.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
-import type { StoredApplication, StoredReactor } from '../world/stored.ts'
+import type { StoredApplication, StoredReactor } from '../ports/stored.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import type { SealedReactorConfiguration } from './sealed-reactor-configuration.ts'
 

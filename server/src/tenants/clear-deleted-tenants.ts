@@ -1,5 +1,5 @@
 import { TENANT_CLEARING_MS } from '../base/limits.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Removes what deleted tenants left behind, chunk by chunk, until nothing is left or `goOn` says no.

@@ -3,7 +3,7 @@ import { commit } from '../access/commit.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { noContent, type Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Deletes the caller's tenant. When this returns no key of it opens anything, and the keys that its data

@@ -1,8 +1,8 @@
 import { authorize } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredTenant } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { StoredTenant } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 
 /** Returns the caller's own tenant. Throws `permission_missing`, `key_unknown`. */
 export async function readTenant(

@@ -4,7 +4,7 @@ import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { getTenant } from './get-tenant.ts'
 import { parseUpdateTenant, renderTenant } from './wire.ts'
 

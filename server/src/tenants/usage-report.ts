@@ -1,7 +1,7 @@
 import { authorize } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
-import type { TokenUsage } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { TokenUsage } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Counts the tenant's tokens as they are now; active are those made or changed in this calendar month

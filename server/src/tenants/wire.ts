@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { parseBody } from '../http/parse.ts'
-import type { StoredTenant, TokenUsage } from '../world/stored.ts'
+import type { StoredTenant, TokenUsage } from '../ports/stored.ts'
 
 /**
  * Tenants and reports on them as they go over the wire.

@@ -1,5 +1,5 @@
 import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
-import type { Clock } from '../world/clock.ts'
+import type { Clock } from '../ports/clock.ts'
 
 /**
  * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every YIELD_AFTER_MS, and

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { isUuid } from '../base/id.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { TenantKeys } from '../world/keyring.ts'
+import type { TenantKeys } from '../ports/keyring.ts'
 
 /**
  * Where a list goes on, for callers to hand back: an internal id, sealed with a tenant's key to the list it is of.

@@ -1,8 +1,8 @@
 import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { StoredToken } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import {
   evaluateLocation,
   grantReferenced,

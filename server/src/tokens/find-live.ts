@@ -1,7 +1,7 @@
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { StoredToken } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import { Reading } from './reading.ts'
 
 /**

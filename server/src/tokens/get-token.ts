@@ -1,7 +1,7 @@
 import { authorize } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { findLive } from './find-live.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'

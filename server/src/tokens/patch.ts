@@ -8,7 +8,7 @@ import { BODY_BYTES_MAX } from '../base/limits.ts'
 import { mergePatch } from '../base/merge-patch.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import { findTokenType } from './types/registry.ts'
 import { maskOf, patchMembers, requestOf } from './wire.ts'
 

@@ -2,9 +2,9 @@ import type { RequestContext } from '../base/access.ts'
 import { LARGE_BYTES_MIN, SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
-import type { StoredToken } from '../world/stored.ts'
-import { TooMuchData } from '../world/too-much-data.ts'
-import type { World } from '../world/world.ts'
+import type { StoredToken } from '../ports/stored.ts'
+import { TooMuchData } from '../ports/too-much-data.ts'
+import type { World } from '../ports/world.ts'
 import { readingEvaluationContext } from './shown-tokens.ts'
 
 /**

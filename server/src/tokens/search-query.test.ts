@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
-import type { TokenCondition } from '../world/token-query.ts'
+import type { TokenCondition } from '../ports/token-query.ts'
 import { parseSearch, type SearchOptions } from './search-query.ts'
 
 /** Hashes that can be read. */

@@ -9,7 +9,7 @@ import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { ANY_TOKEN, type TokenCondition } from '../world/token-query.ts'
+import { ANY_TOKEN, type TokenCondition } from '../ports/token-query.ts'
 import { parseDateSpan, type DateSpan } from './date-span.ts'
 
 /** What a query is parsed with. */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { stillWorld } from '../../test/kit/still-world.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import { shownData } from './show.ts'
 
 const { random } = stillWorld()

@@ -9,7 +9,7 @@ import type { Sensitive } from '../base/sensitive.ts'
 import { ExpressionError } from '../expressions/expression-error.ts'
 import { evaluateMask, parseMask, type Mask } from '../expressions/mask.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import { maskOf } from './wire.ts'
 
 /**

@@ -10,9 +10,9 @@ import {
   TOKEN_WORK_CHARS_MAX,
 } from '../base/limits.ts'
 import { CostBudget, type EvaluationContext } from '../expressions/template.ts'
-import type { Random } from '../world/random.ts'
-import type { StoredToken } from '../world/stored.ts'
-import type { World } from '../world/world.ts'
+import type { Random } from '../ports/random.ts'
+import type { StoredToken } from '../ports/stored.ts'
+import type { World } from '../ports/world.ts'
 import { openData } from './sealing.ts'
 import { shownData } from './show.ts'
 import { inChunks } from './chunked-work.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { TokenCondition } from '../world/token-query.ts'
+import type { TokenCondition } from '../ports/token-query.ts'
 import { parseTokenFilter } from './token-filter.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 

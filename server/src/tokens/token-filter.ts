@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts'
 import { METADATA_ENTRIES_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { QueryParameters } from '../http/endpoint.ts'
-import type { TokenCondition } from '../world/token-query.ts'
+import type { TokenCondition } from '../ports/token-query.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 
 export interface TokenFilter {

@@ -21,7 +21,7 @@ import { scan, type Segment } from '../expressions/scan.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
 import { memberPath } from '../http/parse.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 
 /** A token reference: one expression. */
 export interface TokenReference {

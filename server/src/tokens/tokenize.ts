@@ -1,7 +1,7 @@
 import type { RequestContext } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
 import { ok, type Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 import { maskedDataOf } from './derive.ts'
 import type { Draft } from './draft.ts'
 import { makeTokens, type BuiltToken } from './make-tokens.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../base/json.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import {
   keptDetails,
   maskOf,

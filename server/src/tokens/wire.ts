@@ -21,7 +21,7 @@ import {
   TOKEN_ID_CHARS_MIN,
 } from '../base/limits.ts'
 import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
-import type { StoredToken } from '../world/stored.ts'
+import type { StoredToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 import type { TokenType } from './types/token-type.ts'
 

@@ -2,7 +2,7 @@ import { commit } from '../access/commit.ts'
 import { transactionRefusal } from '../access/enlist.ts'
 import type { RequestContext } from '../base/access.ts'
 import type { Answer } from '../http/endpoint.ts'
-import type { World } from '../world/world.ts'
+import type { World } from '../ports/world.ts'
 
 /**
  * Commits or rolls back a transaction that is open; of all that try to end it, one does.

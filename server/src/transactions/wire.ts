@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { renderInstant } from '../base/instant.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { StoredTransaction } from '../world/stored.ts'
+import type { StoredTransaction } from '../ports/stored.ts'
 
 export const transactionObject = z
   .object({

@@ -10,7 +10,7 @@ import { UndiciEgress, type EgressSettings } from '../../src/adapters/egress/und
 import { specialPurpose } from '../../src/adapters/egress/address-rule.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import { parseIpAddress } from '../../src/base/ip-address.ts'
-import { EgressFailure, EgressRefusal, type Egress } from '../../src/world/egress.ts'
+import { EgressFailure, EgressRefusal, type Egress } from '../../src/ports/egress.ts'
 import { onRequest, testAuthority, testDestination } from '../kit/test-destination.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, formsOf } from './forbidden-forms.ts'
 

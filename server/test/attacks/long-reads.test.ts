@@ -10,7 +10,7 @@ import {
   QUOTA_BYTES_MAX,
   QUOTA_WAIT_MS_MAX,
 } from '../../src/base/limits.ts'
-import type { Clock } from '../../src/world/clock.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import type { Reply } from '../kit/still-vault.ts'
 

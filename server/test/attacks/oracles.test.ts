@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { withCommit } from '../../src/world/with-commit.ts'
+import { withCommit } from '../../src/ports/with-commit.ts'
 import { stillVault } from '../kit/still-vault.ts'
 
 const NUMBER = '4242424242424242'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../kit/fast-check.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { TokenQuery } from '../../src/world/token-query.ts'
+import type { TokenQuery } from '../../src/ports/token-query.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 const OWN = { search_indexes: ['{{ data }}'], fingerprint_expression: '{{ data }}' }

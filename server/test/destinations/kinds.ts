@@ -3,7 +3,7 @@
  */
 import type { Socket } from 'node:net'
 import type { TlsOptions } from 'node:tls'
-import type { EgressFault } from '../../src/world/egress.ts'
+import type { EgressFault } from '../../src/ports/egress.ts'
 import { onRequest, type Answer, type CertificateName } from '../kit/test-destination.ts'
 
 export interface Kind {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../../src/base/destination.ts'
-import { EgressFailure, type OutboundReceiver } from '../../src/world/egress.ts'
+import { EgressFailure, type OutboundReceiver } from '../../src/ports/egress.ts'
 import { testAuthority, testDestination, type TestDestination } from '../kit/test-destination.ts'
 import { KINDS, type Kind } from './kinds.ts'
 

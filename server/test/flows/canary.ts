@@ -22,7 +22,7 @@ import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limit
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/json.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
-import type { World } from '../../src/world/world.ts'
+import type { World } from '../../src/ports/world.ts'
 import { canaryOf, findTrace, tracesOf, type Canary } from '../kit/canary.ts'
 import { invalidBody, invalidPayload, secretText, validPayload } from '../kit/payloads.ts'
 import { openPlace, type PlaceName, type SearchedPlace } from '../kit/searched-place.ts'

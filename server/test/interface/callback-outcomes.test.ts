@@ -10,7 +10,7 @@ import {
   EGRESS_TICK_MS,
 } from '../../src/base/limits.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { Egress } from '../../src/world/egress.ts'
+import type { Egress } from '../../src/ports/egress.ts'
 import {
   bodyOf,
   callbackStage,

@@ -7,7 +7,7 @@ import { CALLBACK_SECRET_OVERLAP_MS, CVC_LIFETIME_MS } from '../../src/base/limi
 import type { JsonObject } from '../../src/base/json.ts'
 import { isUuid } from '../../src/base/id.ts'
 import { openJobState } from '../../src/reactors/jobs/job-state.ts'
-import { RunnerUnavailable, type ReactorOutcome } from '../../src/world/reactor-runner.ts'
+import { RunnerUnavailable, type ReactorOutcome } from '../../src/ports/reactor-runner.ts'
 import { bodyOf, callbackStage, headersOf, RECEIVER } from '../kit/callback-stage.ts'
 import { returned, threw } from '../kit/still-runner.ts'
 import type { Sent } from '../kit/still-egress.ts'

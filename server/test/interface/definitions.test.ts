@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { NAME_CHARS_MAX } from '../../src/base/limits.ts'
-import type { Change, Conflict } from '../../src/world/change.ts'
+import type { Change, Conflict } from '../../src/ports/change.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 import { pathsOf } from '../kit/token-stage.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../../src/base/limits.ts'
-import type { AuditEvent } from '../../src/world/audit-log.ts'
+import type { AuditEvent } from '../../src/ports/audit-log.ts'
 import { stillVault, type StillVault } from '../kit/still-vault.ts'
 import { REVEAL_ALL, tokenStage } from '../kit/token-stage.ts'
 

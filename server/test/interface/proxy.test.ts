@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { BODY_BYTES_MAX, HEADERS_MAX, PROXY_TOKENS_MAX } from '../../src/base/limits.ts'
-import { EgressFailure, type EgressFault, type EgressRule } from '../../src/world/egress.ts'
+import { EgressFailure, type EgressFault, type EgressRule } from '../../src/ports/egress.ts'
 import { STILL_NOW } from '../kit/still-world.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 

@@ -14,8 +14,8 @@ import {
   RunnerBusy,
   RunnerUnavailable,
   type ReactorOutcome,
-} from '../../src/world/reactor-runner.ts'
-import type { Change } from '../../src/world/change.ts'
+} from '../../src/ports/reactor-runner.ts'
+import type { Change } from '../../src/ports/change.ts'
 import { withLuhnDigit } from '../kit/check-digits.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { returned } from '../kit/still-runner.ts'

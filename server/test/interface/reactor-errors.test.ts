@@ -7,7 +7,7 @@ import {
   REACTOR_MESSAGE_CHARS_MAX,
   REACTOR_RESULT_BYTES_MAX,
 } from '../../src/base/limits.ts'
-import type { ReactorOutcome, ThrownError } from '../../src/world/reactor-runner.ts'
+import type { ReactorOutcome, ThrownError } from '../../src/ports/reactor-runner.ts'
 import { reactorStage } from '../kit/reactor-stage.ts'
 import { threw } from '../kit/still-runner.ts'
 import type { Reply } from '../kit/still-vault.ts'

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'
 import { TENANT_CLEARING_MS } from '../../src/base/limits.ts'
 import { clearDeletedTenants } from '../../src/tenants/clear-deleted-tenants.ts'
-import { withCommit } from '../../src/world/with-commit.ts'
+import { withCommit } from '../../src/ports/with-commit.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
 const CARD = { type: 'card', data: { number: '4242424242424242' } }

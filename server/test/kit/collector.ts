@@ -1,4 +1,4 @@
-import type { OutboundReceiver } from '../../src/world/egress.ts'
+import type { OutboundReceiver } from '../../src/ports/egress.ts'
 
 /** Takes an answer as it comes, and keeps it. */
 export interface Collected extends OutboundReceiver {

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/world/random.ts'
+import type { Random } from '../../src/ports/random.ts'
 
 /** Bytes that count instead: every portion is the next number, big-endian, as wide as asked for. */
 export class CountedRandom implements Random {

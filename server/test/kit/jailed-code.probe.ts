@@ -7,7 +7,7 @@
  */
 import { createRequire } from 'node:module'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import { REACTOR_LEVELS, type ReactorJob } from '../../src/world/reactor-runner.ts'
+import { REACTOR_LEVELS, type ReactorJob } from '../../src/ports/reactor-runner.ts'
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 

@@ -1,6 +1,6 @@
 import { createContext, runInContext } from 'node:vm'
 import type { Json } from '../../src/base/json.ts'
-import type { ReactorOutcome } from '../../src/world/reactor-runner.ts'
+import type { ReactorOutcome } from '../../src/ports/reactor-runner.ts'
 import { returned, threw, type Ran } from './still-runner.ts'
 
 /** Runs code that the tests have written themselves, with no walls at all: for a told runner to behave so. */

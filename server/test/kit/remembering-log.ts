@@ -1,4 +1,4 @@
-import type { Log, LogFields } from '../../src/world/log.ts'
+import type { Log, LogFields } from '../../src/ports/log.ts'
 
 export interface RememberedLine {
   readonly level: 'info' | 'warn' | 'error'

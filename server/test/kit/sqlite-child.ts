@@ -3,7 +3,7 @@
  * how far it comes.
  */
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
-import type { Change } from '../../src/world/change.ts'
+import type { Change } from '../../src/ports/change.ts'
 import { TENANT, insertNumbered } from './sqlite-kit.ts'
 
 const [folder, probe, enlisted] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { egressContract } from '../../src/world/egress.contract.ts'
+import { egressContract } from '../../src/ports/egress.contract.ts'
 import { collector } from './collector.ts'
 import { stillEgress } from './still-egress.ts'
 

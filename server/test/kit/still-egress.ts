@@ -9,7 +9,7 @@ import {
   type OutboundReceiver,
   type OutboundRequest,
   type Route,
-} from '../../src/world/egress.ts'
+} from '../../src/ports/egress.ts'
 
 /** What went out, whole. */
 export interface Sent {

@@ -6,7 +6,7 @@ import type {
   ReactorOutcome,
   ReactorRunner,
   ThrownError,
-} from '../../src/world/reactor-runner.ts'
+} from '../../src/ports/reactor-runner.ts'
 
 /** What code was given, in the clear. */
 export interface Ran extends Omit<ReactorJob, 'args' | 'configuration' | 'apiKey'> {

@@ -12,7 +12,7 @@ import { getTestContext, type TestContext } from 'node:test'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
-import type { Store } from '../../src/world/store.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { atTheEnd, emptyDatabase, freshDatabase } from './postgres/test-database.ts'
 import { serversAsked } from './servers.ts'
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import type { StoredToken } from '../../src/world/stored.ts'
+import type { StoredToken } from '../../src/ports/stored.ts'
 import { stillVault, type Reply, type StillVault, type StillVaultOptions } from './still-vault.ts'
 
 export interface TokenStage {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sensitive } from '../../src/base/sensitive.ts'
-import { keyringContract } from '../../src/world/keyring.contract.ts'
+import { keyringContract } from '../../src/ports/keyring.contract.ts'
 import { TransparentKeyring } from './transparent-keyring.ts'
 
 keyringContract('transparent', async (findKeys) => new TransparentKeyring(findKeys))

@@ -7,7 +7,7 @@ import {
   type SealContext,
   type TenantKeys,
   type WrappedTenantKey,
-} from '../../src/world/keyring.ts'
+} from '../../src/ports/keyring.ts'
 
 type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { sealContextOf } from '../../src/keys/seal-context.ts'
-import { ANY_TOKEN } from '../../src/world/token-query.ts'
-import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/world/stored.ts'
-import type { World } from '../../src/world/world.ts'
+import { ANY_TOKEN } from '../../src/ports/token-query.ts'
+import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/ports/stored.ts'
+import type { World } from '../../src/ports/world.ts'
 
 type Side = Pick<World, 'store' | 'keyring'>
 

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { diceOf, type Dice } from '../../crash/dice.ts'
-import type { Change } from '../../src/world/change.ts'
-import type { Store } from '../../src/world/store.ts'
-import type { StoredToken } from '../../src/world/stored.ts'
+import type { Change } from '../../src/ports/change.ts'
+import type { Store } from '../../src/ports/store.ts'
+import type { StoredToken } from '../../src/ports/stored.ts'
 import {
   TENANT,
   begin,
@@ -18,8 +18,8 @@ import {
   token,
   update,
   uuid,
-} from '../../src/world/store-kit.contract.ts'
-import { NOW, TRANSACTION_MS } from '../../src/world/store-kit.contract.ts'
+} from '../../src/ports/store-kit.contract.ts'
+import { NOW, TRANSACTION_MS } from '../../src/ports/store-kit.contract.ts'
 
 const LATE = NOW + TRANSACTION_MS
 

@@ -6,7 +6,7 @@ import { SEALED as SEALED_ON_POSTGRES } from '../../src/adapters/postgres/envelo
 import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { sealContextOf } from '../../src/keys/seal-context.ts'
-import type { EnvelopeCursor } from '../../src/world/stored.ts'
+import type { EnvelopeCursor } from '../../src/ports/stored.ts'
 import { configOf, type ServerOptions } from './server.ts'
 
 type Where = Pick<ServerOptions, 'folder' | 'database'>

@@ -33,16 +33,16 @@ test('the service loads what only PostgreSQL or sending needs when there is such
 
 describe('forbiddenImports()', () => {
   const caught: [file: string, text: string][] = [
-    ['src/base/a.ts', `import { a } from '../world/a.ts'`],
-    ['src/base/a.ts', `import type { A } from '../world/a.ts'`],
-    ['src/base/a.ts', `export { a } from '../world/a.ts'`],
-    ['src/base/a.ts', `export * from '../world/a.ts'`],
-    ['src/base/a.ts', `import '../world/a.ts'`],
-    ['src/base/a.ts', `const a = await import('../world/a.ts')`],
-    ['src/base/a.ts', `type A = import('../world/a.ts').A`],
-    ['src/base/a.ts', `import {\n  a,\n} from '../world/a.ts'`],
-    ['src/world/a.ts', `import { a } from '../adapters/memory/a.ts'`],
-    ['src/world/a.contract.ts', `import { a } from '../adapters/memory/a.ts'`],
+    ['src/base/a.ts', `import { a } from '../ports/a.ts'`],
+    ['src/base/a.ts', `import type { A } from '../ports/a.ts'`],
+    ['src/base/a.ts', `export { a } from '../ports/a.ts'`],
+    ['src/base/a.ts', `export * from '../ports/a.ts'`],
+    ['src/base/a.ts', `import '../ports/a.ts'`],
+    ['src/base/a.ts', `const a = await import('../ports/a.ts')`],
+    ['src/base/a.ts', `type A = import('../ports/a.ts').A`],
+    ['src/base/a.ts', `import {\n  a,\n} from '../ports/a.ts'`],
+    ['src/ports/a.ts', `import { a } from '../adapters/memory/a.ts'`],
+    ['src/ports/a.contract.ts', `import { a } from '../adapters/memory/a.ts'`],
     ['src/tokens/types/a.ts', `import { a } from '../../proxy/a.ts'`],
     ['src/proxy/a.ts', `import { a } from '../reactors/a.ts'`],
     ['src/adapters/sqlite/a.ts', `import { a } from '../memory/a.ts'`],
@@ -52,7 +52,7 @@ describe('forbiddenImports()', () => {
     ['src/adapters/jail/guest/a.ts', `import { z } from 'zod'`],
     ['src/tokens/a.ts', `import { a } from '../../test/kit/a.ts'`],
     ['src/tokens/a.ts', `import { a } from './a.test.ts'`],
-    ['src/tokens/a.ts', `import { a } from '../world/a.contract.ts'`],
+    ['src/tokens/a.ts', `import { a } from '../ports/a.contract.ts'`],
     ['src/tokens/a.ts', `import fc from 'fast-check'`],
     ['src/tokens/a.ts', `import { connect } from 'node:net'`],
     ['src/tokens/a.ts', `import fastify from 'fastify'`],
@@ -74,9 +74,9 @@ describe('forbiddenImports()', () => {
 
   const allowed: [file: string, text: string][] = [
     ['src/base/a.ts', `import { b } from './b.ts'`],
-    ['src/base/a.ts', `// import { a } from '../world/a.ts'`],
-    ['src/base/a.ts', `const text = "import { a } from '../world/a.ts'"`],
-    ['src/base/a.ts', `const b = Array.from('../world/a.ts')`],
+    ['src/base/a.ts', `// import { a } from '../ports/a.ts'`],
+    ['src/base/a.ts', `const text = "import { a } from '../ports/a.ts'"`],
+    ['src/base/a.ts', `const b = Array.from('../ports/a.ts')`],
     ['src/tokens/types/a.ts', `import { a } from '../tokenize-plan.ts'`],
     ['src/proxy/a.ts', `import { a } from '../tokens/a.ts'`],
     ['src/http/a.ts', `import { connect } from 'node:net'\nimport fastify from 'fastify'`],
@@ -89,8 +89,8 @@ describe('forbiddenImports()', () => {
       'src/tokens/a.test.ts',
       `import { a } from '../../test/kit/a.ts'\nimport fc from 'fast-check'`,
     ],
-    ['src/adapters/sqlite/a.test.ts', `import { a } from '../../world/a.contract.ts'`],
-    ['src/world/a.contract.ts', `import * as fc from '../../test/kit/fast-check.ts'`],
+    ['src/adapters/sqlite/a.test.ts', `import { a } from '../../ports/a.contract.ts'`],
+    ['src/ports/a.contract.ts', `import * as fc from '../../test/kit/fast-check.ts'`],
     ['src/app.ts', `import { ROUTES } from './routes.ts'`],
     ['src/cli/serve.ts', `import { a } from '../adapters/memory/a.ts'`],
     ['test/flows/a.test.ts', `import { a } from '../../src/adapters/sqlite/a.ts'`],
@@ -105,7 +105,7 @@ describe('forbiddenImports()', () => {
   test('says where and what to do instead', () => {
     const file = sourceFile('src/tokens/a.ts', `\nimport { connect } from 'node:net'`)
     assert.deepEqual(forbiddenImports(file, DEPENDENCIES), [
-      'server/src/tokens/a.ts:2: imports node:net: it lives in adapters, http: go through world',
+      'server/src/tokens/a.ts:2: imports node:net: it lives in adapters, http: go through ports',
     ])
   })
 })

@@ -8,35 +8,35 @@ import { isTest, placeOf, type SourceFile } from './source.ts'
  */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
-  world: ['base'],
-  expressions: ['base', 'world'],
-  http: ['base', 'world'],
-  access: ['base', 'world', 'http'],
-  audit: ['base', 'world', 'http', 'access'],
-  tokens: ['base', 'world', 'http', 'expressions', 'access'],
-  'key-rotation': ['base', 'world', 'access'],
-  tenants: ['base', 'world', 'http', 'access'],
-  transactions: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
-  proxy: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
-  reactors: ['base', 'world', 'http', 'expressions', 'access', 'tokens'],
+  ports: ['base'],
+  expressions: ['base', 'ports'],
+  http: ['base', 'ports'],
+  access: ['base', 'ports', 'http'],
+  audit: ['base', 'ports', 'http', 'access'],
+  tokens: ['base', 'ports', 'http', 'expressions', 'access'],
+  'key-rotation': ['base', 'ports', 'access'],
+  tenants: ['base', 'ports', 'http', 'access'],
+  transactions: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
+  proxy: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
+  reactors: ['base', 'ports', 'http', 'expressions', 'access', 'tokens'],
 
-  'adapters/memory': ['base', 'world'],
-  'adapters/sqlite': ['base', 'world'],
-  'adapters/postgres': ['base', 'world'],
-  'adapters/local-keyring': ['base', 'world'],
+  'adapters/memory': ['base', 'ports'],
+  'adapters/sqlite': ['base', 'ports'],
+  'adapters/postgres': ['base', 'ports'],
+  'adapters/local-keyring': ['base', 'ports'],
   'adapters/age': ['base'],
-  'adapters/canonical-json': ['base', 'world'],
-  'adapters/jail': ['base', 'world', 'adapters/jail/guest'],
+  'adapters/canonical-json': ['base', 'ports'],
+  'adapters/jail': ['base', 'ports', 'adapters/jail/guest'],
   'adapters/jail/guest': [],
-  'adapters/egress': ['base', 'world'],
-  'adapters/metrics': ['base', 'world'],
-  'adapters/system': ['base', 'world'],
+  'adapters/egress': ['base', 'ports'],
+  'adapters/metrics': ['base', 'ports'],
+  'adapters/system': ['base', 'ports'],
 
-  config: ['base', 'world'],
-  routes: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
+  config: ['base', 'ports'],
+  routes: ['base', 'ports', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     ['audit', 'tenants'],
   ),
-  app: ['base', 'world', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
+  app: ['base', 'ports', 'http', 'access', 'tokens', 'transactions', 'proxy', 'reactors'].concat(
     'routes',
     'config',
   ),
@@ -50,7 +50,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What tests beside the source may lean on besides: the reference adapter, real chance, the kit. */
-const TESTS_MAY_IMPORT = ['base', 'world', 'adapters/memory', 'adapters/system', 'test']
+const TESTS_MAY_IMPORT = ['base', 'ports', 'adapters/memory', 'adapters/system', 'test']
 
 /**
  * Modules with a home: the units that may import them, outside tests. `adapters` means all of them.
@@ -132,7 +132,7 @@ function wrongArrow(file: SourceFile, target: string): string | null {
   const allowed = [from, ...MAY_IMPORT[from]!, ...allowedInTests(file.path)]
   if (allowed.includes(to) || allowed.includes('*')) return null
   const may = MAY_IMPORT[from]!.join(', ') || 'nothing'
-  return `${from} may import ${may}: hand the value in, or move the word down to base or world`
+  return `${from} may import ${may}: hand the value in, or move the word down to base or ports`
 }
 
 function wrongModule(
@@ -163,7 +163,7 @@ function isAtHome(module: string, unit: string): boolean {
 }
 
 function farFrom(module: string): string {
-  return `it lives in ${MODULE_HOMES[module]!.join(', ')}: go through world`
+  return `it lives in ${MODULE_HOMES[module]!.join(', ')}: go through ports`
 }
 
 function allowedInTests(file: string): readonly string[] {

@@ -15,7 +15,7 @@ const AT_HOME: Readonly<Record<string, string>> = {
   'src/http/log-request.ts': 'log lines name ids as the interface does',
   'src/http/render-error.ts': 'the members of errors are part of the interface',
   'src/tokens/draft.ts': 'it reads token requests as wire.ts hands them over',
-  'src/world/vault-tables.ts': 'tables and columns are named as stores name them',
+  'src/ports/vault-tables.ts': 'tables and columns are named as stores name them',
   'src/tokens/types/': 'token data is kept as it was sent',
 }
 

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { FairQueue } from '../../base/fair-queue.ts'
 import { CANONICAL_IDLE_MS, CANONICAL_INLINE_CHARS } from '../../base/limits.ts'
-import type { CanonicalJson } from '../../world/canonical-json.ts'
+import type { CanonicalJson } from '../../ports/canonical-json.ts'
 import { canonical } from './canonical.ts'
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { OutboundReceiver } from '../../world/egress.ts'
+import type { OutboundReceiver } from '../../ports/egress.ts'
 import { Call } from './call.ts'
 import { Timekeeper } from './timekeeper.ts'
 

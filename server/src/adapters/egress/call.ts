@@ -4,7 +4,7 @@ import {
   type OutboundCall,
   type OutboundReceiver,
   type OutboundRequest,
-} from '../../world/egress.ts'
+} from '../../ports/egress.ts'
 import { failureOf } from './faults.ts'
 import type { Timed, Timekeeper } from './timekeeper.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDestination } from '../../base/destination.ts'
-import { EgressRefusal, type Route } from '../../world/egress.ts'
+import { EgressRefusal, type Route } from '../../ports/egress.ts'
 import { DestinationRule, knownAddress } from './destination-rule.ts'
 import { endpointOf } from './egress-endpoint.ts'
 

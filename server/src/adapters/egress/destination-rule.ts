@@ -1,6 +1,6 @@
 import { coversAddress, coversHost, type Destination } from '../../base/destination.ts'
 import { inBlock, parseIpAddress, type IpAddress } from '../../base/ip-address.ts'
-import { EgressRefusal, type EgressRule, type Route } from '../../world/egress.ts'
+import { EgressRefusal, type EgressRule, type Route } from '../../ports/egress.ts'
 import { innerAddress, specialPurpose } from './address-rule.ts'
 import type { EgressEndpoint } from './egress-endpoint.ts'
 

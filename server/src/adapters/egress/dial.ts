@@ -2,7 +2,7 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls'
 import { EGRESS_CONNECT_MS_MAX } from '../../base/limits.ts'
 import { parseIpAddress } from '../../base/ip-address.ts'
-import { EgressFailure } from '../../world/egress.ts'
+import { EgressFailure } from '../../ports/egress.ts'
 import type { EgressEndpoint } from './egress-endpoint.ts'
 
 /** A destination that was vetted: where it is, and nothing that has to be looked up again. */

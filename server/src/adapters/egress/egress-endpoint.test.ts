@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { EgressRefusal, type EgressRule } from '../../world/egress.ts'
+import { EgressRefusal, type EgressRule } from '../../ports/egress.ts'
 import { authorityOf, isListed, endpointOf } from './egress-endpoint.ts'
 
 describe('placeOf()', () => {

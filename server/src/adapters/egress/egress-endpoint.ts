@@ -1,6 +1,6 @@
 import { coversHost, isHostName, parseDestination } from '../../base/destination.ts'
 import { parseIpAddress, type IpAddress } from '../../base/ip-address.ts'
-import { EgressRefusal } from '../../world/egress.ts'
+import { EgressRefusal } from '../../ports/egress.ts'
 
 /** The endpoint that a URL names: everything about it that decides where a connection goes. */
 export interface EgressEndpoint {

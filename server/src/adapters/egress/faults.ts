@@ -1,4 +1,4 @@
-import { EgressFailure, type EgressFault } from '../../world/egress.ts'
+import { EgressFailure, type EgressFault } from '../../ports/egress.ts'
 
 /**
  * What an error of a connection means to whoever sent the request; `inBody` says whether a header section was told. What is no

@@ -1,4 +1,4 @@
-import { EgressFailure, type OutboundStream } from '../../world/egress.ts'
+import { EgressFailure, type OutboundStream } from '../../ports/egress.ts'
 
 /**
  * The chunks of `stream`, as many bytes as it said; what is not needed any more is not drawn from it. Throws

@@ -6,7 +6,7 @@ import {
   EGRESS_NAMELESS_MS,
   EGRESS_NAMES_MAX,
 } from '../../base/limits.ts'
-import { EgressFailure } from '../../world/egress.ts'
+import { EgressFailure } from '../../ports/egress.ts'
 import { knownAddress, type KnownAddress } from './destination-rule.ts'
 import { LookupQueue } from './lookup-queue.ts'
 

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http'
 import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
-import { EgressFailure } from '../../world/egress.ts'
+import { EgressFailure } from '../../ports/egress.ts'
 import { DialAgent } from './dial-agent.ts'
 import type { DialSettings, Target, TlsMemory } from './dial.ts'
 import { PooledConnection, type ReaderOptions } from './pooled-connection.ts'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { EGRESS_TUNNEL_MS_MAX } from '../../base/limits.ts'
-import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
+import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
 import { dial, type DialSettings, type Target } from './dial.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import type { OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
+import type { OutboundReceiver, OutboundRequest } from '../../ports/egress.ts'
 import { Call } from './call.ts'
 import type { PooledConnection } from './pooled-connection.ts'
 import { measured } from './measured.ts'

@@ -12,8 +12,8 @@ import {
   EGRESS_PORTION_BYTES_MIN,
   EGRESS_WAITING_MAX,
 } from '../../base/limits.ts'
-import { egressContract } from '../../world/egress.contract.ts'
-import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../world/egress.ts'
+import { egressContract } from '../../ports/egress.contract.ts'
+import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from '../../ports/egress.ts'
 import { collector, type Collected } from '../../../test/kit/collector.ts'
 import {
   onRequest,

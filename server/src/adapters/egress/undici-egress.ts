@@ -13,7 +13,7 @@ import {
   type OutboundReceiver,
   type OutboundRequest,
   type Route,
-} from '../../world/egress.ts'
+} from '../../ports/egress.ts'
 import { addressKnownAs, DestinationRule } from './destination-rule.ts'
 import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { isJsonObject, type Json } from '../../base/json.ts'
-import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
-import type { ReactorJob } from '../../world/reactor-runner.ts'
+import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
+import type { ReactorJob } from '../../ports/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
 

@@ -10,7 +10,7 @@ import {
   REACTOR_STDERR_BYTES_MAX,
 } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
 import type { Run, SetUp } from './guest/messages.ts'

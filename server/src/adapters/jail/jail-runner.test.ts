@@ -13,7 +13,7 @@ import {
 } from '../../base/limits.ts'
 import { readableInstallation } from '../../../test/kit/readable-installation.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 

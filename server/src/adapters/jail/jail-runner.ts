@@ -14,7 +14,7 @@ import {
   type ReactorLevel,
   type ReactorOutcome,
   type ReactorRunner,
-} from '../../world/reactor-runner.ts'
+} from '../../ports/reactor-runner.ts'
 import type { WaysOut } from './broker.ts'
 import { BUILT_INS, PACKAGES } from './allowed-modules.ts'
 import { prepareGuestFiles, type GuestFiles } from './guest-files.ts'

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { noBubblewrap } from '../../../test/kit/bubblewrap.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { REACTOR_LEVELS, type ReactorJob, type ReactorOutcome } from '../../world/reactor-runner.ts'
+import { REACTOR_LEVELS, type ReactorJob, type ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { JailRunner, type Took } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 

@@ -1,4 +1,4 @@
-import { EgressRefusal } from '../../world/egress.ts'
+import { EgressRefusal } from '../../ports/egress.ts'
 import type { WaysOut } from './broker.ts'
 
 /** No way out at all: for guests that have no business outside. */

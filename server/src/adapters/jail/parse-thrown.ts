@@ -1,6 +1,6 @@
 import { JSON_DEPTH_MAX } from '../../base/limits.ts'
 import { isJsonObject, type Json } from '../../base/json.ts'
-import type { ThrownError } from '../../world/reactor-runner.ts'
+import type { ThrownError } from '../../ports/reactor-runner.ts'
 
 /** Reads what a guest says was thrown. Throws when it is no JSON object, or nested beyond JSON_DEPTH_MAX. */
 export function parseThrown(text: string): ThrownError {

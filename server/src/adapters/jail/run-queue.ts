@@ -4,7 +4,7 @@ import {
   REACTOR_TENANT_WAITING_MAX,
   REACTOR_WAIT_MS_MAX,
 } from '../../base/limits.ts'
-import { RunnerBusy } from '../../world/reactor-runner.ts'
+import { RunnerBusy } from '../../ports/reactor-runner.ts'
 
 /** The queue of runs: who may run now, and who waits; so many of one tenant, so many in all. */
 export class RunQueue {

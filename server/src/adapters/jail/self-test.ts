@@ -1,5 +1,5 @@
 import { Sensitive } from '../../base/sensitive.ts'
-import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { GUEST_HOST } from './launch/launch-plan.ts'
 
 /**

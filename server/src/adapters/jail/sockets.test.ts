@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 import { after, describe, test } from 'node:test'
 import { onRequest, testAuthority, testDestination } from '../../../test/kit/test-destination.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import { EgressRefusal } from '../../world/egress.ts'
-import type { ReactorOutcome } from '../../world/reactor-runner.ts'
+import { EgressRefusal } from '../../ports/egress.ts'
+import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 
 /** What was asked for, in order. */

@@ -1,5 +1,5 @@
 import { REACTOR_WARM_BYTES_MAX, REACTOR_WARM_MS_MAX } from '../../base/limits.ts'
-import type { ReactorJob } from '../../world/reactor-runner.ts'
+import type { ReactorJob } from '../../ports/reactor-runner.ts'
 import type { GuestProcess } from './guest-process.ts'
 
 /** Whose a process is. */

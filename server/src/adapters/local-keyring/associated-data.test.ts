@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
-import type { SealContext } from '../../world/keyring.ts'
+import type { SealContext } from '../../ports/keyring.ts'
 import { frame } from './frame.ts'
 import { AssociatedData } from './associated-data.ts'
 

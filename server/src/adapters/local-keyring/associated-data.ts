@@ -1,4 +1,4 @@
-import type { SealContext } from '../../world/keyring.ts'
+import type { SealContext } from '../../ports/keyring.ts'
 import { frame, NUMBER_BYTES } from './frame.ts'
 
 /**

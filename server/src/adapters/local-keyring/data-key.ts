@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { SealContext } from '../../world/keyring.ts'
+import type { SealContext } from '../../ports/keyring.ts'
 import { assertWellFormed } from './frame.ts'
 import { decrypt, encrypt } from './gcm.ts'
 import type { Nonces } from './nonces.ts'

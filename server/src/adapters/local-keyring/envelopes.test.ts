@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { SealContext, TenantKeyPurpose } from '../../world/keyring.ts'
+import type { SealContext, TenantKeyPurpose } from '../../ports/keyring.ts'
 import { FileKeyProvider } from './file-key-provider.ts'
 import { LocalKeyring } from './local-keyring.ts'
 

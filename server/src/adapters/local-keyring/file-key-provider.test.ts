@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { inspect } from 'node:util'
 import { lacksPrograms } from '../../../test/kit/programs.ts'
-import { keyProviderContract } from '../../world/key-provider.contract.ts'
+import { keyProviderContract } from '../../ports/key-provider.contract.ts'
 import { FileKeyProvider } from './file-key-provider.ts'
 
 keyProviderContract('file', async (root) => {

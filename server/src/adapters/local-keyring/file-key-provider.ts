@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
-import type { KeyProvider } from '../../world/key-provider.ts'
+import type { KeyProvider } from '../../ports/key-provider.ts'
 import { frame } from './frame.ts'
 import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
 import { createRootKey, hasRootKey, readRootKey } from './root-key-file.ts'

@@ -1,16 +1,16 @@
 import { createSecretKey } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
-import type { Clock } from '../../world/clock.ts'
-import type { KeyProvider } from '../../world/key-provider.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { KeyProvider } from '../../ports/key-provider.ts'
 import {
   TENANT_KEY_PURPOSES,
   type KeyMaker,
   type Keyring,
   type TenantKeys,
   type WrappedTenantKey,
-} from '../../world/keyring.ts'
-import type { Random } from '../../world/random.ts'
+} from '../../ports/keyring.ts'
+import type { Random } from '../../ports/random.ts'
 import { LocalTenantKeys, type TenantKey } from './local-tenant-keys.ts'
 import { Nonces } from './nonces.ts'
 

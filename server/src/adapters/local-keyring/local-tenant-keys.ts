@@ -5,7 +5,7 @@ import type {
   RenewingKeys,
   TenantKeyPurpose,
   TenantKeys,
-} from '../../world/keyring.ts'
+} from '../../ports/keyring.ts'
 import { base58Of } from './base58.ts'
 import { DataKey, keyVersionOf } from './data-key.ts'
 import { assertWellFormed, frame, NUMBER_BYTES } from './frame.ts'

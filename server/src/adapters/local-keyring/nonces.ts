@@ -1,4 +1,4 @@
-import type { Random } from '../../world/random.ts'
+import type { Random } from '../../ports/random.ts'
 import { NONCE_BYTES } from './gcm.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { KeyProvider } from '../../world/key-provider.ts'
+import type { KeyProvider } from '../../ports/key-provider.ts'
 import { rootKeyIdOf } from './file-key-provider.ts'
 
 /**

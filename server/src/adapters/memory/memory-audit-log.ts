@@ -8,9 +8,9 @@ import {
   type ChainPosition,
   type AuditCheckpoint,
   type StoredAuditEvent,
-} from '../../world/audit-log.ts'
-import type { Change, Conflict } from '../../world/change.ts'
-import type { AuditLogReader } from '../../world/store.ts'
+} from '../../ports/audit-log.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
+import type { AuditLogReader } from '../../ports/store.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 
 type AuditLogChange = Extract<

@@ -1,6 +1,6 @@
 import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionReader } from '../../world/store.ts'
-import type { EnvelopeTable, StoredDefinition } from '../../world/stored.ts'
+import type { DefinitionReader } from '../../ports/store.ts'
+import type { EnvelopeTable, StoredDefinition } from '../../ports/stored.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf, newestFirst, pageOf } from './memory-table.ts'
 

@@ -1,13 +1,13 @@
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import type { RenewedEnvelope } from '../../world/change.ts'
-import type { Envelopes, EnvelopeStretch } from '../../world/store.ts'
+import type { RenewedEnvelope } from '../../ports/change.ts'
+import type { Envelopes, EnvelopeStretch } from '../../ports/store.ts'
 import {
   ENVELOPE_TABLES,
   type EnvelopeTable,
   type StoredAnswer,
   type StoredEnvelope,
-} from '../../world/stored.ts'
+} from '../../ports/stored.ts'
 import { compare, type MemoryTable } from './memory-table.ts'
 
 /** An envelope, and how to put another in its place. */

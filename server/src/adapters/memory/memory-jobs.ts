@@ -7,8 +7,8 @@ import {
   type JobReader,
   type StoredCallbackSecrets,
   type StoredJob,
-} from '../../world/jobs.ts'
-import type { Change } from '../../world/change.ts'
+} from '../../ports/jobs.ts'
+import type { Change } from '../../ports/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, compare, copyOf } from './memory-table.ts'
 

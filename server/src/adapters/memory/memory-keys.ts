@@ -1,6 +1,6 @@
-import type { WrappedTenantKey } from '../../world/keyring.ts'
-import type { Change, Conflict, KeyChange } from '../../world/change.ts'
-import type { RootKeyCheck } from '../../world/stored.ts'
+import type { WrappedTenantKey } from '../../ports/keyring.ts'
+import type { Change, Conflict, KeyChange } from '../../ports/change.ts'
+import type { RootKeyCheck } from '../../ports/stored.ts'
 import { MemoryTable } from './memory-table.ts'
 
 type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>

@@ -1,5 +1,5 @@
-import type { ProxyReader } from '../../world/store.ts'
-import type { StoredProxy, StoredTenant } from '../../world/stored.ts'
+import type { ProxyReader } from '../../ports/store.ts'
+import type { StoredProxy, StoredTenant } from '../../ports/stored.ts'
 import { MemoryDefinitions } from './memory-definitions.ts'
 import { copyOf } from './memory-table.ts'
 

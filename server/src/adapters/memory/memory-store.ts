@@ -1,5 +1,5 @@
-import { RetiredKeys } from '../../world/retired-keys.ts'
-import type { Change, Conflict } from '../../world/change.ts'
+import { RetiredKeys } from '../../ports/retired-keys.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -11,7 +11,7 @@ import type {
   TenantReader,
   TokenReader,
   TransactionReader,
-} from '../../world/store.ts'
+} from '../../ports/store.ts'
 import type {
   StoredAnswer,
   StoredApplication,
@@ -19,7 +19,7 @@ import type {
   StoredReactor,
   StoredSession,
   StoredTenant,
-} from '../../world/stored.ts'
+} from '../../ports/stored.ts'
 import { answerEnvelopes, envelopesIn, renewIn, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryDefined } from './memory-defined.ts'
 import { isOfKeys, MemoryKeys } from './memory-keys.ts'

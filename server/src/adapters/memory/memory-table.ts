@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../../world/store.ts'
+import type { Page, PageRequest } from '../../ports/store.ts'
 
 /**
  * Maps of one kind of thing per tenant, with a way back: what was changed since `mark` can be undone.

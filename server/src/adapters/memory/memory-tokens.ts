@@ -4,11 +4,11 @@ import {
   PENDING_MAX,
   TRANSACTION_KEPT_MS,
 } from '../../base/limits.ts'
-import type { Change, Conflict } from '../../world/change.ts'
-import type { TokenReader } from '../../world/store.ts'
-import type { StoredToken, StoredTransaction, TokenUsage } from '../../world/stored.ts'
-import type { TokenQuery } from '../../world/token-query.ts'
-import { DataCount } from '../../world/too-much-data.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
+import type { TokenReader } from '../../ports/store.ts'
+import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
+import type { TokenQuery } from '../../ports/token-query.ts'
+import { DataCount } from '../../ports/too-much-data.ts'
 import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn } from './token-conditions.ts'

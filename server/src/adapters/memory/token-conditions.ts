@@ -1,6 +1,6 @@
 import { foldCase } from '../../base/fold-case.ts'
-import type { StoredToken } from '../../world/stored.ts'
-import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
+import type { StoredToken } from '../../ports/stored.ts'
+import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
 
 /** Whether `query` is about `token`: what its words mean, for other adapters to agree with. */
 export function isIn(token: StoredToken, { where, within, now }: TokenQuery): boolean {

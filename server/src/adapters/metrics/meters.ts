@@ -3,9 +3,9 @@
  * asks. No label ever holds what belongs to a tenant. Decision 0039.
  */
 import { Histogram, SECONDS } from '../../base/histogram.ts'
-import { EgressFailure, EgressRefusal, type Egress } from '../../world/egress.ts'
-import type { Log, LogFields } from '../../world/log.ts'
-import { RunnerUnavailable, type ReactorRunner } from '../../world/reactor-runner.ts'
+import { EgressFailure, EgressRefusal, type Egress } from '../../ports/egress.ts'
+import type { Log, LogFields } from '../../ports/log.ts'
+import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runner.ts'
 import type { Family, HistogramSample, Labels, Sample } from './exposition.ts'
 
 export class Meters {

@@ -1,6 +1,6 @@
-import type { JobCounts } from '../../world/jobs.ts'
-import type { Store } from '../../world/store.ts'
-import type { Clock } from '../../world/clock.ts'
+import type { JobCounts } from '../../ports/jobs.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { Family } from './exposition.ts'
 
 /**

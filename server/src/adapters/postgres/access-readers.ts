@@ -1,6 +1,6 @@
 /** Reads who may do what: applications, their keys, sessions. */
 import { isUuid } from '../../base/id.ts'
-import type { ApplicationReader, SessionReader } from '../../world/store.ts'
+import type { ApplicationReader, SessionReader } from '../../ports/store.ts'
 import { applicationKeyOf, applicationOf, sessionOf, tenantOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
 

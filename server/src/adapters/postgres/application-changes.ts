@@ -1,4 +1,4 @@
-import type { StoredApplication, StoredApplicationKey } from '../../world/stored.ts'
+import type { StoredApplication, StoredApplicationKey } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'
 

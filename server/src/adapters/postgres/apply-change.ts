@@ -1,5 +1,5 @@
 /** Makes one change of a commit, in the transaction of its batch, while its tenant is locked. */
-import type { Change } from '../../world/change.ts'
+import type { Change } from '../../ports/change.ts'
 import { clearTenant } from './clearing.ts'
 import { insertDefinition, updateDefinition } from './definition-changes.ts'
 import {

@@ -1,8 +1,8 @@
 /** What is done with an audit log besides appending to it. */
 import { PARKED_MAX } from '../../base/limits.ts'
-import { packCheckpoint } from '../../world/packed-checkpoint.ts'
-import type { ChainPosition, AuditCheckpoint } from '../../world/audit-log.ts'
-import type { Change } from '../../world/change.ts'
+import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
+import type { ChainPosition, AuditCheckpoint } from '../../ports/audit-log.ts'
+import type { Change } from '../../ports/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './audit-writer.ts'
 import { packText } from './text.ts'

@@ -1,4 +1,4 @@
-import type { AuditLogReader, TenantReader } from '../../world/store.ts'
+import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './database.ts'
 import { auditLogReader, tenantReader } from './readers.ts'

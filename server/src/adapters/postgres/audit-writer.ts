@@ -4,7 +4,7 @@ import {
   itemCountOf,
   type AuditEvent,
   type ChainPosition,
-} from '../../world/audit-log.ts'
+} from '../../ports/audit-log.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'

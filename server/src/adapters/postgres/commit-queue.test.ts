@@ -11,8 +11,8 @@ import {
   stored,
   succeed,
   token,
-} from '../../world/store-kit.contract.ts'
-import type { Change } from '../../world/change.ts'
+} from '../../ports/store-kit.contract.ts'
+import type { Change } from '../../ports/change.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 /** Of what there are eight at once: a batch of as many of the longest would fail, and all that is in it. */

@@ -1,5 +1,5 @@
 import { KiB } from '../../base/limits.ts'
-import type { Change, Conflict } from '../../world/change.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
 import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type Outcome } from './run-batch.ts'

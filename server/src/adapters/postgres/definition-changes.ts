@@ -1,5 +1,5 @@
 /** Writes what tenants define under names. */
-import type { StoredDefinition } from '../../world/stored.ts'
+import type { StoredDefinition } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 

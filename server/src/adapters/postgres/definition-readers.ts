@@ -1,8 +1,8 @@
 /** Reads what tenants define under names. */
 import { isUuid } from '../../base/id.ts'
 import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionReader, ProxyReader } from '../../world/store.ts'
-import type { StoredDefinition } from '../../world/stored.ts'
+import type { DefinitionReader, ProxyReader } from '../../ports/store.ts'
+import type { StoredDefinition } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { proxyOf, tenantOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'

@@ -1,5 +1,5 @@
 /** Who has a duplicate: a live token of the same type and fingerprint. */
-import type { StoredToken } from '../../world/stored.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'

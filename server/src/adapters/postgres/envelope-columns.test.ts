@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { ENVELOPE_TABLES } from '../../world/stored.ts'
+import { ENVELOPE_TABLES } from '../../ports/stored.ts'
 import { SEALED } from './envelope-columns.ts'
 
 /** Bytes that are no envelopes: hashes, what is wrapped by the root key, the audit log. */

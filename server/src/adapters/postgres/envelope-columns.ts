@@ -1,7 +1,7 @@
 /** Everything that a tenant has sealed, and how it is looked through and put in each other's place. */
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
-import type { RenewedEnvelope } from '../../world/change.ts'
-import type { EnvelopeTable, StoredEnvelope } from '../../world/stored.ts'
+import type { RenewedEnvelope } from '../../ports/change.ts'
+import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
 import type { Session, Value } from './session.ts'
 import { packText } from './text.ts'
 

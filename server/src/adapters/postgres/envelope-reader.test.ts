@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/kit/postgres/test-database.ts'
 import { MiB } from '../../base/limits.ts'
-import { TENANT, insert, opened, range, succeed, token } from '../../world/store-kit.contract.ts'
-import type { EnvelopeCursor } from '../../world/stored.ts'
+import { TENANT, insert, opened, range, succeed, token } from '../../ports/store-kit.contract.ts'
+import type { EnvelopeCursor } from '../../ports/stored.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 test('a stretch of long envelopes is as long as can be renewed at once, and the next begins behind it', async (t) => {

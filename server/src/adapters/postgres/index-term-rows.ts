@@ -1,4 +1,4 @@
-import { unpackIndexes } from '../../world/packed-token.ts'
+import { unpackIndexes } from '../../ports/packed-token.ts'
 import { insertRows, columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
 import type { Session } from './session.ts'

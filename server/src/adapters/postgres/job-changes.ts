@@ -2,7 +2,7 @@
  * Writes jobs; each change names the revision that was read. A claim is a lease: whoever comes second finds another
  * revision, on whatever server, and nothing ends a claim but its time, since its server may well be there.
  */
-import type { JobChange, StoredCallbackSecrets, StoredJob } from '../../world/jobs.ts'
+import type { JobChange, StoredCallbackSecrets, StoredJob } from '../../ports/jobs.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'job-changed' } as const

@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
-import type { JobCounts, JobReader, StoredJob } from '../../world/jobs.ts'
+import type { JobCounts, JobReader, StoredJob } from '../../ports/jobs.ts'
 import { jobOf, type Row } from './rows.ts'
 import type { Ask } from './session.ts'
 

@@ -1,5 +1,5 @@
 /** Replaces the keys of tenants, what they sealed, and the root key that wraps them. */
-import type { KeyChange } from '../../world/change.ts'
+import type { KeyChange } from '../../ports/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'

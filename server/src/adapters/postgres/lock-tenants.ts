@@ -1,4 +1,4 @@
-import { CHAIN_START } from '../../world/audit-log.ts'
+import { CHAIN_START } from '../../ports/audit-log.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'
 

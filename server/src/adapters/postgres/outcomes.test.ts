@@ -26,9 +26,9 @@ import {
   succeed,
   token,
   uuid,
-} from '../../world/store-kit.contract.ts'
-import type { Change } from '../../world/change.ts'
-import type { Store } from '../../world/store.ts'
+} from '../../ports/store-kit.contract.ts'
+import type { Change } from '../../ports/change.ts'
+import type { Store } from '../../ports/store.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 /** A store whose connections go through a proxy, and another that goes straight. */

@@ -1,6 +1,6 @@
 /** Commits of the everyday: tokens, answers to be replayed, audit events. */
-import type { Change } from '../../world/change.ts'
-import type { StoredAnswer } from '../../world/stored.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredAnswer } from '../../ports/stored.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import { pendingOf, type PostgresAuditWriter } from './audit-writer.ts'

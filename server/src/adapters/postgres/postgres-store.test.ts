@@ -1,5 +1,5 @@
 import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-database.ts'
-import { storeContract } from '../../world/store.contract.ts'
+import { storeContract } from '../../ports/store.contract.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 let database: Promise<string> | null = null

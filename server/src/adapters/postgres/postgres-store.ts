@@ -1,6 +1,6 @@
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
-import type { JobReader } from '../../world/jobs.ts'
-import type { Change, Conflict } from '../../world/change.ts'
+import type { JobReader } from '../../ports/jobs.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -12,8 +12,8 @@ import type {
   TenantReader,
   TokenReader,
   TransactionReader,
-} from '../../world/store.ts'
-import type { StoredReactor } from '../../world/stored.ts'
+} from '../../ports/store.ts'
+import type { StoredReactor } from '../../ports/stored.ts'
 import { applicationReader, sessionReader } from './access-readers.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'

@@ -1,13 +1,13 @@
 /** Reads what is found by an id or a key. */
 import { isUuid } from '../../base/id.ts'
-import { unpackCheckpoint } from '../../world/packed-checkpoint.ts'
-import type { StoredAuditEvent } from '../../world/audit-log.ts'
+import { unpackCheckpoint } from '../../ports/packed-checkpoint.ts'
+import type { StoredAuditEvent } from '../../ports/audit-log.ts'
 import type {
   AnswerReader,
   AuditLogReader,
   TenantReader,
   TransactionReader,
-} from '../../world/store.ts'
+} from '../../ports/store.ts'
 import { isCleared } from './clearing.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { positionOf } from './audit-writer.ts'

@@ -1,7 +1,7 @@
 /** Rows as they come from the database, and the stored things they stand for. */
-import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
-import type { StoredJob } from '../../world/jobs.ts'
-import type { WrappedTenantKey } from '../../world/keyring.ts'
+import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
+import type { StoredJob } from '../../ports/jobs.ts'
+import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
   StoredAnswer,
   StoredApplication,
@@ -12,7 +12,7 @@ import type {
   StoredTenant,
   StoredToken,
   StoredTransaction,
-} from '../../world/stored.ts'
+} from '../../ports/stored.ts'
 import { unpackText } from './text.ts'
 
 export type Row = Record<string, string | number | boolean | Uint8Array | null>

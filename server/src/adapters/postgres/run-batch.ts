@@ -1,5 +1,5 @@
-import { retiredKeyError } from '../../world/retired-keys.ts'
-import type { Change, Conflict } from '../../world/change.ts'
+import { retiredKeyError } from '../../ports/retired-keys.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
 import { allOf } from './all-of.ts'
 import { applyChange } from './apply-change.ts'
 import { lockTenants } from './lock-tenants.ts'

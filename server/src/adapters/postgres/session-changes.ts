@@ -1,5 +1,5 @@
-import type { Change } from '../../world/change.ts'
-import type { StoredSession } from '../../world/stored.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredSession } from '../../ports/stored.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const

@@ -13,7 +13,7 @@ import {
   stored,
   succeed,
   token,
-} from '../../world/store-kit.contract.ts'
+} from '../../ports/store-kit.contract.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 test('a chunk of the sweep removes one row that is long, and short ones besides', async (t) => {

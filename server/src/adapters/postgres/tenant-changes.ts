@@ -1,5 +1,5 @@
-import type { Change } from '../../world/change.ts'
-import type { RootKeyCheck, StoredTenant } from '../../world/stored.ts'
+import type { Change } from '../../ports/change.ts'
+import type { RootKeyCheck, StoredTenant } from '../../ports/stored.ts'
 import type { Session } from './session.ts'
 import { packOptional, packText } from './text.ts'
 import type { Step, UnitOfWork } from './unit-of-work.ts'

@@ -1,8 +1,8 @@
 /** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
-import type { Change } from '../../world/change.ts'
-import type { StoredToken } from '../../world/stored.ts'
-import { indexTermsOf } from '../../world/index-terms.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredToken } from '../../ports/stored.ts'
+import { indexTermsOf } from '../../ports/index-terms.ts'
 import type { Row } from './rows.ts'
 import { CONTENT, contentOf } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'

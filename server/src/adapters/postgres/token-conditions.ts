@@ -1,6 +1,6 @@
 import { isUuid } from '../../base/id.ts'
-import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
-import { metadataIndexTerm } from '../../world/index-terms.ts'
+import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
+import { metadataIndexTerm } from '../../ports/index-terms.ts'
 import type { Value } from './session.ts'
 import { packText } from './text.ts'
 import { VISIBLE, livesAt } from './visibility.ts'

@@ -1,8 +1,8 @@
 /** Inserts tokens: many at once, and with the questions that must be answered first. */
 import { isUuid } from '../../base/id.ts'
-import type { Conflict } from '../../world/change.ts'
-import type { StoredToken } from '../../world/stored.ts'
-import { indexTermsOf } from '../../world/index-terms.ts'
+import type { Conflict } from '../../ports/change.ts'
+import type { StoredToken } from '../../ports/stored.ts'
+import { indexTermsOf } from '../../ports/index-terms.ts'
 import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'

@@ -1,6 +1,6 @@
 /** Reads tokens as a transaction sees them: with its own, and as it left the others. */
 import { isUuid } from '../../base/id.ts'
-import type { StoredToken } from '../../world/stored.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import { idOf, tokenOf, type Row } from './rows.ts'
 import type { Ask, Value } from './session.ts'
 import { packText } from './text.ts'

@@ -1,7 +1,7 @@
 import { isUuid } from '../../base/id.ts'
 import { SHOWN_DATA_BYTES_MAX } from '../../base/limits.ts'
-import type { TokenReader } from '../../world/store.ts'
-import type { StoredToken } from '../../world/stored.ts'
+import type { TokenReader } from '../../ports/store.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { TokenFinder } from './token-finder.ts'
 import { tokenOf } from './rows.ts'
@@ -11,8 +11,8 @@ import { Parameters, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
 import { findDuplicateWithin, findWithin, knownWithin } from './token-reader-within.ts'
 import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
-import type { TokenQuery } from '../../world/token-query.ts'
-import { DataCount } from '../../world/too-much-data.ts'
+import type { TokenQuery } from '../../ports/token-query.ts'
+import { DataCount } from '../../ports/too-much-data.ts'
 
 /** What comes after so much that the question is not answered at all is left in the database. */
 const UP_TO_ALL = columnsIf(

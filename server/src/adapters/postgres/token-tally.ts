@@ -1,4 +1,4 @@
-import type { StoredToken } from '../../world/stored.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Row } from './rows.ts'
 import { kept, type Session } from './session.ts'

@@ -1,7 +1,7 @@
 /** Opens, guards and ends transactions. */
 import { isUuid } from '../../base/id.ts'
-import type { Change } from '../../world/change.ts'
-import type { StoredTransaction } from '../../world/stored.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredTransaction } from '../../ports/stored.ts'
 import type { Session } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'

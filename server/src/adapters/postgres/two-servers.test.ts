@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { emptyDatabase, freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
-import { answerContract } from '../../world/store-answers.contract.ts'
-import { commitContract } from '../../world/store-commits.contract.ts'
-import { auditLogContract } from '../../world/store-audit-log.contract.ts'
-import { envelopeContract } from '../../world/store-envelopes.contract.ts'
-import { jobContract } from '../../world/store-jobs.contract.ts'
+import { answerContract } from '../../ports/store-answers.contract.ts'
+import { commitContract } from '../../ports/store-commits.contract.ts'
+import { auditLogContract } from '../../ports/store-audit-log.contract.ts'
+import { envelopeContract } from '../../ports/store-envelopes.contract.ts'
+import { jobContract } from '../../ports/store-jobs.contract.ts'
 import {
   everything,
   insert,
@@ -18,11 +18,11 @@ import {
   TENANT,
   token,
   uuid,
-} from '../../world/store-kit.contract.ts'
-import type { Store } from '../../world/store.ts'
-import type { EnvelopeCursor } from '../../world/stored.ts'
-import { tokenChangeContract } from '../../world/store-token-changes.contract.ts'
-import { totalsContract } from '../../world/store-totals.contract.ts'
+} from '../../ports/store-kit.contract.ts'
+import type { Store } from '../../ports/store.ts'
+import type { EnvelopeCursor } from '../../ports/stored.ts'
+import { tokenChangeContract } from '../../ports/store-token-changes.contract.ts'
+import { totalsContract } from '../../ports/store-totals.contract.ts'
 import { PostgresStore } from './postgres-store.ts'
 
 const NAME = 'two servers on postgres'

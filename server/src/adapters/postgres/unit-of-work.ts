@@ -1,4 +1,4 @@
-import type { Conflict } from '../../world/change.ts'
+import type { Conflict } from '../../ports/change.ts'
 import type { Pending } from './audit-writer.ts'
 import type { Session } from './session.ts'
 import { TokenTally } from './token-tally.ts'

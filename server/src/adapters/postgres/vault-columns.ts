@@ -1,6 +1,6 @@
 /** How the tables of a vault are kept here: names, types and texts. */
 import { isUuid } from '../../base/id.ts'
-import { packContainers, unpackContainers } from '../../world/packed-token.ts'
+import { packContainers, unpackContainers } from '../../ports/packed-token.ts'
 import {
   VAULT_TABLES,
   type VaultColumn,
@@ -8,7 +8,7 @@ import {
   type VaultTable,
   type VaultTableName,
   type VaultValue,
-} from '../../world/vault-tables.ts'
+} from '../../ports/vault-tables.ts'
 import type { Columns } from './bulk.ts'
 import { packText, unpackText } from './text.ts'
 

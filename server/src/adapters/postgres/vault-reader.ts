@@ -1,11 +1,11 @@
 import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../base/limits.ts'
-import { readCursor, writeCursor } from '../../world/vault-cursor.ts'
+import { readCursor, writeCursor } from '../../ports/vault-cursor.ts'
 import {
   VAULT_TABLES,
   type VaultReader,
   type VaultTable,
   type VaultTableName,
-} from '../../world/vault-tables.ts'
+} from '../../ports/vault-tables.ts'
 import type { Ask } from './session.ts'
 import { columnsHere, packKey, tableHere, unpackRow } from './vault-columns.ts'
 

@@ -11,7 +11,7 @@ import {
   type VaultRow,
   type VaultTableName,
   type VaultValue,
-} from '../../world/vault-tables.ts'
+} from '../../ports/vault-tables.ts'
 import { PostgresStore } from './postgres-store.ts'
 import { tableHere } from './vault-columns.ts'
 import { withVaultTarget, type PostgresVaultTarget } from './vault-target.ts'

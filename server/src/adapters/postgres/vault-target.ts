@@ -5,7 +5,7 @@ import {
   type VaultRow,
   type VaultChunk,
   type VaultTableName,
-} from '../../world/vault-tables.ts'
+} from '../../ports/vault-tables.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { atLeisure } from './database.ts'

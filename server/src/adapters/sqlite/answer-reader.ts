@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { AnswerReader } from '../../world/store.ts'
+import type { AnswerReader } from '../../ports/store.ts'
 import { packId } from './ids.ts'
 import { answerOf } from './rows.ts'
 

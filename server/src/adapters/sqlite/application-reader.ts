@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ApplicationQuery, ApplicationReader } from '../../world/store.ts'
+import type { ApplicationQuery, ApplicationReader } from '../../ports/store.ts'
 import { packId, unpackId } from './ids.ts'
 import { applicationKeyOf, applicationOf, tenantOf } from './rows.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { AuditLogReader, TenantReader } from '../../world/store.ts'
+import type { AuditLogReader, TenantReader } from '../../ports/store.ts'
 import { UnusableDatabase, openConnection } from './connection.ts'
 import { requireDatabase } from './data-folder.ts'
 import { auditLogReader } from './audit-log-reader.ts'

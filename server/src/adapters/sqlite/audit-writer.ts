@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { CHAIN_START, chainHash, type ChainPosition } from '../../world/audit-log.ts'
+import { CHAIN_START, chainHash, type ChainPosition } from '../../ports/audit-log.ts'
 import type { Value } from './batch.ts'
 import { EarlierEvents, withoutEventsTo } from './earlier-events.ts'
 import { keyOfPacked } from './ids.ts'

@@ -1,9 +1,9 @@
 import { isUuid } from '../../base/id.ts'
 import { PARKED_MAX } from '../../base/limits.ts'
-import { packCheckpoint } from '../../world/packed-checkpoint.ts'
-import { writeAuditEvent, itemCountOf } from '../../world/audit-log.ts'
-import type { Change } from '../../world/change.ts'
-import type { StoredToken } from '../../world/stored.ts'
+import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
+import { writeAuditEvent, itemCountOf } from '../../ports/audit-log.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
@@ -12,7 +12,7 @@ import { packKeyChange } from './key-changes.ts'
 import { STATEMENT } from './statements.ts'
 import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
-import { indexTermsOf } from '../../world/index-terms.ts'
+import { indexTermsOf } from '../../ports/index-terms.ts'
 
 /** What packing a token depends on besides the token. */
 export interface TokenContext {

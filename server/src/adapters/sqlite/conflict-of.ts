@@ -1,5 +1,5 @@
-import type { Conflict } from '../../world/change.ts'
-import type { StoredToken } from '../../world/stored.ts'
+import type { Conflict } from '../../ports/change.ts'
+import type { StoredToken } from '../../ports/stored.ts'
 import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 

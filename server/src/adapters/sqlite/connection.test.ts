@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import type { StoredApplication } from '../../world/stored.ts'
+import type { StoredApplication } from '../../ports/stored.ts'
 import { expectPragma, openConnection } from './connection.ts'
 import { TENANT, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import type { RootKeyCheck } from '../../world/stored.ts'
+import type { RootKeyCheck } from '../../ports/stored.ts'
 import { UnusableDatabase } from './connection.ts'
 
 export interface DatabaseCopy {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { namePattern } from '../../base/name-pattern.ts'
-import type { DefinitionFilter, DefinitionReader } from '../../world/store.ts'
-import type { StoredDefinition } from '../../world/stored.ts'
+import type { DefinitionFilter, DefinitionReader } from '../../ports/store.ts'
+import type { StoredDefinition } from '../../ports/stored.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
 

@@ -1,5 +1,5 @@
 /** The statements that write what tenants define under names, and their parameters. */
-import type { StoredDefinition, StoredProxy } from '../../world/stored.ts'
+import type { StoredDefinition, StoredProxy } from '../../ports/stored.ts'
 import type { Param, Statement } from './statements.ts'
 
 type Table = 'proxies' | 'reactors'

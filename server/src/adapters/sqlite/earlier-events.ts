@@ -5,7 +5,7 @@
  * before the last is, one after the other: items so far (6), length of the event (4), hash (32), event. Numbers are
  * big-endian; an event's own number follows from that of the row. Decision 0048.
  */
-import type { StoredAuditEvent } from '../../world/audit-log.ts'
+import type { StoredAuditEvent } from '../../ports/audit-log.ts'
 import type { Row } from './rows.ts'
 
 const HASH = { at: 10, bytes: 32 } as const

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import type { TenantReader } from '../../world/store.ts'
-import type { StoredEnvelope } from '../../world/stored.ts'
+import type { TenantReader } from '../../ports/store.ts'
+import type { StoredEnvelope } from '../../ports/stored.ts'
 import { SEALED, lookFor } from './envelope-statements.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'
-import { unpackContainers } from '../../world/packed-token.ts'
+import { unpackContainers } from '../../ports/packed-token.ts'
 
 /** Reads what a tenant has sealed, table by table, each in the order of its key. */
 export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {

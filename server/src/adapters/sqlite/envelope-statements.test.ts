@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ENVELOPE_TABLES } from '../../world/stored.ts'
+import { ENVELOPE_TABLES } from '../../ports/stored.ts'
 import { SEALED } from './envelope-statements.ts'
 import { migrate } from './migrate.ts'
 

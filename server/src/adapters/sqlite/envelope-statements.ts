@@ -1,5 +1,5 @@
 /** The statements that look through everything a tenant has sealed, and that put sealed values in each other's place. */
-import type { EnvelopeTable, StoredEnvelope } from '../../world/stored.ts'
+import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
 import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 

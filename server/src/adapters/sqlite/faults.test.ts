@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { auditEvent } from '../../world/store-kit.contract.ts'
-import type { Change } from '../../world/change.ts'
+import { auditEvent } from '../../ports/store-kit.contract.ts'
+import type { Change } from '../../ports/change.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import {
   TENANT,

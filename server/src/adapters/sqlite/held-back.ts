@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Change } from '../../world/change.ts'
+import type { Change } from '../../ports/change.ts'
 import { held } from './change-statements.ts'
 import { packId } from './ids.ts'
 import { DROPPED } from './sweep-statements.ts'

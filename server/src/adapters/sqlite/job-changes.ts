@@ -1,4 +1,4 @@
-import type { JobChange } from '../../world/jobs.ts'
+import type { JobChange } from '../../ports/jobs.ts'
 import type { BatchPacker } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import { takeWithin } from '../../base/take-within.ts'
-import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../world/jobs.ts'
+import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../ports/jobs.ts'
 import { atOnceIn } from './at-once.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'

@@ -1,4 +1,4 @@
-import type { KeyChange } from '../../world/change.ts'
+import type { KeyChange } from '../../ports/change.ts'
 import type { BatchPacker } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 

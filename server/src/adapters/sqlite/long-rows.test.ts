@@ -17,7 +17,7 @@ import {
   token,
   update,
   uuid,
-} from '../../world/store-kit.contract.ts'
+} from '../../ports/store-kit.contract.ts'
 import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import type { SqliteStore } from './sqlite-store.ts'
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ANY_TOKEN, type TokenCondition } from '../../world/token-query.ts'
+import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
 import { packId } from './ids.ts'
 import { migrate, schemaOf } from './migrate.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { packIndexes } from '../../world/packed-token.ts'
+import { packIndexes } from '../../ports/packed-token.ts'
 import {
   TENANT,
   countIn,

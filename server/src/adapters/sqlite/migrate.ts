@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { metadataIndexTerm, indexTermsOf } from '../../world/index-terms.ts'
-import { packIndexes, unpackIndexes } from '../../world/packed-token.ts'
+import { metadataIndexTerm, indexTermsOf } from '../../ports/index-terms.ts'
+import { packIndexes, unpackIndexes } from '../../ports/packed-token.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { ProxyReader } from '../../world/store.ts'
+import type { ProxyReader } from '../../ports/store.ts'
 import { definitionReader } from './definition-reader.ts'
 import { proxyOf, tenantOf } from './rows.ts'
 

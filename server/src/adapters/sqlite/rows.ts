@@ -1,6 +1,6 @@
 /** Rows as they come from the database, and the stored things they stand for. */
 import type { SQLOutputValue } from 'node:sqlite'
-import type { WrappedTenantKey } from '../../world/keyring.ts'
+import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
   StoredAnswer,
   StoredApplication,
@@ -11,8 +11,8 @@ import type {
   StoredTenant,
   StoredToken,
   StoredTransaction,
-} from '../../world/stored.ts'
-import { unpackContainers, unpackIndexes } from '../../world/packed-token.ts'
+} from '../../ports/stored.ts'
+import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
 import { unpackId } from './ids.ts'
 
 export type Row = Record<string, SQLOutputValue>

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { SessionReader } from '../../world/store.ts'
+import type { SessionReader } from '../../ports/store.ts'
 import { packId } from './ids.ts'
 import { applicationOf, sessionOf, tenantOf, type Row } from './rows.ts'
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { storeContract } from '../../world/store.contract.ts'
+import { storeContract } from '../../ports/store.contract.ts'
 import { SqliteStore } from './sqlite-store.ts'
 
 const folders: string[] = []

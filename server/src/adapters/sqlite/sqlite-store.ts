@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
-import type { JobReader } from '../../world/jobs.ts'
-import type { Change, Conflict } from '../../world/change.ts'
+import type { JobReader } from '../../ports/jobs.ts'
+import type { Change, Conflict } from '../../ports/change.ts'
 import type {
   AnswerReader,
   ApplicationReader,
@@ -13,8 +13,8 @@ import type {
   TenantReader,
   TokenReader,
   TransactionReader,
-} from '../../world/store.ts'
-import type { StoredReactor } from '../../world/stored.ts'
+} from '../../ports/store.ts'
+import type { StoredReactor } from '../../ports/stored.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'

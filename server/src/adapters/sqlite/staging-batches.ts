@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { unpackIndexes } from '../../world/packed-token.ts'
+import { unpackIndexes } from '../../ports/packed-token.ts'
 
 /** Returns the first number that no staging batch has had; those of transactions are negative and their own. */
 export function firstStagingBatchOf(db: DatabaseSync): number {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { TenantReader } from '../../world/store.ts'
+import type { TenantReader } from '../../ports/store.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { packId, unpackId } from './ids.ts'
 import { isCleared } from './clearing-statements.ts'

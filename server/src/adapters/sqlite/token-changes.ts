@@ -1,8 +1,8 @@
-import type { Change } from '../../world/change.ts'
-import type { StoredToken, StoredTransaction } from '../../world/stored.ts'
+import type { Change } from '../../ports/change.ts'
+import type { StoredToken, StoredTransaction } from '../../ports/stored.ts'
 import type { BatchPacker, Value } from './batch.ts'
 import { STATEMENT } from './statements.ts'
-import { indexTermsOf } from '../../world/index-terms.ts'
+import { indexTermsOf } from '../../ports/index-terms.ts'
 import { packContent } from './token-content.ts'
 
 type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>

@@ -1,7 +1,7 @@
-import type { TokenCondition, TokenQuery } from '../../world/token-query.ts'
+import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
 import type { Value } from './batch.ts'
 import { packId } from './ids.ts'
-import { metadataIndexTerm } from '../../world/index-terms.ts'
+import { metadataIndexTerm } from '../../ports/index-terms.ts'
 import { WAS_VISIBLE } from './visibility.ts'
 
 /** Part of a statement, and its parameters in the order they stand in it. */

@@ -1,7 +1,7 @@
 /** What may change of a token, as rows keep it. */
-import { packContainers, packIndexes } from '../../world/packed-token.ts'
-import type { StoredToken } from '../../world/stored.ts'
-import { indexTermsOf } from '../../world/index-terms.ts'
+import { packContainers, packIndexes } from '../../ports/packed-token.ts'
+import type { StoredToken } from '../../ports/stored.ts'
+import { indexTermsOf } from '../../ports/index-terms.ts'
 import type { Value } from './batch.ts'
 
 /**

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { ANY_TOKEN, type TokenCondition } from '../../world/token-query.ts'
+import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
 import {
   TENANT,
   countIn,

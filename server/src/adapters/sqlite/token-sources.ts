@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite'
-import type { TokenCondition } from '../../world/token-query.ts'
+import type { TokenCondition } from '../../ports/token-query.ts'
 import { packId } from './ids.ts'
-import { metadataIndexTerm } from '../../world/index-terms.ts'
+import { metadataIndexTerm } from '../../ports/index-terms.ts'
 
 /** A short list, by an index, of tokens that may meet a condition. */
 export type Source =

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { TransactionReader } from '../../world/store.ts'
+import type { TransactionReader } from '../../ports/store.ts'
 import { packId } from './ids.ts'
 import { transactionOf } from './rows.ts'
 

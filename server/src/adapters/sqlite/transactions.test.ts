@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Store } from '../../world/store.ts'
+import type { Store } from '../../ports/store.ts'
 import {
   NOW,
   TENANT,
@@ -22,7 +22,7 @@ import {
   token,
   update,
   uuid,
-} from '../../world/store-kit.contract.ts'
+} from '../../ports/store-kit.contract.ts'
 import { ANYTHING_TO_SWEEP } from './sweep-statements.ts'
 import { STATEMENTS } from './statements.ts'
 import { COUNT_JOBS } from './job-reader.ts'

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import type { TokenReader } from '../../world/store.ts'
-import type { TokenUsage } from '../../world/stored.ts'
+import type { TokenReader } from '../../ports/store.ts'
+import type { TokenUsage } from '../../ports/stored.ts'
 import { openConnection } from './connection.ts'
 import { packId, unpackId } from './ids.ts'
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { MOVE_BYTES_AT_ONCE, MOVE_ROWS_AT_ONCE } from '../../base/limits.ts'
-import { readCursor, writeCursor } from '../../world/vault-cursor.ts'
+import { readCursor, writeCursor } from '../../ports/vault-cursor.ts'
 import {
   VAULT_TABLES,
   type VaultColumn,
@@ -9,7 +9,7 @@ import {
   type VaultTable,
   type VaultTableName,
   type VaultValue,
-} from '../../world/vault-tables.ts'
+} from '../../ports/vault-tables.ts'
 import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
 import type { Row } from './rows.ts'

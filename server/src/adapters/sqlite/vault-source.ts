@@ -1,4 +1,4 @@
-import type { TenantReader } from '../../world/store.ts'
+import type { TenantReader } from '../../ports/store.ts'
 import { openConnection } from './connection.ts'
 import { holdDataFolder, requireDatabase } from './data-folder.ts'
 import { endClaims } from './job-reader.ts'

@@ -1,4 +1,4 @@
-import { RunnerUnavailable, type ReactorRunner } from '../../world/reactor-runner.ts'
+import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runner.ts'
 
 /** Runs nothing: where there are no walls, no code of tenants is begun. */
 export const NO_RUNNER: ReactorRunner = {

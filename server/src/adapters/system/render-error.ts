@@ -1,4 +1,4 @@
-import type { LogFields } from '../../world/log.ts'
+import type { LogFields } from '../../ports/log.ts'
 
 /**
  * Returns what the log shows of something thrown: name, message and stack, and of each cause name

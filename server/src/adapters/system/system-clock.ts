@@ -1,4 +1,4 @@
-import type { Clock } from '../../world/clock.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 /** The machine's own clock. */
 export class SystemClock implements Clock {

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { KiB } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { LogFields } from '../../world/log.ts'
+import type { LogFields } from '../../ports/log.ts'
 import { SystemLog, type SystemLogOptions } from './system-log.ts'
 
 test('info() and warn() write one JSON object a line: level, time, event, then the fields', async (t) => {

@@ -1,4 +1,4 @@
-import type { Log, LogFields, LogValue } from '../../world/log.ts'
+import type { Log, LogFields, LogValue } from '../../ports/log.ts'
 import { LineWriter, type LineWriterOptions } from './line-writer.ts'
 import { renderError } from './render-error.ts'
 

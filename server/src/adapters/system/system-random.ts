@@ -2,7 +2,7 @@ import { generateKeyPair, randomFillSync } from 'node:crypto'
 import { promisify } from 'node:util'
 import { FairQueue } from '../../base/fair-queue.ts'
 import { KiB } from '../../base/limits.ts'
-import type { WorldRandom } from '../../world/random.ts'
+import type { WorldRandom } from '../../ports/random.ts'
 
 /**
  * The operating system's randomness, fetched in bulk: one call for a nonce costs as much as sealing

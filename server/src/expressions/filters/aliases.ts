@@ -4,7 +4,7 @@
  * An alias is never the secret: when the draw happens to give it back, it is drawn again, and when
  * nothing is left to draw the filter fails.
  */
-import type { Random } from '../../world/random.ts'
+import type { Random } from '../../ports/random.ts'
 import { FilterError } from '../expression-error.ts'
 import type { Run } from '../run.ts'
 import { charactersOf } from '../text.ts'

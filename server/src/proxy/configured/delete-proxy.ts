@@ -3,7 +3,7 @@ import { commit } from '../../access/commit.ts'
 import type { RequestContext } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { noContent, type Answer } from '../../http/endpoint.ts'
-import type { World } from '../../world/world.ts'
+import type { World } from '../../ports/world.ts'
 import { getProxy } from './get-proxy.ts'
 
 /** Deletes a proxy; its key is dead at once. Throws `permission_missing`, `proxy_not_found`, as commit() does. */

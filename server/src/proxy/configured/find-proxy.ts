@@ -1,7 +1,7 @@
 import type { Principal } from '../../base/access.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
-import type { StoredTenant } from '../../world/stored.ts'
-import type { World } from '../../world/world.ts'
+import type { StoredTenant } from '../../ports/stored.ts'
+import type { World } from '../../ports/world.ts'
 import {
   hashProxyKey,
   openProxyConfiguration,

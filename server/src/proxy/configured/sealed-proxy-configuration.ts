@@ -7,8 +7,8 @@
  */
 import { hash } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { SealContext, TenantKeys } from '../../world/keyring.ts'
-import type { StoredProxy } from '../../world/stored.ts'
+import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import type { StoredProxy } from '../../ports/stored.ts'
 
 export interface SealedProxyConfiguration {
   /** By which it is invoked. */

@@ -8,7 +8,7 @@ import { ServiceError } from '../../base/service-error.ts'
 import { pageSchema } from '../../http/pagination.ts'
 import { actingApplication, configurationOf, definitionName } from '../../http/definitions.ts'
 import { parseBody } from '../../http/parse.ts'
-import type { StoredProxy } from '../../world/stored.ts'
+import type { StoredProxy } from '../../ports/stored.ts'
 import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
 
 /**

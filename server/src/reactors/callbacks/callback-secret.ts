@@ -4,7 +4,7 @@ import { makeChange } from '../../access/definition.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ok, type Answer } from '../../http/endpoint.ts'
-import type { World } from '../../world/world.ts'
+import type { World } from '../../ports/world.ts'
 import { callbackSecrets, newSecret, withSecret } from './secrets.ts'
 import { renderSecrets } from './wire.ts'
 

@@ -4,7 +4,7 @@ import { isUuid } from '../../base/id.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { renderCursorPage } from '../../http/pagination.ts'
-import type { World } from '../../world/world.ts'
+import type { World } from '../../ports/world.ts'
 import { openJobState } from '../jobs/job-state.ts'
 import { renderCallback } from './wire.ts'
 

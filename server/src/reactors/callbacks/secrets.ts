@@ -3,9 +3,9 @@
  */
 import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
-import type { StoredCallbackSecrets } from '../../world/jobs.ts'
-import type { SealContext, TenantKeys } from '../../world/keyring.ts'
-import type { World } from '../../world/world.ts'
+import type { StoredCallbackSecrets } from '../../ports/jobs.ts'
+import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import type { World } from '../../ports/world.ts'
 import { SECRET_PREFIX } from './signature.ts'
 
 export interface CallbackSecret {

@@ -1,6 +1,6 @@
 import { CALLBACK_ANSWER_BYTES_MAX, CALLBACK_TIMEOUT_MS } from '../../base/limits.ts'
-import { EgressFailure, EgressRefusal } from '../../world/egress.ts'
-import type { World } from '../../world/world.ts'
+import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
+import type { World } from '../../ports/world.ts'
 import { parseRetryAfter } from './schedule.ts'
 
 /** What became of an attempt to deliver. */

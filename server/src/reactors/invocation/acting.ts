@@ -3,8 +3,8 @@ import type { EphemeralKey, EphemeralKeys } from '../../access/ephemeral-keys.ts
 import { findApplication } from '../../access/get-application.ts'
 import type { RequestContext, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { StoredApplication } from '../../world/stored.ts'
-import type { World } from '../../world/world.ts'
+import type { StoredApplication } from '../../ports/stored.ts'
+import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 
 /**

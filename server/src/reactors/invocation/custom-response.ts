@@ -10,7 +10,7 @@ import {
   REACTOR_RESULT_BYTES_MAX,
 } from '../../base/limits.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { ThrownError } from '../../world/reactor-runner.ts'
+import type { ThrownError } from '../../ports/reactor-runner.ts'
 
 /** Whether the error is a response, be it a good one or not. */
 export function isCustomResponse({ name }: ThrownError): boolean {

@@ -3,7 +3,7 @@
  */
 import type { Json } from '../../base/json.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { ReactorOutcome } from '../../world/reactor-runner.ts'
+import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { customResponse, isCustomResponse } from './custom-response.ts'
 import { redactor } from './redact.ts'
 import { readResult, type Result } from './result.ts'

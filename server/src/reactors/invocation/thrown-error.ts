@@ -10,7 +10,7 @@ import {
   REACTOR_ERROR_NAME_CHARS_MAX,
   REACTOR_MESSAGE_CHARS_MAX,
 } from '../../base/limits.ts'
-import type { ThrownError } from '../../world/reactor-runner.ts'
+import type { ThrownError } from '../../ports/reactor-runner.ts'
 import { DETAIL_OF_ERROR } from './wire.ts'
 
 export interface Failure {

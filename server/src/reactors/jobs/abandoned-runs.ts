@@ -1,5 +1,5 @@
 import { JOBS_TAKEN } from '../../base/limits.ts'
-import type { Store } from '../../world/store.ts'
+import type { Store } from '../../ports/store.ts'
 
 /**
  * Takes every run that waits, for nobody, so that whoever comes next finds it begun: it is interrupted, and run again

@@ -5,7 +5,7 @@ import {
   JOB_RUNS_AT_ONCE,
   JOB_RUNS_OF_ONE_AT_ONCE,
 } from '../../base/limits.ts'
-import type { JobStage } from '../../world/jobs.ts'
+import type { JobStage } from '../../ports/jobs.ts'
 
 /** How many may be under way: of all tenants, of one, and in one delivery queue of one. */
 const LIMITS: Readonly<Record<JobStage, readonly [all: number, tenant: number, lane: number]>> = {

@@ -3,7 +3,7 @@ import type { RequestContext } from '../../base/access.ts'
 import { isUuid } from '../../base/id.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { World } from '../../world/world.ts'
+import type { World } from '../../ports/world.ts'
 import { openJobState, openResult } from './job-state.ts'
 
 /**

@@ -3,7 +3,7 @@ import { findApplication } from '../../access/get-application.ts'
 import { rightsOf } from '../../access/authenticate.ts'
 import type { RequestContext, Rights } from '../../base/access.ts'
 import { ServiceError } from '../../base/service-error.ts'
-import type { World } from '../../world/world.ts'
+import type { World } from '../../ports/world.ts'
 import type { Initiator, JobState } from './job-state.ts'
 
 /**

@@ -8,8 +8,8 @@ import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { Answer } from '../../http/endpoint.ts'
-import type { SealContext, TenantKeys } from '../../world/keyring.ts'
-import type { StoredJob } from '../../world/jobs.ts'
+import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
+import type { StoredJob } from '../../ports/jobs.ts'
 
 export interface JobState {
   readonly traceId: string

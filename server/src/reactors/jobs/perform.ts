@@ -6,9 +6,9 @@ import { ServiceError } from '../../base/service-error.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import { renderError } from '../../http/render-error.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
-import type { StoredJob } from '../../world/jobs.ts'
-import { withCommit } from '../../world/with-commit.ts'
-import type { World } from '../../world/world.ts'
+import type { StoredJob } from '../../ports/jobs.ts'
+import { withCommit } from '../../ports/with-commit.ts'
+import type { World } from '../../ports/world.ts'
 import {
   authorizeInvocation,
   endOfResult,

@@ -5,10 +5,10 @@ import {
   JOBS_TAKEN_BYTES_MAX,
   REACTOR_TIMEOUT_ASKED_MS_MAX,
 } from '../../base/limits.ts'
-import { JOB_STAGES, bytesOfJob, type JobStage, type StoredJob } from '../../world/jobs.ts'
-import type { Store } from '../../world/store.ts'
-import { withCommit } from '../../world/with-commit.ts'
-import type { World } from '../../world/world.ts'
+import { JOB_STAGES, bytesOfJob, type JobStage, type StoredJob } from '../../ports/jobs.ts'
+import type { Store } from '../../ports/store.ts'
+import { withCommit } from '../../ports/with-commit.ts'
+import type { World } from '../../ports/world.ts'
 import { deliver, type Delivering } from '../callbacks/deliver.ts'
 import { perform, type Performing } from './perform.ts'
 import { JobConcurrencyLimit } from './concurrency-limit.ts'

@@ -9,7 +9,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmdirSync, unlinkSync, writeFileSync
 import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { ReactorLevel } from '../../../src/world/reactor-runner.ts'
+import type { ReactorLevel } from '../../../src/ports/reactor-runner.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { lacksNamespaces, lacksPrograms } from '../../kit/programs.ts'
 import type { Outcome } from './jail.probe.ts'
