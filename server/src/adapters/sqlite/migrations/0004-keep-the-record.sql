@@ -1,5 +1,5 @@
 -- Who did what: entries in the order of their commits, numbered from 1 in each tenant and chained by their
--- hashes. The form of an entry is that of ports/audit-log.ts.
+-- hashes. The form of an entry is that of world/record.ts.
 
 CREATE TABLE record (
   tenant ANY NOT NULL,
