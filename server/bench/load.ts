@@ -48,7 +48,7 @@ export function postBytes(
 
 /** Sends requests for the whole time and measures those that begin after the warm-up. */
 export async function load(options: LoadOptions): Promise<LoadResult> {
-  const latencies = new Histogram()
+  const latencies = new LatencyHistogram()
   const begin = performance.now() + options.warmupMs
   const end = begin + options.measureMs
   let failures = 0
@@ -126,7 +126,7 @@ function answerLength(bytes: Buffer): number | null {
   return headerSectionEnd + 4 + parseInt(headerSection.slice(at + 17), 10)
 }
 
-export class Histogram {
+export class LatencyHistogram {
   readonly #fine = new Uint32Array(100_000)
   readonly #coarse = new Uint32Array(100_000)
   count = 0

@@ -9,7 +9,7 @@ import { measureFairness } from './fairness.ts'
 import { measureMemory } from './memory.ts'
 import { startDatabase } from './postgres-database.ts'
 import { measureCards, measureTwoServers, type Served } from './postgres-serving.ts'
-import { measureStoring, type Stored } from './postgres-storing.ts'
+import { measureStoring, type StoringFigures } from './postgres-storing.ts'
 import { measureProxying } from './proxying.ts'
 import {
   ARRAY_OF_100,
@@ -301,7 +301,7 @@ function printMeasured(measured: ReadonlyMap<string, Measured>, rate: string): v
   )
 }
 
-function printStored(stored: readonly Stored[]): void {
+function printStored(stored: readonly StoringFigures[]): void {
   const cells = stored.map(({ name, perSecond, p50Us, p99Us }) => {
     return [name, String(Math.round(perSecond)), String(p50Us), String(p99Us)]
   })

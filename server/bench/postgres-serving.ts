@@ -4,7 +4,7 @@ import { load } from './load.ts'
 import { clusterCpuUs, newDatabase, within } from './postgres-database.ts'
 import { ARRAY_OF_100, CARD, SERVER_CORE, tokenizeBytes } from './rows.ts'
 import { shareOfCore, type Share } from './share-of-core.ts'
-import { startSubject, type Subject } from './subjects.ts'
+import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 // Server, database and callers share two cores: nobody may spin.
@@ -28,9 +28,9 @@ export interface Served {
   readonly p99Us: number
 }
 
-interface Way {
+interface ServingCase {
   readonly name: string
-  readonly subjects: readonly Subject[]
+  readonly subjects: readonly BenchSubject[]
   readonly body: string
   /** Requests in flight, on all servers together. */
   readonly calls: number
@@ -44,7 +44,7 @@ export async function measureCards(
   const database = await newDatabase(cluster, 'cards')
   const sqlite = await startSubject('durable', SERVER_CORE)
   const postgres = await startSubject('on-postgres', SERVER_CORE, { database })
-  const way = (name: string, subject: Subject): Way => {
+  const way = (name: string, subject: BenchSubject): ServingCase => {
     return { name, subjects: [subject], body: CARD, calls: CARD_CALLS }
   }
   const ways = [way('card, SQLite', sqlite), way('card, PostgreSQL', postgres)] as const
@@ -75,7 +75,7 @@ export async function measureTwoServers(
   const first = await startSubject('on-postgres', null, { database })
   const second = await startSubject('joining', null, { database, beside: first })
   for (const [n, it] of shares.entries()) it.add([first, second][n]!.pid)
-  const way = (name: string, subjects: readonly Subject[]): Way => {
+  const way = (name: string, subjects: readonly BenchSubject[]): ServingCase => {
     return { name: `${name}${about}`, subjects, body: ARRAY_OF_100, calls: ARRAY_CALLS }
   }
   const ways = [
@@ -91,7 +91,7 @@ export async function measureTwoServers(
 
 async function measureWays(
   cluster: Cluster,
-  ways: readonly [Way, Way],
+  ways: readonly [ServingCase, ServingCase],
   rounds: number,
 ): Promise<readonly [Served, Served]> {
   const results: [Served[], Served[]] = [[], []]
@@ -108,7 +108,7 @@ async function measureWays(
   return [medians(results[0]), medians(results[1])]
 }
 
-async function measureOnce(cluster: Cluster, way: Way, warmupMs: number): Promise<Served> {
+async function measureOnce(cluster: Cluster, way: ServingCase, warmupMs: number): Promise<Served> {
   const { name, subjects, body, calls } = way
   const options = { ...TIMES, warmupMs, status: 200, sleeps: true } as const
   // Read where the measured time begins, and where it ends.

@@ -3,14 +3,14 @@ import pg from 'pg'
 import { connectionSettings } from '../src/adapters/postgres/connection-settings.ts'
 import { bounded } from '../src/adapters/postgres/database.ts'
 import { PostgresStore } from '../src/adapters/postgres/postgres-store.ts'
-import { tokenOf, type Row } from '../src/adapters/postgres/rows.ts'
+import { tokenOf, type PostgresRow } from '../src/adapters/postgres/rows.ts'
 import { CONTENT, contentOf } from '../src/adapters/postgres/token-content.ts'
 import { VISIBLE } from '../src/adapters/postgres/visibility.ts'
 import { SystemRandom } from '../src/adapters/system/system-random.ts'
 import { idOf } from '../src/base/id.ts'
 import type { StoredToken } from '../src/ports/stored.ts'
 import type { Cluster } from '../test/kit/postgres/cluster.ts'
-import { Histogram } from './load.ts'
+import { LatencyHistogram } from './load.ts'
 import { newDatabase } from './postgres-database.ts'
 import { median } from './table.ts'
 
@@ -23,7 +23,7 @@ const FIRST_WARMUP_MS = 2000
 const READ = 5000
 
 /** Medians; microseconds. */
-export interface Stored {
+export interface StoringFigures {
   readonly name: string
   readonly perSecond: number
   readonly p50Us: number
@@ -31,10 +31,10 @@ export interface Stored {
 }
 
 export interface Storing {
-  readonly insertedAlone: Stored
-  readonly insertedTogether: Stored
-  readonly readAlone: Stored
-  readonly readTogether: Stored
+  readonly insertedAlone: StoringFigures
+  readonly insertedTogether: StoringFigures
+  readonly readAlone: StoringFigures
+  readonly readTogether: StoringFigures
 }
 
 const COLUMNS = ['tenant', 'serial', 'type', ...Object.keys(CONTENT), 'created_by', 'created_at']
@@ -74,7 +74,7 @@ export async function measureStoring(cluster: Cluster, rounds: number): Promise<
       if (conflict !== null) throw new Error('A new token has met another')
     }),
     readAlone: way('read alone', async () => {
-      const { rows } = await pool.query<Row>({ ...SELECT, values: [tenant, next()] })
+      const { rows } = await pool.query<PostgresRow>({ ...SELECT, values: [tenant, next()] })
       tokenOf(rows[0]!)
     }),
     readTogether: way('read together', async () => {
@@ -103,12 +103,12 @@ export async function measureStoring(cluster: Cluster, rounds: number): Promise<
 }
 
 function way(name: string, call: () => Promise<void>) {
-  return { name, call, results: [] as Stored[] }
+  return { name, call, results: [] as StoringFigures[] }
 }
 
 /** Calls again and again, CLIENTS at a time. */
-async function drive(call: () => Promise<void>, ms: number): Promise<Omit<Stored, 'name'>> {
-  const latencies = new Histogram()
+async function drive(call: () => Promise<void>, ms: number): Promise<Omit<StoringFigures, 'name'>> {
+  const latencies = new LatencyHistogram()
   const end = performance.now() + ms
   const clients = Array.from({ length: CLIENTS }, async () => {
     for (let now = performance.now(); now < end;) {
@@ -161,7 +161,7 @@ function newId(): string {
   return idOf(Date.now(), random.bytes(10))
 }
 
-function medians(all: readonly Stored[]): Stored {
+function medians(all: readonly StoringFigures[]): StoringFigures {
   return {
     name: all[0]!.name,
     perSecond: median(all.map((it) => it.perSecond)),

@@ -7,7 +7,7 @@ import { get } from 'node:http'
 import { LARGE_BYTES, LARGE_PATH } from './bare-servers.ts'
 import { load, postBytes, type LoadResult } from './load.ts'
 import { CARD, SERVER_CORE } from './rows.ts'
-import { startSubject, type Subject } from './subjects.ts'
+import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 const FIRST_WARMUP_MS = 5000
@@ -94,7 +94,7 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
 }
 
 /** One of the ways, and what was measured of it so far. */
-function way(name: string, subject: Subject, prefix: string, headers: Record<string, string>) {
+function way(name: string, subject: BenchSubject, prefix: string, headers: Record<string, string>) {
   const { port } = subject
   const large: number[] = []
   return {
@@ -136,7 +136,7 @@ function receive(port: number, path: string, headers: Record<string, string>): P
 }
 
 /** Returns by how many bytes the peak of the subject's resident memory passes what it has now. */
-async function growthDuring({ pid }: Subject, work: () => Promise<void>): Promise<number> {
+async function growthDuring({ pid }: BenchSubject, work: () => Promise<void>): Promise<number> {
   // Lets the peak begin at what is resident now. Source: proc(5), clear_refs.
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const before = memoryOf(pid, 'VmRSS')
@@ -149,7 +149,7 @@ function memoryOf(pid: number, name: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)![1]) * 1024
 }
 
-async function tokenIn({ port, key }: Subject): Promise<string> {
+async function tokenIn({ port, key }: BenchSubject): Promise<string> {
   const reply = await fetch(`http://127.0.0.1:${port}/tokens`, {
     method: 'POST',
     headers: { 'BT-API-KEY': key, 'Content-Type': 'application/json' },

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { load, postBytes, type LoadResult } from './load.ts'
-import { canPin, startSubject, type Subject, type SubjectKind } from './subjects.ts'
+import { canPin, startSubject, type BenchSubject, type SubjectKind } from './subjects.ts'
 import { median } from './table.ts'
 
 /** The server has the first core, the load generator the second. */
@@ -31,7 +31,7 @@ export function strings(count: number): string[] {
 }
 
 /** One thing to measure, in all rounds. */
-export interface Row {
+export interface BenchRow {
   readonly name: string
   readonly kind: SubjectKind
   readonly body: string
@@ -52,11 +52,11 @@ export interface Measured {
  * minute is everybody's.
  */
 export async function measure(
-  rows: readonly Row[],
+  rows: readonly BenchRow[],
   rounds: number,
   beside: () => void = () => {},
 ): Promise<Map<string, Measured>> {
-  const subjects = new Map<SubjectKind, Subject>()
+  const subjects = new Map<SubjectKind, BenchSubject>()
   const results = new Map<string, LoadResult[]>()
   try {
     for (const { kind } of rows) {
@@ -76,7 +76,7 @@ export async function measure(
   return new Map([...results].map(([name, all]) => [name, medians(name, all)]))
 }
 
-async function warmUp(subject: Subject, row: Row): Promise<void> {
+async function warmUp(subject: BenchSubject, row: BenchRow): Promise<void> {
   const begun = performance.now()
   let requests = 0
   while (performance.now() - begun < FIRST_WARMUP_MS || requests < FIRST_WARMUP_REQUESTS) {
@@ -85,8 +85,8 @@ async function warmUp(subject: Subject, row: Row): Promise<void> {
 }
 
 async function measureOnce(
-  subject: Subject,
-  { body, connections }: Row,
+  subject: BenchSubject,
+  { body, connections }: BenchRow,
   warmupMs: number,
 ): Promise<LoadResult> {
   const request = tokenizeBytes(subject, body)
@@ -104,7 +104,7 @@ async function measureOnce(
 }
 
 /** An echo is sent the same bytes, with a key that nobody asks for. */
-export function tokenizeBytes({ key }: Subject, body: string): Buffer {
+export function tokenizeBytes({ key }: BenchSubject, body: string): Buffer {
   return postBytes('/tokenize', body, { 'bt-api-key': key === '' ? KEY_OF_NOBODY : key })
 }
 

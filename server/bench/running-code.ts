@@ -59,9 +59,9 @@ export async function measureRunningCode(rounds: number): Promise<RunningCode> {
   }
 }
 
-type Warm = Pick<RunningCode, 'warmP50Us' | 'warmP99Us' | 'runUs'>
+type WarmFigures = Pick<RunningCode, 'warmP50Us' | 'warmP99Us' | 'runUs'>
 
-async function measureWarm(runner: JailRunner, rounds: number): Promise<Warm> {
+async function measureWarm(runner: JailRunner, rounds: number): Promise<WarmFigures> {
   const it = job('warm', 'module.exports = (req) => ({ raw: req.args })')
   const p50: number[] = []
   const p99: number[] = []

@@ -1,6 +1,6 @@
 import { load, postBytes } from './load.ts'
 import { SERVER_CORE } from './rows.ts'
-import { startSubject, type Subject } from './subjects.ts'
+import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 const TIMES = { warmupMs: 300, measureMs: 1500 }
@@ -49,7 +49,7 @@ export async function measureSearching(tokens: number, rounds: number): Promise<
   }
 }
 
-function requestsTo(subject: Subject, far: number) {
+function requestsTo(subject: BenchSubject, far: number) {
   const { ids, values, fingerprints } = subject.samples!
   const search = (query: string): Buffer =>
     postBytes('/tokens/search', JSON.stringify({ query }), { 'bt-api-key': subject.key })
@@ -71,7 +71,7 @@ function oneAfterTheOther(requests: readonly Buffer[]): () => Buffer {
 }
 
 async function measureOnce(
-  subject: Subject,
+  subject: BenchSubject,
   request: () => Buffer,
   warmupMs: number,
 ): Promise<number> {

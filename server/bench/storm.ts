@@ -3,7 +3,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { load } from './load.ts'
 import { CARD, tokenizeBytes } from './rows.ts'
-import { startSubject, type Subject } from './subjects.ts'
+import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 /** Callers of code that does harm: so many of each kind, and for how long they go on. */
@@ -57,7 +57,7 @@ export async function measureStorm(rounds: number): Promise<Storm> {
 const CARD_CALLS = 64
 
 /** Counts answers by status, in `answers`. */
-async function rage(subject: Subject, answers: Record<string, number>): Promise<void> {
+async function rage(subject: BenchSubject, answers: Record<string, number>): Promise<void> {
   const { reactors } = subject.reacting!
   const callers = HARMFUL.flatMap((kind) => Array.from({ length: CALLERS_OF_EACH }, () => kind))
   const agent = new Agent({ keepAlive: true })
@@ -75,7 +75,7 @@ async function rage(subject: Subject, answers: Record<string, number>): Promise<
 }
 
 async function invoke(
-  { port, key }: Subject,
+  { port, key }: BenchSubject,
   reactor: string,
   agent: Agent,
 ): Promise<{ status: number; retryAfterMs: number }> {

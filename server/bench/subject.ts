@@ -187,12 +187,12 @@ async function addApplication(
 }
 
 /** What somebody who measures a subject has to know of it, by kind. */
-interface More {
+interface SubjectFacts {
   readonly samples?: Samples | undefined
   readonly reacting?: Reacting | undefined
 }
 
-function tell(address: unknown, key: string, more: More = {}): void {
+function tell(address: unknown, key: string, more: SubjectFacts = {}): void {
   const { port } = address as { port: number }
   process.stdout.write(`${JSON.stringify({ port, key, ...more })}\n`)
 }

@@ -24,7 +24,7 @@ export type SubjectKind =
   | 'joining'
 
 /** A server under measurement, in its own process on its own core. */
-export interface Subject {
+export interface BenchSubject {
   readonly kind: SubjectKind
   readonly folder: string
   readonly pid: number
@@ -52,7 +52,7 @@ export interface SubjectOptions {
   /** Where those on PostgreSQL store. */
   readonly database?: string
   /** The one that was there before, whose root key and callers this one has. */
-  readonly beside?: Subject
+  readonly beside?: BenchSubject
 }
 
 /** Starts a subject; where the machine can pin processes, it gets `core` for itself. */
@@ -60,7 +60,7 @@ export async function startSubject(
   kind: SubjectKind,
   core: number | null,
   { number = 0, database = '', beside }: SubjectOptions = {},
-): Promise<Subject> {
+): Promise<BenchSubject> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-bench-'))
   if (beside !== undefined) copyFileSync(join(beside.folder, 'root.key'), join(folder, 'root.key'))
   const program = new URL('./subject.ts', import.meta.url).pathname
@@ -97,11 +97,11 @@ function cpuUsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
-type Told = Pick<Subject, 'port' | 'key' | 'samples' | 'reacting'>
+type SubjectReport = Pick<BenchSubject, 'port' | 'key' | 'samples' | 'reacting'>
 
-async function firstLine(child: ChildProcess): Promise<Told> {
+async function firstLine(child: ChildProcess): Promise<SubjectReport> {
   for await (const line of createInterface({ input: child.stdout! })) {
-    return JSON.parse(line) as Told
+    return JSON.parse(line) as SubjectReport
   }
   throw new Error('A subject ended before it listened')
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import { Histogram, load } from './load.ts'
+import { LatencyHistogram, load } from './load.ts'
 import { CARD, strings, tokenizeBytes } from './rows.ts'
-import { startSubject, type Subject } from './subjects.ts'
+import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 /** A transaction is filled by requests of the size that is allowed without asking for more. */
@@ -28,7 +28,7 @@ export interface Committing {
 /** What it costs to commit a transaction that holds a hundred thousand tokens, and what others notice. */
 export async function measureCommits(rounds: number): Promise<Committing> {
   const subject = await startSubject('durable', null)
-  const [empty, large] = [new Histogram(), new Histogram()]
+  const [empty, large] = [new LatencyHistogram(), new LatencyHistogram()]
   const [quiet, beside]: [number[], number[]] = [[], []]
   const card = tokenizeBytes(subject, CARD)
   const options = { ...TIMES, port: subject.port, status: 200, sleeps: true } as const
@@ -63,7 +63,7 @@ export async function measureCommits(rounds: number): Promise<Committing> {
   }
 }
 
-async function openFilled(subject: Subject): Promise<string> {
+async function openFilled(subject: BenchSubject): Promise<string> {
   const id = await open(subject)
   const body = JSON.stringify(strings(REQUEST_TOKENS))
   for (let made = 0; made < TRANSACTION_TOKENS; made += REQUEST_TOKENS) {
@@ -72,20 +72,20 @@ async function openFilled(subject: Subject): Promise<string> {
   return id
 }
 
-async function open(subject: Subject): Promise<string> {
+async function open(subject: BenchSubject): Promise<string> {
   const { text } = await call(subject, '/transactions')
   return (JSON.parse(text) as { id: string }).id
 }
 
 /** Returns how long it took, in microseconds. */
-async function commit(subject: Subject, id: string): Promise<number> {
+async function commit(subject: BenchSubject, id: string): Promise<number> {
   const begun = performance.now()
   await call(subject, `/transactions/${id}/commit`)
   return (performance.now() - begun) * 1000
 }
 
 async function call(
-  { port, key }: Subject,
+  { port, key }: BenchSubject,
   path: string,
   { body, transaction }: { readonly body?: string; readonly transaction?: string } = {},
 ): Promise<{ readonly text: string }> {

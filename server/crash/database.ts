@@ -8,7 +8,7 @@ import { firstFlaw } from '../src/audit/verification.ts'
 import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 
 /** Of what is stored, all that does not need a key. */
-export class Database {
+export class SqliteDatabase {
   readonly #db: DatabaseSync
 
   constructor(folder: string) {

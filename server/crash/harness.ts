@@ -3,14 +3,14 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Database } from './database.ts'
+import { SqliteDatabase } from './database.ts'
 import { diceOf, type Dice } from './dice.ts'
 import { Ledger, readLedger, type Entry } from './ledger.ts'
 import { Agenda, load } from './load.ts'
 import { deathOf, type Death } from './plan.ts'
-import type { ServerOptions } from './server.ts'
-import { countOf, settle, type Counted } from './settle.ts'
-import { Verdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
+import type { CrashServerOptions } from './server.ts'
+import { countOf, settle, type OperationCounts } from './settle.ts'
+import { CrashVerdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
 import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
 import { arm } from './points.ts'
 import { Victim } from './victim.ts'
@@ -35,11 +35,11 @@ export interface HarnessOptions {
    * Whether the load so far is enough to draw a conclusion from; otherwise the server is killed more often than `kills`.
    * On a slow machine a server may die before it has acknowledged anything.
    */
-  readonly enough?: (counted: Counted) => boolean
-  readonly onKill: (kill: number, tally: Tally) => void
+  readonly enough?: (counted: OperationCounts) => boolean
+  readonly onKill: (kill: number, tally: KillTally) => void
 }
 
-export interface Tally {
+export interface KillTally {
   kills: Record<Death['kind'], number>
   /** Named points at which a server died. */
   points: Record<string, number>
@@ -49,7 +49,7 @@ export interface Tally {
   startMs: number[]
 }
 
-export interface Result extends Tally, Counted {
+export interface CrashResult extends KillTally, OperationCounts {
   readonly seconds: number
   /** Tokens of operations that stay unknown, found whole. */
   readonly untoldTokens: number
@@ -59,7 +59,7 @@ export interface Result extends Tally, Counted {
   readonly stories: readonly string[]
 }
 
-export async function run(options: HarnessOptions): Promise<Result> {
+export async function run(options: HarnessOptions): Promise<CrashResult> {
   return await new Harness(options).run()
 }
 
@@ -70,8 +70,8 @@ class Harness {
   readonly #ledger: Ledger
   readonly #agenda: Agenda
   readonly #dice: Dice
-  readonly #verdict = new Verdict()
-  readonly #tally: Tally = {
+  readonly #verdict = new CrashVerdict()
+  readonly #tally: KillTally = {
     kills: { named: 0, random: 0, starting: 0 },
     points: {},
     missed: 0,
@@ -90,7 +90,7 @@ class Harness {
     this.#dice = diceOf(options.seed, 0)
   }
 
-  async run(): Promise<Result> {
+  async run(): Promise<CrashResult> {
     const begun = performance.now()
     const { kills, seed, stopAtFault, onKill } = this.#options
     await this.#setUp()
@@ -166,7 +166,7 @@ class Harness {
     const { since, entries } = this.#lastLoad
     const all = this.#ledger.entries
     await verifyAcked(client, everything ? all.values() : entries, this.#verdict)
-    const database = new Database(this.#vault)
+    const database = new SqliteDatabase(this.#vault)
     try {
       await verifyUntold(client, database, all, everything ? 0 : since, this.#verdict)
       if (everything) for (const it of database.flaws()) this.#verdict.add('flaw', it)
@@ -184,13 +184,13 @@ class Harness {
     // From here on only the file counts.
     const entries = readLedger(this.#ledgerFile)
     await verifyAcked(client, entries.values(), this.#verdict)
-    const open = new Database(this.#vault)
+    const open = new SqliteDatabase(this.#vault)
     const untoldTokens = await verifyUntold(client, open, entries, 0, this.#verdict)
     open.close()
     client.close()
     await this.#stop(victim)
 
-    const database = new Database(this.#vault)
+    const database = new SqliteDatabase(this.#vault)
     for (const it of database.flaws()) this.#verdict.add('flaw', it)
     const visibleTokens = database.visibleTokens().length
     database.close()
@@ -209,7 +209,7 @@ class Harness {
     return { victim, client: new VaultClient(port, this.#keys) }
   }
 
-  #spawn(killAt: ServerOptions['killAt'] = null): Victim {
+  #spawn(killAt: CrashServerOptions['killAt'] = null): Victim {
     const { folder, weakness } = this.#options
     arm(this.#vault, false)
     return new Victim({ folder: this.#vault, killAt, weakness }, join(folder, 'code'))

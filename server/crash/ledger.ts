@@ -9,7 +9,7 @@ import { hash } from 'node:crypto'
 import type { Json } from '../src/base/json.ts'
 
 /** An operation that may be or may have been sent. */
-export interface Sent {
+export interface SentOperation {
   /** Its number, from 1. */
   readonly op: number
   readonly kind: string
@@ -25,20 +25,20 @@ export interface MadeToken {
   readonly fingerprint?: string
 }
 
-export type Outcome =
+export type OperationOutcome =
   | { readonly outcome: 'acked'; readonly tokens: readonly MadeToken[] }
   | { readonly outcome: 'refused'; readonly status: number }
   /** No answer, half an answer, or a 5xx. */
   | { readonly outcome: 'unknown'; readonly why: string; readonly status?: number }
 
 export interface Entry {
-  readonly sent: Sent
+  readonly sent: SentOperation
   /** Unknown until there is an answer: the client may have died before it could write one. */
-  outcome: Outcome
+  outcome: OperationOutcome
   /** Whether it was ever sent in vain. */
   wasUnknown: boolean
   /** Later answers that contradict the first: there should be none. */
-  readonly contradictions: Outcome[]
+  readonly contradictions: OperationOutcome[]
   /** Answers of 500 and above: a server that is killed has no reason to give one. */
   readonly failures: number[]
 }
@@ -53,13 +53,13 @@ export class Ledger {
   }
 
   /** To be called before the operation is sent for the first time. */
-  send(sent: Sent): Entry {
+  send(sent: SentOperation): Entry {
     this.#append(sent)
     return begin(this.entries, sent)
   }
 
   /** To be called with every answer, and with every lack of one. */
-  settle(op: number, outcome: Outcome): void {
+  settle(op: number, outcome: OperationOutcome): void {
     this.#append({ op, ...outcome })
     conclude(this.entries.get(op)!, outcome)
   }
@@ -68,7 +68,7 @@ export class Ledger {
     closeSync(this.#fd)
   }
 
-  #append(line: Sent | ({ op: number } & Outcome)): void {
+  #append(line: SentOperation | ({ op: number } & OperationOutcome)): void {
     writeSync(this.#fd, `${JSON.stringify(line)}\n`)
   }
 }
@@ -78,7 +78,7 @@ export function readLedger(file: string): Map<number, Entry> {
   const entries = new Map<number, Entry>()
   const lines = readFileSync(file, 'utf8').split('\n')
   for (const text of lines.slice(0, -1)) {
-    const line = JSON.parse(text) as Sent | ({ op: number } & Outcome)
+    const line = JSON.parse(text) as SentOperation | ({ op: number } & OperationOutcome)
     if ('outcome' in line) conclude(entries.get(line.op)!, line)
     else begin(entries, line)
   }
@@ -95,14 +95,14 @@ export function digestOf(data: Json): string {
   return hash('sha256', sorted, 'base64url').slice(0, 22)
 }
 
-function begin(entries: Map<number, Entry>, sent: Sent): Entry {
-  const outcome: Outcome = { outcome: 'unknown', why: 'no outcome was written' }
+function begin(entries: Map<number, Entry>, sent: SentOperation): Entry {
+  const outcome: OperationOutcome = { outcome: 'unknown', why: 'no outcome was written' }
   const entry: Entry = { sent, outcome, wasUnknown: false, contradictions: [], failures: [] }
   entries.set(sent.op, entry)
   return entry
 }
 
-function conclude(entry: Entry, outcome: Outcome): void {
+function conclude(entry: Entry, outcome: OperationOutcome): void {
   if (outcome.outcome === 'unknown') {
     entry.wasUnknown = true
     if (outcome.status !== undefined) entry.failures.push(outcome.status)
@@ -113,11 +113,11 @@ function conclude(entry: Entry, outcome: Outcome): void {
   }
 }
 
-function agree(one: Outcome, other: Outcome): boolean {
+function agree(one: OperationOutcome, other: OperationOutcome): boolean {
   if (one.outcome === 'refused' || other.outcome === 'refused') return one.outcome === other.outcome
   return JSON.stringify(idsOf(one)) === JSON.stringify(idsOf(other))
 }
 
-function idsOf(outcome: Outcome): string[] {
+function idsOf(outcome: OperationOutcome): string[] {
   return outcome.outcome === 'acked' ? outcome.tokens.map((it) => it.id) : []
 }

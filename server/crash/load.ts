@@ -2,29 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dice } from './dice.ts'
 import type { Ledger } from './ledger.ts'
 import type { VaultClient } from './vault-client.ts'
-import type { Operation } from './workload.ts'
+import type { WorkloadOperation } from './workload.ts'
 
 /** Operations still to be sent: first those whose outcome is not known and may be asked for again. */
 export class Agenda {
-  readonly #make: (op: number) => Operation
-  readonly #again: Operation[] = []
+  readonly #make: (op: number) => WorkloadOperation
+  readonly #again: WorkloadOperation[] = []
   #next = 1
 
-  constructor(make: (op: number) => Operation) {
+  constructor(make: (op: number) => WorkloadOperation) {
     this.#make = make
   }
 
-  take(): Operation {
+  take(): WorkloadOperation {
     return this.#again.shift() ?? this.#make(this.#next++)
   }
 
   /** The next operation that was sent before, if there is one. */
-  takeAgain(): Operation | undefined {
+  takeAgain(): WorkloadOperation | undefined {
     return this.#again.shift()
   }
 
   /** Without an idempotency key nobody can ask again: it stays unknown. */
-  giveBack(operation: Operation): void {
+  giveBack(operation: WorkloadOperation): void {
     if (operation.sent.idempotencyKey !== null) this.#again.push(operation)
   }
 }
@@ -34,7 +34,7 @@ export async function perform(
   client: VaultClient,
   ledger: Ledger,
   agenda: Agenda,
-  operation: Operation,
+  operation: WorkloadOperation,
 ): Promise<boolean> {
   const { sent } = operation
   if (!ledger.entries.has(sent.op)) ledger.send(sent)

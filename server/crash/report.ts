@@ -1,12 +1,15 @@
-import type { Result, Tally } from './harness.ts'
+import type { CrashResult, KillTally } from './harness.ts'
 import { FAULTS, type Fault } from './verify.ts'
 
-export function renderProgress(kill: number, { startMs, missed }: Tally): string {
+export function renderProgress(kill: number, { startMs, missed }: KillTally): string {
   return `${kill} kills, ${missed} points missed, ready after ${Math.round(median(startMs))} ms`
 }
 
 /** A table for people, then one line of JSON for programs. */
-export function renderResult(about: Readonly<Record<string, unknown>>, result: Result): string[] {
+export function renderResult(
+  about: Readonly<Record<string, unknown>>,
+  result: CrashResult,
+): string[] {
   const { startMs, points, stories, faults, kills, ...counts } = result
   const figures = {
     ...about,

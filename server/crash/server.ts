@@ -32,7 +32,7 @@ import type { World } from '../src/ports/world.ts'
 import { isArmed, type KillAt, type ServicePoint } from './points.ts'
 import { weakened, type Weakness } from './weak-store.ts'
 
-export interface ServerOptions {
+export interface CrashServerOptions {
   readonly folder: string
   /** Address of the PostgreSQL database that everything but the root key is in; absent for a file in the folder. */
   readonly database?: string
@@ -45,7 +45,7 @@ export interface Ready {
   readonly managementKey: string | null
 }
 
-async function serve(options: ServerOptions): Promise<void> {
+async function serve(options: CrashServerOptions): Promise<void> {
   const { folder } = options
   const store = await open(options)
   const random = new SystemRandom()
@@ -94,7 +94,7 @@ async function serve(options: ServerOptions): Promise<void> {
   })
 }
 
-async function open({ folder, database, killAt }: ServerOptions): Promise<Store> {
+async function open({ folder, database, killAt }: CrashServerOptions): Promise<Store> {
   if (database !== undefined) return await PostgresStore.open({ url: database })
   const probe = new URL('./kill.probe.ts', import.meta.url)
   probe.search = new URLSearchParams({
@@ -117,7 +117,7 @@ const SWEEP_EVERY_MS = 20
 /** What of the world is not as shipped, by order. */
 function change(
   world: World,
-  { folder, killAt, weakness }: ServerOptions,
+  { folder, killAt, weakness }: CrashServerOptions,
   begin: () => void,
 ): World {
   const store = weakness === null ? world.store : weakened(world.store, weakness)
@@ -166,4 +166,4 @@ function stuttering(random: WorldRandom): WorldRandom {
 
 const ID_BYTES = 10
 
-if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as ServerOptions)
+if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as CrashServerOptions)

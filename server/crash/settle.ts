@@ -31,7 +31,7 @@ async function inPeace(performed: Promise<boolean>): Promise<void> {
 }
 
 /** Operations and tokens, by what their callers were told. */
-export interface Counted {
+export interface OperationCounts {
   readonly operations: number
   readonly ackedOperations: number
   readonly refusedOperations: number
@@ -41,7 +41,7 @@ export interface Counted {
   readonly ackedTokens: number
 }
 
-export function countOf(entries: ReadonlyMap<number, Entry>): Counted {
+export function countOf(entries: ReadonlyMap<number, Entry>): OperationCounts {
   const all = [...entries.values()]
   const outcomes = all.map((it) => it.outcome)
   const acked = outcomes.flatMap((it) => (it.outcome === 'acked' ? [it.tokens] : []))

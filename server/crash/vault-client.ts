@@ -1,16 +1,16 @@
 import { Agent, request } from 'node:http'
 import type { Json, JsonObject } from '../src/base/json.ts'
-import type { Outcome } from './ledger.ts'
-import type { Operation } from './workload.ts'
+import type { OperationOutcome } from './ledger.ts'
+import type { WorkloadOperation } from './workload.ts'
 
-interface Reply {
+interface VaultReply {
   readonly status: number
   readonly body: Json
   readonly retryAfter: string | undefined
 }
 
 /** A call that has come to its end, for whoever measures. */
-export interface Call {
+export interface ReportedCall {
   readonly about: string
   /** Null when there was no answer. */
   readonly status: number | null
@@ -21,7 +21,7 @@ export interface Call {
 export interface VaultClientOptions {
   /** Whether the store may be away for a while: 503 with a time to try again is an answer then, as none is. */
   readonly mayBeAway?: boolean
-  readonly onCall?: (call: Call) => void
+  readonly onCall?: (call: ReportedCall) => void
 }
 
 /** A caller of one running server; made anew after each restart. */
@@ -38,7 +38,7 @@ export class VaultClient {
   }
 
   /** Sends an operation; never rejects: what went wrong is an outcome, too. */
-  async send({ requests, sent, tokensOf }: Operation): Promise<Outcome> {
+  async send({ requests, sent, tokensOf }: WorkloadOperation): Promise<OperationOutcome> {
     const answers: Json[] = []
     for (const [n, { method, path, body, within }] of requests.entries()) {
       const headers: Record<string, string> = {}
@@ -48,7 +48,7 @@ export class VaultClient {
       if (within !== undefined) {
         headers['bt-transaction-id'] = (answers[within] as { id: string }).id
       }
-      let reply: Reply
+      let reply: VaultReply
       try {
         reply = await this.#call(method, path(answers), this.#keys.write, body, headers)
       } catch (error) {
@@ -86,10 +86,10 @@ export class VaultClient {
     this.#agent.destroy()
   }
 
-  async #call(...[method, path, ...rest]: CallArguments): Promise<Reply> {
+  async #call(...[method, path, ...rest]: CallArguments): Promise<VaultReply> {
     const begun = performance.now()
     const told = { about: `${method} ${path}`, status: null, retryAfter: undefined }
-    let reply: Reply | null = null
+    let reply: VaultReply | null = null
     try {
       return (reply = await this.#ask(method, path, ...rest))
     } finally {
@@ -97,8 +97,8 @@ export class VaultClient {
     }
   }
 
-  async #ask(...[method, path, key, payload, headers = {}]: CallArguments): Promise<Reply> {
-    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+  async #ask(...[method, path, key, payload, headers = {}]: CallArguments): Promise<VaultReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<VaultReply>()
     const bytes = payload === undefined ? null : Buffer.from(JSON.stringify(payload))
     const asked = request({
       host: '127.0.0.1',
@@ -150,7 +150,7 @@ type CallArguments = [
 ]
 
 /** What was made was taken back, or never committed: nobody may ever see it. */
-const NOTHING: Outcome = { outcome: 'refused', status: 200 }
+const NOTHING: OperationOutcome = { outcome: 'refused', status: 200 }
 
 export interface Keys {
   /** May create, change and delete tokens everywhere. */

@@ -19,7 +19,7 @@ export const FAULTS = {
 export type Fault = keyof typeof FAULTS
 
 /** What was found, with words for the first few of each fault. */
-export class Verdict {
+export class CrashVerdict {
   readonly counts = Object.fromEntries(Object.keys(FAULTS).map((it) => [it, 0])) as Record<
     Fault,
     number
@@ -41,7 +41,7 @@ export class Verdict {
 }
 
 /** Who says which tokens readers may see that were made at `since` or later. */
-export interface Visible {
+export interface VisibleTokens {
   readonly visibleTokens: (since: number) => readonly string[] | Promise<readonly string[]>
 }
 
@@ -52,7 +52,7 @@ const READERS = 16
 export async function verifyAcked(
   client: Pick<VaultClient, 'read'>,
   entries: Iterable<Entry>,
-  verdict: Verdict,
+  verdict: CrashVerdict,
 ): Promise<void> {
   const expected: { token: MadeToken; digest: string; told: string }[] = []
   for (const { sent, outcome, contradictions, failures } of entries) {
@@ -88,10 +88,10 @@ export async function verifyAcked(
  */
 export async function verifyUntold(
   client: Pick<VaultClient, 'read'>,
-  database: Visible,
+  database: VisibleTokens,
   entries: ReadonlyMap<number, Entry>,
   since: number,
-  verdict: Verdict,
+  verdict: CrashVerdict,
 ): Promise<number> {
   const told = new Set<string>()
   for (const { outcome } of entries.values()) {

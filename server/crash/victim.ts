@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Ready, ServerOptions } from './server.ts'
+import type { Ready, CrashServerOptions } from './server.ts'
 
 const ENTRY = path.join(import.meta.dirname, 'server.ts')
 
@@ -14,7 +14,7 @@ export class Victim {
   readonly gone: Promise<string>
   #running = true
 
-  constructor(options: ServerOptions, codeCache: string) {
+  constructor(options: CrashServerOptions, codeCache: string) {
     this.#child = spawn(process.execPath, [ENTRY, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', logOf(options)],
       // Compiling the source anew took half of every start.
@@ -49,6 +49,6 @@ export class Victim {
 }
 
 /** A server whose database goes away says so with every request: that is for whoever looks for the reason of a flaw. */
-function logOf({ folder, database }: ServerOptions): 'inherit' | number {
+function logOf({ folder, database }: CrashServerOptions): 'inherit' | number {
   return database === undefined ? 'inherit' : openSync(path.join(folder, 'server.log'), 'a', 0o600)
 }

@@ -8,18 +8,18 @@ import { withCommit } from '../src/ports/with-commit.ts'
 export const WEAKNESSES = ['early', 'torn', 'forgetful', 'partial', 'leaky'] as const
 export type Weakness = (typeof WEAKNESSES)[number]
 
-type Commit = Store['commit']
+type CommitMethod = Store['commit']
 
 /** Returns `store` with the weakness: what it does wrong is said at each function below. */
 export function weakened(store: Store, weakness: Weakness): Store {
-  const commit: Commit = (tenantId, changes) => store.commit(tenantId, changes)
+  const commit: CommitMethod = (tenantId, changes) => store.commit(tenantId, changes)
   const weak = { early, torn, forgetful, partial, leaky }[weakness]
   return withCommit(store, (tenantId, changes) => weak(commit, tenantId, changes))
 }
 
 /** Acknowledges before the commit is durable; where a caller chose an id it waits, to refuse it. */
 async function early(
-  commit: Commit,
+  commit: CommitMethod,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Conflict | null> {
@@ -32,7 +32,7 @@ async function early(
 
 /** Commits half of the tokens, then the rest. */
 async function torn(
-  commit: Commit,
+  commit: CommitMethod,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Conflict | null> {
@@ -48,7 +48,7 @@ async function torn(
 
 /** Does not remember answers with what they answer. */
 async function forgetful(
-  commit: Commit,
+  commit: CommitMethod,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Conflict | null> {
@@ -60,7 +60,7 @@ async function forgetful(
 
 /** Refuses a commit and keeps of it what was not in the way. */
 async function partial(
-  commit: Commit,
+  commit: CommitMethod,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Conflict | null> {
@@ -74,7 +74,7 @@ async function partial(
 
 /** Does at once what should wait for a transaction. */
 async function leaky(
-  commit: Commit,
+  commit: CommitMethod,
   tenantId: string,
   changes: readonly Change[],
 ): Promise<Conflict | null> {

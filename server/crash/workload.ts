@@ -6,17 +6,17 @@
  */
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { diceOf, type Dice } from './dice.ts'
-import { digestOf, type MadeToken, type Sent } from './ledger.ts'
+import { digestOf, type MadeToken, type SentOperation } from './ledger.ts'
 
-export interface Operation {
-  readonly sent: Sent
+export interface WorkloadOperation {
+  readonly sent: SentOperation
   /** In order: each may lean on the answers to those before it. */
-  readonly requests: readonly Request[]
+  readonly requests: readonly WorkloadRequest[]
   /** Finds the tokens in the answers, in the order of `sent.digests`; null when there must not be any. */
   readonly tokensOf: (answers: readonly Json[]) => MadeToken[] | null
 }
 
-export interface Request {
+export interface WorkloadRequest {
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   readonly path: (answers: readonly Json[]) => string
   readonly body?: Json
@@ -39,9 +39,9 @@ const CHOSEN_IDS_FOR = 300
 const IDEMPOTENT_SHARE = 0.6
 
 /** Makes an operation: its leaves go through `leaf`, which knows their place. */
-type Make = (leaf: LeafMaker) => Made
+type Make = (leaf: LeafMaker) => MadeRequest
 
-interface Made {
+interface MadeRequest {
   readonly path: '/tokens' | '/tokenize'
   readonly body: Json
 }
@@ -57,11 +57,11 @@ interface LeafMaker {
   readonly chosenId: () => string
 }
 
-interface Kind {
+interface OperationKind {
   readonly name: string
   /** Of all operations, in per mille. */
   readonly share: number
-  readonly expect: Sent['expect']
+  readonly expect: SentOperation['expect']
   readonly make: Make
   /** The transaction it is made in, and how that ends; absent for none. */
   readonly ends?: 'commit' | 'rollback' | 'never'
@@ -69,7 +69,7 @@ interface Kind {
   readonly deletes?: boolean
 }
 
-const KINDS: readonly Kind[] = [
+const KINDS: readonly OperationKind[] = [
   kind('single', 300, 'tokens', (leaf) => tokens(leaf.token())),
   kind('card', 150, 'tokens', (leaf) =>
     tokens(
@@ -106,7 +106,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 /** Returns operation `op` of `seed`. */
-export function operation(seed: number, op: number): Operation {
+export function operation(seed: number, op: number): WorkloadOperation {
   const dice = diceOf(seed, op)
   const { name, expect, make, ends, deletes = false } = draw(dice)
   const digests: string[] = []
@@ -123,7 +123,7 @@ export function operation(seed: number, op: number): Operation {
   }
   const { path, body } = make(leaf)
   const idempotencyKey = dice() < IDEMPOTENT_SHARE ? `${seed}-${op}` : null
-  const post: Request = { method: 'POST', path: () => path, body }
+  const post: WorkloadRequest = { method: 'POST', path: () => path, body }
   const plain = deletes ? [post, DELETE] : [post]
   const whole = ends === undefined ? plain : transaction(post, leaf, ends)
   return {
@@ -140,10 +140,10 @@ export function operation(seed: number, op: number): Operation {
 
 /** Opens a transaction, makes tokens, makes one more and changes it, and ends the transaction or does not. */
 function transaction(
-  post: Request,
+  post: WorkloadRequest,
   leaf: LeafMaker,
-  ends: NonNullable<Kind['ends']>,
-): readonly Request[] {
+  ends: NonNullable<OperationKind['ends']>,
+): readonly WorkloadRequest[] {
   const within = 0
   const { data } = leaf.token()
   return [
@@ -168,7 +168,7 @@ function transaction(
 }
 
 /** Asked for again it finds nothing, which is as good. */
-const DELETE: Request = { method: 'DELETE', path: ([answer]) => `/tokens/${idIn(answer!)}` }
+const DELETE: WorkloadRequest = { method: 'DELETE', path: ([answer]) => `/tokens/${idIn(answer!)}` }
 
 function idIn(answer: Json): string {
   return (answer as { id: string }).id
@@ -181,7 +181,12 @@ export function markOf(data: Json | undefined): Mark | null {
   return match === null ? null : { op: Number(match[1]), leaf: Number(match[2]) }
 }
 
-function kind(name: string, share: number, expect: Sent['expect'], make: Make): Kind {
+function kind(
+  name: string,
+  share: number,
+  expect: SentOperation['expect'],
+  make: Make,
+): OperationKind {
   return { name, share, expect, make }
 }
 
@@ -190,11 +195,11 @@ function transacted(count: number): Make {
   return (leaf) => tokenize([...repeat(count, leaf.text), leaf.card()])
 }
 
-function tokens(body: Json): Made {
+function tokens(body: Json): MadeRequest {
   return { path: '/tokens', body }
 }
 
-function tokenize(body: Json): Made {
+function tokenize(body: Json): MadeRequest {
   return { path: '/tokenize', body }
 }
 
@@ -231,7 +236,7 @@ function tokensIn(payload: Json, answer: Json): MadeToken[] {
   )
 }
 
-function draw(dice: Dice): Kind {
+function draw(dice: Dice): OperationKind {
   let left = dice() * KINDS.reduce((sum, it) => sum + it.share, 0)
   return KINDS.find((it) => (left -= it.share) < 0)!
 }

@@ -5,6 +5,7 @@
  * for. The flag of a variable has its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and
  * wins over it. docs/operate/configuration.md is generated from the table.
  */
+import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
@@ -34,8 +35,6 @@ export interface Config {
   readonly auditRetentionDays: number
 }
 
-export type LogLevel = (typeof LOG_LEVELS)[number]
-
 export interface Setting<Value> {
   readonly variable: string
   /** As the operator would write it; empty for unset. */
@@ -52,8 +51,6 @@ export interface Setting<Value> {
   /** Of a list that is not accepted, the entries because of which. */
   readonly flaws?: (text: string) => readonly string[]
 }
-
-const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
 
 export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
   host: {

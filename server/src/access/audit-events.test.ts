@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contextWith, STILL_NOW } from '../../test/kit/still-world.ts'
 import type { RequestContext } from '../base/access.ts'
-import { ask, authorize, type Thing } from './authorize.ts'
+import { ask, authorize, type Resource } from './authorize.ts'
 import { auditEventsOf } from './audit-events.ts'
 
 const PROXY = '01945d00-0000-4000-8000-0000000000f0'
@@ -91,7 +91,7 @@ function eventsOf(context: RequestContext): unknown[] {
   })
 }
 
-function token(n: number): Thing {
+function token(n: number): Resource {
   return { id: `token-${n}`, internalId: internalId(n), containers: ['/'] }
 }
 

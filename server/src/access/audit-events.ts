@@ -57,7 +57,7 @@ export function auditEventsOf(
   return events
 }
 
-function append(events: AuditEvent[], actor: Actor, at: number, part: Part): void {
+function append(events: AuditEvent[], actor: Actor, at: number, part: EventPart): void {
   const { applicationId, keyId, traceId } = actor
   const { entityType, operation, allowed, changed, permission, shown } = part
   const { replayed, dryRun, destination, ids } = part
@@ -86,7 +86,7 @@ function append(events: AuditEvent[], actor: Actor, at: number, part: Part): voi
 }
 
 /** What events of one request differ in. */
-type Part = Omit<AuditEvent, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
+type EventPart = Omit<AuditEvent, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
 
 interface PartOfChange {
   readonly entityType: string
@@ -194,7 +194,7 @@ function part(entityType: string, operation: string, ...ids: string[]): PartOfCh
 function partsOfDecisions(
   decisions: readonly Decision[],
   changed: readonly PartOfChange[],
-): Iterable<Part> {
+): Iterable<EventPart> {
   // As good as always: a request makes something, and one decision allowed it.
   if (decisions.every((it) => isAboutChange(it, changed))) return []
   const parts: DecidedPart[] = []
@@ -231,7 +231,7 @@ function partsOfDecisions(
   return parts
 }
 
-interface DecidedPart extends Part {
+interface DecidedPart extends EventPart {
   /** The first of those that share it. */
   readonly of: Decision
   /** The ids, from the second on: most parts have one. */

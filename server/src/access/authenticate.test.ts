@@ -212,7 +212,7 @@ test('authenticate() forgets a session at once when a key is deleted here, and a
   }
 })
 
-interface Stage {
+interface IdentifyStage {
   readonly world: StillWorld
   readonly identities: Identities
   readonly first: Awaited<ReturnType<typeof setUp>>
@@ -224,7 +224,7 @@ interface Stage {
   readonly counted: Store
 }
 
-async function oneTenant(): Promise<Stage> {
+async function oneTenant(): Promise<IdentifyStage> {
   const world = stillWorld()
   const first = await setUp(world, thinKeyProvider(), { name: 'first', plan: 'enterprise' })
   const application = await world.store.applications.find(first.tenantId, first.applicationId)
@@ -255,7 +255,11 @@ async function update(store: Store, tenantId: string, application: StoredApplica
   assert.equal(await store.commit(tenantId, [{ kind: 'update-application', application }]), null)
 }
 
-async function addKey(store: Store, { tenantId, applicationId }: Stage['first'], key: string) {
+async function addKey(
+  store: Store,
+  { tenantId, applicationId }: IdentifyStage['first'],
+  key: string,
+) {
   const stored = {
     id: '01945d00-0000-4000-8000-00000000000d',
     applicationId,
@@ -273,7 +277,7 @@ const SESSION = '01945d00-0000-4000-8000-00000000000e'
 const SESSION_MS = 5_000
 
 /** Opens a session of the first application, whose type does not matter here, and returns its key. */
-async function openSession(world: StillWorld, first: Stage['first']): Promise<string> {
+async function openSession(world: StillWorld, first: IdentifyStage['first']): Promise<string> {
   const key = makeApiKey('session', world.random)
   const session = {
     id: SESSION,
@@ -289,7 +293,7 @@ async function openSession(world: StillWorld, first: Stage['first']): Promise<st
   return key
 }
 
-async function authorizeSession(world: StillWorld, first: Stage['first']): Promise<void> {
+async function authorizeSession(world: StillWorld, first: IdentifyStage['first']): Promise<void> {
   const change = {
     kind: 'authorize-session',
     id: SESSION,
@@ -300,7 +304,7 @@ async function authorizeSession(world: StillWorld, first: Stage['first']): Promi
   assert.equal(await world.store.commit(first.tenantId, [change]), null)
 }
 
-async function keyOf({ store }: StillWorld, { tenantId, applicationId }: Stage['first']) {
+async function keyOf({ store }: StillWorld, { tenantId, applicationId }: IdentifyStage['first']) {
   const [key] = await store.applications.keys(tenantId, applicationId)
   return { applicationId, keyId: key!.id }
 }

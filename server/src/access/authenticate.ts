@@ -49,7 +49,7 @@ export function createIdentities(
   world: Pick<World, 'clock' | 'store'>,
   ephemeralKeys: Pick<EphemeralKeys, 'find'> = new EphemeralKeys(),
 ): Identities {
-  const known = new LRUCache<string, Known>({ max: IDENTITY_CACHE_ENTRIES_MAX })
+  const known = new LRUCache<string, KnownPrincipal>({ max: IDENTITY_CACHE_ENTRIES_MAX })
   const asked = new Map<string, Promise<Principal>>()
   let era = 0
 
@@ -93,7 +93,10 @@ export function createIdentities(
     return answer
   }
 
-  async function lookUp(name: string, find: () => Promise<Found | null>): Promise<Principal> {
+  async function lookUp(
+    name: string,
+    find: () => Promise<FoundPrincipal | null>,
+  ): Promise<Principal> {
     const askedIn = era
     const from = world.clock.elapsed()
     const found = await find()
@@ -109,7 +112,7 @@ export function createIdentities(
     return principal
   }
 
-  async function findApplication(keyHash: Uint8Array): Promise<Found | null> {
+  async function findApplication(keyHash: Uint8Array): Promise<FoundPrincipal | null> {
     const holder = await world.store.applications.findByKeyHash(keyHash)
     if (holder === null) return null
     const { expiresAt } = holder.application
@@ -119,7 +122,7 @@ export function createIdentities(
   async function findEphemeralHolder(
     name: string,
     subject: EphemeralKeySubject,
-  ): Promise<Found | null> {
+  ): Promise<FoundPrincipal | null> {
     const { tenantId, applicationId, reactorId: keyId } = subject
     const [tenant, application] = await Promise.all([
       world.store.tenants.find(tenantId),
@@ -132,7 +135,7 @@ export function createIdentities(
     return { principal, expiresAt: application.expiresAt, lasting: false }
   }
 
-  async function findSession(keyHash: Uint8Array): Promise<Found | null> {
+  async function findSession(keyHash: Uint8Array): Promise<FoundPrincipal | null> {
     const holder = await world.store.sessions.findByKeyHash(keyHash)
     if (holder === null) return null
     const { application, session, authorizer } = holder
@@ -151,7 +154,7 @@ export function createIdentities(
   }
 }
 
-interface Found {
+interface FoundPrincipal {
   readonly principal: Principal
   /** Null for never. */
   readonly expiresAt: number | null
@@ -159,7 +162,7 @@ interface Found {
   readonly lasting: boolean
 }
 
-interface Known {
+interface KnownPrincipal {
   readonly principal: Principal
   /** In the clock's elapsed milliseconds. */
   readonly until: number

@@ -42,7 +42,7 @@ export interface Grant {
 }
 
 /** A single thing in question: a stored token, or something that lies in no container, such as a proxy. */
-export interface Thing {
+export interface Resource {
   /** A uuid of ours that stands for it in the audit log: never an id that a caller may have made of data. */
   readonly internalId: string
   /** What callers know it by: some rules ask for it. */
@@ -62,7 +62,7 @@ export interface Thing {
 export function authorize(
   context: RequestContext,
   permission: Permission,
-  about: Thing | readonly string[] = NO_CONTAINERS,
+  about: Resource | readonly string[] = NO_CONTAINERS,
   destination?: string,
 ): Grant {
   const grant = ask(context, permission, about, destination)
@@ -74,7 +74,7 @@ export function authorize(
 export function ask(
   context: RequestContext,
   permission: Permission,
-  about: Thing | readonly string[] = NO_CONTAINERS,
+  about: Resource | readonly string[] = NO_CONTAINERS,
   destination?: string,
 ): Grant | null {
   const thing = 'internalId' in about ? about : undefined
@@ -169,7 +169,7 @@ export function ruleCovers(rule: Rule, container: string, id: string | null | An
 export const ANY_ID = Symbol('any id')
 type AnyId = typeof ANY_ID
 
-interface Verdict {
+interface AccessDecision {
   /** Null: no. */
   readonly transform: Transform | null
   readonly by: readonly number[]
@@ -180,7 +180,7 @@ function decide(
   permission: Permission,
   containers: readonly string[],
   id: string | null,
-): Verdict {
+): AccessDecision {
   const own = decideAlone(principal, permission, containers, id)
   if (principal.within === null || own.transform === null) return own
   const { transform } = decideAlone(principal.within, permission, containers, id)
@@ -193,7 +193,7 @@ function decideAlone(
   permission: Permission,
   containers: readonly string[],
   id: string | null,
-): Verdict {
+): AccessDecision {
   // Not "on every container of none", which would be a yes to everybody.
   if (containers.length === 0) return decideAnywhere(rights, permission)
   const first = decideOne(rights, permission, containers[0]!, id)
@@ -214,7 +214,7 @@ function decideAlone(
 }
 
 /** There is no data in question, so a yes shows none. */
-function decideAnywhere(rights: Rights, permission: Permission): Verdict {
+function decideAnywhere(rights: Rights, permission: Permission): AccessDecision {
   if (holds(rights, rights.permissions, permission)) {
     return { transform: 'redact', by: OWN_PERMISSIONS }
   }
@@ -227,7 +227,7 @@ function decideOne(
   permission: Permission,
   container: string,
   id: string | null,
-): Verdict {
+): AccessDecision {
   for (const rule of rights.rules) {
     if (ruleCovers(rule, container, id) && holds(rights, rule.permissions, permission)) {
       return { transform: rule.transform, by: [rule.priority] }
@@ -284,7 +284,7 @@ function leastGenerous(transforms: readonly (Transform | null)[]): Transform {
 
 const NO_CONTAINERS: readonly string[] = []
 const OWN_PERMISSIONS: readonly number[] = [0]
-const REFUSED: Verdict = { transform: null, by: [] }
+const REFUSED: AccessDecision = { transform: null, by: [] }
 const NEEDED_ON_EVERY: ReadonlySet<Permission> = new Set<Permission>([
   'token:create',
   'token:update',

@@ -631,7 +631,7 @@ async function refusal(outcome: Promise<unknown>): Promise<ServiceError> {
   return assert.fail('it was not refused')
 }
 
-type Call = Partial<Pick<EndpointRequest, 'params' | 'body' | 'context' | 'world'>> & {
+type EndpointCall = Partial<Pick<EndpointRequest, 'params' | 'body' | 'context' | 'world'>> & {
   readonly query?: Record<string, string[]>
 }
 
@@ -647,7 +647,7 @@ async function vault() {
     contextWith(await authenticate(key))
   const call = async (
     it: Endpoint,
-    { params = {}, query = {}, body, context: context, ...changed }: Call = {},
+    { params = {}, query = {}, body, context: context, ...changed }: EndpointCall = {},
   ) =>
     await it.handle({
       world: changed.world ?? world,

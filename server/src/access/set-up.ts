@@ -11,7 +11,7 @@ import { auditEventsOf } from './audit-events.ts'
 import { checkRootKey, makeRootKeyCheck } from './root-key-check.ts'
 import { SetUpError } from './set-up-error.ts'
 
-export interface SetUp {
+export interface TenantSetUp {
   readonly tenantId: string
   readonly applicationId: string
   /** Of a management application with every management permission. Shown once, kept nowhere. */
@@ -32,7 +32,7 @@ export async function setUp(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
   keyProvider: KeyProvider,
   { name, plan }: { readonly name: string; readonly plan: Plan },
-): Promise<SetUp> {
+): Promise<TenantSetUp> {
   if (!NAME.test(name)) {
     throw new SetUpError(
       'name-invalid',
@@ -61,7 +61,7 @@ async function prepareTenant(
   world: Pick<World, 'clock' | 'keyring' | 'random'>,
   name: string,
   plan: Plan,
-): Promise<{ readonly done: SetUp; readonly changes: readonly Change[] }> {
+): Promise<{ readonly done: TenantSetUp; readonly changes: readonly Change[] }> {
   const now = world.clock.now()
   const tenantId = idOf(now, world.random.bytes(10))
   const applicationId = idOf(now, world.random.bytes(10))

@@ -14,7 +14,7 @@ import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 import { isBeginning, isSame, statementOf } from './checkpoint.ts'
 
-export interface Verdict {
+export interface AuditVerdict {
   readonly tenantId: string
   /** What is there, as far as it was read: event numbers, both included; 0 for none. */
   readonly first: number
@@ -38,7 +38,7 @@ export interface Flaw {
 export async function verifyAuditLog(
   world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
   tenantId: string,
-): Promise<Verdict> {
+): Promise<AuditVerdict> {
   const { auditLog: record } = world.store
   const state = await record.state(tenantId)
   if (state === null) {

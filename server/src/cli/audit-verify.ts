@@ -5,8 +5,8 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import { verifyAuditLog, type Verdict } from '../audit/verification.ts'
-import type { Run } from './command.ts'
+import { verifyAuditLog, type AuditVerdict } from '../audit/verification.ts'
+import type { RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
@@ -15,7 +15,7 @@ import { openRootKeys } from './open-root-keys.ts'
  * Reads only, and may run beside the service. Ends with 0 when every audit log is intact, with 1 when one is
  * not or cannot be read.
  */
-export const auditVerify: Run = async ({ flags, out }) => {
+export const auditVerify: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   const tenant = flags['tenant']
   if (tenant !== undefined && !isUuid(tenant)) {
@@ -65,7 +65,7 @@ async function tenantIds({
   return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
 }
 
-function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: Verdict): string {
+function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: AuditVerdict): string {
   if (flaw !== null) return `tenant ${tenantId}: BROKEN: event ${flaw.number} ${flaw.what}`
   return (
     `tenant ${tenantId}: intact, events ${first} to ${last}, checkpoint at ${sealed}, ` +
@@ -79,7 +79,7 @@ function deletedJsonOf(tenantId: string): string {
 }
 
 /** One line for each tenant. */
-function jsonOf({ tenantId, flaw, ...rest }: Verdict): string {
+function jsonOf({ tenantId, flaw, ...rest }: AuditVerdict): string {
   return JSON.stringify({
     tenant: tenantId,
     intact: flaw === null,

@@ -10,7 +10,7 @@ import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
 import { writeBackupHeader } from './backup-file.ts'
-import type { Run } from './command.ts'
+import type { RunCommand } from './command.ts'
 import { fileError } from './file-error.ts'
 import { version } from './version.ts'
 
@@ -20,7 +20,7 @@ import { version } from './version.ts'
  * Everything acknowledged before it began is in it. The root key is not. The file has its name only when it
  * is whole and on disk.
  */
-export const backupCommand: Run = async ({ flags, out }) => {
+export const backupCommand: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   // There may be a data folder from before, and a copy of that would be of no use.
   if (config.databaseUrl !== null) {
@@ -61,7 +61,7 @@ export const backupCommand: Run = async ({ flags, out }) => {
 }
 
 /** `symbolon backup key`: makes the key that backups are encrypted to, and prints its public half. */
-export const backupKey: Run = async ({ flags, out }) => {
+export const backupKey: RunCommand = async ({ flags, out }) => {
   const to = flags['to']
   if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
   const { identity, secret } = AgeIdentity.make()

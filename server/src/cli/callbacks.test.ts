@@ -9,7 +9,7 @@ import { describe, test, type TestContext } from 'node:test'
 import type { JsonObject } from '../base/json.ts'
 import { callbackStage } from '../../test/kit/callback-stage.ts'
 import { callbacksList, callbacksReplay } from './callbacks.ts'
-import type { Run } from './command.ts'
+import type { RunCommand } from './command.ts'
 
 /** A vault that listens, with three dead letters, and a way to ask it. */
 async function given(t: TestContext) {
@@ -27,7 +27,7 @@ async function given(t: TestContext) {
   const file = join(folder, 'key')
   writeFileSync(file, `${managementKey}\n`)
   const port = String((app.server.address() as AddressInfo).port)
-  const run = async (command: Run, flags: Record<string, string>) => {
+  const run = async (command: RunCommand, flags: Record<string, string>) => {
     const lines: string[] = []
     const all = { host: '127.0.0.1', port, 'api-key-file': file, ...flags }
     const out = (line: string): void => void lines.push(line)

@@ -6,23 +6,23 @@
  */
 import { readFileSync } from 'node:fs'
 import { ConfigError, readConfig } from '../config.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { fileError } from './file-error.ts'
 
 const KEY_FILE = 'api-key-file'
 
-export const callbacksList: Run = async ({ flags, out }) => {
-  for await (const it of new Service(flags).deadLetters()) {
+export const callbacksList: RunCommand = async ({ flags, out }) => {
+  for await (const it of new ServiceClient(flags).deadLetters()) {
     out(flags['json'] === undefined ? sentenceOf(it) : JSON.stringify(it))
   }
   return 0
 }
 
 /** Ends with 1 when one of them was not there any more. */
-export const callbacksReplay: Run = async ({ flags, out }) => {
+export const callbacksReplay: RunCommand = async ({ flags, out }) => {
   const { id, all } = flags
   if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
-  const service = new Service(flags)
+  const service = new ServiceClient(flags)
   const ids: string[] = id === undefined ? [] : [id]
   // All of the list before the first is taken off it.
   if (all !== undefined) for await (const it of service.deadLetters()) ids.push(it.id)
@@ -36,7 +36,7 @@ export const callbacksReplay: Run = async ({ flags, out }) => {
 }
 
 /** The service that runs with these settings, asked by the holder of a key. */
-class Service {
+class ServiceClient {
   readonly #url: string
   readonly #apiKey: string
 

@@ -7,11 +7,11 @@ export interface Command {
   readonly flags: Readonly<Record<string, 'string' | 'boolean'>>
   /** Whether it takes words that are no flags, such as names of files. */
   readonly takesWords?: true
-  readonly load: () => Promise<Run>
+  readonly load: () => Promise<RunCommand>
 }
 
 /** Does it, and resolves with the exit status once there is nothing left to do. */
-export type Run = (input: CommandInput) => Promise<number>
+export type RunCommand = (input: CommandInput) => Promise<number>
 
 export interface CommandInput {
   /** Every flag given, without dashes; a boolean one holds an empty string. */

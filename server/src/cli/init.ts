@@ -2,13 +2,13 @@ import { checkRootKey } from '../access/root-key-check.ts'
 import { setUp } from '../access/set-up.ts'
 import { PLANS } from '../base/access.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import type { Run } from './command.ts'
+import type { RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 
 export const DEFAULT_TENANT_NAME = 'default'
 
 /** `symbolon init`: sets up a tenant and prints its first management key, without listening. */
-export const init: Run = async ({ flags, out }) => {
+export const init: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   const name = flags['name'] ?? DEFAULT_TENANT_NAME
   const plan = PLANS.find((it) => it === (flags['plan'] ?? PLANS[0]))

@@ -5,7 +5,7 @@ import { requireDatabase } from '../adapters/sqlite/data-folder.ts'
 import { giveOrder } from '../adapters/system/control-socket.ts'
 import { isUuid } from '../base/id.ts'
 import { ConfigError, readConfig, type Config } from '../config.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { openWorld } from './open-world.ts'
 import { executeRotationOrder, type RotationNews, type RotationOrder } from './rotation-order.ts'
 import { Rotations } from './rotations.ts'
@@ -16,7 +16,7 @@ import { Rotations } from './rotations.ts'
  * A service that runs on the data folder does it, while it serves; if none runs, this process does. Interrupted, it
  * goes on where it was with the next start of the service, or the next call of this.
  */
-export const keysRotate: Run = async ({ flags, out }) => {
+export const keysRotate: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   // Of a folder that is spelt wrong, no vault is made; nor is a root key for it.
   if (config.databaseUrl === null) requireDatabase(config.dataDir)

@@ -11,7 +11,7 @@ import { ConfigError, readConfig } from '../config.ts'
 import { openSamples } from '../key-rotation/open-samples.ts'
 import { unfinishedRotations } from '../key-rotation/rotate-data-key.ts'
 import type { MovePoint } from '../ports/vault-tables.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { bringOver, compareVaults } from './move-vault.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
@@ -21,7 +21,7 @@ import { openRootKeys } from './open-root-keys.ts'
  * Nothing serves meanwhile. Killed at any moment, it goes on where it was when it is run again; in the end both are read
  * and compared, and only then can the database be served from, and the folder no more. Decision 0040.
  */
-export const migrateCommand: Run = async ({ flags, out }) => {
+export const migrateCommand: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   requireDirection(flags)
   const { dataDir: folder, databaseUrl: url } = config
@@ -82,7 +82,7 @@ async function refuseRotation({ tenants }: SqliteVaultSource): Promise<void> {
   )
 }
 
-interface Move {
+interface MoveInProgress {
   readonly id: string
   readonly at: MovePoint
 }
@@ -92,7 +92,7 @@ async function beginOrGoOn(
   folder: string,
   source: SqliteVaultSource,
   target: PostgresVaultTarget,
-): Promise<Move | null> {
+): Promise<MoveInProgress | null> {
   const mark = readMoveMark(folder)
   const state = await target.state()
   if (state.holds === 'a move' && state.id === mark?.id) {
@@ -121,7 +121,7 @@ async function begin(
   folder: string,
   source: SqliteVaultSource,
   target: PostgresVaultTarget,
-): Promise<Move> {
+): Promise<MoveInProgress> {
   const id = idOf(new SystemClock().now(), new SystemRandom().bytes(ID_RANDOM_BYTES))
   writeMoveMark(folder, { id, finished: false })
   const table = 'installation'

@@ -62,7 +62,7 @@ export async function* compareVaults(
   other: VaultReader,
 ): AsyncIterable<ComparedTable> {
   for (const table of VAULT_TABLE_NAMES) {
-    const sides = [one, other].map((it) => new Side(it, table))
+    const sides = [one, other].map((it) => new DigestedSide(it, table))
     while (sides.some((it) => !it.over)) await Promise.all(sides.map((it) => it.step()))
     const [{ rows, sum }, { rows: otherRows, sum: otherSum }] = sides.map((it) => it.digest) as [
       VaultDigest,
@@ -73,7 +73,7 @@ export async function* compareVaults(
 }
 
 /** One side of a comparison. Both go on together: while one waits for its database the other counts. */
-class Side {
+class DigestedSide {
   readonly digest = new VaultDigest()
   readonly #reader: VaultReader
   readonly #table: VaultTableName

@@ -5,7 +5,7 @@ import { RootKeys } from '../adapters/local-keyring/root-keys.ts'
 import type { Config } from '../config.ts'
 import type { RootKeyCheck } from '../ports/stored.ts'
 
-type Files = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
+type RootKeyFiles = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
 
 /**
  * Opens the root key, and the one that is to come, if there is one: which of them is in use is what the store says.
@@ -13,7 +13,7 @@ type Files = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
  * Where nothing is installed yet the first is made if need be.
  */
 export async function openRootKeys(
-  config: Files,
+  config: RootKeyFiles,
   installed: RootKeyCheck | null,
 ): Promise<RootKeys> {
   const { rootKeyNextFile } = config
@@ -26,6 +26,6 @@ export async function openRootKeys(
   return new RootKeys([first, next], installed?.id ?? null)
 }
 
-export function rootKeyFileOf({ rootKeyFile, dataDir }: Files): string {
+export function rootKeyFileOf({ rootKeyFile, dataDir }: RootKeyFiles): string {
   return rootKeyFile ?? join(dataDir, 'root.key')
 }

@@ -6,7 +6,7 @@ import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.
 import { Sensitive } from '../base/sensitive.ts'
 import { ConfigError, readConfig, SETTINGS } from '../config.ts'
 import type { ReactorJob, ReactorOutcome, ThrownError } from '../ports/reactor-runner.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
 
@@ -16,7 +16,7 @@ import { readAuthorities } from './read-authorities.ts'
  *
  * Ends with 0 when the code returns, with 1 when it does not.
  */
-export const reactorRun: Run = async ({ flags, words, out, err }) => {
+export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
   const { level, ...given } = flags
   if (level !== undefined && SETTINGS.reactorLevel.parse(level) === undefined) {
     throw new ConfigError(`--level is '${level}', but must be ${SETTINGS.reactorLevel.accepts}.`)
@@ -26,7 +26,7 @@ export const reactorRun: Run = async ({ flags, words, out, err }) => {
   if (code === undefined || more !== undefined) {
     throw new ConfigError('It takes the name of one file with the code of a reactor.')
   }
-  const files: Files = { code, args: flags['args'], configuration: flags['configuration'] }
+  const files: ReactorFiles = { code, args: flags['args'], configuration: flags['configuration'] }
   const read = (): ReactorJob => readJob(files)
   // What cannot be read is said before anything is begun.
   const first = read()
@@ -73,7 +73,7 @@ export const reactorRun: Run = async ({ flags, words, out, err }) => {
   }
 }
 
-interface Files {
+interface ReactorFiles {
   readonly code: string
   readonly args: string | undefined
   readonly configuration: string | undefined
@@ -83,7 +83,7 @@ interface Files {
 let versions = 0
 
 /** Throws ConfigError for a file that cannot be read, or says no JSON where it should. */
-function readJob({ code, args, configuration }: Files): ReactorJob {
+function readJob({ code, args, configuration }: ReactorFiles): ReactorJob {
   const text = readText(code)
   if (text.length > REACTOR_CODE_CHARS_MAX) {
     throw new ConfigError(`${code} has more than ${REACTOR_CODE_CHARS_MAX} characters.`)

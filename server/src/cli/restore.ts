@@ -11,11 +11,11 @@ import { SqliteStore } from '../adapters/sqlite/sqlite-store.ts'
 import { SystemClock } from '../adapters/system/system-clock.ts'
 import { SystemRandom } from '../adapters/system/system-random.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import { openSamples, type Opened } from '../key-rotation/open-samples.ts'
+import { openSamples, type OpenedSamples } from '../key-rotation/open-samples.ts'
 import { abandonRuns } from '../reactors/jobs/abandoned-runs.ts'
 import type { KeyProvider } from '../ports/key-provider.ts'
 import { readBackupHeader, type BackupHeader } from './backup-file.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { fileError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
 
@@ -25,7 +25,7 @@ import { rootKeyFileOf } from './open-root-keys.ts'
  * Stops before anything is written where the key of the backup or the root key is another one, and says which
  * it takes. Refuses a folder with anything in it but the root key.
  */
-export const restore: Run = async ({ flags, out }) => {
+export const restore: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   const [from, identity] = [fileIn(flags, 'from'), await readIdentity(fileIn(flags, 'identity'))]
   const rootKeyFile = rootKeyFileOf(config)
@@ -122,7 +122,7 @@ async function tryOut(
   folder: string,
   keyProvider: KeyProvider,
   depth: 'samples' | 'all',
-): Promise<Opened> {
+): Promise<OpenedSamples> {
   const store = await SqliteStore.open({ folder })
   try {
     await store.check()

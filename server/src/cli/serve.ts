@@ -1,5 +1,5 @@
 import { checkRootKey } from '../access/root-key-check.ts'
-import { setUp, type SetUp } from '../access/set-up.ts'
+import { setUp, type TenantSetUp } from '../access/set-up.ts'
 import { isDatabaseGone } from '../adapters/sqlite/data-folder.ts'
 import { makeDataFolder } from '../adapters/sqlite/make-data-folder.ts'
 import { takeOrders } from '../adapters/system/control-socket.ts'
@@ -15,7 +15,7 @@ import { connectInProcess } from '../http/in-process-connections.ts'
 import { listen, tryListening, type ListenAddress } from '../http/listen.ts'
 import { auditCheckpointer } from '../audit/checkpoint.ts'
 import { sweepAuditLogs } from '../audit/retention.ts'
-import type { CommandInput, Run } from './command.ts'
+import type { CommandInput, RunCommand } from './command.ts'
 import { DEFAULT_TENANT_NAME } from './init.ts'
 import { openWorld, type OpenWorld } from './open-world.ts'
 import { driveJobs } from './drive-jobs.ts'
@@ -26,7 +26,7 @@ import { version } from './version.ts'
 import { within } from './within.ts'
 
 /** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
-export const serve: Run = async ({ flags, out }) => {
+export const serve: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   await tryListening(listenAddressOf(config), metricsAddressesOf(config))
   const gone = config.databaseUrl === null && isDatabaseGone(config.dataDir)
@@ -187,7 +187,7 @@ function greet(
   out: CommandInput['out'],
   config: Config,
   { rootKeyFile }: OpenWorld,
-  made: SetUp,
+  made: TenantSetUp,
 ): void {
   out('')
   out('  Welcome to Symbolon. This is the first start, so a vault was made for you:')

@@ -2,7 +2,7 @@ import type { Json } from '../base/json.ts'
 import { NO_FILTERS, readFilters, type FilterChain } from './filters.ts'
 import { parseOperand, type Operand } from './operand.ts'
 import { Reader } from './reader.ts'
-import type { Run } from './run.ts'
+import type { EvaluationRun } from './evaluation-run.ts'
 import type { Segment } from './scan.ts'
 
 /** One `{{ subject | filters }}`. */
@@ -28,6 +28,6 @@ export function parseExpression({ text, start }: Segment): Expression {
 }
 
 /** Throws FilterError. */
-export function evaluateExpression({ subject, filters }: Expression, run: Run): Json {
+export function evaluateExpression({ subject, filters }: Expression, run: EvaluationRun): Json {
   return filters.apply(subject.read(run), run)
 }

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
-import type { Filter, Parameter, Value } from './filters/filter.ts'
+import type { Filter, Parameter, FilterValue } from './filters/filter.ts'
 import { FILTERS } from './filters/registry.ts'
 import { parseOperand, type Operand } from './operand.ts'
 import { Reader } from './reader.ts'
-import { Run, type Scope } from './run.ts'
+import { EvaluationRun, type Scope } from './evaluation-run.ts'
 
 /** What stands behind the bars of an expression: filters, each taking what the one before made. */
 export interface FilterChain {
@@ -13,7 +13,7 @@ export interface FilterChain {
   readonly names: readonly string[]
   /** Whether the same value may give another result the next time. */
   readonly random: boolean
-  readonly apply: (value: Json, run: Run) => Json
+  readonly apply: (value: Json, run: EvaluationRun) => Json
 }
 
 /**
@@ -45,14 +45,14 @@ function copyOf(text: string): string {
 
 /** Applies a chain to a value that was found elsewhere. Throws FilterError. */
 export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Json {
-  return chain.apply(value, new Run(scope, false))
+  return chain.apply(value, new EvaluationRun(scope, false))
 }
 
 export const NO_FILTERS: FilterChain = { names: [], random: false, apply: (value) => value }
 
 /** Reads filters and the bars between them, and stops at whatever else comes. */
 export function readFilters(reader: Reader): FilterChain {
-  const calls: Call[] = []
+  const calls: FilterCall[] = []
   do calls.push(readCall(reader))
   while (reader.accept('|'))
   for (const [index, { filter, position }] of calls.entries()) {
@@ -67,16 +67,16 @@ export function readFilters(reader: Reader): FilterChain {
   }
 }
 
-interface Call {
+interface FilterCall {
   readonly name: string
   readonly position: number
   readonly filter: Filter
-  readonly argumentsOf: (run: Run) => readonly unknown[]
+  readonly argumentsOf: (run: EvaluationRun) => readonly unknown[]
 }
 
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
 
-function readCall(reader: Reader): Call {
+function readCall(reader: Reader): FilterCall {
   const { position } = reader
   const name = reader.match(NAME)
   if (name === null) {
@@ -91,13 +91,13 @@ function readCall(reader: Reader): Call {
   return { name, position, filter, argumentsOf: bind(filter, readArguments(reader), position) }
 }
 
-interface Argument {
+interface FilterArgument {
   readonly operand: Operand
   readonly position: number
 }
 
-function readArguments(reader: Reader): Argument[] {
-  const given: Argument[] = []
+function readArguments(reader: Reader): FilterArgument[] {
+  const given: FilterArgument[] = []
   if (!reader.accept(':')) return given
   do given.push({ position: reader.position, operand: parseOperand(reader) })
   while (reader.accept(','))
@@ -109,12 +109,16 @@ function literal(value: Json): Operand {
 }
 
 /** Checks what a filter is given; literals are read here, once, and what is wrong with them is found. */
-function bind(filter: Filter, given: readonly Argument[], position: number): Call['argumentsOf'] {
+function bind(
+  filter: Filter,
+  given: readonly FilterArgument[],
+  position: number,
+): FilterCall['argumentsOf'] {
   const { parameters } = filter
   const surplus = given[parameters.length]
   if (surplus !== undefined) throw new ExpressionError('argument_surplus', surplus.position)
   const fixed: unknown[] = []
-  const moving: { readonly index: number; readonly read: (run: Run) => unknown }[] = []
+  const moving: { readonly index: number; readonly read: (run: EvaluationRun) => unknown }[] = []
   for (const [index, parameter] of parameters.entries()) {
     const argument = given[index] ?? { operand: literal(null), position }
     if (index >= given.length && !parameter.optional) {
@@ -134,7 +138,7 @@ function bind(filter: Filter, given: readonly Argument[], position: number): Cal
 }
 
 /** Data may be long, and a filter goes through what it is given, if only to find that it is wrong. */
-function readPaid<T>({ read }: Parameter<T>, value: Json, run: Run): T {
+function readPaid<T>({ read }: Parameter<T>, value: Json, run: EvaluationRun): T {
   if (typeof value === 'string') run.spend(value.length)
   return read(value, run)
 }
@@ -153,20 +157,24 @@ function readLiteral(
   }
 }
 
-function applyOne(call: Call): FilterChain['apply'] {
+function applyOne(call: FilterCall): FilterChain['apply'] {
   return (value, run) => jsonOf(applyCall(call, value, run))
 }
 
-function applyAll(calls: readonly Call[]): FilterChain['apply'] {
+function applyAll(calls: readonly FilterCall[]): FilterChain['apply'] {
   return (value, run) => {
-    let result: Value = value
+    let result: FilterValue = value
     for (const call of calls) result = applyCall(call, result, run)
     return jsonOf(result)
   }
 }
 
 /** A call costs a little, and what it makes; for what it takes the filter spends itself. */
-function applyCall({ filter, argumentsOf }: Call, input: Value, run: Run): Value {
+function applyCall(
+  { filter, argumentsOf }: FilterCall,
+  input: FilterValue,
+  run: EvaluationRun,
+): FilterValue {
   const result = filter.apply(input, argumentsOf(run), run)
   const made = typeof result === 'string' ? result.length : 0
   run.write(CALL + made, made)
@@ -177,7 +185,7 @@ function applyCall({ filter, argumentsOf }: Call, input: Value, run: Run): Value
 const CALL = 16
 
 /** Bytes are never left over: the parser saw to it that who makes them is followed by who takes them. */
-function jsonOf(value: Value): Json {
+function jsonOf(value: FilterValue): Json {
   if (value instanceof Uint8Array) throw new Error('Cannot end an expression: bytes are left over')
   return value
 }

@@ -4,7 +4,7 @@ import * as fc from '../../test/kit/fast-check.ts'
 import { JSONPathEnvironment } from 'json-p3'
 import type { Json } from '../base/json.ts'
 import { parseJsonPath } from './json-path.ts'
-import { Run } from './run.ts'
+import { EvaluationRun } from './evaluation-run.ts'
 
 const STORE = {
   store: {
@@ -195,5 +195,5 @@ test('a path with tests is followed through tens of thousands of items', () => {
 
 function valuesOf(path: string, data: Json): Json[] | null {
   const random = { bytes: (length: number) => new Uint8Array(length) }
-  return parseJsonPath(path)?.(data, new Run({ variables: {}, random }, false)) ?? null
+  return parseJsonPath(path)?.(data, new EvaluationRun({ variables: {}, random }, false)) ?? null
 }

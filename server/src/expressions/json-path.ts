@@ -10,21 +10,21 @@ import { JSONPathEnvironment, TokenKind, jsonpath } from 'json-p3'
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
 import { EXPRESSION_CHARS_MAX } from '../base/limits.ts'
-import type { Run } from './run.ts'
+import type { EvaluationRun } from './evaluation-run.ts'
 import { lengthOf, namesOf } from './text.ts'
 
 /** Returns the values a path leads to, in document order. Throws `work_too_large`. */
-export type JsonPath = (value: Json, run: Run) => Json[]
+export type JsonPath = (value: Json, run: EvaluationRun) => Json[]
 
-type Segment = jsonpath.JSONPathSegment
+type PathSegment = jsonpath.JSONPathSegment
 type Selector = jsonpath.JSONPathSelector
 type FilterExpression = jsonpath.expressions.FilterExpression
 
 /** What a query of a filter starts from, and the work all of it spends. */
-interface Context {
+interface PathContext {
   readonly root: Json
   readonly current: Json
-  readonly run: Run
+  readonly run: EvaluationRun
 }
 
 /** One step to one value, in characters of work. */
@@ -51,7 +51,7 @@ export function parseJsonPath(path: string): JsonPath | null {
   return parsed
 }
 
-function parse(path: string): readonly Segment[] | null {
+function parse(path: string): readonly PathSegment[] | null {
   if (path.length > EXPRESSION_CHARS_MAX) return null
   try {
     const { segments } = environment.compile(path.trim())
@@ -63,7 +63,7 @@ function parse(path: string): readonly Segment[] | null {
 }
 
 /** json-p3 takes tests for values, and values for tests: `!1 < 2`, `1 < 2 < 3`. */
-function canFollow(segments: readonly Segment[]): boolean {
+function canFollow(segments: readonly PathSegment[]): boolean {
   return segments
     .flatMap(({ selectors }) => selectors)
     .every((it) => !(it instanceof jsonpath.selectors.FilterSelector) || isTest(it.expression))
@@ -87,7 +87,7 @@ function isValue(expression: FilterExpression): boolean {
   return expression instanceof FilterExpressionLiteral
 }
 
-function follow(segments: readonly Segment[], from: Json, context: Context): Json[] {
+function follow(segments: readonly PathSegment[], from: Json, context: PathContext): Json[] {
   context.run.spend(LOOK)
   let values = [from]
   for (const segment of segments) {
@@ -104,13 +104,13 @@ function follow(segments: readonly Segment[], from: Json, context: Context): Jso
   return values
 }
 
-function descend(value: Json, take: (value: Json) => void, run: Run): void {
+function descend(value: Json, take: (value: Json) => void, run: EvaluationRun): void {
   run.spend(STEP)
   take(value)
   for (const child of childrenOf(value, run)) descend(child, take, run)
 }
 
-function select(selector: Selector, value: Json, context: Context, into: Json[]): void {
+function select(selector: Selector, value: Json, context: PathContext, into: Json[]): void {
   context.run.spend(STEP)
   if (selector instanceof jsonpath.selectors.NameSelector) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return
@@ -137,7 +137,7 @@ function select(selector: Selector, value: Json, context: Context, into: Json[])
   } else throw new Error('Cannot follow the path: the selector is not known')
 }
 
-function childrenOf(value: Json, run: Run): Json[] {
+function childrenOf(value: Json, run: EvaluationRun): Json[] {
   if (typeof value !== 'object' || value === null) return []
   return Array.isArray(value) ? value : namesOf(value, run).map((name) => value[name]!)
 }
@@ -162,7 +162,7 @@ function* indexesOf(
 }
 
 /** Whether a test of a filter is met. */
-function holds(expression: FilterExpression, context: Context): boolean {
+function holds(expression: FilterExpression, context: PathContext): boolean {
   context.run.spend(LOOK)
   const { expressions } = jsonpath
   if (expression instanceof expressions.LogicalExpression) {
@@ -179,7 +179,7 @@ function holds(expression: FilterExpression, context: Context): boolean {
   throw new Error('Cannot follow the path: the test is not known')
 }
 
-function nodesOf(query: FilterExpression, context: Context): Json[] {
+function nodesOf(query: FilterExpression, context: PathContext): Json[] {
   const { FilterQuery, RootQuery } = jsonpath.expressions
   if (!(query instanceof FilterQuery)) {
     throw new Error('Cannot follow the path: the query is not known')
@@ -189,7 +189,7 @@ function nodesOf(query: FilterExpression, context: Context): Json[] {
 }
 
 /** What is compared; undefined when there is nothing. */
-function valueOf(expression: FilterExpression, context: Context): Json | undefined {
+function valueOf(expression: FilterExpression, context: PathContext): Json | undefined {
   context.run.spend(LOOK)
   const { expressions } = jsonpath
   if (expression instanceof expressions.NullLiteral) return null
@@ -211,7 +211,7 @@ function valueOf(expression: FilterExpression, context: Context): Json | undefin
   throw new Error('Cannot follow the path: the function is not known')
 }
 
-function sizeOf(value: Json | undefined, run: Run): number | undefined {
+function sizeOf(value: Json | undefined, run: EvaluationRun): number | undefined {
   if (typeof value === 'string') {
     run.spend(value.length)
     return lengthOf(value)
@@ -225,7 +225,7 @@ function compare(
   left: Json | undefined,
   operator: string,
   right: Json | undefined,
-  run: Run,
+  run: EvaluationRun,
 ): boolean {
   switch (operator) {
     case '==':
@@ -243,7 +243,7 @@ function compare(
   }
 }
 
-function less(left: Json | undefined, right: Json | undefined, run: Run): boolean {
+function less(left: Json | undefined, right: Json | undefined, run: EvaluationRun): boolean {
   if (typeof left === 'string' && typeof right === 'string') {
     run.spend(Math.min(left.length, right.length))
     return left < right
@@ -251,7 +251,7 @@ function less(left: Json | undefined, right: Json | undefined, run: Run): boolea
   return typeof left === 'number' && typeof right === 'number' && left < right
 }
 
-function equal(left: Json | undefined, right: Json | undefined, run: Run): boolean {
+function equal(left: Json | undefined, right: Json | undefined, run: EvaluationRun): boolean {
   run.spend(LOOK)
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false

@@ -9,16 +9,16 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { JSON_DEPTH_MAX, MASK_CHARS_MAX, MASK_NODES_MAX } from '../base/limits.ts'
 import { ExpressionError, FilterError } from './expression-error.ts'
 import { evaluateExpression, type Expression } from './expression.ts'
-import { Run, type Scope } from './run.ts'
+import { EvaluationRun, type Scope } from './evaluation-run.ts'
 import { evaluateParts, parseLoosely, type Template } from './template.ts'
 import { hide, measure, textOf } from './text.ts'
 
 export interface Mask {
   /** Returns the mask's value in one run; `one` evaluates its expressions. */
-  readonly render: (run: Run, one: Evaluate) => Json
+  readonly render: (run: EvaluationRun, one: Evaluate) => Json
 }
 
-type Evaluate = (expression: Expression, run: Run) => Json
+type Evaluate = (expression: Expression, run: EvaluationRun) => Json
 
 /**
  * Parses a mask: objects and arrays keep their form, texts are templates, other leaves are literal.
@@ -38,7 +38,10 @@ export function parseMask(mask: Json): Mask {
  * about: data may have changed since, and a reader must get an answer that shows nothing.
  */
 export function evaluateMask(mask: Mask, scope: Scope, onError: 'throw' | 'close'): Json {
-  return mask.render(new Run(scope, true), onError === 'throw' ? evaluateOrHide : evaluateClosed)
+  return mask.render(
+    new EvaluationRun(scope, true),
+    onError === 'throw' ? evaluateOrHide : evaluateClosed,
+  )
 }
 
 function parseNode(node: Json, member: string, depth: number): Mask['render'] {
@@ -113,12 +116,12 @@ function renderTemplate(template: Template, member: string): Mask['render'] {
   }
 }
 
-function evaluateOrHide(expression: Expression, run: Run): Json {
+function evaluateOrHide(expression: Expression, run: EvaluationRun): Json {
   const value = evaluateExpression(expression, run)
   return expression.trailingAt === null ? value : hidden(value, run)
 }
 
-function evaluateClosed(expression: Expression, run: Run): Json {
+function evaluateClosed(expression: Expression, run: EvaluationRun): Json {
   try {
     return evaluateOrHide(expression, run)
   } catch (error) {
@@ -127,7 +130,7 @@ function evaluateClosed(expression: Expression, run: Run): Json {
   }
 }
 
-function hidden(value: Json, run: Run): Json {
+function hidden(value: Json, run: EvaluationRun): Json {
   if (value === null) return null
   const text = textOf(value, run)
   // Of what may be too long to be shown, every character is counted first.

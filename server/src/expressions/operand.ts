@@ -1,13 +1,13 @@
 import type { Json } from '../base/json.ts'
 import type { Reader } from './reader.ts'
-import type { Run, Variables } from './run.ts'
+import type { EvaluationRun, Variables } from './evaluation-run.ts'
 import { lengthOf } from './text.ts'
 
 /** What an expression starts with, and what a filter is given: a path into the data, or a literal. */
 export interface Operand {
   /** Of a literal, its value, and whether it is a number that was written with a point. */
   readonly constant?: { readonly value: Json; readonly decimal?: boolean }
-  readonly read: (run: Run) => Json
+  readonly read: (run: EvaluationRun) => Json
 }
 
 const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff-]*/y
@@ -74,7 +74,7 @@ function variableOf(variables: Variables, name: string): Json {
   return Object.hasOwn(variables, name) ? variables[name]! : null
 }
 
-function memberOf(value: Json, step: string | number, run: Run): Json {
+function memberOf(value: Json, step: string | number, run: EvaluationRun): Json {
   if (typeof value === 'string') {
     if (step !== 'size') return null
     run.spend(value.length)

@@ -9,11 +9,11 @@ import type { Json } from '../base/json.ts'
 import { EXPRESSION_CHARS_MAX, TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
 import { ExpressionError } from './expression-error.ts'
 import { evaluateExpression, parseExpression, type Expression } from './expression.ts'
-import { Run, type Scope } from './run.ts'
+import { EvaluationRun, type Scope } from './evaluation-run.ts'
 import { scan, type Segment } from './scan.ts'
 import { textOf } from './text.ts'
 
-export { CostBudget, type EvaluationContext, type Scope } from './run.ts'
+export { CostBudget, type EvaluationContext, type Scope } from './evaluation-run.ts'
 
 export interface Template {
   /** Text and expressions, in order. */
@@ -58,7 +58,7 @@ export function parseLoosely(text: string): Template {
  * Throws FilterError.
  */
 export function evaluate(template: Template, scope: Scope): Json {
-  return evaluateParts(template, new Run(scope, false), evaluateExpression)
+  return evaluateParts(template, new EvaluationRun(scope, false), evaluateExpression)
 }
 
 /**
@@ -67,7 +67,7 @@ export function evaluate(template: Template, scope: Scope): Json {
  * For what needs one value that is not empty: a fingerprint, a search index, an alias. Throws FilterError.
  */
 export function evaluateText(template: Template, scope: Scope): string | null {
-  const run = new Run(scope, false)
+  const run = new EvaluationRun(scope, false)
   const text = textOf(evaluateParts(template, run, evaluateExpression), run)
   return text === '' ? null : text
 }
@@ -75,8 +75,8 @@ export function evaluateText(template: Template, scope: Scope): string | null {
 /** Puts a template together from what `evaluateOne` makes of its expressions. */
 export function evaluateParts(
   { parts }: Template,
-  run: Run,
-  evaluateOne: (expression: Expression, run: Run) => Json,
+  run: EvaluationRun,
+  evaluateOne: (expression: Expression, run: EvaluationRun) => Json,
 ): Json {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) {

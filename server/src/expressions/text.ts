@@ -1,12 +1,12 @@
 import type { Json } from '../base/json.ts'
-import type { Run } from './run.ts'
+import type { EvaluationRun } from './evaluation-run.ts'
 
 /**
  * Returns the form a value takes inside text: null is empty, arrays and objects are compact JSON.
  *
  * Without a run nobody is asked to spend; for literals, which are never large.
  */
-export function textOf(value: Json, run: Run | null): string {
+export function textOf(value: Json, run: EvaluationRun | null): string {
   if (typeof value === 'string') return value
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -15,7 +15,7 @@ export function textOf(value: Json, run: Run | null): string {
 }
 
 /** Returns about how many characters a value takes as JSON, and spends for counting them. */
-export function measure(value: Json, run: Run): number {
+export function measure(value: Json, run: EvaluationRun): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 6
   let size = 2
@@ -29,7 +29,7 @@ export function measure(value: Json, run: Run): number {
 }
 
 /** Returns the names of an object's members, and spends for them: listing many takes its time. */
-export function namesOf(value: { readonly [member: string]: Json }, run: Run): string[] {
+export function namesOf(value: { readonly [member: string]: Json }, run: EvaluationRun): string[] {
   // What it costs is known afterwards only: without any work left they are not listed again to find that out.
   run.spend(1)
   const names = Object.keys(value)

@@ -34,7 +34,7 @@ function operation(record: Partial<Endpoint> = {}): Endpoint {
   }
 }
 
-interface Stage {
+interface ServerStage {
   readonly server: Server
   readonly world: StillWorld
   readonly asked: EndpointRequest[]
@@ -58,7 +58,7 @@ interface Staging {
 function stage(
   record: Partial<Endpoint>,
   { plan, permissions, access: doorkeeper }: Staging = {},
-): Stage {
+): ServerStage {
   const world = stillWorld()
   const asked: EndpointRequest[] = []
   const endpoint = operation(record)

@@ -5,7 +5,7 @@ import { ENVELOPE_TABLES } from '../ports/stored.ts'
 import { sealContextOf } from '../keys/seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 
-export interface Opened {
+export interface OpenedSamples {
   readonly tenants: number
   readonly tokens: number
   /** How many sealed values were opened. */
@@ -19,7 +19,7 @@ export interface Opened {
 export async function openSamples(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   depth: 'samples' | 'all',
-): Promise<Opened> {
+): Promise<OpenedSamples> {
   const tenantIds = await world.store.tenants.ids()
   let [tokens, envelopes] = [0, 0]
   for (const tenantId of tenantIds) {

@@ -194,3 +194,6 @@ export type Conflict =
   /** A transaction has updated and deleted as many tokens as it may, or done as much in all. */
   | { readonly kind: 'transaction-full' }
   | JobConflict
+
+/** The changes of one kind. */
+export type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>

@@ -3,12 +3,14 @@ import type { StoredJob } from './jobs.ts'
 import type { Change } from './change.ts'
 import type { StoredToken } from './stored.ts'
 
-type CiphertextsIn<Kind extends Change['kind']> = (
-  change: Extract<Change, { readonly kind: Kind }>,
+type CiphertextsIn<DefinitionKind extends Change['kind']> = (
+  change: Extract<Change, { readonly kind: DefinitionKind }>,
 ) => readonly Uint8Array[]
 
 /** Complete, so that a new kind of change has to say which ciphertexts it holds. */
-const CIPHERTEXTS_IN: { readonly [Kind in Change['kind']]: CiphertextsIn<Kind> | null } = {
+const CIPHERTEXTS_IN: {
+  readonly [DefinitionKind in Change['kind']]: CiphertextsIn<DefinitionKind> | null
+} = {
   'insert-tokens': ({ tokens }) => tokens.flatMap(ofToken),
   'update-token': ({ token }) => ofToken(token),
   'remember-answer': ({ answer }) => [answer.body],

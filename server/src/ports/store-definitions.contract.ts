@@ -19,7 +19,7 @@ import type { DefinitionFilter, DefinitionReader, Store } from './store.ts'
 import type { StoredDefinition, StoredProxy } from './stored.ts'
 
 /** One kind of what is defined under a name. */
-interface Kind {
+interface DefinitionKind {
   readonly name: string
   readonly make: (n: number, own?: Partial<StoredDefinition>) => StoredDefinition
   readonly reader: (store: Store) => DefinitionReader<StoredDefinition>
@@ -29,7 +29,7 @@ interface Kind {
   readonly changed: Conflict
 }
 
-const PROXIES: Kind = {
+const PROXIES: DefinitionKind = {
   name: 'proxies',
   make: proxy,
   reader: (store) => store.proxies,
@@ -39,7 +39,7 @@ const PROXIES: Kind = {
   changed: { kind: 'proxy-changed' },
 }
 
-const REACTORS: Kind = {
+const REACTORS: DefinitionKind = {
   name: 'reactors',
   make: reactor,
   reader: (store) => store.reactors,
@@ -53,7 +53,7 @@ export function definitionContract(name: string, open: Open): void {
   for (const kind of [PROXIES, REACTORS]) contractOf(name, open, kind)
 }
 
-function contractOf(name: string, open: Open, kind: Kind): void {
+function contractOf(name: string, open: Open, kind: DefinitionKind): void {
   const { make, reader, insert, update, remove, changed: conflict } = kind
 
   describe(`Store contract: ${name}: ${kind.name}`, () => {

@@ -127,6 +127,9 @@ export interface StoredProxy extends StoredDefinition {
 
 export type StoredReactor = StoredDefinition
 
+/** The tables of definitions. */
+export type DefinitionTable = 'proxies' | 'reactors'
+
 /** Everything that is to be known of a proxy before it is invoked, in one look-up. */
 export interface ProxyHolder {
   readonly tenant: StoredTenant

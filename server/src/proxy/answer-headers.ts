@@ -1,4 +1,4 @@
-import { isReadable, type Accepted } from './content-coding.ts'
+import { isReadable, type AcceptedCodings } from './content-coding.ts'
 import { endsHere, fold } from './hop-headers.ts'
 
 export interface AnswerHeaderSection {
@@ -21,7 +21,7 @@ export function answerHeaderSection(
   status: number,
   reason: string,
   came: readonly string[],
-  { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
+  { accepted, unread }: { readonly accepted: AcceptedCodings; readonly unread: boolean },
 ): AnswerHeaderSection {
   const decode = status === 206 || isEmpty(status) ? null : codingToRead(came, accepted)
   const ends = endsHere(came)
@@ -58,7 +58,7 @@ function isEmpty(status: number): boolean {
 }
 
 /** The one coding that a body has, when the caller does not take it and it can be read here. */
-function codingToRead(came: readonly string[], accepted: Accepted): string | null {
+function codingToRead(came: readonly string[], accepted: AcceptedCodings): string | null {
   const codings: string[] = []
   for (let at = 0; at < came.length; at += 2) {
     if (came[at]!.toLowerCase() === 'content-encoding') codings.push(...came[at + 1]!.split(','))

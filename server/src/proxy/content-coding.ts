@@ -14,7 +14,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib'
 
-export interface Accepted {
+export interface AcceptedCodings {
   /** What the destination is asked for: the value of Accept-Encoding. */
   readonly asked: string
   /** Whether the caller takes a body in this coding. */
@@ -24,7 +24,7 @@ export interface Accepted {
 const READABLE = new Set(['br', 'deflate', 'gzip', 'x-gzip', 'zstd'])
 
 /** Reads the Accept-Encoding of `headers`, names and values in turn. */
-export function acceptedFrom(headers: readonly string[]): Accepted {
+export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
   const values: string[] = []
   let ranged = false
   for (let at = 0; at < headers.length; at += 2) {

@@ -8,7 +8,7 @@ import {
   type Route,
 } from '../ports/egress.ts'
 import { answerHeaderSection } from './answer-headers.ts'
-import { decoderFor, type Accepted } from './content-coding.ts'
+import { decoderFor, type AcceptedCodings } from './content-coding.ts'
 
 /**
  * Sends `request`, and writes what comes back into `reply` as it comes, no faster than it is taken.
@@ -21,7 +21,7 @@ export async function exchange(
   route: Route,
   request: OutboundRequest,
   reply: StreamingReply,
-  { accepted, unread }: { readonly accepted: Accepted; readonly unread: boolean },
+  { accepted, unread }: { readonly accepted: AcceptedCodings; readonly unread: boolean },
 ): Promise<void> {
   let decode: string | null = null
   let decoder = null as Transform | null

@@ -1,4 +1,4 @@
-import { acceptedFrom, type Accepted } from './content-coding.ts'
+import { acceptedFrom, type AcceptedCodings } from './content-coding.ts'
 import { endsHere, fold } from './hop-headers.ts'
 import type { ProxyOptions } from './reserved-headers.ts'
 
@@ -6,7 +6,7 @@ export interface OutboundHeaders {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** What the caller takes of the codings that the destination is told of. */
-  readonly accepted: Accepted
+  readonly accepted: AcceptedCodings
 }
 
 /**

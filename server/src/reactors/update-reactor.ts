@@ -12,7 +12,7 @@ import type { ReactorSettings } from './reactor-settings.ts'
 import { sealReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { parseReactor, patchedReactor, renderReactor, type OpenReactor } from './wire.ts'
 
-interface Update extends ReactorSettings {
+interface ReactorUpdate extends ReactorSettings {
   readonly id: string
   readonly body: Json | undefined
 }
@@ -25,7 +25,7 @@ interface Update extends ReactorSettings {
 export async function replaceReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
-  update: Update,
+  update: ReactorUpdate,
 ): Promise<Answer> {
   return await updateReactor(world, context, update, {
     request: () => update.body,
@@ -39,7 +39,7 @@ export async function replaceReactor(
 export async function patchReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
-  update: Update,
+  update: ReactorUpdate,
 ): Promise<Answer> {
   return await updateReactor(world, context, update, {
     request: (before) => patchedReactor(before, update.body!),
@@ -48,7 +48,7 @@ export async function patchReactor(
 }
 
 /** What an update makes of the reactor as it was, and says of the reactor as it is then. */
-interface Updating {
+interface ReactorUpdater {
   readonly request: (before: OpenReactor) => Json | undefined
   readonly answer: (reactor: StoredReactor) => Promise<Answer>
 }
@@ -56,8 +56,8 @@ interface Updating {
 async function updateReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
-  { id, ...settings }: Update,
-  { request, answer: answerOf }: Updating,
+  { id, ...settings }: ReactorUpdate,
+  { request, answer: answerOf }: ReactorUpdater,
 ): Promise<Answer> {
   authorize(context, 'reactor:update')
   return await makeChange('reactor_busy', async () => {

@@ -4,6 +4,7 @@
  * Names of members are never looked into. What takes the place of an expression is never looked at again.
  * Source: interface.md, Detokenize.
  */
+import type { PayloadPath } from './tokenize-plan.ts'
 import { ask, type Grant } from '../access/authorize.ts'
 import { permissionMissing, type RequestContext, type Permission } from '../base/access.ts'
 import { isUuid } from '../base/id.ts'
@@ -16,7 +17,7 @@ import {
 import { ServiceError } from '../base/service-error.ts'
 import { ExpressionError, FilterError } from '../expressions/expression-error.ts'
 import { NO_FILTERS, parseFilters, type FilterChain } from '../expressions/filters.ts'
-import { Run } from '../expressions/run.ts'
+import { EvaluationRun } from '../expressions/evaluation-run.ts'
 import { scan, type Segment } from '../expressions/scan.ts'
 import type { EvaluationContext } from '../expressions/template.ts'
 import { measure, textOf } from '../expressions/text.ts'
@@ -64,7 +65,7 @@ export function findTokenReferences(payload: Json): PayloadReferences {
   visit(root, 'it', null)
   return { locations, payload: () => root.it }
 
-  function visit(holder: object, key: string | number, up: Path): void {
+  function visit(holder: object, key: string | number, up: PayloadPath): void {
     const value = (holder as JsonObject)[key]!
     if (typeof value === 'string') {
       if (value.includes('{{')) locations.push(locationOf(holder as JsonObject, key, value, up))
@@ -79,7 +80,7 @@ export function findTokenReferences(payload: Json): PayloadReferences {
     holder: JsonObject,
     key: string | number,
     text: string,
-    up: Path,
+    up: PayloadPath,
   ): PayloadLocation {
     const path = (): string => pathOf(up)
     const put = (value: Json): void => void (holder[key] = value)
@@ -142,7 +143,7 @@ export function evaluateLocation(
   valueOf: (reference: TokenReference) => Json,
 ): Json {
   return orInvalid(path, () => {
-    const run = new Run({ ...evaluationContext, variables: {} }, false)
+    const run = new EvaluationRun({ ...evaluationContext, variables: {} }, false)
     const values = parts.map((it) =>
       typeof it === 'string' ? it : it.filters.apply(valueOf(it), run),
     )
@@ -245,10 +246,7 @@ export function tokenReferencesOf({ parts }: ExpressionLocation): TokenReference
   return parts.filter((it) => typeof it !== 'string')
 }
 
-/** The way from the root to a value; rendered when something is wrong there. */
-type Path = { readonly up: Path; readonly key: string | number } | null
-
-function pathOf(path: Path): string {
+function pathOf(path: PayloadPath): string {
   const steps: (string | number)[] = []
   for (let at = path; at !== null; at = at.up) steps.push(at.key)
   return memberPath(steps.toReversed())

@@ -40,7 +40,11 @@ export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePla
     },
   }
 
-  function visit(holder: Json[] | { [key: string]: Json }, key: string | number, up: Path): void {
+  function visit(
+    holder: Json[] | { [key: string]: Json },
+    key: string | number,
+    up: PayloadPath,
+  ): void {
     const value = (holder as JsonObject)[key]!
     if (typeof value === 'object' && value !== null) {
       if (Array.isArray(value)) {
@@ -62,19 +66,19 @@ export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePla
 }
 
 /** The way from the root to a value; rendered only when there is an error to show. */
-type Path = { readonly up: Path; readonly key: string | number } | null
+export type PayloadPath = { readonly up: PayloadPath; readonly key: string | number } | null
 
 class PlacedLeaf implements Leaf {
   readonly #holder: JsonObject
   readonly #key: string | number
   readonly #value: string | number | boolean | JsonObject
-  readonly #path: Path
+  readonly #path: PayloadPath
 
   constructor(
     holder: object,
     key: string | number,
     value: string | number | boolean | JsonObject,
-    path: Path,
+    path: PayloadPath,
   ) {
     this.#holder = holder as JsonObject
     this.#key = key

@@ -18,7 +18,7 @@ import type { TokenSettings } from './token-settings.ts'
 import { duplicateViewer } from './deduplication.ts'
 
 /** What one request is about, the same however often it has to look again. */
-interface Update {
+interface TokenUpdate {
   readonly id: string
   readonly body: Json
   readonly settings: TokenSettings
@@ -37,7 +37,7 @@ interface Update {
 export async function updateToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
-  update: Update,
+  update: TokenUpdate,
 ): Promise<Answer> {
   for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
     const answer = await updateOnce(world, context, update)
@@ -53,7 +53,7 @@ export const UPDATE_ATTEMPTS_MAX = 100
 async function updateOnce(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
-  { id, body, settings }: Update,
+  { id, body, settings }: TokenUpdate,
 ): Promise<Answer | null> {
   const now = world.clock.now()
   const before = await findLive(world, context, id, now)

@@ -9,7 +9,7 @@ import {
   renderToken,
   renderDuplicate,
   tokenOptions,
-  type Shown,
+  type RenderOptions,
 } from './wire.ts'
 
 const TOKEN: StoredToken = {
@@ -32,7 +32,7 @@ const TOKEN: StoredToken = {
   revision: 0,
   uncommitted: false,
 }
-const SHOWN: Shown = {
+const SHOWN: RenderOptions = {
   tenantId: 'tenant-1',
   data: undefined,
   mask: undefined,

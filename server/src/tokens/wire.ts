@@ -281,7 +281,7 @@ export function maskOf(token: StoredToken): Json {
   return token.details?.['mask'] ?? findTokenType(token.type)?.mask ?? null
 }
 
-export interface Shown {
+export interface RenderOptions {
   readonly tenantId: string
   /** The data member: plaintext, masked, or undefined for none. */
   readonly data: Json | undefined
@@ -294,7 +294,7 @@ export interface Shown {
 }
 
 /** Renders a token. Members that have no value are left out, never null. */
-export function renderToken(token: StoredToken, shown: Shown): JsonObject {
+export function renderToken(token: StoredToken, shown: RenderOptions): JsonObject {
   const type = findTokenType(token.type)
   const details = token.details
   const wire: JsonObject = { id: token.id, tenant_id: shown.tenantId, type: token.type }

@@ -15,7 +15,7 @@ import { onRequest, testAuthority, testDestination } from '../kit/test-destinati
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, formsOf } from './forbidden-forms.ts'
 
 /** What the probe prints. */
-export interface Outcome {
+export interface AddressProbeOutcome {
   /** URLs that were tried, and those of them that no parser took. */
   readonly forms: number
   readonly noUrls: number
@@ -136,7 +136,14 @@ control['past the vetting'] = await count(async () => {
   for (const address of FORBIDDEN) await dialled(address, () => true)
 })
 
-const outcome: Outcome = { forms: urls.length, noUrls, let: let_, rules, reached, control }
+const outcome: AddressProbeOutcome = {
+  forms: urls.length,
+  noUrls,
+  let: let_,
+  rules,
+  reached,
+  control,
+}
 process.stdout.write(JSON.stringify(outcome))
 process.exit(0)
 

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { lacksNamespaces } from '../kit/programs.ts'
-import type { Outcome } from './forbidden-addresses.probe.ts'
+import type { AddressProbeOutcome } from './forbidden-addresses.probe.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6 } from './forbidden-forms.ts'
 
 const PROBE = fileURLToPath(new URL('forbidden-addresses.probe.ts', import.meta.url))
@@ -25,7 +25,7 @@ const namespace = NAMESPACES.find((it) => lacksNamespaces([it], NETWORK) === fal
 const skip = namespace === undefined && lacksNamespaces(NAMESPACES.slice(-1), NETWORK)
 
 describe('the egress gateway', { skip }, () => {
-  let outcome: Outcome
+  let outcome: AddressProbeOutcome
   before(() => {
     outcome = probe()
   })
@@ -62,12 +62,12 @@ describe('the egress gateway', { skip }, () => {
   })
 })
 
-function probe(): Outcome {
+function probe(): AddressProbeOutcome {
   const { status, stdout, stderr } = spawnSync(
     'unshare',
     [namespace!, '--', 'sh', '-c', `${NETWORK} && exec "$0" "$1"`, process.execPath, PROBE],
     { encoding: 'utf8' },
   )
   assert.equal(status, 0, stderr)
-  return JSON.parse(stdout) as Outcome
+  return JSON.parse(stdout) as AddressProbeOutcome
 }

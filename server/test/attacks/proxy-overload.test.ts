@@ -10,7 +10,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import { startVault, temporaryFolder } from '../kit/running-vault.ts'
 import { stillVault } from '../kit/still-vault.ts'
-import { onRequest, type Answer } from '../kit/test-destination.ts'
+import { onRequest, type ConnectionHandler } from '../kit/test-destination.ts'
 
 /** Resolves when `done()` is true; looks whenever the event loop has been around. */
 async function until(done: () => boolean): Promise<void> {
@@ -119,7 +119,7 @@ describe('through the proxy', () => {
     return [`BT-API-KEY: ${stage.key}`, `BT-PROXY-URL: ${stage.destination.url}`]
   }
 
-  const endless: Answer = onRequest((socket) => {
+  const endless: ConnectionHandler = onRequest((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
     const piece = Buffer.alloc(MiB)
     const more = (): void => {

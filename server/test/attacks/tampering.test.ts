@@ -24,14 +24,14 @@ const SECRET = 'the secret of another tenant'
 /** `card` and `mine` belong to the first tenant, `theirs` to the second. */
 type Ids = Readonly<Record<'card' | 'mine' | 'theirs', string>>
 
-interface Reply {
+interface RawReply {
   readonly status: number
   readonly text: string
 }
 
 interface OpenVault {
   readonly addTenant: (name: string) => Promise<string>
-  readonly call: (key: string, path: string, body?: JsonObject) => Promise<Reply>
+  readonly call: (key: string, path: string, body?: JsonObject) => Promise<RawReply>
   readonly logged: () => string
   readonly close: () => Promise<void>
 }
@@ -100,7 +100,7 @@ after(() => {
 })
 
 /** Changes a copy of the file as somebody would who found it, then reads a token. */
-async function readAfter(t: TestContext, sql: string, read: keyof Ids): Promise<Reply> {
+async function readAfter(t: TestContext, sql: string, read: keyof Ids): Promise<RawReply> {
   const copy = temporaryFolder(t)
   cpSync(folder, copy, { recursive: true })
   write(copy, sql)

@@ -45,20 +45,20 @@ export function anyBody(): fc.Arbitrary<AnyBody> {
 }
 
 /** Pieces on their way to be a body, with the number of expressions in them. */
-interface Draft extends Piece {
+interface CountedPiece extends Piece {
   readonly count: number
 }
 
-function same(text: string | Buffer): Draft {
+function same(text: string | Buffer): CountedPiece {
   const bytes = Buffer.from(text as string)
   return { sent: bytes, arrives: bytes, count: 0 }
 }
 
-function span(sent: string, arrives: string): Draft {
+function span(sent: string, arrives: string): CountedPiece {
   return { sent: Buffer.from(sent), arrives: Buffer.from(arrives), count: 1 }
 }
 
-function joined(drafts: readonly Draft[]): Draft {
+function joined(drafts: readonly CountedPiece[]): CountedPiece {
   return {
     sent: Buffer.concat(drafts.map((it) => it.sent)),
     arrives: Buffer.concat(drafts.map((it) => it.arrives)),
@@ -66,17 +66,17 @@ function joined(drafts: readonly Draft[]): Draft {
   }
 }
 
-interface Expression {
+interface SampleExpression {
   readonly text: string
   readonly value: Json
 }
 
 /** An expression as it is thought, and the value it has. */
-const expression: fc.Arbitrary<Expression> = fc.oneof(
+const expression: fc.Arbitrary<SampleExpression> = fc.oneof(
   fc
     .tuple(fc.constantFrom(...Object.keys(TOKENS)), fc.constantFrom('', ' ', '  '))
     .map(([id, space]) => ({ text: `{{${space}${id}${space}}}`, value: TOKENS[id]! })),
-  fc.constantFrom<Expression>(
+  fc.constantFrom<SampleExpression>(
     { text: '{{ plain | last4 }}', value: '4242' },
     { text: `{{ card | json: "$.number" }}`, value: '4242' },
     { text: `{{ card | json: '$.list[1]' | append: "<&>" }}`, value: 'é"<&>' },
@@ -131,7 +131,7 @@ function spelt(text: string, how: Iterator<number>): string {
 /** How JSON is written into a body: as it is, or in ASCII. */
 type Written = (json: string) => string
 
-function jsonString(written: Written): fc.Arbitrary<Draft> {
+function jsonString(written: Written): fc.Arbitrary<CountedPiece> {
   const whole = fc.tuple(expression, spelling).map(([{ text, value }, how]) => {
     const scalar = typeof value === 'number' || typeof value === 'boolean'
     return span(spelt(text, how), written(JSON.stringify(scalar ? String(value) : value)))
@@ -154,13 +154,13 @@ function jsonString(written: Written): fc.Arbitrary<Draft> {
 const NUMBERS = ['1234567890123456789', '1.0', '1e400', '-0', '0.10', '1E-7', '-12.50e+03', '0']
 
 /** JSON as a text of its own: nothing of it is ever parsed. */
-function jsonText(written: Written = (it) => it): fc.Arbitrary<Draft> {
+function jsonText(written: Written = (it) => it): fc.Arbitrary<CountedPiece> {
   const space = fc.constantFrom('', '', ' ', '\n', '\t ', '\r\n  ')
   const name = fc.oneof(
     fc.constantFrom('"a"', '"a"', '""', '"{{ plain }}"', '"\\u007b\\u007b"', '"__proto__"', '"é"'),
     fc.tuple(noise, spelling).map(([it, how]) => spelt(it, how)),
   )
-  return fc.letrec<{ value: Draft; item: Draft; member: Draft }>((tie) => ({
+  return fc.letrec<{ value: CountedPiece; item: CountedPiece; member: CountedPiece }>((tie) => ({
     value: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
       jsonString(written),
@@ -177,7 +177,7 @@ function jsonText(written: Written = (it) => it): fc.Arbitrary<Draft> {
   })).item
 }
 
-function between(open: string, drafts: readonly Draft[], close: string): Draft {
+function between(open: string, drafts: readonly CountedPiece[], close: string): CountedPiece {
   const separated = drafts.flatMap((it, at) => (at === 0 ? [it] : [same(','), it]))
   return joined([same(open), ...separated, same(close)])
 }
@@ -251,11 +251,11 @@ function textBody(): fc.Arbitrary<AnyBody> {
  * behind it.
  */
 function bareText(
-  around: fc.Arbitrary<Draft>,
+  around: fc.Arbitrary<CountedPiece>,
   written: (value: Json) => string,
   before = written,
   inside = expression,
-): fc.Arbitrary<Draft> {
+): fc.Arbitrary<CountedPiece> {
   const piece = fc.oneof(
     around.map((it) => () => it),
     inside.map((it) => (next: boolean) => span(it.text, (next ? before : written)(it.value))),

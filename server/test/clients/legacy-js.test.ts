@@ -15,7 +15,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { listenInMemory, startServe, type ListeningVault } from './listening-vault.ts'
 
 type Payload = Parameters<Client['tokenize']>[0]
-type NewToken = Parameters<Client['tokens']['create']>[0]
+type SdkToken = Parameters<Client['tokens']['create']>[0]
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2031, cvc: '123' }
 const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2031 }
@@ -476,7 +476,7 @@ for (const [name, open] of [
     })
 
     test('tokens.create() keeps every option, and retrieve() returns the same', async () => {
-      const asked: NewToken = {
+      const asked: SdkToken = {
         id: 'ada@example.com 1',
         type: 'card',
         data: { ...CARD, cardHolder: 'Ada' },
@@ -533,7 +533,7 @@ for (const [name, open] of [
       ['social_security_number', '123-45-6789', 'XXX-XX-6789'],
     ] as const) {
       test(`tokens.create() of a ${type} shows its mask and keeps its data`, async () => {
-        const { id, data: own } = await masked.tokens.create({ type, data } as unknown as NewToken)
+        const { id, data: own } = await masked.tokens.create({ type, data } as unknown as SdkToken)
         if (type === 'bank') {
           assert.deepEqual(own, { routing_number: '021000021', account_number: 'X0001' })
         } else assert.deepEqual(own, shown)
@@ -623,7 +623,7 @@ for (const [name, open] of [
         type: 'social_security_number',
         data: '987-65-4320',
         metadata: { camelCase: 'to be found' },
-      } as unknown as NewToken)
+      } as unknown as SdkToken)
       for (const query of [
         'data:987-65-4320',
         'data:987654320',
@@ -948,15 +948,15 @@ async function failed(call: Promise<unknown>): Promise<{ status: number; data: J
   return error
 }
 
-interface Exchange {
+interface SdkExchange {
   readonly sent: string | undefined
   readonly status: number
   readonly traceId: string
 }
 
 /** The trace ids of all exchanges during `work`, seen from below the client, which hides them. */
-async function watched(work: () => Promise<unknown>): Promise<Exchange[]> {
-  const seen: Exchange[] = []
+async function watched(work: () => Promise<unknown>): Promise<SdkExchange[]> {
+  const seen: SdkExchange[] = []
   const see = (message: unknown): void => {
     const { request, response } = message as { request: ClientRequest; response: IncomingMessage }
     seen.push({

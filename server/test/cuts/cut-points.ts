@@ -1,4 +1,4 @@
-import type { Lengths, CutPoint, Side, Statement } from './cutting-proxy.ts'
+import type { Lengths, CutPoint, ProxySide, CutStatement } from './cutting-proxy.ts'
 
 /** Of the cuts, those in COMMIT, what is sent along with it and what is answered: all that matters happens there. */
 const AT_COMMIT = 0.25
@@ -8,7 +8,7 @@ const AT_COMMIT = 0.25
  * a quarter of them in its COMMIT, half of these in what is answered to it. Another seed has the points in between.
  */
 export function cutPointsIn(
-  lengths: Readonly<Record<Statement, Lengths>>,
+  lengths: Readonly<Record<CutStatement, Lengths>>,
   count: number,
   seed: number,
 ): CutPoint[] {
@@ -22,10 +22,10 @@ export function cutPointsIn(
   ]
 }
 
-const SIDES: readonly Side[] = ['asked', 'answered']
+const SIDES: readonly ProxySide[] = ['asked', 'answered']
 
 /** Before the first byte, after each, and after the last. */
-function everyPoint(from: Statement, lengths: Lengths): Omit<CutPoint, 'reset'>[] {
+function everyPoint(from: CutStatement, lengths: Lengths): Omit<CutPoint, 'reset'>[] {
   return SIDES.flatMap((side) =>
     Array.from({ length: lengths[side] + 1 }, (_, bytes) => ({ side, from, bytes })),
   )

@@ -6,20 +6,20 @@ import { join } from 'node:path'
 /** A byte of a transaction: those before it pass, it and what follows do not. */
 export interface CutPoint {
   /** Whose bytes are counted: the server's, or the database's. */
-  readonly side: Side
+  readonly side: ProxySide
   /** From the first byte of which statement on, or of what is answered to it and to those after it. */
-  readonly from: Statement
+  readonly from: CutStatement
   readonly bytes: number
   /** Whether the server is told by a reset, as of a connection that is broken, or by an end, as of one that is closed. */
   readonly reset: boolean
 }
 
-export type Side = 'asked' | 'answered'
+export type ProxySide = 'asked' | 'answered'
 /** `COMMIT` begins with the statements that it is sent along with. */
-export type Statement = 'BEGIN' | 'COMMIT'
+export type CutStatement = 'BEGIN' | 'COMMIT'
 
 /** How many bytes go each way. */
-export type Lengths = Record<Side, number>
+export type Lengths = Record<ProxySide, number>
 
 /** A cut that was made. */
 export interface Cut {
@@ -32,7 +32,7 @@ export class CuttingProxy {
   readonly #target: string
   readonly #sockets = new Set<Socket>()
   /** Of the last transaction that was let through: up to COMMIT, and from there on. */
-  readonly last: Record<Statement, Lengths> = {
+  readonly last: Record<CutStatement, Lengths> = {
     BEGIN: { asked: 0, answered: 0 },
     COMMIT: { asked: 0, answered: 0 },
   }
@@ -98,19 +98,19 @@ interface Armed {
 class ProxiedConnection {
   readonly #client: Socket
   readonly #database: Socket
-  readonly #last: Record<Statement, Lengths>
+  readonly #last: Record<CutStatement, Lengths>
   readonly #takeArmed: () => Armed | null
   #armed: Armed | null = null
   #rest: Buffer = Buffer.alloc(0)
   #begun = false
-  #from: Statement | null = null
+  #from: CutStatement | null = null
   #passed: Lengths = { asked: 0, answered: 0 }
   #cut = false
 
   constructor(
     client: Socket,
     database: Socket,
-    last: Record<Statement, Lengths>,
+    last: Record<CutStatement, Lengths>,
     takeArmed: () => Armed | null,
   ) {
     this.#client = client
@@ -133,7 +133,7 @@ class ProxiedConnection {
     if (!this.#cut) this.#pass('answered', bytes)
   }
 
-  #enter(statement: Statement): void {
+  #enter(statement: CutStatement): void {
     if (statement === 'COMMIT' && this.#from === 'COMMIT') return
     if (statement === 'BEGIN') this.#armed ??= this.#takeArmed()
     else this.#last.BEGIN = this.#passed
@@ -147,7 +147,7 @@ class ProxiedConnection {
     this.#passed = { asked: 0, answered: 0 }
   }
 
-  #pass(side: Side, bytes: Buffer): void {
+  #pass(side: ProxySide, bytes: Buffer): void {
     const before = this.#passed[side]
     this.#passed[side] += bytes.length
     const point = this.#armed?.point
@@ -165,7 +165,7 @@ class ProxiedConnection {
   }
 
   /** Sends the last bytes that pass, and ends both sides without a word. */
-  #sever(side: Side, bytes: Buffer): void {
+  #sever(side: ProxySide, bytes: Buffer): void {
     this.#cut = true
     const { point: point, cut } = this.#armed!
     const end = (): void => {
@@ -195,13 +195,13 @@ class ProxiedConnection {
 const IDLE = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
 /** By their first word, of their text or of their name. */
-const STATEMENTS: ReadonlyMap<string, Statement> = new Map([
+const STATEMENTS: ReadonlyMap<string, CutStatement> = new Map([
   ['BEGIN', 'BEGIN'],
   ['COMMIT', 'COMMIT'],
   ['insert-audit-events', 'COMMIT'],
 ])
 
-function statementOf(message: Buffer): Statement | null {
+function statementOf(message: Buffer): CutStatement | null {
   const type = message.toString('latin1', 0, 1)
   const [first = '', second = ''] = message.toString('latin1', 5).split('\0', 2)
   const said = type === 'Q' || type === 'P' ? first : type === 'B' ? second : ''

@@ -16,9 +16,16 @@ import { Victim } from '../../crash/victim.ts'
 import type { Weakness } from '../../crash/weak-store.ts'
 import type { Json } from '../../src/base/json.ts'
 import { CuttingProxy, type Lengths, type CutPoint } from './cutting-proxy.ts'
-import { CUT_FAULTS, isDone, judge, type CutFault, type Reply, type Stored } from './judge.ts'
+import {
+  CUT_FAULTS,
+  isDone,
+  judge,
+  type CutFault,
+  type CutReply,
+  type StoredByCut,
+} from './judge.ts'
 import { cutPointsIn } from './cut-points.ts'
-import { KINDS, labelOf, type Kind } from './requests.ts'
+import { KINDS, labelOf, type CutKind } from './requests.ts'
 
 export interface CutOptions {
   /** Empty; holds the root key and a cache of compiled code. */
@@ -126,7 +133,7 @@ class CutHarness {
   }
 
   /** The second of two: what comes first for a tenant, or on a connection, comes once. */
-  async #measure(kind: Kind) {
+  async #measure(kind: CutKind) {
     for (let times = 0; times < 2; times++) {
       const send = await this.#prepare(kind, ++this.#next)
       const reply = await send?.()
@@ -135,7 +142,7 @@ class CutHarness {
     return structuredClone(this.#proxy.last)
   }
 
-  async #cut(kind: Kind, point: CutPoint, lengths: Lengths): Promise<void> {
+  async #cut(kind: CutKind, point: CutPoint, lengths: Lengths): Promise<void> {
     const n = ++this.#next
     const before = await this.#before()
     const send = await this.#prepare(kind, n)
@@ -168,7 +175,7 @@ class CutHarness {
     return { since: Date.now(), ...row! }
   }
 
-  async #stored(n: number, { since, events: entries, answers }: Before): Promise<Stored> {
+  async #stored(n: number, { since, events: entries, answers }: Before): Promise<StoredByCut> {
     await this.#database.settled()
     const tokens = await this.#database.ask<{ serial: string }>(
       `SELECT serial FROM tokens WHERE serial >= $1 AND metadata LIKE $2 AND ${VISIBLE}`,
@@ -190,7 +197,7 @@ class CutHarness {
    * Does what comes before the commit that is cut, and returns what makes it, as often as it is called; null when what
    * came before is not there any more.
    */
-  async #prepare(kind: Kind, n: number): Promise<(() => Promise<Reply>) | null> {
+  async #prepare(kind: CutKind, n: number): Promise<(() => Promise<CutReply>) | null> {
     const once = { 'bt-idempotency-key': labelOf(n) }
     const payload = kind.payload(n)
     if (!kind.transacted) return async () => await this.#post('/tokenize', once, payload)
@@ -201,7 +208,7 @@ class CutHarness {
     return async () => await this.#post(`/transactions/${id}/commit`, once)
   }
 
-  async #post(path: string, headers: Record<string, string>, body?: Json): Promise<Reply> {
+  async #post(path: string, headers: Record<string, string>, body?: Json): Promise<CutReply> {
     const begun = performance.now()
     const response = await fetch(this.#url + path, {
       method: 'POST',

@@ -1,7 +1,7 @@
 /** What has to be true of a request whose commit was cut. */
 
 /** What its caller was told. */
-export interface Reply {
+export interface CutReply {
   /** 0 when nothing came. */
   readonly status: number
   readonly retryAfter: string | null
@@ -10,7 +10,7 @@ export interface Reply {
 }
 
 /** What is in the database of it. */
-export interface Stored {
+export interface StoredByCut {
   /** Internal ids of its tokens that readers may see. */
   readonly tokens: readonly string[]
   /** Those that were made, says the audit log. */
@@ -19,14 +19,14 @@ export interface Stored {
   readonly answers: number
 }
 
-export interface Seen {
+export interface SeenCut {
   readonly wanted: number
   /** Whether the server may have asked to commit when it was cut. */
   readonly mayHaveAsked: boolean
-  readonly reply: Reply
-  readonly stored: Stored
+  readonly reply: CutReply
+  readonly stored: StoredByCut
   /** The same, when it was asked again with its idempotency key. */
-  readonly again: { readonly reply: Reply; readonly stored: Stored }
+  readonly again: { readonly reply: CutReply; readonly stored: StoredByCut }
 }
 
 export const CUT_FAULTS = {
@@ -43,7 +43,7 @@ export type CutFault = keyof typeof CUT_FAULTS
 
 /** Returns what is wrong, in words; an answer may take `answerMsMax`. */
 export function judge(
-  { wanted, mayHaveAsked, reply, stored, again }: Seen,
+  { wanted, mayHaveAsked, reply, stored, again }: SeenCut,
   answerMsMax: number,
 ): [CutFault, string][] {
   const found: [CutFault, string][] = []
@@ -67,7 +67,7 @@ export function judge(
 }
 
 /** All of it is there, or nothing. */
-function flawsOf({ tokens, recorded, answers }: Stored, wanted: number): [CutFault, string][] {
+function flawsOf({ tokens, recorded, answers }: StoredByCut, wanted: number): [CutFault, string][] {
   const found: [CutFault, string][] = []
   const count = tokens.length
   if (count > wanted) found.push(['double', `${count} tokens of ${wanted}`])
@@ -79,6 +79,6 @@ function flawsOf({ tokens, recorded, answers }: Stored, wanted: number): [CutFau
   return found
 }
 
-export function isDone({ status }: Reply): boolean {
+export function isDone({ status }: CutReply): boolean {
   return status >= 200 && status < 300
 }

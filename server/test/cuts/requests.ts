@@ -1,7 +1,7 @@
 /** What is asked for while the connection is cut: each kind makes a transaction of another form. */
 import type { Json } from '../../src/base/json.ts'
 
-export interface Kind {
+export interface CutKind {
   readonly name: string
   /** Of all cuts. */
   readonly share: number
@@ -13,7 +13,7 @@ export interface Kind {
   readonly payload: (n: number) => Json
 }
 
-export const KINDS: readonly Kind[] = [
+export const KINDS: readonly CutKind[] = [
   kind('together', 0.5, 3, (n, leaf) => ({ data: `${n}.${leaf}` })),
   // An id that could be another token's internal id has to be asked for, so the commit has a savepoint.
   kind('apart', 0.2, 3, (n, leaf) => ({ data: `${n}.${leaf}`, id: uuidOf(n, leaf) })),
@@ -32,7 +32,7 @@ function kind(
   share: number,
   tokens: number,
   leaf: (n: number, leaf: number) => { readonly data: string; readonly id?: string },
-): Kind {
+): CutKind {
   return {
     name,
     share,

@@ -4,12 +4,12 @@
 import type { Socket } from 'node:net'
 import type { TlsOptions } from 'node:tls'
 import type { EgressFault } from '../../src/ports/egress.ts'
-import { onRequest, type Answer, type CertificateName } from '../kit/test-destination.ts'
+import { onRequest, type ConnectionHandler, type CertificateName } from '../kit/test-destination.ts'
 
-export interface Kind {
+export interface DestinationKind {
   readonly name: string
   /** What it does with a connection; null for one that nobody accepts. */
-  readonly answer: Answer | null
+  readonly answer: ConnectionHandler | null
   readonly tls?: TlsOptions & { readonly certificate: CertificateName }
   /** Whether the request is for TLS; as the destination, unless said otherwise. */
   readonly secure?: boolean
@@ -30,7 +30,7 @@ const HEADER_SECTION = 'HTTP/1.1 200 OK\r\n'
 const WHOLE = `${HEADER_SECTION}Content-Length: 2\r\n\r\nok`
 const GOOD = { certificate: 'destination' } as const
 
-export const KINDS: readonly Kind[] = [
+export const KINDS: readonly DestinationKind[] = [
   { name: 'refuses', answer: null, ends: 'unreachable', headerSection: false },
   {
     name: 'accepts and is silent',
@@ -257,16 +257,26 @@ export const KINDS: readonly Kind[] = [
 ]
 
 /** Says this to each request, and closes. */
-function says(name: string, bytes: string, ends: Kind['ends'], headerSection: boolean): Kind {
+function says(
+  name: string,
+  bytes: string,
+  ends: DestinationKind['ends'],
+  headerSection: boolean,
+): DestinationKind {
   return { name, answer: onRequest((it) => it.end(bytes, 'latin1')), ends, headerSection }
 }
 
 /** Says this to each request, and keeps the connection. */
-function keeps(name: string, bytes: string, ends: Kind['ends'], headerSection: boolean): Kind {
+function keeps(
+  name: string,
+  bytes: string,
+  ends: DestinationKind['ends'],
+  headerSection: boolean,
+): DestinationKind {
   return { name, answer: onRequest((it) => it.write(bytes, 'latin1')), ends, headerSection }
 }
 
-function secret(name: string, tls: NonNullable<Kind['tls']>): Kind {
+function secret(name: string, tls: NonNullable<DestinationKind['tls']>): DestinationKind {
   return {
     name,
     answer: onRequest((it) => it.write(WHOLE)),

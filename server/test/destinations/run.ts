@@ -3,7 +3,7 @@ import { UndiciEgress } from '../../src/adapters/egress/undici-egress.ts'
 import { parseDestination } from '../../src/base/destination.ts'
 import { EgressFailure, type OutboundReceiver } from '../../src/ports/egress.ts'
 import { testAuthority, testDestination, type TestDestination } from '../kit/test-destination.ts'
-import { KINDS, type Kind } from './kinds.ts'
+import { KINDS, type DestinationKind } from './kinds.ts'
 
 /** By undici, and by Node's own client, which a field that undici does not send asks for. */
 export const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as const
@@ -11,7 +11,7 @@ export const CARRIERS = { undici: [], node: ['Keep-Alive', 'timeout=5'] } as con
 export interface Destinations {
   readonly egress: UndiciEgress
   /** Calls a destination of this kind, and throws when that ends otherwise than it should. */
-  readonly call: (kind: Kind, carrier: keyof typeof CARRIERS) => Promise<void>
+  readonly call: (kind: DestinationKind, carrier: keyof typeof CARRIERS) => Promise<void>
   /** Throws when a destination has connections left once the gateway is closed. */
   readonly close: () => Promise<void>
 }
@@ -26,7 +26,7 @@ export async function openDestinations(lateMs: number): Promise<Destinations> {
     extraAuthorities: [testAuthority()],
     resolve: async () => ['127.0.0.1'],
   })
-  const started = new Map<Kind, TestDestination>()
+  const started = new Map<DestinationKind, TestDestination>()
   for (const kind of KINDS) {
     started.set(kind, await testDestination(kind.answer ?? (() => {}), kind.tls ?? null))
   }

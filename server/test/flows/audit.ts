@@ -22,7 +22,7 @@ import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { SystemRandom } from '../../src/adapters/system/system-random.ts'
 import { auditCheckpointer } from '../../src/audit/checkpoint.ts'
 import { sweepAuditLogs } from '../../src/audit/retention.ts'
-import { verifyAuditLog, type Verdict } from '../../src/audit/verification.ts'
+import { verifyAuditLog, type AuditVerdict } from '../../src/audit/verification.ts'
 import { chainHash, type AuditEvent, type StoredAuditEvent } from '../../src/ports/audit-log.ts'
 import type { Keyring } from '../../src/ports/keyring.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
@@ -50,7 +50,7 @@ export async function runAudit({ edits, seed }: AuditOptions): Promise<Record<st
   try {
     const vault = await makeAuditLog(folder, roll)
     const db = new DatabaseSync(join(folder, 'symbolon.db'))
-    const check = (): Promise<Verdict> =>
+    const check = (): Promise<AuditVerdict> =>
       verifyAuditLog(
         {
           clock: vault.world.clock,

@@ -75,7 +75,7 @@ async function runIn(
   const vault = await openVault(folder, place, change ?? ((world) => world))
   const tally = { tokens: 0, refusals: 0, looks: 0 }
   const answers: string[] = []
-  const call: Call = async (request) => {
+  const call: SendRequest = async (request) => {
     const reply = await vault.call(request)
     answers.push(reply.text, JSON.stringify(reply.headers))
     return reply
@@ -131,7 +131,7 @@ const BATCH = 500
 const LOOK_EVERY = 20
 const WORKERS = 64
 
-interface Request {
+interface CanaryRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly key?: string
@@ -139,15 +139,15 @@ interface Request {
   readonly idempotencyKey?: string
 }
 
-interface Reply {
+interface CanaryReply {
   readonly status: number
   readonly text: string
   readonly headers: unknown
 }
 
-type Call = (request: Request) => Promise<Reply>
-type Tally = { tokens: number; refusals: number }
-type Work = (call: Call, vault: Vault, tally: Tally) => Promise<void>
+type SendRequest = (request: CanaryRequest) => Promise<CanaryReply>
+type CanaryTally = { tokens: number; refusals: number }
+type Work = (call: SendRequest, vault: Vault, tally: CanaryTally) => Promise<void>
 
 /** Returns `count` things to do, the same for the same seed: most make tokens, some are refused. */
 function worksOf(canary: Canary, seed: number, count: number): Work[] {
@@ -199,7 +199,7 @@ function pairUp(payload: Json, answer: Json, pairs: [id: string, data: Json][]):
 }
 
 /** Sends what is refused with `status`. */
-function refuse(status: number, request: Partial<Request>): Work {
+function refuse(status: number, request: Partial<CanaryRequest>): Work {
   return async (call, { key }, tally) => {
     const reply = await call({ method: 'POST', path: '/tokenize', key, ...request })
     assert.equal(reply.status, status, describe(request as JsonObject, reply))
@@ -231,7 +231,7 @@ function misplaced(secret: string): fc.Arbitrary<Work> {
 }
 
 interface Vault {
-  readonly call: Call
+  readonly call: SendRequest
   readonly key: string
   readonly revealKey: string
   /** May create tokens, but not where these go. */
@@ -274,7 +274,13 @@ async function openVault(
     },
   }
 
-  async function call({ method, path, key, body, idempotencyKey }: Request): Promise<Reply> {
+  async function call({
+    method,
+    path,
+    key,
+    body,
+    idempotencyKey,
+  }: CanaryRequest): Promise<CanaryReply> {
     const reply = await app.inject({
       method,
       url: path,
@@ -316,7 +322,7 @@ async function inParallel(
   if (failed !== undefined) throw failed.reason
 }
 
-function describe(payload: unknown, reply: Reply): string {
+function describe(payload: unknown, reply: CanaryReply): string {
   return `${reply.status} ${reply.text.slice(0, 500)} for ${JSON.stringify(payload).slice(0, 2000)}`
 }
 

@@ -3,15 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, describe, test } from 'node:test'
-import { Ledger, readLedger, digestOf, type Outcome } from '../../crash/ledger.ts'
-import { Verdict, verifyAcked, verifyUntold, type Fault } from '../../crash/verify.ts'
+import { Ledger, readLedger, digestOf, type OperationOutcome } from '../../crash/ledger.ts'
+import { CrashVerdict, verifyAcked, verifyUntold, type Fault } from '../../crash/verify.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 
 /** One operation that asks for two tokens. */
 const DATA = ['1.0:first', '1.1:second']
-const ACKED: Outcome = { outcome: 'acked', tokens: [{ id: 'a', fingerprint: 'f' }, { id: 'b' }] }
-const REFUSED: Outcome = { outcome: 'refused', status: 409 }
-const UNKNOWN: Outcome = { outcome: 'unknown', why: 'ECONNRESET' }
+const ACKED: OperationOutcome = {
+  outcome: 'acked',
+  tokens: [{ id: 'a', fingerprint: 'f' }, { id: 'b' }],
+}
+const REFUSED: OperationOutcome = { outcome: 'refused', status: 409 }
+const UNKNOWN: OperationOutcome = { outcome: 'unknown', why: 'ECONNRESET' }
 const WHOLE = { a: { data: DATA[0]!, fingerprint: 'f' }, b: { data: DATA[1]! } }
 
 const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-ledger-'))
@@ -46,7 +49,7 @@ describe('the judge of a crash', () => {
     ['double', 'one key has two outcomes', [ACKED, REFUSED], WHOLE],
     ['stray', 'good data was refused', [{ outcome: 'refused', status: 400 }], {}],
     ['stray', 'a server failed', [{ outcome: 'unknown', why: 'status', status: 500 }], {}],
-  ] as [Fault, string, Outcome[], Stored][]) {
+  ] as [Fault, string, OperationOutcome[], StoredDocuments][]) {
     test(`finds: ${fault}: when ${what}`, async () => {
       const expect = fault === 'stray' ? 'tokens' : 'either'
       const { verdict } = await judge(outcomes, stored, expect)
@@ -62,14 +65,14 @@ describe('the judge of a crash', () => {
   })
 })
 
-type Stored = Readonly<Record<string, JsonObject>>
+type StoredDocuments = Readonly<Record<string, JsonObject>>
 
 /** Judges a vault that holds `stored`, by a ledger that was written and read back. */
 async function judge(
-  outcomes: readonly Outcome[],
-  stored: Stored,
+  outcomes: readonly OperationOutcome[],
+  stored: StoredDocuments,
   expect: 'tokens' | 'either' = 'either',
-): Promise<{ verdict: Verdict; untold: number }> {
+): Promise<{ verdict: CrashVerdict; untold: number }> {
   const file = path.join(mkdtempSync(path.join(folder, 'one-')), 'ledger.jsonl')
   const ledger = new Ledger(file)
   const digests = DATA.map((it: Json) => digestOf(it))
@@ -78,7 +81,7 @@ async function judge(
   ledger.close()
 
   const entries = readLedger(file)
-  const verdict = new Verdict()
+  const verdict = new CrashVerdict()
   const client = { read: async (id: string) => stored[id] ?? null }
   const database = { visibleTokens: () => Object.keys(stored) }
   await verifyAcked(client, entries.values(), verdict)

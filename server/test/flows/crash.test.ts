@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { run, type HarnessOptions, type Result } from '../../crash/harness.ts'
+import { run, type HarnessOptions, type CrashResult } from '../../crash/harness.ts'
 import { assertDetected } from '../kit/faults.ts'
 import { SEED } from '../kit/seed.ts'
 
@@ -31,13 +31,13 @@ describe('a server killed under load', { concurrency: true }, () => {
 })
 
 /** Something was acknowledged, and something was in doubt until its caller asked again. */
-function isEnough(it: Pick<Result, 'ackedTokens' | 'resolvedOperations'>): boolean {
+function isEnough(it: Pick<CrashResult, 'ackedTokens' | 'resolvedOperations'>): boolean {
   return it.ackedTokens > 100 && it.resolvedOperations > 0
 }
 
-type Own = Pick<HarnessOptions, 'kills' | 'weakness' | 'stopAtFault' | 'enough'>
+type CrashOptions = Pick<HarnessOptions, 'kills' | 'weakness' | 'stopAtFault' | 'enough'>
 
-async function killed(own: Own): Promise<Result> {
+async function killed(own: CrashOptions): Promise<CrashResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-crash-'))
   try {
     const load = { seed: SEED, clients: 8, passMsMax: 1_000, allEvery: 5 }

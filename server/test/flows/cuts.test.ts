@@ -6,7 +6,13 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import type { Weakness } from '../../crash/weak-store.ts'
 import { runCuts, type CutResult } from '../cuts/harness.ts'
-import { judge, type CutFault, type Reply, type Seen, type Stored } from '../cuts/judge.ts'
+import {
+  judge,
+  type CutFault,
+  type CutReply,
+  type SeenCut,
+  type StoredByCut,
+} from '../cuts/judge.ts'
 import { cutPointsIn } from '../cuts/cut-points.ts'
 import { assertDetected } from '../kit/faults.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
@@ -49,8 +55,8 @@ describe('placesIn()', () => {
 })
 
 const [DONE, UNKNOWN] = [reply({ status: 200 }), reply({ status: 503, retryAfter: '1' })]
-const WHOLE: Stored = { tokens: ['a', 'b'], recorded: ['b', 'a'], answers: 1 }
-const NOTHING: Stored = { tokens: [], recorded: [], answers: 0 }
+const WHOLE: StoredByCut = { tokens: ['a', 'b'], recorded: ['b', 'a'], answers: 1 }
+const NOTHING: StoredByCut = { tokens: [], recorded: [], answers: 0 }
 
 describe('judge() finds nothing in', () => {
   for (const [about, own] of [
@@ -58,7 +64,7 @@ describe('judge() finds nothing in', () => {
     ['what is not known and there', { reply: UNKNOWN }],
     ['what is not known and not there', { reply: UNKNOWN, stored: NOTHING }],
     ['what was made over another connection', { mayHaveAsked: false }],
-  ] as [string, Partial<Seen>][]) {
+  ] as [string, Partial<SeenCut>][]) {
     test(about, () => assert.deepEqual(judge(seen(own), 2_000), []))
   }
 })
@@ -90,7 +96,7 @@ describe('judge() finds', () => {
     ['stray', 'two answers', { again: { reply: reply({ text: 'other' }), stored: WHOLE } }],
     ['stray', 'no answer at last', { again: { reply: UNKNOWN, stored: WHOLE } }],
     ['hung', 'what took too long', { reply: reply({ ms: 2_001 }) }],
-  ] as [CutFault, string, Partial<Seen>][]) {
+  ] as [CutFault, string, Partial<SeenCut>][]) {
     test(`${fault}: ${about}`, () => {
       assert.deepEqual(
         judge(seen(own), 2_000).map((it) => it[0]),
@@ -100,16 +106,16 @@ describe('judge() finds', () => {
   }
 })
 
-function seen(own: Partial<Seen>): Seen {
+function seen(own: Partial<SeenCut>): SeenCut {
   const again = { reply: DONE, stored: WHOLE }
   return { wanted: 2, mayHaveAsked: true, reply: DONE, stored: WHOLE, again, ...own }
 }
 
-function reply(own: Partial<Reply>): Reply {
+function reply(own: Partial<CutReply>): CutReply {
   return { status: 200, retryAfter: null, text: 'made', ms: 2_000, ...own }
 }
 
-function same(...internalIds: readonly string[]): Pick<Stored, 'tokens' | 'recorded'> {
+function same(...internalIds: readonly string[]): Pick<StoredByCut, 'tokens' | 'recorded'> {
   return { tokens: internalIds, recorded: internalIds }
 }
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { judge, type JobFault, type Seen } from '../jobs/judge.ts'
-import type { Received } from '../jobs/receiver.ts'
+import { judge, type JobFault, type SeenJobs } from '../jobs/judge.ts'
+import type { ReceivedCallback } from '../jobs/receiver.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const DONE = { raw: { n: 1 }, tokens: {} }
 
 /** One job, `id-1`, accepted, run and delivered; `own` is what is otherwise. */
-function seen(own: Partial<Seen> = {}, rerun = false): Seen {
+function seen(own: Partial<SeenJobs> = {}, rerun = false): SeenJobs {
   return {
     accepted: new Map([[1, { id: 'id-1', rerun }]]),
     received: [callback()],
@@ -21,7 +21,11 @@ function seen(own: Partial<Seen> = {}, rerun = false): Seen {
   }
 }
 
-function callback(own: Partial<Received> = {}, id = 'id-1', body: JsonObject = DONE): Received {
+function callback(
+  own: Partial<ReceivedCallback> = {},
+  id = 'id-1',
+  body: JsonObject = DONE,
+): ReceivedCallback {
   const text = JSON.stringify(body)
   const at = new Date(1_800_000_000_000)
   const headers = {
@@ -35,7 +39,7 @@ function callback(own: Partial<Received> = {}, id = 'id-1', body: JsonObject = D
 const INTERRUPTED = callback({}, 'id-1', { code: 'reactor_interrupted' })
 
 describe('judge() finds nothing in', () => {
-  const innocent: [string, Seen][] = [
+  const innocent: [string, SeenJobs][] = [
     ['a job that was delivered', seen()],
     [
       'one that is a dead letter',
@@ -57,7 +61,7 @@ describe('judge() finds nothing in', () => {
 })
 
 describe('judge() finds', () => {
-  const guilty: [JobFault, Seen][] = [
+  const guilty: [JobFault, SeenJobs][] = [
     ['lost', seen({ received: [], effects: new Map(), tokens: 0 })],
     ['twice', seen({ effects: new Map([[1, 2]]) })],
     ['unfounded', seen({ effects: new Map() })],

@@ -31,9 +31,9 @@ describe('a vault killed while it runs jobs', () => {
   })
 })
 
-type Own = Pick<JobHarnessOptions, 'kills' | 'weakness' | 'enough'>
+type JobsOptions = Pick<JobHarnessOptions, 'kills' | 'weakness' | 'enough'>
 
-async function killed(own: Own): Promise<JobResult> {
+async function killed(own: JobsOptions): Promise<JobResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-jobs-'))
   try {
     return await runJobs({ folder, ...own, seed: SEED, onKill: () => {} })

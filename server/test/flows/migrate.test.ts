@@ -210,14 +210,14 @@ describe('symbolon migrate', () => {
   })
 })
 
-type Move = (variables?: Record<string, string>) => Promise<Finished>
+type RunMove = (variables?: Record<string, string>) => Promise<Finished>
 
 /** A vault that was set up and never served, made once and copied; and an empty database. */
 async function stage(t: TestContext) {
   const folder = temporaryFolder(t)
   cpSync(await vault, folder, { recursive: true })
   const database = await freshDatabase()
-  const move: Move = (variables) =>
+  const move: RunMove = (variables) =>
     runSymbolon(['migrate', '--from', 'sqlite', '--to', 'postgres'], {
       SYMBOLON_DATA_DIR: folder,
       SYMBOLON_DATABASE_URL: database,
@@ -235,7 +235,7 @@ const vault = (async () => {
 })()
 
 /** Cuts the move off when its tenants have arrived. */
-async function interrupt(move: Move, database: string): Promise<void> {
+async function interrupt(move: RunMove, database: string): Promise<void> {
   const proxy = await meddlingProxy(database)
   proxy.decide = (it) => (it.startsWith('INSERT INTO applications') ? 'lose' : 'pass')
   const { status } = await move({ SYMBOLON_DATABASE_URL: proxy.url })

@@ -41,9 +41,12 @@ function isEnough(it: Pick<OutageResult, 'ackedTokens' | 'resolvedOperations'>):
   return it.ackedTokens > 50 && it.resolvedOperations > 0
 }
 
-type Own = Pick<OutageOptions, 'downfalls' | 'backends' | 'weakness' | 'stopAtFault' | 'enough'>
+type OutagesOptions = Pick<
+  OutageOptions,
+  'downfalls' | 'backends' | 'weakness' | 'stopAtFault' | 'enough'
+>
 
-async function outages(own: Own): Promise<OutageResult> {
+async function outages(own: OutagesOptions): Promise<OutageResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-outages-'))
   const cluster = await startCluster({ durable: true })
   try {

@@ -9,7 +9,7 @@ import { afterEach, describe, test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { BODY_BYTES_MAX, MiB } from '../../src/base/limits.ts'
 import { answered, answerWith, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
-import type { Answer } from '../kit/test-destination.ts'
+import type { ConnectionHandler } from '../kit/test-destination.ts'
 
 let stage: ProxyStage
 afterEach(() => stage.close())
@@ -48,7 +48,7 @@ interface Sink {
   sockets: Socket[]
 }
 
-function sink(counted: Sink, reading: () => boolean = () => true): Answer {
+function sink(counted: Sink, reading: () => boolean = () => true): ConnectionHandler {
   return (socket) => {
     counted.sockets.push(socket)
     let headerSection = ''
@@ -192,7 +192,11 @@ describe('a request body of 12 MiB', () => {
 })
 
 describe('an answer of 12 MiB', () => {
-  function pouring(headers: readonly string[], total: number, written: { bytes: number }): Answer {
+  function pouring(
+    headers: readonly string[],
+    total: number,
+    written: { bytes: number },
+  ): ConnectionHandler {
     return (socket) =>
       socket.once('data', () => {
         socket.write(`HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n`)

@@ -37,9 +37,9 @@ describe('two vaults on one database, one of which is killed while both run jobs
   })
 })
 
-type Own = Pick<TwoServersOptions, 'kills' | 'weakness' | 'enough'>
+type ServersOptions = Pick<TwoServersOptions, 'kills' | 'weakness' | 'enough'>
 
-async function killed(own: Own): Promise<TwoServersResult> {
+async function killed(own: ServersOptions): Promise<TwoServersResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'symbolon-two-servers-'))
   try {
     const options = { folder, database: await freshDatabase(), seed: SEED, ...own }

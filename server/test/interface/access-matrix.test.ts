@@ -14,7 +14,7 @@ import { routes } from '../../src/routes.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillVault, type Reply, type StillVault } from '../kit/still-vault.ts'
 
-interface Row {
+interface MatrixRow {
   readonly permission: Permission | 'any-key' | 'public'
   readonly plan?: 'enterprise'
   /** The only type of application that may. */
@@ -27,12 +27,12 @@ interface Row {
   /** A text `$nonce` in it stands for the nonce of an open session. */
   readonly body?: JsonObject
   /** Which of a tenant's things each path parameter names. */
-  readonly params?: Readonly<Record<string, Thing>>
+  readonly params?: Readonly<Record<string, MatrixResource>>
   /** Where the token in question lives, if it is about one. */
   readonly container?: string
 }
 
-type Thing =
+type MatrixResource =
   'application' | 'key' | 'token' | 'transaction' | 'nonce' | 'proxy' | 'reactor' | 'callback'
 
 const APPLICATION = { id: 'application' } as const
@@ -41,14 +41,14 @@ const UPDATE = { name: 'renamed', permissions: ['token:read'] }
 const REACTOR = { name: 'x', code: 'x', configuration: {} }
 const PROXY = { name: 'x', destination_url: 'https://x.example' }
 
-const PASSED: Row = {
+const PASSED: MatrixRow = {
   permission: 'proxy:invoke',
   impliedBy: 'token:use',
   success: 200,
   headers: { 'BT-PROXY-URL': 'https://x.example' },
 }
 
-const ROWS: Record<string, Row> = {
+const ROWS: Record<string, MatrixRow> = {
   'POST /tokenize': {
     permission: 'token:create',
     success: 200,
@@ -381,7 +381,7 @@ for (const { method, path, permission, plan, applicationType } of ROUTES) {
   })
 }
 
-type Things = Readonly<Record<Thing, string>>
+type Things = Readonly<Record<MatrixResource, string>>
 
 interface TwoTenants {
   readonly vault: StillVault
@@ -392,7 +392,7 @@ interface TwoTenants {
 }
 
 /** With what the row is about in both. */
-async function twoTenants(row: Row): Promise<TwoTenants> {
+async function twoTenants(row: MatrixRow): Promise<TwoTenants> {
   const withCallback = Object.values(row.params ?? {}).includes('callback')
   const vault = await stillVault()
   const ours = await furnish(vault, vault.managementKey, 'ours', withCallback)
@@ -512,7 +512,7 @@ async function keyIn(vault: StillVault, managementKey: string, body: JsonObject)
 }
 
 /** The application that a row's permission is for. */
-function grantedTo({ permission }: Row): JsonObject {
+function grantedTo({ permission }: MatrixRow): JsonObject {
   if (permission === 'any-key') return { type: 'public', permissions: ['token:create'] }
   const own = permissionsOf('private').some((it) => it === permission)
   const type: ApplicationType = own ? 'private' : 'management'

@@ -10,7 +10,7 @@ import { openJobState } from '../../src/reactors/jobs/job-state.ts'
 import { RunnerUnavailable, type ReactorOutcome } from '../../src/ports/reactor-runner.ts'
 import { bodyOf, callbackStage, headersOf, RECEIVER } from '../kit/callback-stage.ts'
 import { returned, threw } from '../kit/still-runner.ts'
-import type { Sent } from '../kit/still-egress.ts'
+import type { SentRequest } from '../kit/still-egress.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import type { Reply } from '../kit/still-vault.ts'
 
@@ -459,7 +459,7 @@ describe('An interrupted run', () => {
 })
 
 describe('A callback', () => {
-  const verified = (secret: string, it: Sent): unknown => {
+  const verified = (secret: string, it: SentRequest): unknown => {
     // The package looks at the clock of this machine, and the still world has its own.
     const headers = headersOf(it)
     return new Webhook(secret).verify(it.body.toString(), headers)

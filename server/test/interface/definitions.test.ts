@@ -9,7 +9,7 @@ import { pathsOf } from '../kit/token-stage.ts'
 
 const NOBODYS_ID = '01945d00-0000-4000-8000-0000000000ff'
 
-interface Kind {
+interface DefinitionCase {
   readonly path: string
   readonly word: 'proxy' | 'reactor'
   readonly body: JsonObject
@@ -17,7 +17,7 @@ interface Kind {
   readonly changed: Conflict
 }
 
-const KINDS: readonly Kind[] = [
+const KINDS: readonly DefinitionCase[] = [
   {
     path: '/proxies',
     word: 'proxy',
@@ -175,7 +175,7 @@ for (const { path, word, body, update, changed } of KINDS) {
     )
   })
 
-  async function stage({ othersAreQuicker = false } = {}): Promise<Stage> {
+  async function stage({ othersAreQuicker = false } = {}): Promise<DefinitionsStage> {
     const vault = await stillVault({
       change: (world) => ({
         ...world,
@@ -191,7 +191,7 @@ for (const { path, word, body, update, changed } of KINDS) {
       }),
     })
     const key = vault.managementKey
-    const call: Stage['call'] = (method, at, sent) =>
+    const call: DefinitionsStage['call'] = (method, at, sent) =>
       vault.call(method, at, { key, ...(sent !== undefined && { body: sent }) })
     return {
       vault,
@@ -210,7 +210,7 @@ for (const { path, word, body, update, changed } of KINDS) {
   }
 }
 
-interface Stage {
+interface DefinitionsStage {
   readonly vault: StillVault
   readonly call: (method: Method, path: string, body?: Json) => Promise<Reply>
   readonly make: (own?: JsonObject) => Promise<JsonObject>

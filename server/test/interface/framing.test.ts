@@ -16,7 +16,7 @@ import { portOf } from '../kit/servers.ts'
 import { tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
 /** What came back on a connection, until the server closed it or a whole answer had come. */
-interface Exchange {
+interface RawExchange {
   /** 0 when nothing came. */
   readonly status: number
   readonly headerSection: string
@@ -283,7 +283,7 @@ test('a request cut off in the middle of its body does nothing', async () => {
   assert.equal(stage.stored().length, before)
 })
 
-interface Dialled {
+interface RawConnection {
   /** Stays open when the other side has ended. */
   readonly socket: Socket
   /** When nothing more will come. */
@@ -292,7 +292,7 @@ interface Dialled {
   readonly served: Promise<void>
 }
 
-async function dial(): Promise<Dialled> {
+async function dial(): Promise<RawConnection> {
   const app = stage.vault.servers.next()
   const [closed, served] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   app.server.once('connection', (it: Socket) => it.once('close', () => served.resolve()))
@@ -320,7 +320,7 @@ function chunks(bytes: number): string {
 }
 
 /** Sends `bytes` and returns the first answer. */
-async function send(bytes: string): Promise<Exchange> {
+async function send(bytes: string): Promise<RawExchange> {
   const { text, closed } = await talk(bytes)
   const [headerSection, ...rest] = text.split('\r\n\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(headerSection!)?.[1] ?? 0)

@@ -324,16 +324,16 @@ describe('BT-IDEMPOTENCY-KEY', () => {
   }
 })
 
-type Commit = TokenStage['vault']['world']['store']['commit']
+type StageCommit = TokenStage['vault']['world']['store']['commit']
 
 /** A vault in which each commit of tokens goes through `around`. */
 function committing(
-  around: (commit: () => ReturnType<Commit>) => ReturnType<Commit>,
+  around: (commit: () => ReturnType<StageCommit>) => ReturnType<StageCommit>,
 ): StillVaultOptions {
   return {
     change: (world) => {
-      const commit: Commit = async (tenantId, changes) => {
-        const make = (): ReturnType<Commit> => world.store.commit(tenantId, changes)
+      const commit: StageCommit = async (tenantId, changes) => {
+        const make = (): ReturnType<StageCommit> => world.store.commit(tenantId, changes)
         return changes.some((it) => it.kind === 'insert-tokens') ? await around(make) : await make()
       }
       return { ...world, store: { ...world.store, commit } }

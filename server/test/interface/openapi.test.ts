@@ -15,14 +15,14 @@ import { tokenStage } from '../kit/token-stage.ts'
 interface Document {
   readonly openapi: string
   readonly info: { readonly version: string }
-  readonly paths: Record<string, Record<string, Operation>>
+  readonly paths: Record<string, Record<string, DescribedOperation>>
   readonly components: {
     readonly schemas: Record<string, JsonObject>
     readonly parameters: Record<string, { readonly name: string }>
   }
 }
 
-interface Operation {
+interface DescribedOperation {
   readonly operationId: string
   readonly description: string
   readonly security?: readonly unknown[]
@@ -201,11 +201,11 @@ describe('GET /openapi.json', () => {
   })
 })
 
-function operations({ paths }: Document): Operation[] {
+function operations({ paths }: Document): DescribedOperation[] {
   return Object.values(paths).flatMap((item) => Object.values(item))
 }
 
-function operationOf({ paths }: Document, method: string, path: string): Operation {
+function operationOf({ paths }: Document, method: string, path: string): DescribedOperation {
   return paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
 }
 

@@ -8,8 +8,7 @@ import {
   DESTINATION_URL_CHARS_MAX,
   NAME_CHARS_MAX,
 } from '../../src/base/limits.ts'
-import type { Method, Reply } from '../kit/still-vault.ts'
-import { stillVault, type StillVault } from '../kit/still-vault.ts'
+import { managerStage } from '../kit/manager-stage.ts'
 import { pathsOf, STILL_INSTANT } from '../kit/token-stage.ts'
 
 const PROXY = { name: 'Payments', destination_url: 'https://api.example.com/v1' }
@@ -17,7 +16,7 @@ const NOBODYS_ID = '01945d00-0000-4000-8000-0000000000ff'
 
 describe('POST /proxies answers', () => {
   test('201 with the proxy, members in order, and a key of its own', async () => {
-    const { call, tenantId, applicationId, managerId } = await stage()
+    const { call, tenantId, applicationId, managerId } = await managerStage()
     const body = {
       ...PROXY,
       application: { id: applicationId },
@@ -46,7 +45,7 @@ describe('POST /proxies answers', () => {
   })
 
   test('201 that asks for an API key, unless it is told not to', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     for (const own of [{}, { require_auth: true }, { require_auth: null }]) {
       const reply = await call('POST', '/proxies', { ...PROXY, ...own })
       assert.equal(reply.json()['require_auth'], true)
@@ -56,7 +55,7 @@ describe('POST /proxies answers', () => {
   })
 
   test('201 with the same answer again for an idempotency key', async () => {
-    const { vault } = await stage()
+    const { vault } = await managerStage()
     const headers = { 'bt-idempotency-key': 'again' }
     const ask = () =>
       vault.call('POST', '/proxies', { key: vault.managementKey, body: PROXY, headers })
@@ -64,7 +63,7 @@ describe('POST /proxies answers', () => {
   })
 
   test('201, and the store sees nothing of key, destination and configuration', async () => {
-    const { call, vault } = await stage()
+    const { call, vault } = await managerStage()
     const secret = 'c4nary-in-the-store'
     const made = await call('POST', '/proxies', {
       name: 'x',
@@ -80,7 +79,7 @@ describe('POST /proxies answers', () => {
   })
 
   test('201 with what fills its limits, and 400 with one more', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     const url = (length: number) => 'https://example.com/'.padEnd(length, 'a')
     const entries = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 'v']))
@@ -149,7 +148,7 @@ describe('POST /proxies answers', () => {
   ]
   for (const [about, own, path] of wrong) {
     test(`400 to ${about}`, async () => {
-      const { call, vault } = await stage()
+      const { call, vault } = await managerStage()
       const before = vault.world.committed.filter((it) => it.kind === 'insert-proxy').length
       const reply = await call('POST', '/proxies', { ...PROXY, ...own })
       assert.deepEqual([reply.status, reply.json()['code']], [400, 'body_invalid'], reply.text)
@@ -159,7 +158,7 @@ describe('POST /proxies answers', () => {
   }
 
   test('400 to an application that touches no tokens, is another tenant’s, or has expired', async () => {
-    const { call, vault, managerId } = await stage()
+    const { call, vault, managerId } = await managerStage()
     const theirs = await vault.addTenant('theirs')
     const other = await vault.call('GET', '/applications/key', { key: theirs })
     const expiring = await call('POST', '/applications', {
@@ -176,7 +175,7 @@ describe('POST /proxies answers', () => {
   })
 
   test('201 to what would be done if it were there, and is not: nulls, empty lists, false', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     const nothing = {
       request_transform: null,
       response_transform: null,
@@ -190,7 +189,7 @@ describe('POST /proxies answers', () => {
 
 describe('PUT /proxies/{id} answers', () => {
   test('200 with everything replaced but id, key and who made it', async () => {
-    const { call, vault, applicationId, managerId } = await stage()
+    const { call, vault, applicationId, managerId } = await managerStage()
     const own = { application: { id: applicationId }, configuration: { a: 'b' } }
     const made = (await call('POST', '/proxies', { ...PROXY, ...own, require_auth: false })).json()
     vault.world.clock.pass(60_000)
@@ -211,7 +210,7 @@ describe('PUT /proxies/{id} answers', () => {
   })
 
   test('200 with the whole object sent back, nothing lost, also when its application is gone', async () => {
-    const { call, applicationId } = await stage()
+    const { call, applicationId } = await managerStage()
     const own = { application: { id: applicationId }, configuration: { a: 'b' } }
     const made = (await call('POST', '/proxies', { ...PROXY, ...own, require_auth: false })).json()
     const path = `/proxies/${made['id'] as string}`
@@ -225,7 +224,7 @@ describe('PUT /proxies/{id} answers', () => {
   })
 
   test('400 to what POST refuses, and nothing is changed', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     const made = (await call('POST', '/proxies', PROXY)).json()
     const path = `/proxies/${made['id'] as string}`
     for (const [own, at] of [
@@ -242,7 +241,7 @@ describe('PUT /proxies/{id} answers', () => {
 
 describe('PATCH /proxies/{id} answers', () => {
   test('204 with nothing, and what was sent is merged', async () => {
-    const { call, applicationId } = await stage()
+    const { call, applicationId } = await managerStage()
     const configuration = { kept: '1', changed: '2', removed: '3' }
     const made = (
       await call('POST', '/proxies', {
@@ -281,7 +280,7 @@ describe('PATCH /proxies/{id} answers', () => {
   })
 
   test('204 with its application changed and taken away, by either name', async () => {
-    const { call, applicationId } = await stage()
+    const { call, applicationId } = await managerStage()
     const made = (await call('POST', '/proxies', PROXY)).json()
     const path = `/proxies/${made['id'] as string}`
     for (const [patch, expected] of [
@@ -308,7 +307,7 @@ describe('PATCH /proxies/{id} answers', () => {
   ]
   for (const [about, patch, path] of wrong) {
     test(`400 to ${about}, and nothing is changed`, async () => {
-      const { call } = await stage()
+      const { call } = await managerStage()
       const made = (await call('POST', '/proxies', PROXY)).json()
       const at = `/proxies/${made['id'] as string}`
       const reply = await call('PATCH', at, patch)
@@ -317,25 +316,3 @@ describe('PATCH /proxies/{id} answers', () => {
     })
   }
 })
-
-interface Stage {
-  readonly vault: StillVault
-  readonly tenantId: string
-  /** A private application, and the one that calls. */
-  readonly applicationId: string
-  readonly managerId: string
-  readonly call: Call
-}
-
-type Call = (method: Method, path: string, body?: Json) => Promise<Reply>
-
-async function stage(): Promise<Stage> {
-  const vault = await stillVault()
-  const { managementKey: key, tenantId } = vault
-  const call: Call = (method, path, body) =>
-    vault.call(method, path, { key, ...(body !== undefined && { body }) })
-  const application = { name: 'x', type: 'private', permissions: ['token:use'] }
-  const applicationId = (await call('POST', '/applications', application)).json()['id'] as string
-  const managerId = (await call('GET', '/applications/key')).json()['id'] as string
-  return { vault, tenantId, applicationId, managerId, call }
-}

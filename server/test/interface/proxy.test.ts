@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 afterEach(() => vault.close())
 
-interface Asked {
+interface ProxyCallOptions {
   readonly by?: string
   readonly url?: string
   readonly headers?: Record<string, string>
@@ -31,7 +31,7 @@ interface Asked {
   readonly raw?: string | Buffer
 }
 
-function ask(method: Method, path: string, asked: Asked = {}): Promise<Reply> {
+function ask(method: Method, path: string, asked: ProxyCallOptions = {}): Promise<Reply> {
   const { by = key, url = URL, headers = {}, body, raw } = asked
   return vault.call(method, path, {
     ...(by !== '' && { key: by }),

@@ -8,8 +8,7 @@ import {
   NAME_CHARS_MAX,
   REACTOR_CODE_CHARS_MAX,
 } from '../../src/base/limits.ts'
-import type { Method, Reply } from '../kit/still-vault.ts'
-import { stillVault, type StillVault, type StillVaultOptions } from '../kit/still-vault.ts'
+import { managerStage, type ManagerCall } from '../kit/manager-stage.ts'
 import { pathsOf, STILL_INSTANT } from '../kit/token-stage.ts'
 
 const CODE = 'module.exports = async (req) => ({ raw: req.args })'
@@ -18,7 +17,7 @@ const NOBODYS_ID = '01945d00-0000-4000-8000-0000000000ff'
 
 describe('POST /reactors answers', () => {
   test('201 with the reactor, members in order, and its application without a key', async () => {
-    const { call, tenantId, applicationId, managerId } = await stage()
+    const { call, tenantId, applicationId, managerId } = await managerStage()
     const body = {
       ...REACTOR,
       application: { id: applicationId, name: 'ignored', key: 'ignored' },
@@ -44,7 +43,7 @@ describe('POST /reactors answers', () => {
   })
 
   test('201 to code that does not compile, and gives it back as it was', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     for (const code of ['this is no {{ code', ' ', '\r\n\u0000 \u{1F511}', 'require("absent")']) {
       const reply = await call('POST', '/reactors', { ...REACTOR, code })
       assert.deepEqual([reply.status, reply.json()['code']], [201, code])
@@ -53,7 +52,7 @@ describe('POST /reactors answers', () => {
   })
 
   test('201 with the same answer again for an idempotency key', async () => {
-    const { vault } = await stage()
+    const { vault } = await managerStage()
     const headers = { 'bt-idempotency-key': 'again' }
     const ask = () =>
       vault.call('POST', '/reactors', { key: vault.managementKey, body: REACTOR, headers })
@@ -61,7 +60,7 @@ describe('POST /reactors answers', () => {
   })
 
   test('201, and the store sees nothing of code and configuration', async () => {
-    const { call, vault } = await stage()
+    const { call, vault } = await managerStage()
     const secret = 'c4nary-in-the-store'
     await call('POST', '/reactors', {
       name: 'x',
@@ -75,7 +74,7 @@ describe('POST /reactors answers', () => {
   })
 
   test('201 with what fills its limits, and 400 with one more', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     const entries = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 'v']))
     const [most, longest] = [CONFIGURATION_VALUE_CHARS_MAX, CONFIGURATION_KEY_CHARS_MAX]
@@ -129,7 +128,7 @@ describe('POST /reactors answers', () => {
   ]
   for (const [about, own, path] of wrong) {
     test(`400 to ${about}`, async () => {
-      const { call, vault } = await stage()
+      const { call, vault } = await managerStage()
       const reply = await call('POST', '/reactors', { ...REACTOR, ...own })
       assert.deepEqual([reply.status, reply.json()['code']], [400, 'body_invalid'], reply.text)
       assert.deepEqual(pathsOf(reply), [path])
@@ -141,7 +140,7 @@ describe('POST /reactors answers', () => {
   }
 
   test('400 to an application that touches no tokens, or is another tenant’s', async () => {
-    const { call, vault, managerId } = await stage()
+    const { call, vault, managerId } = await managerStage()
     const theirs = await vault.addTenant('theirs')
     const other = await vault.call('GET', '/applications/key', { key: theirs })
     for (const id of [managerId, other.json()['id'] as string]) {
@@ -151,7 +150,7 @@ describe('POST /reactors answers', () => {
   })
 
   test('201 without a configuration where the operator lets that pass', async () => {
-    const { call } = await stage({ configurationRequired: false })
+    const { call } = await managerStage({ configurationRequired: false })
     const reply = await call('POST', '/reactors', { name: 'x', code: CODE })
     assert.deepEqual([reply.status, reply.json()['configuration']], [201, {}])
     const path = `/reactors/${reply.json()['id'] as string}`
@@ -161,7 +160,7 @@ describe('POST /reactors answers', () => {
 
 describe('GET /reactors answers', () => {
   test('200 without an application that is gone or has expired', async () => {
-    const { call, vault, applicationId } = await stage()
+    const { call, vault, applicationId } = await managerStage()
     const brief = await call('POST', '/applications', {
       name: 'x',
       type: 'public',
@@ -185,7 +184,7 @@ describe('GET /reactors answers', () => {
 
 describe('PUT /reactors/{id} answers', () => {
   test('200 with everything replaced but id and who made it', async () => {
-    const { call, vault, applicationId, managerId } = await stage()
+    const { call, vault, applicationId, managerId } = await managerStage()
     const own = { application: { id: applicationId }, configuration: { a: 'b' } }
     const made = (await call('POST', '/reactors', { ...REACTOR, ...own })).json()
     vault.world.clock.pass(60_000)
@@ -205,7 +204,7 @@ describe('PUT /reactors/{id} answers', () => {
   })
 
   test('200 with the whole object sent back, nothing lost, also when its application is gone', async () => {
-    const { call, applicationId } = await stage()
+    const { call, applicationId } = await managerStage()
     const own = { application: { id: applicationId }, configuration: { a: 'b' } }
     const made = (await call('POST', '/reactors', { ...REACTOR, ...own })).json()
     const path = `/reactors/${made['id'] as string}`
@@ -220,7 +219,7 @@ describe('PUT /reactors/{id} answers', () => {
   })
 
   test('400 to what POST refuses, and nothing is changed', async () => {
-    const { call } = await stage()
+    const { call } = await managerStage()
     const made = (await call('POST', '/reactors', REACTOR)).json()
     const path = `/reactors/${made['id'] as string}`
     for (const [own, at] of [
@@ -237,7 +236,7 @@ describe('PUT /reactors/{id} answers', () => {
 
 describe('PATCH /reactors/{id} answers', () => {
   test('204 with nothing, and what was sent is merged', async () => {
-    const { call, applicationId } = await stage()
+    const { call, applicationId } = await managerStage()
     const configuration = { kept: '1', changed: '2', removed: '3' }
     const own = { configuration, application: { id: applicationId } }
     const made = (await call('POST', '/reactors', { ...REACTOR, ...own })).json()
@@ -277,7 +276,7 @@ describe('PATCH /reactors/{id} answers', () => {
   ]
   for (const [about, patch, path] of wrong) {
     test(`400 to ${about}, and nothing is changed`, async () => {
-      const { call } = await stage()
+      const { call } = await managerStage()
       const made = (await call('POST', '/reactors', REACTOR)).json()
       const at = `/reactors/${made['id'] as string}`
       const reply = await call('PATCH', at, patch)
@@ -288,7 +287,7 @@ describe('PATCH /reactors/{id} answers', () => {
 })
 
 test('a reactor whose row was given another’s sealed configuration is not opened', async () => {
-  const { call, vault, tenantId } = await stage()
+  const { call, vault, tenantId } = await managerStage()
   const [first, second] = await Promise.all(
     ['first', 'second'].map(async (code) => {
       const made = await call('POST', '/reactors', { ...REACTOR, code })
@@ -300,30 +299,8 @@ test('a reactor whose row was given another’s sealed configuration is not open
   assert.equal((await call('GET', `/reactors/${first!.id}`)).status, 500)
 })
 
-interface Stage {
-  readonly vault: StillVault
-  readonly tenantId: string
-  /** A private application, and the one that calls. */
-  readonly applicationId: string
-  readonly managerId: string
-  readonly call: Call
-}
-
-type Call = (method: Method, path: string, body?: Json) => Promise<Reply>
-
-async function stage(options: StillVaultOptions = {}): Promise<Stage> {
-  const vault = await stillVault(options)
-  const { managementKey: key, tenantId } = vault
-  const call: Call = (method, path, body) =>
-    vault.call(method, path, { key, ...(body !== undefined && { body }) })
-  const application = { name: 'x', type: 'private', permissions: ['token:use'] }
-  const applicationId = (await call('POST', '/applications', application)).json()['id'] as string
-  const managerId = (await call('GET', '/applications/key')).json()['id'] as string
-  return { vault, tenantId, applicationId, managerId, call }
-}
-
 async function list(
-  call: Call,
+  call: ManagerCall,
   query: string,
   path = '/reactors',
 ): Promise<{ pagination: JsonObject; data: JsonObject[] }> {

@@ -15,7 +15,7 @@ function when(conditions: readonly JsonObject[], transform = 'reveal'): JsonObje
   return { priority: 1, conditions: [...conditions], transform, permissions: ['token:read'] }
 }
 
-interface Stage {
+interface SessionsStage {
   readonly vault: StillVault
   readonly publicKey: string
   /** Reveals everything and may do everything. */
@@ -28,11 +28,11 @@ interface Stage {
   readonly make: (token: JsonObject) => Promise<string>
 }
 
-async function stage(): Promise<Stage> {
+async function stage(): Promise<SessionsStage> {
   const vault = await stillVault()
   const publicKey = await vault.keyFor({ type: 'public', permissions: ['token:create'] })
   const privateKey = await vault.keyFor({ rules: [rule('/', 'reveal', EVERYTHING)] })
-  const it: Stage = {
+  const it: SessionsStage = {
     vault,
     publicKey,
     privateKey,

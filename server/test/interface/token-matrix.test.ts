@@ -15,7 +15,7 @@ import {
   type GrantedRule,
   type Holder,
   type Place,
-  type Shown,
+  type ShownAs,
 } from '../kit/rights-model.ts'
 import type { Method, Reply } from '../kit/still-vault.ts'
 import {
@@ -31,22 +31,22 @@ import {
   type Header,
   type Relation,
   type RelationStage,
-  type Subject,
+  type RelationSubject,
 } from '../kit/token-relations.ts'
 
-interface Operation {
+interface MatrixOperation {
   readonly name: string
   readonly permission: string
-  readonly request: (subject: Subject) => Asked
+  readonly request: (subject: RelationSubject) => MatrixRequest
   /** What a holder of the permission, in whatever container, is answered. */
-  readonly expected: (holder: Holder, subject: Subject) => string
+  readonly expected: (holder: Holder, subject: RelationSubject) => string
   /** What a 2xx answer shows, as `expected` writes it. */
   readonly shown: (reply: Reply) => string
   /** Whether a 2xx leaves the token otherwise than it was. */
   readonly changes?: boolean
 }
 
-interface Asked {
+interface MatrixRequest {
   readonly method: Method
   readonly path: string
   readonly body?: Json
@@ -55,7 +55,7 @@ interface Asked {
 const REFUSED = '403 permission_missing'
 const NO_TOKEN = '404 token_not_found'
 
-const OPERATIONS: readonly Operation[] = [
+const OPERATIONS: readonly MatrixOperation[] = [
   {
     name: 'create',
     permission: 'token:create',
@@ -145,7 +145,7 @@ const OPERATIONS: readonly Operation[] = [
 ]
 
 /** Each list and search, without anything to narrow it. */
-const WHOLE_LISTS: readonly (Asked & { permission: string; counted: boolean })[] = [
+const WHOLE_LISTS: readonly (MatrixRequest & { permission: string; counted: boolean })[] = [
   { method: 'GET', path: '/tokens?size=100', permission: 'token:read', counted: true },
   { method: 'GET', path: '/v2/tokens?size=100', permission: 'token:read', counted: false },
   {
@@ -195,7 +195,7 @@ const SOME_SUBJECTS: readonly [Relation, Header][] = [
 ]
 
 /** Where a rule may be, seen from the token's container, and what it shows. */
-const RULES: readonly [container: string, shown: readonly Shown[]][] = [
+const RULES: readonly [container: string, shown: readonly ShownAs[]][] = [
   [HOME, ['redact', 'mask', 'reveal']],
   ['/pci/', ['redact', 'mask', 'reveal']],
   ['/', ['mask']],
@@ -353,7 +353,7 @@ async function checkAll(
 }
 
 /** A small change locks the token when it is part of a transaction that the token is not in. */
-function changesMore({ permission }: Operation, { header }: Subject): boolean {
+function changesMore({ permission }: MatrixOperation, { header }: RelationSubject): boolean {
   return permission === 'token:update' && header === 'another'
 }
 
@@ -365,8 +365,8 @@ async function checkRefusedGrant(type: ApplicationType, granted: Granted): Promi
 
 function making(
   holder: Holder,
-  { header, taken }: Subject,
-  success: (shown: string, transform: Shown) => string,
+  { header, taken }: RelationSubject,
+  success: (shown: string, transform: ShownAs) => string,
 ): string {
   if (header === 'one of the other tenant') return '404 transaction_not_found'
   const transform = shownTo(holder, 'token:create', { id: null, containers: [HOME] })
@@ -378,7 +378,7 @@ function making(
 function changing(
   holder: Holder,
   permission: string,
-  { header, change, locked, data }: Subject,
+  { header, change, locked, data }: RelationSubject,
   to: readonly string[],
 ): string {
   if (header === 'one of the other tenant') return '404 transaction_not_found'
@@ -394,8 +394,8 @@ function listing(
   name: string,
   permission: string,
   counted: boolean,
-  request: (id: string) => Asked,
-): Operation {
+  request: (id: string) => MatrixRequest,
+): MatrixOperation {
   return {
     name,
     permission,
@@ -433,7 +433,7 @@ function shownData(reply: Reply): string {
   return `${reply.status} ${JSON.stringify(reply.json()['data'] ?? null)}`
 }
 
-function dataAs(shown: Shown, data: string): string {
+function dataAs(shown: ShownAs, data: string): string {
   const masked = data.slice(0, -4).replaceAll(/./g, 'X') + data.slice(-4)
   return JSON.stringify({ redact: null, mask: masked, reveal: data }[shown])
 }
@@ -452,17 +452,17 @@ function bytesOf(reply: Reply): string {
   return JSON.stringify([reply.text, headers])
 }
 
-function get(path: string, id: string): Asked {
+function get(path: string, id: string): MatrixRequest {
   return { method: 'GET', path: `${path}${encodeURIComponent(id)}` }
 }
 
-function search(path: string, id: string): Asked {
+function search(path: string, id: string): MatrixRequest {
   return { method: 'POST', path, body: { query: `id:"${id}"` } }
 }
 
 async function send(
   key: string,
-  { method, path, body }: Asked,
+  { method, path, body }: MatrixRequest,
   transaction: string | undefined,
 ): Promise<Reply> {
   return await stage.vault.call(method, path, {
@@ -481,7 +481,7 @@ function grantsOf(permission: string): [name: string, granted: Granted][] {
       { rules: [rule(container, transform, [permission])] },
     ]),
   )
-  const several = (...rules: [string, Shown, string[]?][]): Granted => ({
+  const several = (...rules: [string, ShownAs, string[]?][]): Granted => ({
     rules: rules.map(([container, transform, permissions = [permission]], at) =>
       rule(container, transform, permissions, at + 1),
     ),
@@ -562,7 +562,7 @@ function lessThan(permission: string): [name: string, left: Granted][] {
 
 function rule(
   container: string,
-  transform: Shown,
+  transform: ShownAs,
   permissions: readonly string[],
   priority = 1,
 ): GrantedRule {

@@ -9,14 +9,14 @@ const NUMBER = '4242424242424242'
 const CARD = { type: 'card', data: { number: NUMBER, expiration_month: 12, cvc: '123' } }
 const ALL = ['token:create', 'token:read', 'token:update', 'token:delete']
 
-interface Stage extends TokenStage {
+interface UpdateTokenStage extends TokenStage {
   readonly create: (body: JsonObject) => Promise<string>
   readonly patch: (id: string, body: Json, by?: string) => Promise<Reply>
   /** As a reader to whom all is revealed sees it. */
   readonly show: (id: string) => Promise<JsonObject>
 }
 
-async function stage(options: Parameters<typeof tokenStage>[0] = {}): Promise<Stage> {
+async function stage(options: Parameters<typeof tokenStage>[0] = {}): Promise<UpdateTokenStage> {
   const made = await tokenStage(options, { permissions: ALL })
   const { vault, key, revealKey } = made
   return {

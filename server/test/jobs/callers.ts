@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dice } from '../../crash/dice.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { Accepted } from './judge.ts'
+import type { AcceptedJob } from './judge.ts'
 
 /** Those who invoke a reactor and do not wait, and what they were told. */
 export class Callers {
-  readonly accepted = new Map<number, Accepted>()
+  readonly accepted = new Map<number, AcceptedJob>()
   readonly #dice: Dice
   readonly #receiverPort: number
   readonly #rerunAll: boolean

@@ -9,7 +9,7 @@ import { startVault, type RunningVault } from '../kit/running-vault.ts'
 import { AUTHORITY_FILE } from '../kit/test-destination.ts'
 import { diceOf, type Dice } from '../../crash/dice.ts'
 import { Callers } from './callers.ts'
-import { Receiver } from './receiver.ts'
+import { CallbackReceiver } from './receiver.ts'
 import { judge, type Judgement } from './judge.ts'
 
 export const JOB_WEAKNESSES = ['rerun', 'forgetful'] as const
@@ -39,7 +39,7 @@ export interface JobResult extends Judgement {
 }
 
 export async function runJobs(options: JobHarnessOptions): Promise<JobResult> {
-  const receiver = new Receiver(options.seed)
+  const receiver = new CallbackReceiver(options.seed)
   try {
     return await new JobHarness(options, receiver, await receiver.listen()).run()
   } finally {
@@ -49,13 +49,13 @@ export async function runJobs(options: JobHarnessOptions): Promise<JobResult> {
 
 class JobHarness {
   readonly #options: JobHarnessOptions
-  readonly #receiver: Receiver
+  readonly #receiver: CallbackReceiver
   readonly #port: number
   readonly #dice: Dice
   readonly #callers: Callers
   #forgotten = 0
 
-  constructor(options: JobHarnessOptions, receiver: Receiver, port: number) {
+  constructor(options: JobHarnessOptions, receiver: CallbackReceiver, port: number) {
     this.#options = options
     this.#receiver = receiver
     this.#port = port
@@ -141,7 +141,7 @@ export function settingsFor(port: number): Record<string, string> {
 }
 
 /** Resolves a little after so many runs and callbacks were seen: whatever the machine has to do, it falls among them. */
-export async function untilKill(receiver: Receiver, dice: Dice): Promise<void> {
+export async function untilKill(receiver: CallbackReceiver, dice: Dice): Promise<void> {
   const events = Math.floor(dice() * KILL_EVENTS_MAX)
   await Promise.race([receiver.after(events), sleep(KILL_MS_MAX)])
   await sleep(dice() * KILL_PAUSE_MS_MAX)
@@ -153,7 +153,7 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<voi
 }
 
 /** What is to be judged, when nothing happens any more in the vault at `url`. */
-export async function seenBy(callers: Callers, receiver: Receiver, url: string) {
+export async function seenBy(callers: Callers, receiver: CallbackReceiver, url: string) {
   return {
     accepted: callers.accepted,
     received: receiver.received,

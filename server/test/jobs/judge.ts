@@ -1,8 +1,8 @@
 /** What has to be true of jobs, whatever was killed while they ran. */
 import { Webhook } from 'standardwebhooks'
-import type { Received } from './receiver.ts'
+import type { ReceivedCallback } from './receiver.ts'
 
-export interface Accepted {
+export interface AcceptedJob {
   /** As the answer said. */
   readonly id: string
   /** Whether its caller lets it be run again. */
@@ -10,9 +10,9 @@ export interface Accepted {
 }
 
 /** What was seen from outside, when nothing happens any more. */
-export interface Seen {
-  readonly accepted: ReadonlyMap<number, Accepted>
-  readonly received: readonly Received[]
+export interface SeenJobs {
+  readonly accepted: ReadonlyMap<number, AcceptedJob>
+  readonly received: readonly ReceivedCallback[]
   readonly effects: ReadonlyMap<number, number>
   /** Ids of dead letters. */
   readonly deadLetters: ReadonlySet<string>
@@ -54,7 +54,7 @@ export function judge({
   deadLetters,
   tokens,
   secret,
-}: Seen): Judgement {
+}: SeenJobs): Judgement {
   const faults = Object.fromEntries(Object.keys(JOB_FAULTS).map((it) => [it, 0])) as Record<
     JobFault,
     number

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 import { diceOf } from '../../crash/dice.ts'
 
 /** A callback as it came. */
-export interface Received {
+export interface ReceivedCallback {
   /** Which job it is about, as its address says. */
   readonly job: number
   readonly headers: IncomingMessage['headers']
@@ -27,10 +27,10 @@ export interface Received {
 const CERTIFICATES = new URL('../kit/certificates/', import.meta.url)
 
 /** A thing that jobs call while they run, and that their results are sent to. */
-export class Receiver {
+export class CallbackReceiver {
   /** How often the code of each job has done what it does. */
   readonly effects = new Map<number, number>()
-  readonly received: Received[] = []
+  readonly received: ReceivedCallback[] = []
   kill = 0
   #events = 0
   #waiting: { readonly until: number; readonly tell: () => void } | null = null

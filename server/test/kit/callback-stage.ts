@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { reactorStage, type ReactorStage, type ReactorStageOptions } from './reactor-stage.ts'
-import type { Sent, StillAnswer } from './still-egress.ts'
+import type { SentRequest, StillAnswer } from './still-egress.ts'
 
 export interface CallbackStage extends ReactorStage {
   /** Invokes with a callback to `https://receiver.example/done`; returns the id of the request. */
@@ -12,9 +12,9 @@ export interface CallbackStage extends ReactorStage {
   /** Lets time pass in steps of a minute, with what is due done in each. */
   readonly pass: (minutes: number) => Promise<void>
   /** What receivers were sent, in order. */
-  readonly sent: readonly Sent[]
+  readonly sent: readonly SentRequest[]
   /** Says what the receivers answer from now on. */
-  readonly receive: (answer: (sent: Sent) => StillAnswer) => void
+  readonly receive: (answer: (sent: SentRequest) => StillAnswer) => void
   readonly deadLetters: () => Promise<JsonObject[]>
 }
 
@@ -59,11 +59,11 @@ export async function callbackStage(options: ReactorStageOptions = {}): Promise<
 export const RECEIVER = 'https://receiver.example/done'
 
 /** The headers of what was sent, by name. */
-export function headersOf({ headers }: Sent): Record<string, string> {
+export function headersOf({ headers }: SentRequest): Record<string, string> {
   const pairs = headers.flatMap((it, n) => (n % 2 === 0 ? [[it, headers[n + 1]!]] : []))
   return Object.fromEntries(pairs) as Record<string, string>
 }
 
-export function bodyOf({ body }: Sent): Json {
+export function bodyOf({ body }: SentRequest): Json {
   return JSON.parse(body.toString()) as Json
 }

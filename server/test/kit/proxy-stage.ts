@@ -13,7 +13,12 @@ import type { World } from '../../src/ports/world.ts'
 import { portOf } from './servers.ts'
 import { stillVault, type StillVault, type StillVaultOptions } from './still-vault.ts'
 import type { StillWorld } from './still-world.ts'
-import { onRequest, testAuthority, testDestination, type Answer } from './test-destination.ts'
+import {
+  onRequest,
+  testAuthority,
+  testDestination,
+  type ConnectionHandler,
+} from './test-destination.ts'
 
 export interface ProxyStage {
   readonly vault: StillVault
@@ -32,7 +37,7 @@ export interface ProxyStage {
   readonly close: () => Promise<void>
 }
 
-export interface Received {
+export interface ReceivedRequest {
   /** The request line. */
   readonly line: string
   /** Names and values, in order, as they came. */
@@ -43,21 +48,21 @@ export interface Received {
 export interface RememberingDestination {
   readonly url: string
   readonly port: number
-  readonly received: Received[]
+  readonly received: ReceivedRequest[]
   /** Connections that were ever made to it, and those that are open. */
   readonly accepted: () => number
   readonly open: () => number
   /** What it answers, as bytes; replaced by tests that want another. */
-  answer: (received: Received, socket: Socket) => void
+  answer: (received: ReceivedRequest, socket: Socket) => void
 }
 
 export interface ProxyStageOptions extends StillVaultOptions {
   /** In place of a destination that answers whole requests. */
-  readonly serve?: Answer
+  readonly serve?: ConnectionHandler
 }
 
 export async function proxyStage(options: ProxyStageOptions = {}): Promise<ProxyStage> {
-  const received: Received[] = []
+  const received: ReceivedRequest[] = []
   const serve = onRequest((socket, headerSection, body) => {
     const [line = '', ...lines] = headerSection.split('\r\n')
     const headers = lines.map((it) => {

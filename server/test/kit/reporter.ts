@@ -34,8 +34,8 @@ function opensSummary({ type, data }: TestEvent): boolean {
 
 /** Collects from the events of a run how long files and tests took, and what was skipped. */
 export class Notes {
-  readonly #files: Timed[] = []
-  readonly #tests: Timed[] = []
+  readonly #files: TimedTest[] = []
+  readonly #tests: TimedTest[] = []
   /** Tests and whole suites that were skipped, by the reason. Node does not count the suites. */
   readonly #skipped = new Map<string, string[]>()
 
@@ -64,7 +64,7 @@ export class Notes {
   }
 }
 
-interface Timed {
+interface TimedTest {
   readonly name: string
   readonly ms: number
 }
@@ -74,7 +74,7 @@ function isFile({ name, file }: { readonly name: string; readonly file?: string 
   return file !== undefined && path.isAbsolute(file) && file.endsWith(`/${name}`)
 }
 
-function table(title: string, rows: readonly Timed[], count: number): string[] {
+function table(title: string, rows: readonly TimedTest[], count: number): string[] {
   const slowest = rows.toSorted((a, b) => b.ms - a.ms).slice(0, count)
   if (slowest.length === 0) return []
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`.padStart(9)

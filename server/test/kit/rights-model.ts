@@ -3,14 +3,14 @@
  * to which token, and what is shown of it. Made from the page and not from the program, to be held against it.
  */
 
-export type Shown = 'redact' | 'mask' | 'reveal'
+export type ShownAs = 'redact' | 'mask' | 'reveal'
 
 /** As requests write them, so that the model reads what the service is sent. */
 export interface GrantedRule {
   readonly priority: number
   readonly container?: string
   readonly conditions?: readonly GrantedCondition[]
-  readonly transform: Shown
+  readonly transform: ShownAs
   readonly permissions: readonly string[]
 }
 
@@ -35,7 +35,7 @@ export interface Place {
 }
 
 /** What the holder is shown of the token when it uses the permission, or null: it may not. */
-export function shownTo(holder: Holder, permission: string, place: Place): Shown | null {
+export function shownTo(holder: Holder, permission: string, place: Place): ShownAs | null {
   return least(
     holder.map((granted) => {
       const each = place.containers.map((it) => inContainer(granted, permission, it, place.id))
@@ -79,7 +79,7 @@ function inContainer(
   permission: string,
   container: string,
   id: string | null,
-): Shown | null {
+): ShownAs | null {
   const decides = rules
     .filter((it) => it.permissions.includes(permission) && fits(it, container, id))
     .toSorted((a, b) => a.priority - b.priority)[0]
@@ -98,7 +98,7 @@ function fits(rule: GrantedRule, container: string, id: string | null): boolean 
   })
 }
 
-function least(shown: readonly (Shown | null)[]): Shown | null {
+function least(shown: readonly (ShownAs | null)[]): ShownAs | null {
   if (shown.includes(null)) return null
   return (['redact', 'mask', 'reveal'] as const).find((it) => shown.includes(it)) ?? null
 }

@@ -12,7 +12,7 @@ import {
 } from '../../src/ports/egress.ts'
 
 /** What went out, whole. */
-export interface Sent {
+export interface SentRequest {
   readonly owner: string
   readonly url: string
   readonly method: string
@@ -34,11 +34,11 @@ export interface StillAnswer {
 /** An egress gateway that leads nowhere: it remembers what was asked of it and answers as it was told to. */
 export interface StillEgress extends Egress {
   readonly vetted: { readonly owner: string; readonly url: string; readonly listed: unknown }[]
-  readonly sent: Sent[]
+  readonly sent: SentRequest[]
   /** How many calls were aborted before their end. */
   aborted: number
   /** Says what comes back; 200 without a body, unless replaced. */
-  reply: (sent: Sent) => StillAnswer
+  reply: (sent: SentRequest) => StillAnswer
   /** Says what is wrong with a destination; nothing but plain http, unless replaced. */
   refuse: (url: URL) => EgressRule | Extract<EgressFault, 'unresolved'> | null
 }

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { setUp, type SetUp } from '../../src/access/set-up.ts'
+import { setUp, type TenantSetUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createApp, type App, type AppSettings } from '../../src/app.ts'
 import type { InProcessCaller, Plan, TenantSettings } from '../../src/base/access.ts'
@@ -50,7 +50,7 @@ export interface CallOptions {
   readonly inProcess?: string | InProcessCaller | undefined
 }
 
-interface Asked {
+interface InjectedRequest {
   readonly method: Method
   readonly url: string
   readonly headers: Record<string, string>
@@ -125,7 +125,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     },
   }
 
-  async function addTenant(name: string, plan: Plan): Promise<SetUp> {
+  async function addTenant(name: string, plan: Plan): Promise<TenantSetUp> {
     const made = await setUp(world, keyProvider, { name, plan })
     if (options.settings === undefined) return made
     const tenant = (await world.store.tenants.find(made.tenantId))!
@@ -159,7 +159,10 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
     }
   }
 
-  async function callInProcess(inProcess: string | InProcessCaller, asked: Asked): Promise<Reply> {
+  async function callInProcess(
+    inProcess: string | InProcessCaller,
+    asked: InjectedRequest,
+  ): Promise<Reply> {
     const inProcessCaller =
       typeof inProcess === 'string' ? { tenantId: inProcess, destinations: null } : inProcess
     const { method, url, headers, payload = '' } = asked

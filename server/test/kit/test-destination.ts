@@ -14,7 +14,7 @@ export interface TestDestination {
   readonly close: () => Promise<void>
 }
 
-export type Answer = (socket: Socket) => void
+export type ConnectionHandler = (socket: Socket) => void
 
 const HERE = new URL('certificates/', import.meta.url)
 
@@ -30,7 +30,7 @@ export function testAuthority(): string {
 
 /** A server of bytes, over TLS if there is a certificate to show. */
 export async function testDestination(
-  answer: Answer,
+  answer: ConnectionHandler,
   tls: (TlsOptions & { readonly certificate: CertificateName }) | null = null,
   host = '127.0.0.1',
 ): Promise<TestDestination> {
@@ -68,7 +68,7 @@ export async function testDestination(
 /** Calls `answer` with each request as soon as its header section and a body of known length are there. */
 export function onRequest(
   answer: (socket: Socket, headerSection: string, body: Buffer) => void,
-): Answer {
+): ConnectionHandler {
   return (socket) => {
     let bytes = Buffer.alloc(0)
     socket.on('data', (chunk: Buffer) => {

@@ -30,7 +30,7 @@ export type Relation = (typeof RELATIONS)[number]
 /** The transaction that a request says it is part of. */
 export type Header = 'none' | 'the one of the token' | 'another' | 'one of the other tenant'
 
-export interface Subject {
+export interface RelationSubject {
   readonly relation: Relation
   readonly header: Header
   /** Its name, as requests write it. */
@@ -52,9 +52,9 @@ export interface RelationStage {
   readonly vault: StillVault
   /** Of a private application that may do everything and is shown everything. */
   readonly adminKey: string
-  readonly subject: (relation: Relation, header: Header) => Subject
+  readonly subject: (relation: Relation, header: Header) => RelationSubject
   /** Puts things back after a request about the subject that has changed something. */
-  readonly restore: (subject: Subject) => Promise<void>
+  readonly restore: (subject: RelationSubject) => Promise<void>
   /** What the other tenant sees of its own. */
   readonly foreignState: () => Promise<string>
 }
@@ -89,7 +89,7 @@ export async function relationStage(): Promise<RelationStage> {
   vault.world.clock.pass(2000)
   return { vault, adminKey, subject, restore, foreignState }
 
-  function subject(relation: Relation, header: Header): Subject {
+  function subject(relation: Relation, header: Header): RelationSubject {
     const id = ids.get(relation)!
     const at = (...containers: string[]): Place => ({ id, containers })
     const inside = header === 'the one of the token'
@@ -101,7 +101,10 @@ export async function relationStage(): Promise<RelationStage> {
     }[header]
     const here = { read: at(HOME), change: at(HOME), locked: false, taken: true }
     const gone = { read: null, change: null, locked: false, taken: false }
-    const states: Record<Relation, Pick<Subject, 'read' | 'change' | 'locked' | 'taken'>> = {
+    const states: Record<
+      Relation,
+      Pick<RelationSubject, 'read' | 'change' | 'locked' | 'taken'>
+    > = {
       own: here,
       'in two containers': {
         ...here,
@@ -176,7 +179,7 @@ export async function relationStage(): Promise<RelationStage> {
     }
   }
 
-  async function restore({ relation, header, id }: Subject): Promise<void> {
+  async function restore({ relation, header, id }: RelationSubject): Promise<void> {
     if (header === 'another') {
       await done(200, 'POST', `/transactions/${transactions.get('another')!}/rollback`)
       transactions.set('another', await begin())

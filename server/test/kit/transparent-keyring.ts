@@ -1,3 +1,4 @@
+import type { FindKeys } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { createHash } from 'node:crypto'
 import { base58Of } from '../../src/adapters/local-keyring/base58.ts'
 import { Sensitive } from '../../src/base/sensitive.ts'
@@ -8,8 +9,6 @@ import {
   type TenantKeys,
   type WrappedTenantKey,
 } from '../../src/ports/keyring.ts'
-
-type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
 
 /**
  * A keyring that hides nothing and refuses as strictly as a real one.

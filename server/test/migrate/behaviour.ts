@@ -2,19 +2,24 @@ import assert from 'node:assert/strict'
 import { send } from '../rotation/one-of-each.ts'
 import { ASKED_ONCE, ONCE, DUPLICATE, type Furnished } from './furnish.ts'
 
-interface Answer {
+interface BehaviourAnswer {
   readonly asked: string
   readonly status: number
   readonly body: unknown
 }
 
-type More = [body?: object, headers?: Record<string, string>]
+type RequestOptions = [body?: object, headers?: Record<string, string>]
 
 /** Asks a vault about what furnish() made and goes on with what was begun there; returns every answer. */
-export async function behaviour(url: string, made: Furnished): Promise<Answer[]> {
+export async function behaviour(url: string, made: Furnished): Promise<BehaviourAnswer[]> {
   const { owner, management, tokens } = made
-  const answers: Answer[] = []
-  const ask = async (key: string, method: string, path: string, ...more: More): Promise<void> => {
+  const answers: BehaviourAnswer[] = []
+  const ask = async (
+    key: string,
+    method: string,
+    path: string,
+    ...more: RequestOptions
+  ): Promise<void> => {
     const { status, text } = await send(url, method, path, key, ...more)
     const body: unknown = text === '' ? null : JSON.parse(text)
     answers.push({ asked: `${method} ${path}`, status, body })
@@ -59,7 +64,7 @@ export async function behaviour(url: string, made: Furnished): Promise<Answer[]>
 /** Answers of a look. */
 const LOOKS = 12
 
-function foundIn({ body }: Answer): unknown {
+function foundIn({ body }: BehaviourAnswer): unknown {
   return (body as { readonly pagination?: { readonly total_items: number } }).pagination
     ?.total_items
 }

@@ -5,7 +5,7 @@ import { ANY_TOKEN } from '../../src/ports/token-query.ts'
 import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/ports/stored.ts'
 import type { World } from '../../src/ports/world.ts'
 
-type Side = Pick<World, 'store' | 'keyring'>
+type ComparedWorld = Pick<World, 'store' | 'keyring'>
 
 /** How many were compared, and opened on both sides. */
 export interface ComparedStores {
@@ -21,9 +21,12 @@ const LATER = 8e15
  * Reads everything of two stores through what every store offers, opens what is sealed with each side's own keys, and
  * throws at the first difference.
  */
-export async function compareStores(one: Side, other: Side): Promise<ComparedStores> {
+export async function compareStores(
+  one: ComparedWorld,
+  other: ComparedWorld,
+): Promise<ComparedStores> {
   const compared = { tokens: 0, envelopes: 0, events: 0 }
-  const both = async <Found>(read: (side: Side) => Promise<Found>): Promise<Found> => {
+  const both = async <Found>(read: (side: ComparedWorld) => Promise<Found>): Promise<Found> => {
     const [first, second] = [await read(one), await read(other)]
     assertSame(second, first)
     return first
@@ -107,7 +110,10 @@ function assertSame(actual: unknown, expected: unknown): void {
 }
 
 /** In an order that both stores have: answers lie by their ids here, and by the form of those there. */
-async function* sealedBy({ store }: Side, id: string): AsyncGenerator<[string, StoredEnvelope]> {
+async function* sealedBy(
+  { store }: ComparedWorld,
+  id: string,
+): AsyncGenerator<[string, StoredEnvelope]> {
   let answers: [string, StoredEnvelope][] = []
   let after: EnvelopeCursor | null = null
   do {

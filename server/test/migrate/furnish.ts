@@ -1,7 +1,7 @@
 import { setUp } from '../../src/access/set-up.ts'
 import { fill } from '../../bench/fill.ts'
 import { ask, sealOneOfEach } from '../rotation/one-of-each.ts'
-import type { Service } from './service.ts'
+import type { MigratedService } from './service.ts'
 
 /** Whatever asks about what was made. */
 export interface Furnished {
@@ -26,7 +26,7 @@ export const DUPLICATE = { type: 'token', data: 'a duplicate', deduplicate_token
 
 /** Makes `tokens` tokens and something of everything else that a vault can hold. */
 export async function furnish(
-  { url, world, keyProvider }: Service,
+  { url, world, keyProvider }: MigratedService,
   tokens: number,
 ): Promise<Furnished> {
   const [first, second, third] = [
@@ -108,7 +108,10 @@ async function openSession(url: string, management: string, owner: string): Prom
 }
 
 /** Somebody has begun to run a job, and is not there any more. */
-async function claimOne({ world }: Pick<Service, 'world'>, tenantId: string): Promise<void> {
+async function claimOne(
+  { world }: Pick<MigratedService, 'world'>,
+  tenantId: string,
+): Promise<void> {
   const now = world.clock.now()
   const due = { stage: 'run', now, limit: 1, without: [] } as const
   const [job] = await world.store.jobs.due(tenantId, due)

@@ -6,13 +6,13 @@ import { readConfig } from '../../src/config.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
-export interface Service extends Pick<OpenWorld, 'world' | 'keyProvider'> {
+export interface MigratedService extends Pick<OpenWorld, 'world' | 'keyProvider'> {
   readonly url: string
   readonly close: () => Promise<void>
 }
 
 /** The service as it ships, in this process, on the data folder or on the database. Jobs are accepted, and wait. */
-export async function serveHere(folder: string, database?: string): Promise<Service> {
+export async function serveHere(folder: string, database?: string): Promise<MigratedService> {
   const flags = { 'data-dir': folder, 'log-level': 'silent', 'database-url': database }
   const opened = await openWorld(readConfig(flags, {}), {
     onFault: (error) => {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Model, ModelChange, ModelToken, Within } from './model.ts'
 import type { Real, RealReply } from './real.ts'
 
-export type Command = fc.AsyncCommand<Model, Real>
+export type ModelCommand = fc.AsyncCommand<Model, Real>
 
 const HOUR_MS = 60 * 60 * 1000
 /** More than the store commits at once. */
@@ -69,7 +69,7 @@ function command<Input>(
   name: string,
   input: Input,
   run: (model: Model, real: Real, input: Input) => Promise<void>,
-): Command {
+): ModelCommand {
   return {
     check: () => true,
     run: async (model, real) => {

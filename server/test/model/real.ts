@@ -14,6 +14,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { freshDatabase } from '../kit/postgres/test-database.ts'
 import { Servers, serversAsked } from '../kit/servers.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
+import type { StoreName } from '../kit/test-store.ts'
 import type { Method } from '../kit/still-vault.ts'
 import { stillWorld, thinKeyProvider } from '../kit/still-world.ts'
 
@@ -42,8 +43,7 @@ export interface RealVault {
   readonly close: () => Promise<void>
 }
 
-export const STORES = ['memory', 'sqlite', 'postgres'] as const
-export type StoreName = (typeof STORES)[number]
+export const STORES = ['memory', 'sqlite', 'postgres'] as const satisfies readonly StoreName[]
 
 export async function realVault(name: StoreName): Promise<RealVault> {
   const folder = name === 'sqlite' ? mkdtempSync(path.join(tmpdir(), 'symbolon-model-')) : null

@@ -1,7 +1,8 @@
 import * as fc from '../kit/fast-check.ts'
 import { agree, anyCommands } from './commands.ts'
 import { Model } from './model.ts'
-import { realVault, type StoreName } from './real.ts'
+import type { StoreName } from '../kit/test-store.ts'
+import { realVault } from './real.ts'
 
 /** Runs so many sequences of commands on a vault and on the model; throws where they differ. */
 export async function holdToModel(

@@ -10,9 +10,9 @@ import { Ledger, digestOf, readLedger, type Entry } from '../../crash/ledger.ts'
 import { Agenda, perform } from '../../crash/load.ts'
 import { arm } from '../../crash/points.ts'
 import { PostgresDatabase } from '../../crash/postgres-database.ts'
-import { countOf, settle, type Counted } from '../../crash/settle.ts'
-import { makeKeys, VaultClient, type Call, type Keys } from '../../crash/vault-client.ts'
-import { FAULTS, Verdict, verifyAcked, verifyUntold } from '../../crash/verify.ts'
+import { countOf, settle, type OperationCounts } from '../../crash/settle.ts'
+import { makeKeys, VaultClient, type ReportedCall, type Keys } from '../../crash/vault-client.ts'
+import { FAULTS, CrashVerdict, verifyAcked, verifyUntold } from '../../crash/verify.ts'
 import { Victim } from '../../crash/victim.ts'
 import type { Ready } from '../../crash/server.ts'
 import type { Weakness } from '../../crash/weak-store.ts'
@@ -42,7 +42,7 @@ export interface OutageOptions {
   /** Whether to stop once a fault is found. */
   readonly stopAtFault: boolean
   /** Whether the load so far is enough to draw a conclusion from; otherwise there are more rounds than `downfalls`. */
-  readonly enough?: (counted: Counted) => boolean
+  readonly enough?: (counted: OperationCounts) => boolean
   readonly onRound: (round: number, tally: OutageTally) => void
 }
 
@@ -66,7 +66,7 @@ export interface OutageTally {
   reads: number
 }
 
-export interface OutageResult extends OutageTally, Counted {
+export interface OutageResult extends OutageTally, OperationCounts {
   readonly seconds: number
   readonly untoldTokens: number
   readonly visibleTokens: number
@@ -108,7 +108,7 @@ class OutageHarness {
   /** Decides how and when the database goes away; the callers have dice of their own, since how often they roll varies. */
   readonly #dice: Dice
   readonly #loadDice: Dice
-  readonly #verdict = new Verdict()
+  readonly #verdict = new CrashVerdict()
   readonly #own = { hung: 0, late: 0 }
   readonly #stories: string[] = []
   readonly #tally: OutageTally = {
@@ -254,7 +254,7 @@ class OutageHarness {
     this.#verdict.add('lost', `operation ${sent.op}, token ${n}, read under load`)
   }
 
-  #onCall({ about, status, retryAfter, ms }: Call): void {
+  #onCall({ about, status, retryAfter, ms }: ReportedCall): void {
     const { answers } = this.#tally
     answers[status ?? 0] = (answers[status ?? 0] ?? 0) + 1
     this.#tally.longestMs = Math.max(this.#tally.longestMs, Math.round(ms))

@@ -27,7 +27,7 @@ const LATE = NOW + TRANSACTION_MS
 const SPAN = 10
 
 /** How often each end came about. */
-export type Tally = Record<'committed' | 'rolled_back' | 'expired', number>
+export type RaceTally = Record<'committed' | 'rolled_back' | 'expired', number>
 
 /** Races `count` transactions, `atOnce` at a time; throws at the first that ends in two ways. */
 export async function races(
@@ -37,8 +37,8 @@ export async function races(
     atOnce,
     seed,
   }: { readonly count: number; readonly atOnce: number; readonly seed: number },
-): Promise<Tally> {
-  const tally: Tally = { committed: 0, rolled_back: 0, expired: 0 }
+): Promise<RaceTally> {
+  const tally: RaceTally = { committed: 0, rolled_back: 0, expired: 0 }
   for (let from = 0; from < count; from += atOnce) {
     const numbers = Array.from({ length: Math.min(atOnce, count - from) }, (_, n) => from + n)
     const outcomes = await Promise.all(numbers.map((n) => race(store, n, diceOf(seed, n))))
@@ -50,15 +50,15 @@ export async function races(
   return tally
 }
 
-interface Outcome {
+interface RaceOutcome {
   readonly n: number
-  readonly state: keyof Tally
+  readonly state: keyof RaceTally
   /** Whether the plain update came through, and the plain insert. */
   readonly updated: boolean
   readonly inserted: boolean
 }
 
-async function race(store: Store, race: number, dice: Dice): Promise<Outcome> {
+async function race(store: Store, race: number, dice: Dice): Promise<RaceOutcome> {
   const n = race * SPAN
   const there = token(n)
   const [made, mine] = [token(n + 1), token(n + 2, { id: `mine ${n}` })]
@@ -104,7 +104,7 @@ async function race(store: Store, race: number, dice: Dice): Promise<Outcome> {
   else assert.equal(state, 'committed', story)
   return {
     n,
-    state: state as keyof Tally,
+    state: state as keyof RaceTally,
     updated: results['update'] === 'done',
     inserted: results['insert'] === 'done',
   }
@@ -127,7 +127,7 @@ async function watchMade(
 }
 
 /** All that can be read is what the state says. */
-async function agree(store: Store, { n, state, updated, inserted }: Outcome): Promise<void> {
+async function agree(store: Store, { n, state, updated, inserted }: RaceOutcome): Promise<void> {
   const committed = state === 'committed'
   const [there] = await store.tokens.find(TENANT, [uuid(n)])
   const by = committed ? 'transaction' : updated ? 'somebody' : undefined
@@ -138,7 +138,7 @@ async function agree(store: Store, { n, state, updated, inserted }: Outcome): Pr
 }
 
 /** Leaves nothing behind, so that many races need no large file. */
-async function cleared(store: Store, outcomes: readonly Outcome[]): Promise<void> {
+async function cleared(store: Store, outcomes: readonly RaceOutcome[]): Promise<void> {
   const ids = outcomes.flatMap(({ n }) => [uuid(n), uuid(n + 1), `mine ${n}`])
   const tokens = await store.tokens.find(TENANT, ids)
   await Promise.all(tokens.map((it) => succeed(store, TENANT, [remove(it)])))

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
 import { filesReaching } from './reach.ts'
-import { dateRuns, findFaketime, rangeRun, seedRuns, type Run } from './runs.ts'
+import { dateRuns, findFaketime, rangeRun, seedRuns, type RepeatRun } from './runs.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -31,7 +31,7 @@ const out = (line: string): void => void process.stdout.write(`${line}\n`)
 
 interface RepeatPlan {
   readonly files: readonly string[]
-  readonly runs: readonly Run[]
+  readonly runs: readonly RepeatRun[]
 }
 
 function plans(): RepeatPlan[] {
@@ -49,7 +49,7 @@ function plans(): RepeatPlan[] {
 }
 
 /** Returns whether the tests passed; prints what failed. */
-function passes({ name, environment }: Run, files: readonly string[]): boolean {
+function passes({ name, environment }: RepeatRun, files: readonly string[]): boolean {
   const options = ['--test', '--test-concurrency=3', '--test-reporter=spec']
   const setUp = '--test-global-setup=test/kit/postgres/global-setup.ts'
   const { status, stdout, stderr } = spawnSync(process.execPath, [...options, setUp, ...files], {

@@ -1,7 +1,7 @@
 /** The conditions that tests are repeated under: a seed, or a date. */
 import { globSync } from 'node:fs'
 
-export interface Run {
+export interface RepeatRun {
   /** As in "seed 7". */
   readonly name: string
   /** The variables that bring the condition about in a process that starts at `now`, in epoch milliseconds. */
@@ -9,7 +9,7 @@ export interface Run {
 }
 
 /** One run per seed, from `first` on. */
-export function seedRuns(count: number, first: number): Run[] {
+export function seedRuns(count: number, first: number): RepeatRun[] {
   return Array.from({ length: count }, (_, n) => {
     const seed = String(first + n)
     return { name: `seed ${seed}`, environment: () => ({ SYMBOLON_TEST_SEED: seed }) }
@@ -17,7 +17,7 @@ export function seedRuns(count: number, first: number): Run[] {
 }
 
 /** One run for all of these seeds, in which each property is checked under every one. */
-export function rangeRun(count: number, first: number): Run {
+export function rangeRun(count: number, first: number): RepeatRun {
   const range = `${first}-${first + count - 1}`
   return { name: `seeds ${range}`, environment: () => ({ SYMBOLON_TEST_SEED: range }) }
 }
@@ -29,7 +29,7 @@ export function rangeRun(count: number, first: number): Run {
  *
  * `library` is that of `faketime`. It is given an offset and not a date, so that all processes agree on the time.
  */
-export function dateRuns(count: number, now: number, library: string): Run[] {
+export function dateRuns(count: number, now: number, library: string): RepeatRun[] {
   const today = now - (now % DAY_MS)
   return Array.from({ length: count }, (_, n) => {
     const timeOfDay = n % 2 === 0 ? DAY_MS - 3_000 : ((n * 7) % 24) * HOUR_MS

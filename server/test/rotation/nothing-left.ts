@@ -7,9 +7,9 @@ import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { sealContextOf } from '../../src/keys/seal-context.ts'
 import type { EnvelopeCursor } from '../../src/ports/stored.ts'
-import { configOf, type ServerOptions } from './server.ts'
+import { configOf, type RotatingServerOptions } from './server.ts'
 
-type Where = Pick<ServerOptions, 'folder' | 'database'>
+type Where = Pick<RotatingServerOptions, 'folder' | 'database'>
 
 /** Throws unless every tenant has one data key, every envelope is under it, and every envelope opens. */
 export async function assertNothingLeft(where: Where): Promise<void> {
@@ -32,12 +32,12 @@ export async function assertNothingLeft(where: Where): Promise<void> {
   await assertAllOpens(where)
 }
 
-interface Opened {
+interface OpenedDatabase {
   readonly ask: (sql: string) => Promise<Record<string, unknown>[]>
   readonly close: () => Promise<void>
 }
 
-async function opened({ folder, database }: Where): Promise<Opened> {
+async function opened({ folder, database }: Where): Promise<OpenedDatabase> {
   if (database !== null) {
     const db = await PostgresDatabase.open(database)
     return { ask: (sql) => db.ask(sql), close: () => db.close() }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import type { News, ServerOptions } from './server.ts'
+import type { News, RotatingServerOptions } from './server.ts'
 
 /** A server whose keys are rotated, as a process that can be killed. */
 export class RotatingVault {
@@ -17,7 +17,7 @@ export class RotatingVault {
   running = 0
   killed = false
 
-  constructor(options: ServerOptions) {
+  constructor(options: RotatingServerOptions) {
     const entry = path.join(import.meta.dirname, 'server.ts')
     this.#child = spawn(process.execPath, [entry, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,9 +9,9 @@ import { diceOf, type Dice } from '../../crash/dice.ts'
 import { RotatingVault } from './rotating-vault.ts'
 import { assertNothingLeft } from './nothing-left.ts'
 import { ask, sealOneOfEach } from './one-of-each.ts'
-import type { ServerOptions } from './server.ts'
+import type { RotatingServerOptions } from './server.ts'
 
-export interface RotationRun extends ServerOptions {
+export interface RotationRun extends RotatingServerOptions {
   /** With more than one, a database. */
   readonly servers: number
   readonly kills: number
@@ -35,7 +35,7 @@ export interface RotationTally {
   readonly busy: number[]
 }
 
-interface Stage {
+interface RotationStage {
   readonly vaults: RotatingVault[]
   over: boolean
   readonly keys: Keys
@@ -53,7 +53,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   const tally = { rotations: 0, kills: 0, reads: 0, written: 0, cutOff: 0, calm: [], busy: [] }
   const values = new Map(samples!.ids.map((id, n) => [id, samples!.values[n]!]))
   const keys = await makeKeys(port!, key!)
-  const stage: Stage = { vaults, over: false, keys, values, ids: [...samples!.ids], tally }
+  const stage: RotationStage = { vaults, over: false, keys, values, ids: [...samples!.ids], tally }
   await sealOneOfEach(first.url, keys, key!)
   while (vaults.length < run.servers) vaults.push(await started(run))
 
@@ -81,7 +81,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
 }
 
 /** Has the key rotated, again and again if need be, until there were as many kills as asked for and nobody is at it. */
-async function rotateAndKill(stage: Stage, run: RotationRun, dice: Dice): Promise<void> {
+async function rotateAndKill(stage: RotationStage, run: RotationRun, dice: Dice): Promise<void> {
   const { vaults, tally } = stage
   const isRunning = (): boolean => vaults.some((it) => it.running > 0)
   const anyone = (): number => Math.floor(dice() * vaults.length)
@@ -115,7 +115,7 @@ async function started(run: RotationRun): Promise<RotatingVault> {
 }
 
 /** Reads, and now and then makes or changes, until it is over. */
-async function call(stage: Stage, { pauseMs }: RotationRun, dice: Dice): Promise<void> {
+async function call(stage: RotationStage, { pauseMs }: RotationRun, dice: Dice): Promise<void> {
   const { tally, keys, vaults } = stage
   for (let n = 0; !stage.over; n++) {
     if (pauseMs > 0) await sleep(pauseMs)
@@ -150,7 +150,12 @@ async function call(stage: Stage, { pauseMs }: RotationRun, dice: Dice): Promise
   }
 }
 
-async function readBack(stage: Stage, url: string, id: string, value: string): Promise<void> {
+async function readBack(
+  stage: RotationStage,
+  url: string,
+  id: string,
+  value: string,
+): Promise<void> {
   const found = await ask(url, 'GET', `/tokens/${id}`, stage.keys.read)
   assert.equal(found['data'], value)
 }

@@ -20,7 +20,7 @@ import { unfinishedRotations } from '../../src/key-rotation/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
-export interface ServerOptions {
+export interface RotatingServerOptions {
   readonly folder: string
   /** An address of PostgreSQL, where it is not the only server; null to keep everything in the folder. */
   readonly database: string | null
@@ -40,7 +40,7 @@ export interface News {
   readonly rotated?: boolean
 }
 
-async function serve(options: ServerOptions): Promise<void> {
+async function serve(options: RotatingServerOptions): Promise<void> {
   const { tokens, retirementMs, keysShared } = options
   const { world, keyProvider, keyMaker } = await openWorld(configOf(options), {
     onFault: (error) => {
@@ -85,7 +85,10 @@ async function serve(options: ServerOptions): Promise<void> {
 }
 
 /** How a server of this test finds its vault. */
-export function configOf({ folder, database }: Pick<ServerOptions, 'folder' | 'database'>): Config {
+export function configOf({
+  folder,
+  database,
+}: Pick<RotatingServerOptions, 'folder' | 'database'>): Config {
   const where = { 'data-dir': folder, 'root-key-file': join(folder, 'root.key') }
   const shared = database === null ? {} : { SYMBOLON_DATABASE_URL: database }
   return readConfig({ ...where, 'log-level': 'silent' }, shared)
@@ -95,4 +98,4 @@ function say(news: News): void {
   process.stdout.write(`${JSON.stringify(news)}\n`)
 }
 
-if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as ServerOptions)
+if (import.meta.main) await serve(JSON.parse(process.argv[2]!) as RotatingServerOptions)

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../src/base/json.ts'
 
 /** A reactor of a kind that people write, and what comes of it. */
-export interface Sample {
+export interface CodeSample {
   /** Without its `.js`. */
   readonly file: string
   /** With expressions for what is in tokens: `CARD` stands for the id of one that holds CARD. */
@@ -60,7 +60,7 @@ dwIDAQAB
 -----END PUBLIC KEY-----
 `
 
-export const SAMPLES: readonly Sample[] = [
+export const SAMPLES: readonly CodeSample[] = [
   {
     file: 'hash-card',
     args: { card },

@@ -147,13 +147,13 @@ function decisions(): Record<string, string> {
   )
 }
 
-interface Route {
+interface DocumentedRoute {
   readonly method: string
   readonly path: string
 }
 
 /** Every operation, as the table of contents lists it. */
-function routesOfTheService(): Route[] {
+function routesOfTheService(): DocumentedRoute[] {
   const listed = routes(
     {
       tokens: { tokensMax: 1, privacyShown: false },

@@ -1,6 +1,6 @@
 import { findings, type SourceFile } from './source.ts'
 
-interface Rule {
+interface GlobalRule {
   readonly pattern: RegExp
   /** What to use in its place. */
   readonly instead: string
@@ -9,7 +9,7 @@ interface Rule {
 }
 
 /** What would bypass `world/`: time, chance, network, environment, output, code. */
-const RULES: readonly Rule[] = [
+const RULES: readonly GlobalRule[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,
     instead: 'take world.clock.now() in the use case and hand the instant down',

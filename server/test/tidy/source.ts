@@ -63,7 +63,7 @@ export function assertNone(messages: readonly string[]): void {
   if (messages.length > 0) assert.fail(`\n${messages.join('\n')}\n`)
 }
 
-interface Piece {
+interface SourcePiece {
   readonly kind: 'code' | 'comment' | 'quoted'
   readonly part: string
 }
@@ -74,7 +74,7 @@ interface Piece {
  * Not a parser: whether a slash divides or opens a regular expression is told from what stands before
  * it, which suffices for formatted code.
  */
-function* piecesOf(text: string): Generator<Piece> {
+function* piecesOf(text: string): Generator<SourcePiece> {
   let from = 0
   let before = ''
   /** For each template we are in: how many braces are open in the expression being read. */

@@ -9,11 +9,11 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import { Receiver } from './receiver.ts'
+import { TourReceiver } from './receiver.ts'
 
 const CERTIFICATES = new URL('../kit/certificates/', import.meta.url)
 
-const receiver = new Receiver()
+const receiver = new TourReceiver()
 const { values } = parseArgs({ options: { port: { type: 'string', default: '4443' } } })
 const server = createServer({
   key: readFileSync(new URL('server.key', CERTIFICATES)),

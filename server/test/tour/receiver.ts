@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 
 /** What a receiver of callbacks does: it knows the secret, verifies, and keeps what is genuine. */
-export class Receiver {
+export class TourReceiver {
   #webhook: Webhook | null = null
   readonly #received = Promise.withResolvers<unknown>()
 

@@ -19,7 +19,7 @@ import {
   type JobWeakness,
 } from '../jobs/harness.ts'
 import { judge } from '../jobs/judge.ts'
-import { Receiver } from '../jobs/receiver.ts'
+import { CallbackReceiver } from '../jobs/receiver.ts'
 import { runSymbolon, startVault, type RunningVault } from '../kit/running-vault.ts'
 
 export interface TwoServersOptions {
@@ -48,7 +48,7 @@ export interface TwoServersResult extends JobResult {
 }
 
 export async function runTwoServers(options: TwoServersOptions): Promise<TwoServersResult> {
-  const receiver = new Receiver(options.seed)
+  const receiver = new CallbackReceiver(options.seed)
   const database = await PostgresDatabase.open(options.database)
   try {
     const port = await receiver.listen()
@@ -61,7 +61,7 @@ export async function runTwoServers(options: TwoServersOptions): Promise<TwoServ
 
 class TwoServersHarness {
   readonly #options: TwoServersOptions
-  readonly #receiver: Receiver
+  readonly #receiver: CallbackReceiver
   readonly #database: PostgresDatabase
   readonly #dice: Dice
   readonly #callers: Callers
@@ -73,7 +73,7 @@ class TwoServersHarness {
 
   constructor(
     options: TwoServersOptions,
-    receiver: Receiver,
+    receiver: CallbackReceiver,
     port: number,
     database: PostgresDatabase,
   ) {

@@ -13,7 +13,7 @@ import {
   type Rule,
   type Transform,
 } from '../../base/access.ts'
-import { ask, type Thing } from '../authorize.ts'
+import { ask, type Resource } from '../authorize.ts'
 import { excessOf } from './excess.ts'
 
 const PERMISSIONS: readonly Permission[] = [
@@ -177,6 +177,6 @@ function condition(
 }
 
 /** A token of this id in these containers, or just the containers. */
-function about(containers: readonly string[], id: string | null): Thing | readonly string[] {
+function about(containers: readonly string[], id: string | null): Resource | readonly string[] {
   return id === null ? containers : { internalId: 'any', id, containers }
 }

@@ -44,7 +44,7 @@ export async function* encryptAge(
  * off: what was yielded until then is not the whole.
  */
 export async function* decryptAge(file: Bytes, identity: AgeIdentity): AsyncIterable<Uint8Array> {
-  const source = new Source(file)
+  const source = new ByteSource(file)
   const fileKey = await openHeader(source, identity)
   const nonce = await source.take(PAYLOAD_NONCE_BYTES)
   if (nonce.length < PAYLOAD_NONCE_BYTES) throw new Error('Cannot decrypt: the file is cut off')
@@ -60,7 +60,7 @@ export async function* decryptAge(file: Bytes, identity: AgeIdentity): AsyncIter
   }
 }
 
-async function openHeader(source: Source, identity: AgeIdentity): Promise<Buffer> {
+async function openHeader(source: ByteSource, identity: AgeIdentity): Promise<Buffer> {
   const [version, stanza, body, end] = [
     await source.line(),
     await source.line(),
@@ -88,7 +88,7 @@ async function openHeader(source: Source, identity: AgeIdentity): Promise<Buffer
 }
 
 /** Hands out bytes of a stream by lines, by numbers, and then all that is left. */
-class Source {
+class ByteSource {
   readonly #pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
   #held: Buffer = Buffer.alloc(0)
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { OutboundReceiver } from '../../ports/egress.ts'
-import { Call } from './call.ts'
+import { EgressCall } from './call.ts'
 import { Timekeeper } from './timekeeper.ts'
 
 const RECEIVER: OutboundReceiver = { headerSection: () => {}, data: () => true, end: () => {} }
 const TIMEOUT_MS = 25_000
 
-class BareCall extends Call {
+class BareCall extends EgressCall {
   protected goOn(): void {}
   protected drop(): void {}
   /** A part of the request went out. */

@@ -14,7 +14,7 @@ import type { Timed, Timekeeper } from './timekeeper.ts'
  * What carries it reports to onHeaderSection, onData, onEnd and onError; it is told to pause, to go on, and to drop the
  * connection.
  */
-export abstract class Call implements OutboundCall, Timed {
+export abstract class EgressCall implements OutboundCall, Timed {
   readonly done: Promise<void>
   slot = -1
   protected readonly request: OutboundRequest

@@ -23,7 +23,7 @@ export interface TlsMemory {
   session: Buffer | undefined
 }
 
-export type Dialled = (
+export type DialCallback = (
   ...result: [error: Error, socket: null] | [error: null, socket: Socket]
 ) => void
 
@@ -38,7 +38,7 @@ export function dial(
   { endpoint: endpoint, addresses }: Target,
   { trust, permits }: DialSettings,
   memory: TlsMemory,
-  done: Dialled,
+  done: DialCallback,
 ): () => void {
   let socket: Socket | null = null
   let timer: NodeJS.Timeout | undefined

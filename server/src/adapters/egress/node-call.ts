@@ -3,14 +3,14 @@ import { Readable } from 'node:stream'
 import { EGRESS_HEADER_SECTION_BYTES_MAX } from '../../base/limits.ts'
 import { http } from '../../base/node-http.ts'
 import { EgressFailure, type OutboundReceiver, type OutboundRequest } from '../../ports/egress.ts'
-import { Call } from './call.ts'
+import { EgressCall } from './call.ts'
 import type { DialCall } from './dial-agent.ts'
 import { measured } from './measured.ts'
 import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
 /** A request by Node's own client, for the fields that undici does not send; on connections of our making. */
-export class NodeCall extends Call implements QueuedCall, DialCall {
+export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   readonly #pool: Pool
   readonly #agent: Agent
   readonly #path: string

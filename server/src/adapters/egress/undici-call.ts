@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici'
 import type { OutboundReceiver, OutboundRequest } from '../../ports/egress.ts'
-import { Call } from './call.ts'
+import { EgressCall } from './call.ts'
 import type { PooledConnection } from './pooled-connection.ts'
 import { measured } from './measured.ts'
 import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
 /** A request on a pooled connection of undici; it is its own handler, so that sending one makes little more than this. */
-export class UndiciCall extends Call implements QueuedCall, Dispatcher.DispatchHandler {
+export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.DispatchHandler {
   readonly #pool: Pool
   readonly #path: string
   #connection: PooledConnection | null = null

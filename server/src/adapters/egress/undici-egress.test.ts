@@ -19,7 +19,7 @@ import {
   onRequest,
   testAuthority,
   testDestination,
-  type Answer,
+  type ConnectionHandler,
   type CertificateName,
 } from '../../../test/kit/test-destination.ts'
 import { UndiciEgress } from './undici-egress.ts'
@@ -466,10 +466,12 @@ test('send() refuses a header that cannot be one', async (t) => {
   assert.equal((await sent(egress, url, GET)).status, 204)
 })
 
-const noContent: Answer = onRequest((socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'))
+const noContent: ConnectionHandler = onRequest((socket) =>
+  socket.write('HTTP/1.1 204 No Content\r\n\r\n'),
+)
 
 /** Answers each request once it is whole, of whatever length, and notes its header section. */
-function noting(headerSections: string[]): Answer {
+function noting(headerSections: string[]): ConnectionHandler {
   return (socket) => {
     let text = ''
     socket.on('data', (chunk: Buffer) => {
@@ -539,8 +541,8 @@ async function until(met: () => boolean): Promise<void> {
   while (!met()) await turns(1)
 }
 
-interface Stage {
-  readonly answer?: Answer
+interface EgressStageOptions {
+  readonly answer?: ConnectionHandler
   readonly certificate?: CertificateName
   readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3'
   readonly resolve?: (name: string) => Promise<string[]>
@@ -548,7 +550,10 @@ interface Stage {
 }
 
 /** A destination on loopback, which answers 204 unless told otherwise, and an egress gateway that leads to it. */
-async function stage(t: { after: (end: () => Promise<void>) => unknown }, options: Stage = {}) {
+async function stage(
+  t: { after: (end: () => Promise<void>) => unknown },
+  options: EgressStageOptions = {},
+) {
   const { answer = noContent, certificate, maxVersion, resolve, allow = ['127.0.0.1/32'] } = options
   const tls = certificate === undefined ? null : { certificate, ...(maxVersion && { maxVersion }) }
   const destination = await testDestination(answer, tls)

@@ -127,7 +127,7 @@ export class UndiciEgress implements Egress {
     return literal === null ? this.#names.answer(owner, host) : literalAnswer(host, literal)
   }
 
-  #poolFor({ target, owner, key }: Way): Pool {
+  #poolFor({ target, owner, key }: VettedPath): Pool {
     const readerOptions = { throttle: this.#throttle, owner }
     const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling, readerOptions)
     if (pool === this.#usedLast) return pool
@@ -147,7 +147,7 @@ export class UndiciEgress implements Egress {
 let carriers: typeof import('./pool.ts') | undefined
 
 /** How a route leads to where it was vetted to lead. */
-interface Way {
+interface VettedPath {
   readonly target: Target
   readonly owner: string
   /** Of the pool. */
@@ -158,9 +158,9 @@ class VettedRoute implements Route {
   readonly owner: string
   readonly url: URL
   readonly rule: Route['rule']
-  readonly way: Way
+  readonly way: VettedPath
 
-  constructor(owner: string, url: URL, rule: Route['rule'], way: Way) {
+  constructor(owner: string, url: URL, rule: Route['rule'], way: VettedPath) {
     this.owner = owner
     this.url = url
     this.rule = rule

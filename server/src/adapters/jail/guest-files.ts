@@ -119,22 +119,24 @@ export function keptOrStripped(files: readonly string[], kept: string): readonly
   if (made?.digest === digest && made.scripts.length === files.length) return made.scripts
   const scripts = strip(files)
   try {
-    writeFileSync(kept, JSON.stringify({ digest, scripts } satisfies Kept), { mode: 0o600 })
+    writeFileSync(kept, JSON.stringify({ digest, scripts } satisfies StrippedFiles), {
+      mode: 0o600,
+    })
   } catch {
     // A place that cannot be written costs the next start some time.
   }
   return scripts
 }
 
-interface Kept {
+interface StrippedFiles {
   readonly digest: string
   readonly scripts: readonly string[]
 }
 
 /** Whoever reads while another writes finds half of it, and makes it anew. */
-function readKept(file: string): Kept | undefined {
+function readKept(file: string): StrippedFiles | undefined {
   try {
-    const { digest, scripts } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>
+    const { digest, scripts } = JSON.parse(readFileSync(file, 'utf8')) as Partial<StrippedFiles>
     if (digest === undefined || !Array.isArray(scripts)) return undefined
     return { digest, scripts: scripts.map(String) }
   } catch {

@@ -13,7 +13,7 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { Broker, type WaysOut } from './broker.ts'
 import { FRAME, FrameReader, textFrame, type Frame } from './guest/frames.ts'
-import type { Run, SetUp } from './guest/messages.ts'
+import type { GuestRun, GuestSetUp } from './guest/messages.ts'
 import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
 import { CHANNEL, type Walls } from './walls.ts'
@@ -21,7 +21,7 @@ import { CHANNEL, type Walls } from './walls.ts'
 /** What every guest is started with. */
 export interface GuestSettings {
   readonly walls: Walls
-  readonly setUp: SetUp
+  readonly setUp: GuestSetUp
   readonly waysOut: WaysOut
   readonly output: ReactorOutput | null
   /** Whether the values that a reactor was handed are taken out of what it says. */
@@ -108,7 +108,7 @@ export class GuestProcess {
       redact: this.#redacts ? null : asSaid,
       settle: resolve,
     }
-    const run: Run = { run: number, apiKey: job.apiKey?.reveal() ?? null }
+    const run: GuestRun = { run: number, apiKey: job.apiKey?.reveal() ?? null }
     const frames = [
       textFrame(FRAME.configuration, job.configuration.reveal()),
       textFrame(FRAME.args, job.args.reveal()),

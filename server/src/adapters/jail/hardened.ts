@@ -10,7 +10,7 @@ import { GUEST_HOST, type LaunchPlan } from './launch/launch-plan.ts'
 import { installedPackages } from './packages.ts'
 import { canBeReadByAll } from './readable.ts'
 import { runtimeFiles } from './runtime-files.ts'
-import type { Inside, Walls } from './walls.ts'
+import type { GuestFileAccess, Walls } from './walls.ts'
 
 /** Where distributions put bubblewrap. */
 const PLACES = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap']
@@ -23,8 +23,8 @@ const STATUS_CHARS_MAX = 4096
  * The jail inside namespaces of its own, made by bubblewrap at `program`: no other process, no network, no file but
  * what it is made of. Ours: decision 0033.
  */
-export function hardened(inside: Inside, program = findBubblewrap()): Walls {
-  let world: World | null = null
+export function hardened(inside: GuestFileAccess, program = findBubblewrap()): Walls {
+  let world: BubblewrapSandbox | null = null
   return {
     begin: (flags) => {
       world ??= worldAround(inside, program)
@@ -53,7 +53,7 @@ export function hardened(inside: Inside, program = findBubblewrap()): Walls {
 }
 
 /** What every guest finds around it. */
-interface World {
+interface BubblewrapSandbox {
   /** What the runtime is made of. */
   readonly runtime: readonly string[]
   readonly ownUser: boolean
@@ -61,7 +61,7 @@ interface World {
   readonly arguments: readonly string[]
 }
 
-function worldAround({ readable, aliases }: Inside, program: string): World {
+function worldAround({ readable, aliases }: GuestFileAccess, program: string): BubblewrapSandbox {
   const runtime = runtimeFiles()
   const launcher = installedPackages(['koffi'], LAUNCHER)
   const folders = new Set([path.dirname(LAUNCHER), ...launcher.folders, ...readable])

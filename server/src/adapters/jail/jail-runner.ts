@@ -26,7 +26,7 @@ import { installedPackages } from './packages.ts'
 import { portable } from './portable.ts'
 import { testWalls } from './self-test.ts'
 import { RunQueue } from './run-queue.ts'
-import type { Inside, Walls } from './walls.ts'
+import type { GuestFileAccess, Walls } from './walls.ts'
 import { WarmProcesses } from './warm-processes.ts'
 
 export interface JailSettings {
@@ -219,7 +219,7 @@ export class JailRunner implements ReactorRunner {
   }
 }
 
-function wallsOf({ level, bubblewrap }: JailSettings, inside: Inside): Walls {
+function wallsOf({ level, bubblewrap }: JailSettings, inside: GuestFileAccess): Walls {
   if (level === 'hardened') return hardened(inside, bubblewrap)
   return level === 'jail' ? jailed(inside) : portable(inside)
 }

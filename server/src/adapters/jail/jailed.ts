@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { REACTOR_DATA_BYTES_MAX } from '../../base/limits.ts'
 import type { LaunchPlan } from './launch/launch-plan.ts'
 import { canBeReadByAll } from './readable.ts'
-import { guestIs, type Inside, type Walls } from './walls.ts'
+import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 
 export const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
 
 /** Landlock, a filter of system calls, and limits: walls that take no privilege. Ours: decision 0030. */
-export function jailed({ main, readable }: Inside): Walls {
+export function jailed({ main, readable }: GuestFileAccess): Walls {
   const ownUser = process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable])
   return {
     begin: (flags) => {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { guestIs, type Inside, type Walls } from './walls.ts'
+import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 
 /**
  * No walls of the kernel: a process of its own that Node itself keeps from files, programs and threads, and that code
  * of ours keeps from the network. Node says of the first that code which means harm gets around it; so does code
  * get around the second. Ours: decision 0034.
  */
-export function portable({ main, readable }: Inside): Walls {
+export function portable({ main, readable }: GuestFileAccess): Walls {
   const allowed = readable.map((it) => `--allow-fs-read=${it}`)
   return {
     begin: (flags) => {

@@ -3,17 +3,17 @@ import type { ChildProcess } from 'node:child_process'
 /** How guests are begun at one level, and what holds them. */
 export interface Walls {
   /** Begins a process in which Node, with `flags`, runs the guest's program and finds its channel at CHANNEL. */
-  begin(flags: readonly string[]): Begun
+  begin(flags: readonly string[]): StartedGuest
 }
 
-export interface Begun {
+export interface StartedGuest {
   readonly child: ChildProcess
   /** Resolves with the id of the guest itself: of `child`, or of a child of that. */
   readonly guest: Promise<number>
 }
 
 /** What walls are built around. */
-export interface Inside {
+export interface GuestFileAccess {
   /** The guest's program. */
   readonly main: string
   /** Files and folders that it may read, and no others. */

@@ -8,7 +8,7 @@ type Owner = Pick<ReactorJob, 'tenantId' | 'reactorId' | 'version'>
 /** Processes that have run and wait, frozen, for their own reactor's next run. */
 export class WarmProcesses {
   /** The one used last at the end. */
-  readonly #waiting: Warm[] = []
+  readonly #waiting: PrewarmedProcess[] = []
   #bytes = 0
 
   /** Takes the one used last, which has the most of its memory at hand; null when there is none. */
@@ -52,7 +52,7 @@ export class WarmProcesses {
     while (this.#waiting.length > 0) this.#remove(0).guest.kill()
   }
 
-  #remove(index: number): Warm {
+  #remove(index: number): PrewarmedProcess {
     const [it] = this.#waiting.splice(index, 1)
     clearTimeout(it!.timer)
     this.#bytes -= it!.bytes ?? 0
@@ -60,7 +60,7 @@ export class WarmProcesses {
   }
 }
 
-interface Warm {
+interface PrewarmedProcess {
   readonly owner: Owner
   readonly guest: GuestProcess
   /** Null until it was looked at. */

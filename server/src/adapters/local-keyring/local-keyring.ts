@@ -36,7 +36,7 @@ interface KnownKey extends TenantKey {
 }
 
 /** A tenant's keys as they were read at some time. */
-interface Known {
+interface KnownKeys {
   readonly keys: LocalTenantKeys
   readonly unwrapped: readonly KnownKey[]
   /** By Clock.elapsed(). */
@@ -57,7 +57,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
   readonly #nonces: Nonces
   readonly #findKeys: FindKeys
   readonly #shared: SharedKeys | null
-  readonly #cached = new LRUCache<string, Known>({ max: TENANT_KEYS_CACHED_MAX })
+  readonly #cached = new LRUCache<string, KnownKeys>({ max: TENANT_KEYS_CACHED_MAX })
   readonly #loading = new Map<string, Promise<LocalTenantKeys>>()
 
   /** `shared` is null where this process is the only one, and need not ask who else has made a key. */
@@ -117,7 +117,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
     this.#loading.delete(tenantId)
   }
 
-  #isBelieved({ readAt }: Known): boolean {
+  #isBelieved({ readAt }: KnownKeys): boolean {
     const shared = this.#shared
     return shared === null || shared.clock.elapsed() - readAt < shared.believedMs
   }
@@ -136,7 +136,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
     return loading
   }
 
-  async #load(tenantId: string): Promise<Known> {
+  async #load(tenantId: string): Promise<KnownKeys> {
     const readAt = this.#shared?.clock.elapsed() ?? 0
     const before = this.#cached.peek(tenantId)
     const wrapped = await this.#findKeys(tenantId)

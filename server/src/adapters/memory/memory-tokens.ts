@@ -4,7 +4,7 @@ import {
   PENDING_MAX,
   TRANSACTION_KEPT_MS,
 } from '../../base/limits.ts'
-import type { Change, Conflict } from '../../ports/change.ts'
+import type { Conflict, ChangeOf } from '../../ports/change.ts'
 import type { TokenReader } from '../../ports/store.ts'
 import type { StoredToken, StoredTransaction, TokenUsage } from '../../ports/stored.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
@@ -13,10 +13,8 @@ import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn } from './token-conditions.ts'
 
-type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
-
 /** What a transaction will make of a token that is there: null for nothing. */
-interface Pending {
+interface PendingToken {
   readonly internalId: string
   readonly within: string
   readonly token: StoredToken | null
@@ -31,7 +29,7 @@ export class MemoryTokens {
   /** By internal id: the transaction in which a token was made, until that is committed. */
   readonly #makers: MemoryTable<{ readonly internalId: string; readonly within: string }>
   /** By internal id: the key is the lock. */
-  readonly #pending: MemoryTable<Pending>
+  readonly #pending: MemoryTable<PendingToken>
 
   constructor(undo: (() => void)[]) {
     this.#tokens = new MemoryTable(undo)
@@ -234,7 +232,7 @@ export class MemoryTokens {
   }
 
   /** Whether the transaction `within` waits to change too much, now that it will make `added` of a token. */
-  #isFull(tenantId: string, within: string, added: Omit<Pending, 'within'>): boolean {
+  #isFull(tenantId: string, within: string, added: Omit<PendingToken, 'within'>): boolean {
     const held = ({ internalId, token }: typeof added) =>
       bytesIn(token) + bytesIn(this.#tokens.find(tenantId, internalId))
     const all = this.#pending.all(tenantId).filter((it) => it.within === within)

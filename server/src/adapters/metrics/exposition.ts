@@ -12,11 +12,11 @@ export interface Family {
   readonly name: string
   /** One sentence. */
   readonly help: string
-  readonly samples: readonly Sample[] | readonly HistogramSample[]
+  readonly samples: readonly MetricSample[] | readonly HistogramSample[]
   readonly type: 'counter' | 'gauge' | 'histogram'
 }
 
-export interface Sample {
+export interface MetricSample {
   readonly labels?: Labels
   readonly value: number
 }

@@ -6,7 +6,7 @@ import { Histogram, SECONDS } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress } from '../../ports/egress.ts'
 import type { Log, LogFields } from '../../ports/log.ts'
 import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runner.ts'
-import type { Family, HistogramSample, Labels, Sample } from './exposition.ts'
+import type { Family, HistogramSample, Labels, MetricSample } from './exposition.ts'
 
 export class Meters {
   readonly #requests = new Counts(['route', 'method', 'status'])
@@ -147,7 +147,7 @@ class Counts {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
   }
 
-  samples(): Sample[] {
+  samples(): MetricSample[] {
     return Array.from(this.#counts, ([key, value]) => {
       const values = key.split('\n')
       const labels: Labels = Object.fromEntries(this.#names.map((name, n) => [name, values[n]!]))
@@ -156,7 +156,7 @@ class Counts {
   }
 }
 
-function counter(name: string, help: string, samples: readonly Sample[]): Family {
+function counter(name: string, help: string, samples: readonly MetricSample[]): Family {
   return { name, help, type: 'counter', samples }
 }
 

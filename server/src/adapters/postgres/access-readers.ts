@@ -1,10 +1,10 @@
 /** Reads who may do what: applications, their keys, sessions. */
 import { isUuid } from '../../base/id.ts'
 import type { ApplicationReader, SessionReader } from '../../ports/store.ts'
-import { applicationKeyOf, applicationOf, sessionOf, tenantOf, type Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import { applicationKeyOf, applicationOf, sessionOf, tenantOf, type PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 
-export function applicationReader(ask: Ask): ApplicationReader {
+export function applicationReader(ask: AskPostgres): ApplicationReader {
   return {
     find: async (tenantId, id) => {
       if (!isUuid(id)) return null
@@ -46,7 +46,7 @@ export function applicationReader(ask: Ask): ApplicationReader {
         [hash],
       )
       if (row === undefined) return null
-      const tenant = tenantOf(row.tenant_row as unknown as Row)
+      const tenant = tenantOf(row.tenant_row as unknown as PostgresRow)
       return { tenant, application: applicationOf(row), keyId: String(row.key_id) }
     },
   }
@@ -54,8 +54,8 @@ export function applicationReader(ask: Ask): ApplicationReader {
 
 /** Returns a page of rows that have the total beside them; without items there is one row of nothing else. */
 export function pageOf<Stored>(
-  rows: readonly Row[],
-  storedOf: (row: Row) => Stored,
+  rows: readonly PostgresRow[],
+  storedOf: (row: PostgresRow) => Stored,
   key = 'id',
 ): { total: number; items: Stored[] } {
   const items = rows.filter((row) => row[key] !== null).map(storedOf)
@@ -66,7 +66,7 @@ export function pageOf<Stored>(
  * Sessions, alive only as long as the keys that opened and authorised them: that is looked up each time, so that
  * deleting a key has nothing to look for.
  */
-export function sessionReader(ask: Ask): SessionReader {
+export function sessionReader(ask: AskPostgres): SessionReader {
   return {
     findByKeyHash: async (hash) => {
       const [row] = await ask(
@@ -82,13 +82,13 @@ export function sessionReader(ask: Ask): SessionReader {
       )
       if (row === undefined) return null
       const holder = {
-        tenant: tenantOf(row.tenant_row as unknown as Row),
-        application: applicationOf(row.opener as unknown as Row),
+        tenant: tenantOf(row.tenant_row as unknown as PostgresRow),
+        application: applicationOf(row.opener as unknown as PostgresRow),
         session: sessionOf(row),
       }
       if (holder.session.authorization === null) return { ...holder, authorizer: null }
       if (row.giver === null) return null
-      return { ...holder, authorizer: applicationOf(row.giver as unknown as Row) }
+      return { ...holder, authorizer: applicationOf(row.giver as unknown as PostgresRow) }
     },
 
     findByNonce: async (tenantId, nonceHash, now) => {

@@ -1,6 +1,6 @@
 import type { StoredApplication, StoredApplicationKey } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const COLUMNS = [
   'name',
@@ -17,7 +17,7 @@ const COLUMNS = [
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function insertApplication(unitOfWork: UnitOfWork, it: StoredApplication): Step {
+export async function insertApplication(unitOfWork: UnitOfWork, it: StoredApplication): ChangeStep {
   await unitOfWork.session.run(
     `INSERT INTO applications (tenant, id, ${COLUMNS.join(', ')})
      VALUES ($1, $2, ${COLUMNS.map((_column, n) => `$${n + 3}`).join(', ')})`,
@@ -26,7 +26,7 @@ export async function insertApplication(unitOfWork: UnitOfWork, it: StoredApplic
   return null
 }
 
-export async function updateApplication(unitOfWork: UnitOfWork, it: StoredApplication): Step {
+export async function updateApplication(unitOfWork: UnitOfWork, it: StoredApplication): ChangeStep {
   const changed = await unitOfWork.session.run(
     `UPDATE applications SET ${COLUMNS.map((column, n) => `${column} = $${n + 3}`).join(', ')}
      WHERE tenant = $1 AND id = $2`,
@@ -36,7 +36,7 @@ export async function updateApplication(unitOfWork: UnitOfWork, it: StoredApplic
 }
 
 /** Its keys go along. */
-export async function deleteApplication({ session, tenantId }: UnitOfWork, id: string): Step {
+export async function deleteApplication({ session, tenantId }: UnitOfWork, id: string): ChangeStep {
   const values = [tenantId, id]
   await session.run('DELETE FROM application_keys WHERE tenant = $1 AND application = $2', values)
   const deleted = await session.run(
@@ -49,7 +49,7 @@ export async function deleteApplication({ session, tenantId }: UnitOfWork, id: s
 export async function insertApplicationKey(
   { session, tenantId }: UnitOfWork,
   key: StoredApplicationKey,
-): Step {
+): ChangeStep {
   const made = await session.run(
     `INSERT INTO application_keys
        (tenant, application, id, hash, prefix, version, created_by, created_at)

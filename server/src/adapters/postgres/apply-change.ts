@@ -24,11 +24,11 @@ import { packText } from './text.ts'
 import { deleteToken, updateToken } from './token-changes.ts'
 import { insertInOrder } from './token-inserts.ts'
 import { endTransaction, openTransaction, requireOpen } from './transaction-changes.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function applyChange(unitOfWork: UnitOfWork, change: Change): Step {
+export async function applyChange(unitOfWork: UnitOfWork, change: Change): ChangeStep {
   const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'install':

@@ -6,7 +6,7 @@ import type { Change } from '../../ports/change.ts'
 import { columnsOf, insertRows } from './bulk.ts'
 import { pendingOf } from './audit-writer.ts'
 import { packText } from './text.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const PARKED = {
   tenant: 'uuid',
@@ -19,7 +19,7 @@ const PARKED = {
 export async function parkAuditEvents(
   { session, tenantId }: UnitOfWork,
   { transactionId, events }: Extract<Change, { kind: 'park-audit-events' }>,
-): Step {
+): ChangeStep {
   const id = packText(transactionId)
   const [row] = await session.ask(
     `SELECT coalesce(max(position), 0) AS last FROM record_parked
@@ -39,7 +39,7 @@ export async function parkAuditEvents(
 export async function appendParked(
   { session, tenantId, events }: UnitOfWork,
   transactionId: string,
-): Step {
+): ChangeStep {
   const rows = await session.ask(
     `DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2
      RETURNING position, events, entry`,
@@ -52,7 +52,10 @@ export async function appendParked(
   return null
 }
 
-export async function dropParked({ session, tenantId }: UnitOfWork, transactionId: string): Step {
+export async function dropParked(
+  { session, tenantId }: UnitOfWork,
+  transactionId: string,
+): ChangeStep {
   await session.run('DELETE FROM record_parked WHERE tenant = $1 AND transaction_id = $2', [
     tenantId,
     packText(transactionId),
@@ -64,7 +67,7 @@ export async function dropParked({ session, tenantId }: UnitOfWork, transactionI
 export async function trimAuditLog(
   { session, tenantId }: UnitOfWork,
   { number, listed, hash }: ChainPosition,
-): Step {
+): ChangeStep {
   await session.run('DELETE FROM record WHERE tenant = $1 AND number <= $2', [tenantId, number])
   await session.run(
     `UPDATE tenant_heads SET removed_number = $2, removed_listed = $3, removed_hash = $4
@@ -78,7 +81,7 @@ export async function trimAuditLog(
 export async function putAuditCheckpoint(
   { session, tenantId }: UnitOfWork,
   checkpoint: AuditCheckpoint,
-): Step {
+): ChangeStep {
   await session.run(
     `UPDATE tenant_heads SET sealed_number = $2, seal = $3
      WHERE tenant = $1 AND removed_number = $4 AND sealed_number <= $2`,

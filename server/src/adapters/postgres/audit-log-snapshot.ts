@@ -3,8 +3,8 @@ import { connectionSettings } from './connection-settings.ts'
 import { bounded, connectedTo } from './database.ts'
 import { auditLogReader, tenantReader } from './readers.ts'
 import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
-import type { Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import type { PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 
 /** What is there to be checked, as it was at one moment. */
 export interface PostgresAuditLogSnapshot {
@@ -25,8 +25,8 @@ export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLo
     // To check is to compute between questions, for longer than those who hold locks may.
     idle_in_transaction_session_timeout: 0,
   })
-  const ask: Ask = async (text, values = []) =>
-    (await client.query<Row>(text, values as unknown[])).rows
+  const ask: AskPostgres = async (text, values = []) =>
+    (await client.query<PostgresRow>(text, values as unknown[])).rows
   try {
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const [row] = await ask("SELECT to_regclass('tenant_heads') IS NOT NULL AS there")

@@ -7,16 +7,16 @@ import {
 } from '../../ports/audit-log.ts'
 import { allOf } from './all-of.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
 /** An event that is to be appended. */
-export interface Pending {
+export interface PostgresPendingEvent {
   readonly items: number
   readonly entry: Uint8Array
 }
 
-export function pendingOf(event: AuditEvent): Pending {
+export function pendingOf(event: AuditEvent): PostgresPendingEvent {
   return { items: itemCountOf(event), entry: encodeAuditEvent(event) }
 }
 
@@ -51,14 +51,14 @@ const ROWS_AT_ONCE = 1_000
  */
 export class PostgresAuditWriter {
   readonly #tips: Map<string, ChainPosition>
-  #pending: { readonly tenant: string; readonly it: Pending }[] = []
+  #pending: { readonly tenant: string; readonly it: PostgresPendingEvent }[] = []
 
   /** `tips` are rows of tenant_heads. */
-  constructor(tips: readonly Row[]) {
+  constructor(tips: readonly PostgresRow[]) {
     this.#tips = new Map(tips.map((row) => [String(row.tenant), positionOf(row)]))
   }
 
-  append(tenant: string, events: readonly Pending[]): void {
+  append(tenant: string, events: readonly PostgresPendingEvent[]): void {
     for (const it of events) this.#pending.push({ tenant, it })
   }
 
@@ -90,6 +90,6 @@ export class PostgresAuditWriter {
   }
 }
 
-export function positionOf({ number, listed, hash }: Row): ChainPosition {
+export function positionOf({ number, listed, hash }: PostgresRow): ChainPosition {
   return { number: Number(number), listed: Number(listed), hash: hash as Uint8Array }
 }

@@ -4,9 +4,9 @@
  * Source: postgresql.org, array_recv() and the receiving functions of each type.
  */
 import { writeUuid } from '../../base/uuid-bytes.ts'
-import type { Value } from './session.ts'
+import type { PostgresValue } from './session.ts'
 
-export type Scalar = Exclude<Value, readonly unknown[]>
+export type Scalar = Exclude<PostgresValue, readonly unknown[]>
 
 /** Numbers of the types that are sent so. Source: its catalogue pg_type. */
 const TYPE: Readonly<Record<string, number>> = {
@@ -28,7 +28,7 @@ const NULL = -1
  * Where a value is none of its type, that is the array as text, so that the database says what is wrong with it. An array of
  * nothing but nulls is sent as an empty one: `unnest` fills up the shorter of several arrays with nulls.
  */
-export function arrayOf(type: string, values: readonly Scalar[]): Value {
+export function arrayOf(type: string, values: readonly Scalar[]): PostgresValue {
   const oid = TYPE[type]
   if (oid === undefined) return values
   if (values.every((it) => it === null)) return []

@@ -1,5 +1,5 @@
 import { arrayOf, type Scalar } from './binary-array.ts'
-import type { Value } from './session.ts'
+import type { PostgresValue } from './session.ts'
 
 /** Columns and their types, in the order of the values of a row. */
 export type Columns = Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ export function rowsFrom(columns: Columns, name: string, first = 1): string {
 }
 
 /** Returns the parameters for rowsFrom(). */
-export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]): Value[] {
+export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]): PostgresValue[] {
   return Object.values(columns).map((type, n) =>
     arrayOf(
       type,

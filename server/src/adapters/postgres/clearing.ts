@@ -1,5 +1,5 @@
 /** Removes the rows of a deleted tenant, a little at a time. */
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 /** What a deleted tenant leaves behind: tables by what names a row of them. */
 export const CLEARED = {
@@ -35,7 +35,7 @@ export function isCleared(tenant: string): string {
 export async function clearTenant(
   { session, tenantId }: UnitOfWork,
   { deletedBefore }: { readonly deletedBefore: number },
-): Step {
+): ChangeStep {
   const found = await session.ask('SELECT 1 FROM deleted_tenants WHERE id = $1', [tenantId])
   if (found.length === 0) return null
   for (const [table, key] of Object.entries(CLEARED)) {

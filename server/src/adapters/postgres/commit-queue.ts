@@ -2,11 +2,11 @@ import { KiB } from '../../base/limits.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import { TRIES_MAX, isBroken, isUnsent, type Database } from './database.ts'
 import { isPlain } from './plain-commits.ts'
-import { runBatch, type Commit, type Outcome } from './run-batch.ts'
+import { runBatch, type Commit, type CommitOutcome } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 
 /** Somebody who waits for a commit. */
-interface Waiting extends Commit {
+interface WaitingCommit extends Commit {
   /** What it costs, in rows that are inserted with those of others. */
   readonly rows: number
   readonly long: boolean
@@ -14,7 +14,7 @@ interface Waiting extends Commit {
   readonly reject: (reason: Error) => void
 }
 
-export interface QueueOptions {
+export interface PostgresQueueOptions {
   /** How long a batch may take before nobody waits for it any more, nor for anything after it. */
   readonly commitWaitMs: number
 }
@@ -52,10 +52,10 @@ const WAITING_ROWS_MAX = 200_000
  * answered is in it again. Meanwhile the next one gathers. No tenant is in two of them: whoever holds it up would hold
  * up all others.
  */
-export class CommitQueue {
+export class PostgresCommitQueue {
   readonly #database: Database
   readonly #commitWaitMs: number
-  #waiting: Waiting[] = []
+  #waiting: WaitingCommit[] = []
   #waitingRows = 0
   #batches = 0
   #lists = 0
@@ -67,7 +67,7 @@ export class CommitQueue {
   #delay: NodeJS.Timeout | null = null
   #closing: PromiseWithResolvers<void> | null = null
 
-  constructor(database: Database, { commitWaitMs }: QueueOptions) {
+  constructor(database: Database, { commitWaitMs }: PostgresQueueOptions) {
     this.#database = database
     this.#commitWaitMs = commitWaitMs
   }
@@ -131,8 +131,8 @@ export class CommitQueue {
 
   /** Sends the next batch, or the next long list, on its way; returns whether there was one. */
   #leave(long: boolean): boolean {
-    const batch: Waiting[] = []
-    const left: Waiting[] = []
+    const batch: WaitingCommit[] = []
+    const left: WaitingCommit[] = []
     let rows = 0
     for (const it of this.#waiting) {
       const fits = long ? batch.length === 0 : rows < BATCH_ROWS_MAX
@@ -149,7 +149,7 @@ export class CommitQueue {
     return true
   }
 
-  async #send(batch: readonly Waiting[], long: boolean): Promise<void> {
+  async #send(batch: readonly WaitingCommit[], long: boolean): Promise<void> {
     const tenants = long ? [] : [...new Set(batch.map((it) => it.tenantId))]
     for (const it of tenants) this.#busy.add(it)
     if (long) this.#lists++
@@ -175,7 +175,7 @@ export class CommitQueue {
    * Tells everybody who waits that the database does not answer. What has not left yet never will; what is under way
    * may still be written.
    */
-  #tooLate(batch: readonly Waiting[]): void {
+  #tooLate(batch: readonly WaitingCommit[]): void {
     const reason = new Error(`The database has not answered for ${this.#commitWaitMs} ms`)
     for (const it of [...batch, ...this.#waiting]) it.reject(reason)
     this.#waiting = []
@@ -186,7 +186,7 @@ export class CommitQueue {
    * Runs the batch, again when it met somebody who was quicker, or a connection that was lost before it was asked to
    * commit, or that could not be asked any more. What happens to the request to commit itself nobody can tell, if no answer comes.
    */
-  async #run(batch: readonly Commit[]): Promise<Outcome[]> {
+  async #run(batch: readonly Commit[]): Promise<CommitOutcome[]> {
     for (let tries = 1; ; tries++) {
       const asked = { commit: false }
       try {
@@ -204,14 +204,14 @@ async function attempt(
   session: Session,
   batch: readonly Commit[],
   asked: { commit: boolean },
-): Promise<Outcome[]> {
+): Promise<CommitOutcome[]> {
   return await runBatch(session, batch, async () => {
     asked.commit = true
     await session.commit()
   })
 }
 
-function settle({ resolve, reject }: Waiting, outcome: Outcome): void {
+function settle({ resolve, reject }: WaitingCommit, outcome: CommitOutcome): void {
   if (outcome instanceof Error) reject(outcome)
   else resolve(outcome)
 }

@@ -6,8 +6,8 @@ import pg, {
   type PoolClient,
 } from 'pg'
 import { ServiceError } from '../../base/service-error.ts'
-import type { Row } from './rows.ts'
-import { queryOf, Session, troubleOf, type Ask } from './session.ts'
+import type { PostgresRow } from './rows.ts'
+import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
 
 /** Connections for questions, and for batches: two that are under way, one long list, one for the rest. */
 const READERS_MAX = 8
@@ -53,12 +53,12 @@ export class Database {
   }
 
   /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
-  readonly ask: Ask = async (sql, values = []) => {
+  readonly ask: AskPostgres = async (sql, values = []) => {
     if (this.#readers.waitingCount >= WAITING_MAX)
       throw unavailable(new Error('Too many reads wait'))
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.#readers.query<Row>(queryOf(sql, values))).rows
+        return (await this.#readers.query<PostgresRow>(queryOf(sql, values))).rows
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error

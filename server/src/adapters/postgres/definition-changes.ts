@@ -1,14 +1,12 @@
 /** Writes what tenants define under names. */
-import type { StoredDefinition } from '../../ports/stored.ts'
+import type { StoredDefinition, DefinitionTable } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
-
-type Table = 'proxies' | 'reactors'
 
 /** `hash` is the key's, where the table has one. */
 export async function insertDefinition(
   { session, tenantId }: UnitOfWork,
-  table: Table,
+  table: DefinitionTable,
   it: StoredDefinition,
   hash?: Uint8Array,
 ): Promise<null> {
@@ -38,7 +36,7 @@ export async function insertDefinition(
 /** Puts it in the place of its last revision; returns whether that was there. */
 export async function updateDefinition(
   { session, tenantId }: UnitOfWork,
-  table: Table,
+  table: DefinitionTable,
   it: StoredDefinition,
 ): Promise<boolean> {
   const changed = await session.run(

@@ -4,15 +4,15 @@ import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionReader, ProxyReader } from '../../ports/store.ts'
 import type { StoredDefinition } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
-import { proxyOf, tenantOf, type Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import { proxyOf, tenantOf, type PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 import { unpackText } from './text.ts'
 
 /** What the database knows nothing of, a name's case in every alphabet, is asked here, over ids and names. */
 export function definitionReader<Stored extends StoredDefinition>(
-  ask: Ask,
+  ask: AskPostgres,
   table: 'proxies' | 'reactors',
-  storedOf: (row: Row) => Stored,
+  storedOf: (row: PostgresRow) => Stored,
 ): DefinitionReader<Stored> {
   return {
     find: async (tenantId, id) => {
@@ -50,7 +50,7 @@ export function definitionReader<Stored extends StoredDefinition>(
   }
 }
 
-export function proxyReader(ask: Ask): ProxyReader {
+export function proxyReader(ask: AskPostgres): ProxyReader {
   return {
     ...definitionReader(ask, 'proxies', proxyOf),
 
@@ -61,7 +61,7 @@ export function proxyReader(ask: Ask): ProxyReader {
         [hash],
       )
       if (row === undefined) return null
-      return { tenant: tenantOf(row.tenant_row as unknown as Row), proxy: proxyOf(row) }
+      return { tenant: tenantOf(row.tenant_row as unknown as PostgresRow), proxy: proxyOf(row) }
     },
   }
 }

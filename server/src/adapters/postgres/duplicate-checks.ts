@@ -15,7 +15,7 @@ const ASKED = {
   own: 'uuid',
 } as const
 
-interface Asked {
+interface DuplicateLookup {
   readonly tenantId: string
   readonly token: StoredToken
   readonly now: number
@@ -44,7 +44,7 @@ const DUPLICATE_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISI
 /** Returns which of `asked` have a duplicate, by their place. */
 async function haveDuplicates(
   session: Session,
-  asked: readonly Asked[],
+  asked: readonly DuplicateLookup[],
   within: string | null,
 ): Promise<Set<number>> {
   const rows = asked.map(({ tenantId, token, now, own }, n) => [
@@ -90,7 +90,7 @@ export async function hasDuplicate(
 /** Returns the places of those that have a duplicate. They are not part of any transaction. */
 export async function placesOfDuplicates(
   session: Session,
-  asked: readonly Asked[],
+  asked: readonly DuplicateLookup[],
 ): Promise<Set<number>> {
   return asked.length === 0 ? new Set() : await haveDuplicates(session, asked, null)
 }

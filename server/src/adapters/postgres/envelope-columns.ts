@@ -2,10 +2,10 @@
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { RenewedEnvelope } from '../../ports/change.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
-import type { Session, Value } from './session.ts'
+import type { Session, PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 
-interface Sealed {
+interface PostgresSealedColumns {
   readonly table: EnvelopeTable
   /** The column that names a row within the tenant, and its type. */
   readonly row: string
@@ -19,7 +19,7 @@ interface Sealed {
 }
 
 /** Every column with envelopes in it, table by table; a test holds that there are no others. */
-export const SEALED: readonly Sealed[] = [
+export const SEALED: readonly PostgresSealedColumns[] = [
   {
     ...whole('tokens', 'data', 'serial'),
     columns: { data: 'data', cvc: 'cvc' },
@@ -48,7 +48,7 @@ export const SEALED: readonly Sealed[] = [
  * tenant $1, where `follows` those after $4; of the others there is nothing but the row. It stops at the first row that is
  * too much, and says as `stretch` how many rows there were.
  */
-export function lookFor(sealed: Sealed, follows: boolean): string {
+export function lookFor(sealed: PostgresSealedColumns, follows: boolean): string {
   const { row, rowType, columns, id, type, containers, from } = sealed
   const names = Object.keys(columns)
   const behind = names.map(
@@ -76,7 +76,7 @@ export async function renewEnvelopes(
     for (const [column, part] of Object.entries(columns)) {
       const own = envelopes.filter((it) => it.table === table && it.part === part)
       if (own.length === 0) continue
-      const values: Value[] = [
+      const values: PostgresValue[] = [
         own.map((it) => packText(it.row)),
         own.map((it) => it.renewed),
         own.map((it) => it.envelope),
@@ -92,7 +92,7 @@ export async function renewEnvelopes(
 }
 
 /** A table with one envelope in each row. */
-function whole(table: EnvelopeTable, column: string, row = 'id'): Sealed {
+function whole(table: EnvelopeTable, column: string, row = 'id'): PostgresSealedColumns {
   return {
     table,
     row,

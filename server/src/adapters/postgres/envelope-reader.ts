@@ -2,12 +2,12 @@ import { unpackContainers } from '../../ports/packed-token.ts'
 import type { TenantReader } from '../../ports/store.ts'
 import type { StoredEnvelope } from '../../ports/stored.ts'
 import { SEALED, lookFor } from './envelope-columns.ts'
-import type { Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import type { PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 import { packText, unpackText } from './text.ts'
 
 /** Reads what a tenant has sealed, table by table, each in the order of its key. */
-export function envelopeReader(ask: Ask): TenantReader['envelopes'] {
+export function envelopeReader(ask: AskPostgres): TenantReader['envelopes'] {
   return async (tenantId, { dataKeyId: head, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)
     const sealed = SEALED[at]!
@@ -36,7 +36,7 @@ function contextIn({
   id,
   type,
   containers,
-}: Row): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
+}: PostgresRow): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
   return {
     id: unpackText(String(id)),
     type: unpackText(String(type)),

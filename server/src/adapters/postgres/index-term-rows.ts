@@ -1,6 +1,6 @@
 import { unpackIndexes } from '../../ports/packed-token.ts'
 import { insertRows, columnsOf, rowsFrom } from './bulk.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import type { Session } from './session.ts'
 
 /** A row of token_indexes: what a token is found by. */
@@ -29,7 +29,7 @@ export async function deleteIndexTerms(
 }
 
 /** The index terms of rows of tenant, internal id and packed indexes; `column` says where those are. */
-export function indexTermsIn(rows: readonly Row[], column = 'indexes'): IndexTermRow[] {
+export function indexTermsIn(rows: readonly PostgresRow[], column = 'indexes'): IndexTermRow[] {
   return rows.flatMap((row) => {
     const packed = row[column]
     if (!(packed instanceof Uint8Array)) return []

@@ -3,11 +3,11 @@
  * revision, on whatever server, and nothing ends a claim but its time, since its server may well be there.
  */
 import type { JobChange, StoredCallbackSecrets, StoredJob } from '../../ports/jobs.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'job-changed' } as const
 
-export async function changeJob({ session, tenantId }: UnitOfWork, change: JobChange): Step {
+export async function changeJob({ session, tenantId }: UnitOfWork, change: JobChange): ChangeStep {
   switch (change.kind) {
     case 'insert-job': {
       const { job } = change
@@ -63,7 +63,7 @@ function changingOf({ id, stage, claimed, deliveryQueue: lane, dueAt, ...it }: S
 async function putSecrets(
   { session, tenantId }: Pick<UnitOfWork, 'session' | 'tenantId'>,
   { secrets, revision }: StoredCallbackSecrets,
-): Step {
+): ChangeStep {
   const put = await session.run(
     revision === 0
       ? `INSERT INTO callback_secrets (tenant, secrets, revision) VALUES ($1, $2, $3)

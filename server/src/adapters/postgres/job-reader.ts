@@ -1,10 +1,10 @@
 import { isUuid } from '../../base/id.ts'
 import { JOBS_TAKEN_BYTES_MAX } from '../../base/limits.ts'
 import type { JobCounts, JobReader, StoredJob } from '../../ports/jobs.ts'
-import { jobOf, type Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import { jobOf, type PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 
-export function jobReader(ask: Ask): JobReader {
+export function jobReader(ask: AskPostgres): JobReader {
   return {
     find: async (tenantId, id) => {
       if (!isUuid(id)) return null
@@ -73,7 +73,7 @@ export function jobReader(ask: Ask): JobReader {
   }
 }
 
-function withoutResult(row: Row): Omit<StoredJob, 'result'> {
+function withoutResult(row: PostgresRow): Omit<StoredJob, 'result'> {
   const { result: _result, ...job } = jobOf(row)
   return job
 }

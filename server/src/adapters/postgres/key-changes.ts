@@ -2,11 +2,11 @@
 import type { KeyChange } from '../../ports/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const CHANGED = { kind: 'keys-changed' } as const
 
-export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Step {
+export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): ChangeStep {
   const { session, tenantId } = unitOfWork
   switch (change.kind) {
     case 'require-root-key':
@@ -59,7 +59,7 @@ export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Ste
 async function replaceRootKey(
   { session }: UnitOfWork,
   { before, rootKey, keys }: Extract<KeyChange, { kind: 'replace-root-key' }>,
-): Step {
+): ChangeStep {
   const replaced = await session.run(
     'UPDATE installation SET root_key_id = $2, root_key_check = $3 WHERE root_key_id = $1',
     [before, rootKey.id, rootKey.check],

@@ -1,5 +1,5 @@
 import { CHAIN_START } from '../../ports/audit-log.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
 /**
@@ -10,7 +10,7 @@ import { kept, type Session } from './session.ts'
 export async function lockTenants(
   session: Session,
   tenantIds: readonly string[],
-): Promise<readonly Row[]> {
+): Promise<readonly PostgresRow[]> {
   const ids = [...new Set(tenantIds)].sort()
   const locked = await lock(session, ids)
   if (locked.length === ids.length) return locked
@@ -33,6 +33,6 @@ const LOCK = kept(
     ORDER BY tenant FOR UPDATE`,
 )
 
-async function lock(session: Session, ids: readonly string[]): Promise<Row[]> {
+async function lock(session: Session, ids: readonly string[]): Promise<PostgresRow[]> {
   return await session.ask(LOCK, [ids])
 }

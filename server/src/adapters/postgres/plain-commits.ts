@@ -7,8 +7,8 @@ import { pendingOf, type PostgresAuditWriter } from './audit-writer.ts'
 import type { Commit } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 import { packText } from './text.ts'
-import { ROWS_AT_ONCE, insertTokens, isNamedByUuid, type NewToken } from './token-inserts.ts'
-import { countedOf, type TokenTally } from './token-tally.ts'
+import { ROWS_AT_ONCE, insertTokens, isNamedByUuid, type TokenInsert } from './token-inserts.ts'
+import { countedOf, type PostgresTokenTally } from './token-tally.ts'
 import { mustBeUnique, placesOfDuplicates } from './duplicate-checks.ts'
 
 const ANSWER = {
@@ -56,7 +56,7 @@ export async function insertUnopposed(
 interface Together {
   /** Those whose tokens are there already. */
   readonly begun: ReadonlySet<Commit>
-  readonly tally: TokenTally
+  readonly tally: PostgresTokenTally
   readonly auditWriter: PostgresAuditWriter
 }
 
@@ -109,7 +109,7 @@ async function withDuplicates(session: Session, commits: readonly Commit[]): Pro
   )
 }
 
-function keyOf({ tenantId, token: { type, fingerprint } }: NewToken): string {
+function keyOf({ tenantId, token: { type, fingerprint } }: TokenInsert): string {
   return JSON.stringify([tenantId, type, fingerprint])
 }
 
@@ -139,7 +139,7 @@ function rowOf(tenantId: string, { id, status, body, expiresAt }: StoredAnswer) 
   return [tenantId, packText(id), status, body, expiresAt]
 }
 
-function tokensOf({ tenantId, changes }: Commit): NewToken[] {
+function tokensOf({ tenantId, changes }: Commit): TokenInsert[] {
   return changes.flatMap((it) =>
     it.kind === 'insert-tokens'
       ? it.tokens.map((token) => ({ tenantId, token, within: null }))

@@ -15,7 +15,7 @@ import type {
 } from '../../ports/store.ts'
 import type { StoredReactor } from '../../ports/stored.ts'
 import { applicationReader, sessionReader } from './access-readers.ts'
-import { CommitQueue } from './commit-queue.ts'
+import { PostgresCommitQueue } from './commit-queue.ts'
 import { connectionSettings } from './connection-settings.ts'
 import { Database, atLeisure } from './database.ts'
 import { definitionReader, proxyReader } from './definition-readers.ts'
@@ -54,7 +54,7 @@ export class PostgresStore implements Store {
   readonly jobs: JobReader
   readonly auditLog: AuditLogReader
   readonly #database: Database
-  readonly #queue: CommitQueue
+  readonly #queue: PostgresCommitQueue
   /** One sweep at a time: more would wait for the same tenants, and their writers for all of them. */
   #swept: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | null = null
@@ -83,7 +83,7 @@ export class PostgresStore implements Store {
   private constructor(database: Database, commitWaitMs: number) {
     const { ask } = database
     this.#database = database
-    this.#queue = new CommitQueue(database, { commitWaitMs })
+    this.#queue = new PostgresCommitQueue(database, { commitWaitMs })
     this.tenants = tenantReader(ask)
     this.applications = applicationReader(ask)
     this.sessions = sessionReader(ask)

@@ -11,11 +11,11 @@ import type {
 import { isCleared } from './clearing.ts'
 import { envelopeReader } from './envelope-reader.ts'
 import { positionOf } from './audit-writer.ts'
-import { answerOf, tenantKeyOf, tenantOf, transactionOf, type Row } from './rows.ts'
-import type { Ask } from './session.ts'
+import { answerOf, tenantKeyOf, tenantOf, transactionOf, type PostgresRow } from './rows.ts'
+import type { AskPostgres } from './session.ts'
 import { packText } from './text.ts'
 
-export function tenantReader(ask: Ask): TenantReader {
+export function tenantReader(ask: AskPostgres): TenantReader {
   return {
     find: async (tenantId) => {
       if (!isUuid(tenantId)) return null
@@ -59,7 +59,7 @@ export function tenantReader(ask: Ask): TenantReader {
   }
 }
 
-export function transactionReader(ask: Ask): TransactionReader {
+export function transactionReader(ask: AskPostgres): TransactionReader {
   return {
     find: async (tenantId, id) => {
       if (!isUuid(id)) return null
@@ -70,7 +70,7 @@ export function transactionReader(ask: Ask): TransactionReader {
   }
 }
 
-export function answerReader(ask: Ask): AnswerReader {
+export function answerReader(ask: AskPostgres): AnswerReader {
   return {
     find: async (tenantId, id, now) => {
       const [row] = await ask(
@@ -83,7 +83,7 @@ export function answerReader(ask: Ask): AnswerReader {
 }
 
 /** The chain tip of a tenant that never recorded anything is at 0. */
-export function auditLogReader(ask: Ask): AuditLogReader {
+export function auditLogReader(ask: AskPostgres): AuditLogReader {
   return {
     state: async (tenantId) => {
       const [row] = await ask('SELECT * FROM tenant_heads WHERE tenant = $1 AND number > 0', [
@@ -122,6 +122,6 @@ export function auditLogReader(ask: Ask): AuditLogReader {
   }
 }
 
-function storedEventOf(row: Row): StoredAuditEvent {
+function storedEventOf(row: PostgresRow): StoredAuditEvent {
   return { ...positionOf(row), entry: row.entry as Uint8Array }
 }

@@ -1,5 +1,5 @@
 /** What a database has to be like before anybody serves from it. */
-import type { Ask, Session } from './session.ts'
+import type { AskPostgres, Session } from './session.ts'
 
 /** What is acknowledged has to survive a power cut, so the database has to wait for its disk. */
 export async function requireDurability(session: Session): Promise<void> {
@@ -26,7 +26,7 @@ const FAITHFUL = [
   },
 ]
 
-export async function requireFidelity(ask: Ask): Promise<void> {
+export async function requireFidelity(ask: AskPostgres): Promise<void> {
   for (const { setting, allowed, otherwise } of FAITHFUL) {
     const [row] = await ask(`SHOW ${setting}`)
     const value = String(row![setting])
@@ -36,7 +36,7 @@ export async function requireFidelity(ask: Ask): Promise<void> {
 }
 
 /** Half a vault looks like a whole one: what has not arrived yet would be told to be absent. */
-export async function refuseUnfinishedMove(ask: Ask): Promise<void> {
+export async function refuseUnfinishedMove(ask: AskPostgres): Promise<void> {
   // Whoever only reads may find a database of an older program, which nothing was moved to.
   const [table] = await ask("SELECT to_regclass('moving') IS NOT NULL AS there")
   if (table!.there !== true) return

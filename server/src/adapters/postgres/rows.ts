@@ -15,9 +15,9 @@ import type {
 } from '../../ports/stored.ts'
 import { unpackText } from './text.ts'
 
-export type Row = Record<string, string | number | boolean | Uint8Array | null>
+export type PostgresRow = Record<string, string | number | boolean | Uint8Array | null>
 
-export function tenantOf(row: Row): StoredTenant {
+export function tenantOf(row: PostgresRow): StoredTenant {
   const { id, plan, settings } = row
   return {
     id,
@@ -28,12 +28,12 @@ export function tenantOf(row: Row): StoredTenant {
   } as StoredTenant
 }
 
-export function tenantKeyOf(row: Row): WrappedTenantKey {
+export function tenantKeyOf(row: PostgresRow): WrappedTenantKey {
   const { purpose, version, wrapped, created_at: createdAt } = row
   return { purpose, version, wrapped, createdAt } as WrappedTenantKey
 }
 
-export function applicationOf(row: Row): StoredApplication {
+export function applicationOf(row: PostgresRow): StoredApplication {
   return {
     id: row.id,
     name: text(row.name),
@@ -46,13 +46,13 @@ export function applicationOf(row: Row): StoredApplication {
   } as StoredApplication
 }
 
-export function applicationKeyOf(row: Row): StoredApplicationKey {
+export function applicationKeyOf(row: PostgresRow): StoredApplicationKey {
   const { id, application: applicationId, hash, prefix, version, created_at: createdAt } = row
   const createdBy = text(row.created_by)
   return { id, applicationId, hash, prefix, version, createdBy, createdAt } as StoredApplicationKey
 }
 
-export function sessionOf(row: Row): StoredSession {
+export function sessionOf(row: PostgresRow): StoredSession {
   const { hash, nonce_hash: nonceHash, created_at: createdAt, expires_at: expiresAt } = row
   const authorization = {
     permissions: parse(row.permissions),
@@ -72,22 +72,22 @@ export function sessionOf(row: Row): StoredSession {
   } as StoredSession
 }
 
-export function definitionOf(row: Row): StoredDefinition {
+export function definitionOf(row: PostgresRow): StoredDefinition {
   const { id, terms, revision } = row
   return { id, name: text(row.name), terms, ...madeOf(row), revision } as StoredDefinition
 }
 
-export function proxyOf(row: Row): StoredProxy {
+export function proxyOf(row: PostgresRow): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
 /** The id of a token. */
-export function idOf({ serial: internalId, name }: Row): string {
+export function idOf({ serial: internalId, name }: PostgresRow): string {
   return name === null ? String(internalId) : text(name)!
 }
 
 /** `uncommitted` is a column of those who look from within a transaction. */
-export function tokenOf(row: Row): StoredToken {
+export function tokenOf(row: PostgresRow): StoredToken {
   const { serial: internalId, cvc, cvc_expires_at: expiresAt } = row
   const metadata = parse(row.metadata) as Record<string, string> | null
   const entries = metadata === null ? null : Object.entries(metadata)
@@ -117,12 +117,12 @@ function indexesOf(packed: unknown, entries: number): Uint8Array[] {
   return indexTerms.slice(0, indexTerms.length - entries)
 }
 
-export function transactionOf(row: Row): StoredTransaction {
+export function transactionOf(row: PostgresRow): StoredTransaction {
   const { id, state, created_at: createdAt, expires_at: expiresAt } = row
   return { id, state, createdBy: text(row.created_by), createdAt, expiresAt } as StoredTransaction
 }
 
-export function jobOf(row: Row): StoredJob {
+export function jobOf(row: PostgresRow): StoredJob {
   const { id, stage, claimed, lane, attempts, terms, result, revision } = row
   return {
     id,
@@ -139,12 +139,12 @@ export function jobOf(row: Row): StoredJob {
   } as StoredJob
 }
 
-export function answerOf(row: Row): StoredAnswer {
+export function answerOf(row: PostgresRow): StoredAnswer {
   const { status, body, expires_at: expiresAt } = row
   return { id: text(row.id), status, body, expiresAt } as StoredAnswer
 }
 
-function madeOf(row: Row) {
+function madeOf(row: PostgresRow) {
   return {
     createdBy: text(row.created_by),
     createdAt: row.created_at,

@@ -5,9 +5,9 @@ import { applyChange } from './apply-change.ts'
 import { lockTenants } from './lock-tenants.ts'
 import { insertTogether, insertUnopposed, isLong, isPlain, isUnopposed } from './plain-commits.ts'
 import { PostgresAuditWriter } from './audit-writer.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { troubleOf, type Session } from './session.ts'
-import { TokenTally } from './token-tally.ts'
+import { PostgresTokenTally } from './token-tally.ts'
 import { newUnitOfWork } from './unit-of-work.ts'
 
 export interface Commit {
@@ -16,12 +16,12 @@ export interface Commit {
 }
 
 /** What became of a commit: made, refused, or impossible for a reason of its own. */
-export type Outcome = null | Conflict | Error
+export type CommitOutcome = null | Conflict | Error
 
 /** What a batch writes at its end, for all its commits. */
 interface Ending {
   readonly tips: LockedChainTips
-  readonly tally: TokenTally
+  readonly tally: PostgresTokenTally
   readonly auditWriter: PostgresAuditWriter
   /** Whether there is a savepoint, of the commit before. */
   saved: boolean
@@ -40,7 +40,7 @@ export async function runBatch(
   session: Session,
   commits: readonly Commit[],
   commit: () => Promise<void>,
-): Promise<Outcome[]> {
+): Promise<CommitOutcome[]> {
   const together = commits.filter((it) => isPlain(it.changes))
   let made = await attempt(session, commits, new Set(together))
   if (made === null) {
@@ -59,7 +59,7 @@ async function attempt(
   session: Session,
   commits: readonly Commit[],
   together: ReadonlySet<Commit>,
-): Promise<(Ending & { readonly outcomes: Outcome[] }) | null> {
+): Promise<(Ending & { readonly outcomes: CommitOutcome[] }) | null> {
   const begun = new Set([...together].filter(isUnopposed))
   const rows = await begin(session, commits, begun)
   if (rows === null) return null
@@ -67,13 +67,13 @@ async function attempt(
   if (![...together].every((it) => tips.refusal(it) === null)) return null
   const ending = {
     tips: tips,
-    tally: new TokenTally(),
+    tally: new PostgresTokenTally(),
     auditWriter: new PostgresAuditWriter(rows),
     saved: false,
   }
   const left = await insertTogether(session, [...together], { ...ending, begun })
   if (left === null) return null
-  const outcomes: Outcome[] = []
+  const outcomes: CommitOutcome[] = []
   for (const it of commits) {
     const made = together.has(it) && !left.has(it)
     outcomes.push(made ? null : await guarded(session, it, ending))
@@ -92,7 +92,7 @@ async function begin(
   session: Session,
   commits: readonly Commit[],
   begun: ReadonlySet<Commit>,
-): Promise<readonly Row[] | null> {
+): Promise<readonly PostgresRow[] | null> {
   const beginning = allOf([session.run('BEGIN'), insertUnopposed(session, begun)])
   try {
     if (isLong(begun)) await beginning
@@ -105,7 +105,7 @@ async function begin(
   }
 }
 
-async function guarded(session: Session, commit: Commit, ending: Ending): Promise<Outcome> {
+async function guarded(session: Session, commit: Commit, ending: Ending): Promise<CommitOutcome> {
   const refusal = ending.tips.refusal(commit)
   if (refusal !== null) return refusal
   const { tenantId, changes } = commit
@@ -135,7 +135,7 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
 class LockedChainTips {
   readonly #oldestKeyIds: ReadonlyMap<string, Uint8Array>
 
-  constructor(rows: readonly Row[]) {
+  constructor(rows: readonly PostgresRow[]) {
     const refusing = rows.filter((it) => it.sealed_from !== null)
     this.#oldestKeyIds = new Map(
       refusing.map((it) => [String(it.tenant), it.sealed_from as Uint8Array]),

@@ -1,10 +1,13 @@
 import type { Change } from '../../ports/change.ts'
 import type { StoredSession } from '../../ports/stored.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 
-export async function insertSession({ session, tenantId }: UnitOfWork, it: StoredSession): Step {
+export async function insertSession(
+  { session, tenantId }: UnitOfWork,
+  it: StoredSession,
+): ChangeStep {
   const made = await session.run(
     `INSERT INTO sessions
        (tenant, id, application, application_key, hash, nonce_hash, created_at, expires_at)
@@ -35,7 +38,7 @@ export async function insertSession({ session, tenantId }: UnitOfWork, it: Store
 export async function authorizeSession(
   { session, tenantId }: UnitOfWork,
   { id, authorization, expiresAt, now }: Extract<Change, { kind: 'authorize-session' }>,
-): Step {
+): ChangeStep {
   const { permissions, rules, applicationId, keyId } = authorization
   const given = await session.run(
     `UPDATE sessions

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { DatabaseError, type ClientBase, type QueryConfig } from 'pg'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 
-export type Value =
+export type PostgresValue =
   | string
   | number
   | boolean
@@ -11,10 +11,10 @@ export type Value =
   | readonly (string | number | boolean | Uint8Array | null)[]
 
 /** A statement. */
-export type Sql = string | Kept
+export type PostgresStatement = string | NamedStatement
 
 /** One that a connection keeps by its name. */
-interface Kept {
+interface NamedStatement {
   readonly name: string
   readonly text: string
 }
@@ -26,12 +26,15 @@ interface Kept {
  * Its text is part of its name: whoever shares connections with other versions, by a pooler that knows no names, is told
  * that there is no such statement, and never runs theirs.
  */
-export function kept(name: string, text: string): Kept {
+export function kept(name: string, text: string): NamedStatement {
   return { name: `${name} ${hash('sha256', text).slice(0, 16)}`, text }
 }
 
 /** Runs one statement and returns its rows. */
-export type Ask = (sql: Sql, values?: readonly Value[]) => Promise<Row[]>
+export type AskPostgres = (
+  sql: PostgresStatement,
+  values?: readonly PostgresValue[],
+) => Promise<PostgresRow[]>
 
 /** One connection, for as long as a transaction takes. */
 export class Session {
@@ -43,13 +46,13 @@ export class Session {
     this.#client = client
   }
 
-  readonly ask: Ask = async (sql, values = []) => {
+  readonly ask: AskPostgres = async (sql, values = []) => {
     this.sent++
-    return (await this.#client.query<Row>(queryOf(sql, values))).rows
+    return (await this.#client.query<PostgresRow>(queryOf(sql, values))).rows
   }
 
   /** Runs one statement and returns how many rows it touched. */
-  async run(sql: Sql, values: readonly Value[] = []): Promise<number> {
+  async run(sql: PostgresStatement, values: readonly PostgresValue[] = []): Promise<number> {
     this.sent++
     return (await this.#client.query(queryOf(sql, values))).rowCount ?? 0
   }
@@ -63,7 +66,7 @@ export class Session {
 }
 
 /** Returns what pg is asked. */
-export function queryOf(sql: Sql, values: readonly Value[]): QueryConfig {
+export function queryOf(sql: PostgresStatement, values: readonly PostgresValue[]): QueryConfig {
   return { ...(typeof sql === 'string' ? { text: sql } : sql), values: values as unknown[] }
 }
 

@@ -1,9 +1,9 @@
 /** Removes for good what nobody can reach any more, a little at a time, of a few tenants at a time. */
 import { SWEEP_BYTES_AT_ONCE } from '../../base/limits.ts'
 import { lockTenants } from './lock-tenants.ts'
-import type { Row } from './rows.ts'
-import type { Ask, Session, Value } from './session.ts'
-import { COUNTED, TokenTally, countedIn } from './token-tally.ts'
+import type { PostgresRow } from './rows.ts'
+import type { AskPostgres, Session, PostgresValue } from './session.ts'
+import { COUNTED, PostgresTokenTally, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import { HIDDEN } from './visibility.ts'
 
@@ -25,7 +25,11 @@ const LOOKS = [
 ]
 
 /** Returns tenants with something to sweep; none when there is nothing. */
-export async function tenantsToSweep(ask: Ask, now: number, forgotten: number): Promise<string[]> {
+export async function tenantsToSweep(
+  ask: AskPostgres,
+  now: number,
+  forgotten: number,
+): Promise<string[]> {
   const looks = LOOKS.map((it) => `(${it} LIMIT ${TENANTS_MAX})`)
   const rows = await ask(
     `SELECT DISTINCT tenant FROM (${looks.join(' UNION ALL ')}) AS found
@@ -41,7 +45,7 @@ export async function sweepChunk(
   tenants: readonly string[],
   { now, forgotten }: { readonly now: number; readonly forgotten: number },
 ): Promise<void> {
-  const tally = new TokenTally()
+  const tally = new PostgresTokenTally()
   let removedBytes = 0
   await session.run('BEGIN')
   await lockTenants(session, tenants)
@@ -81,7 +85,7 @@ export async function sweepChunk(
   await tally.write(session)
   await session.commit()
 
-  async function deadTransactions(): Promise<Row[]> {
+  async function deadTransactions(): Promise<PostgresRow[]> {
     return await session.ask(
       `SELECT tenant, id FROM transactions WHERE tenant = ANY($1::uuid[]) AND unswept
        LIMIT ${TENANTS_MAX}`,
@@ -90,7 +94,7 @@ export async function sweepChunk(
   }
 
   /** Of a transaction that came to nothing, nothing is to be recorded, and nothing to be counted. */
-  async function sweepDead({ tenant, id }: Row): Promise<void> {
+  async function sweepDead({ tenant, id }: PostgresRow): Promise<void> {
     const values = [String(tenant), String(id)]
     const removed = await deleteTokens('made_in = $2::uuid', [[String(tenant)], String(id)])
     if (removed > 0) return
@@ -107,7 +111,7 @@ export async function sweepChunk(
     )
   }
 
-  async function deleteTokens(which: string, values: readonly Value[]): Promise<number> {
+  async function deleteTokens(which: string, values: readonly PostgresValue[]): Promise<number> {
     const removed = await session.ask(
       `DELETE FROM tokens WHERE (tenant, serial) IN (${few(
         'tenant, serial',

@@ -2,12 +2,12 @@ import type { Change } from '../../ports/change.ts'
 import type { RootKeyCheck, StoredTenant } from '../../ports/stored.ts'
 import type { Session } from './session.ts'
 import { packOptional, packText } from './text.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const ABSENT = { kind: 'absent' } as const
 const TAKEN = { kind: 'tenant-taken' } as const
 
-export async function install({ session }: UnitOfWork, { id, check }: RootKeyCheck): Step {
+export async function install({ session }: UnitOfWork, { id, check }: RootKeyCheck): ChangeStep {
   const made = await session.run(
     `INSERT INTO installation (one, root_key_id, root_key_check) VALUES (1, $1, $2)
      ON CONFLICT DO NOTHING`,
@@ -19,7 +19,7 @@ export async function install({ session }: UnitOfWork, { id, check }: RootKeyChe
 export async function insertTenant(
   { session }: UnitOfWork,
   { tenant: it, keys }: Extract<Change, { kind: 'insert-tenant' }>,
-): Step {
+): ChangeStep {
   await holdRootKey(session)
   const made = await session.run(
     `INSERT INTO tenants
@@ -57,7 +57,7 @@ export async function holdRootKey(session: Session): Promise<string | null> {
 }
 
 /** Of two tenants that take a name at once, the second one meets the index: its commit fails, and changes nothing. */
-export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): Step {
+export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): ChangeStep {
   const named = await session.ask('SELECT 1 FROM tenants WHERE name = $1 AND id <> $2', [
     packText(it.name),
     it.id,
@@ -76,7 +76,7 @@ export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): S
   return changed === 0 ? ABSENT : null
 }
 
-export async function deleteTenant({ session, tenantId }: UnitOfWork, at: number): Step {
+export async function deleteTenant({ session, tenantId }: UnitOfWork, at: number): ChangeStep {
   await session.run('DELETE FROM tenant_keys WHERE tenant = $1', [tenantId])
   const deleted = await session.run('DELETE FROM tenants WHERE id = $1', [tenantId])
   if (deleted === 0) return ABSENT

@@ -1,9 +1,9 @@
 /** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
-import type { Change } from '../../ports/change.ts'
+import type { ChangeOf } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { CONTENT, contentOf } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
 import {
@@ -14,16 +14,17 @@ import {
 } from './index-term-rows.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { hasDuplicate } from './duplicate-checks.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
-
-type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
 
 const CHANGED = { kind: 'token-changed' } as const
 const LOCKED = { kind: 'token-locked' } as const
 const COLUMNS = Object.keys(CONTENT)
 
-export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'update-token'>): Step {
+export async function updateToken(
+  unitOfWork: UnitOfWork,
+  change: ChangeOf<'update-token'>,
+): ChangeStep {
   const { token, unlessDuplicate, now } = change
   if (await isLocked(unitOfWork, token.internalId, now)) return LOCKED
   if (
@@ -54,7 +55,10 @@ export async function updateToken(unitOfWork: UnitOfWork, change: ChangeOf<'upda
   return null
 }
 
-export async function deleteToken(unitOfWork: UnitOfWork, change: ChangeOf<'delete-token'>): Step {
+export async function deleteToken(
+  unitOfWork: UnitOfWork,
+  change: ChangeOf<'delete-token'>,
+): ChangeStep {
   const { token, now } = change
   if (await isLocked(unitOfWork, token.internalId, now)) return LOCKED
   const as = { token, revision: token.revision, now }
@@ -90,7 +94,7 @@ function waits({ within }: UnitOfWork, token: StoredToken): boolean {
 async function find(
   { session, tenantId, within }: UnitOfWork,
   { token, revision, now }: Read,
-): Promise<Row | null> {
+): Promise<PostgresRow | null> {
   const seen = within === null ? `${VISIBLE} AND $5::uuid IS NULL` : madeIn('$5::uuid')
   const [row] = await session.ask(
     `SELECT tenant, serial, indexes, ${COUNTED}, ${HIDDEN} AS hidden FROM tokens
@@ -106,7 +110,7 @@ async function pend(
   { token, revision, now }: Read,
   deleted: boolean,
   content: ReturnType<typeof contentOf>,
-): Step {
+): ChangeStep {
   const types = Object.values(CONTENT)
   const values = COLUMNS.map((_column, n) => `$${n + 7}::${types[n]}`)
   const [noted] = await session.ask(

@@ -5,7 +5,7 @@ import { freshDatabase, query } from '../../../test/kit/postgres/test-database.t
 import { NOW, TENANT, hash, insert, range, succeed, token } from '../../ports/store-kit.contract.ts'
 import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
 import { PostgresStore } from './postgres-store.ts'
-import { queryOf, type Ask } from './session.ts'
+import { queryOf, type AskPostgres } from './session.ts'
 import { tokenReader } from './token-reader.ts'
 
 const [TERM, OTHER_TERM]: TokenCondition[] = [hash('a'), hash('b')].map((it) => ({
@@ -48,7 +48,7 @@ describe('on PostgreSQL, with statistics from when the vault was new', () => {
     t.after(() => client.end())
     for (const [name, where] of Object.entries(CONDITIONS)) {
       const rows: number[] = []
-      const ask: Ask = async (sql, values = []) => {
+      const ask: AskPostgres = async (sql, values = []) => {
         const statement = queryOf(sql, values)
         const explain = { ...statement, text: `EXPLAIN (ANALYZE, FORMAT JSON) ${statement.text}` }
         const { rows: plans } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(explain)

@@ -1,16 +1,16 @@
 import { isUuid } from '../../base/id.ts'
 import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
 import { metadataIndexTerm } from '../../ports/index-terms.ts'
-import type { Value } from './session.ts'
+import type { PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 import { VISIBLE, livesAt } from './visibility.ts'
 
 /** The parameters of a statement that is being put together. */
 export class Parameters {
-  readonly values: Value[] = []
+  readonly values: PostgresValue[] = []
 
   /** Adds a parameter and returns what stands for it. Only this goes into the text. */
-  add(value: Value, type: string): string {
+  add(value: PostgresValue, type: string): string {
     return `$${this.values.push(value)}::${type}`
   }
 }

@@ -4,12 +4,12 @@ import type { StoredToken } from '../../ports/stored.ts'
 import { DataCount, TooMuchData } from '../../ports/too-much-data.ts'
 import { rowsFrom, columnsOf } from './bulk.ts'
 import { idOf, tokenOf } from './rows.ts'
-import { kept, type Ask, type Value } from './session.ts'
+import { kept, type AskPostgres, type PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 import { columnsIf } from './token-content.ts'
 import { VISIBLE } from './visibility.ts'
 
-interface Asked {
+interface TokenLookup {
   readonly tenantId: string
   readonly ids: readonly string[]
   readonly bytesMax: number
@@ -50,12 +50,12 @@ const IN_FLIGHT_MAX = 2
 
 /** Finds tokens by their ids: whoever asks at the same time is answered by one statement. */
 export class TokenFinder {
-  readonly #ask: Ask
-  #waiting: Asked[] = []
+  readonly #ask: AskPostgres
+  #waiting: TokenLookup[] = []
   #inFlight = 0
   #leaving = false
 
-  constructor(ask: Ask) {
+  constructor(ask: AskPostgres) {
     this.#ask = ask
   }
 
@@ -98,13 +98,13 @@ export class TokenFinder {
     })
   }
 
-  #take(): Asked[] {
+  #take(): TokenLookup[] {
     let ids = 0
     const end = this.#waiting.findIndex((it) => (ids += it.ids.length) >= IDS_AT_ONCE)
     return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end + 1)
   }
 
-  async #send(asked: readonly Asked[]): Promise<void> {
+  async #send(asked: readonly TokenLookup[]): Promise<void> {
     this.#inFlight++
     try {
       const found = await this.#find(asked)
@@ -126,7 +126,7 @@ export class TokenFinder {
   }
 
   /** By tenant and id, with their data if anybody asked for so much. */
-  async #find(asked: readonly Asked[]): Promise<Map<string, Map<string, StoredToken>>> {
+  async #find(asked: readonly TokenLookup[]): Promise<Map<string, Map<string, StoredToken>>> {
     const rows = await this.#ask(FIND, parametersFor(asked))
     const found = new Map<string, Map<string, StoredToken>>()
     for (const row of rows) {
@@ -142,8 +142,8 @@ export class TokenFinder {
 
 /** Of select(). */
 function parametersFor(
-  asked: readonly (Pick<Asked, 'tenantId' | 'ids'> & { readonly bytesMax?: number })[],
-): Value[] {
+  asked: readonly (Pick<TokenLookup, 'tenantId' | 'ids'> & { readonly bytesMax?: number })[],
+): PostgresValue[] {
   const each = asked.flatMap(({ tenantId, ids, bytesMax = 0 }) =>
     ids.map((id) => [tenantId, id, bytesMax] as const),
   )

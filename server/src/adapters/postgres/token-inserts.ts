@@ -4,7 +4,7 @@ import type { Conflict } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import { columnsOf, rowsFrom, type Columns } from './bulk.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { COMMON, CONTENT, contentOf } from './token-content.ts'
@@ -12,7 +12,7 @@ import { insertIndexTerms, type IndexTermRow } from './index-term-rows.ts'
 import { countedOf } from './token-tally.ts'
 import { expireIfPast } from './transaction-changes.ts'
 import { duplicatesOf } from './duplicate-checks.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
 const MADE = {
   tenant: 'uuid',
@@ -46,7 +46,7 @@ function insertInto(columns: Columns): string {
 }
 
 /** A token on its way into the database. */
-export interface NewToken {
+export interface TokenInsert {
   readonly tenantId: string
   readonly token: StoredToken
   readonly within: string | null
@@ -55,7 +55,7 @@ export interface NewToken {
 /** Inserts tokens and what they are found by; returns whether all were new, or fails because one was not. */
 export async function insertTokens(
   session: Session,
-  tokens: readonly NewToken[],
+  tokens: readonly TokenInsert[],
 ): Promise<boolean> {
   for (let at = 0; at < tokens.length; at += ROWS_AT_ONCE) {
     const rows = tokens.slice(at, at + ROWS_AT_ONCE).map(rowOf)
@@ -75,7 +75,7 @@ export function isNamedByUuid({ id, internalId }: StoredToken): boolean {
   return id !== internalId && isUuid(id)
 }
 
-function rowOf({ tenantId, token, within }: NewToken) {
+function rowOf({ tenantId, token, within }: TokenInsert) {
   const { id, internalId } = token
   return [
     tenantId,
@@ -96,7 +96,10 @@ function isPlainRow(row: readonly unknown[]): boolean {
 }
 
 /** Inserts the tokens of a commit in their order, unless one of them has a duplicate or a name that is taken. */
-export async function insertInOrder(unitOfWork: UnitOfWork, tokens: readonly StoredToken[]): Step {
+export async function insertInOrder(
+  unitOfWork: UnitOfWork,
+  tokens: readonly StoredToken[],
+): ChangeStep {
   if (tokens.length === 0) return null
   const { session, tenantId, within, tally } = unitOfWork
   const conflict = await conflictAmong(unitOfWork, tokens)
@@ -145,7 +148,7 @@ async function conflictAmong(
 async function takenNames(
   { session, tenantId }: UnitOfWork,
   tokens: readonly StoredToken[],
-): Promise<Map<string, Row>> {
+): Promise<Map<string, PostgresRow>> {
   const names = tokens.map((it) => it.id)
   const internalIds = [...tokens.map((it) => it.internalId), ...names.filter(isUuid)]
   const ids = [...names, ...tokens.map((it) => it.internalId)].map(packText)
@@ -162,7 +165,7 @@ async function takenNames(
   const asked = new Map(
     tokens.flatMap(({ id, internalId }) => [id, internalId].map((it) => [packText(it), it])),
   )
-  const taken = new Map<string, Row>()
+  const taken = new Map<string, PostgresRow>()
   for (const row of rows) {
     const internalId = String(row.serial)
     if (asked.has(internalId)) taken.set(internalId, row)
@@ -178,7 +181,7 @@ async function takenNames(
  */
 async function isFreed(
   { session, tenantId }: UnitOfWork,
-  row: Row,
+  row: PostgresRow,
   name: string,
   now: number,
 ): Promise<boolean> {

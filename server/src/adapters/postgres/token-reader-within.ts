@@ -1,8 +1,8 @@
 /** Reads tokens as a transaction sees them: with its own, and as it left the others. */
 import { isUuid } from '../../base/id.ts'
 import type { StoredToken } from '../../ports/stored.ts'
-import { idOf, tokenOf, type Row } from './rows.ts'
-import type { Ask, Value } from './session.ts'
+import { idOf, tokenOf, type PostgresRow } from './rows.ts'
+import type { AskPostgres, PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { HIDDEN, VISIBLE, livesAt, madeIn } from './visibility.ts'
@@ -17,7 +17,7 @@ const SEEN = `SELECT tokens.*, ${HIDDEN} AS uncommitted, pending.deleted AS over
     ${OVER.join(', ')} ${SEEN_FROM}`
 
 export async function findWithin(
-  ask: Ask,
+  ask: AskPostgres,
   tenantId: string,
   ids: readonly string[],
   within: string,
@@ -32,7 +32,7 @@ export async function findWithin(
 
 /** The ids of those that findWithin() would find. */
 export async function knownWithin(
-  ask: Ask,
+  ask: AskPostgres,
   tenantId: string,
   ids: readonly string[],
   within: string,
@@ -47,13 +47,13 @@ export async function knownWithin(
 }
 
 /** Of statements that look for some of SEEN_FROM by their ids. */
-function askedFor(tenantId: string, ids: readonly string[], within: string): Value[] {
+function askedFor(tenantId: string, ids: readonly string[], within: string): PostgresValue[] {
   const known = isUuid(within) ? within : null
   return [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)]
 }
 
 export async function findDuplicateWithin(
-  ask: Ask,
+  ask: AskPostgres,
   tenantId: string,
   { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
   now: number,
@@ -73,7 +73,7 @@ export async function findDuplicateWithin(
 }
 
 /** What the transaction made of the token in `row`; nothing when it deleted it. */
-function overlaid(row: Row): StoredToken[] {
+function overlaid(row: PostgresRow): StoredToken[] {
   if (row.over_deleted === true) return []
   if (row.over_deleted === null) return [tokenOf(row)]
   const over = Object.keys(CONTENT).map((it) => [it, row[`over_${it}`]!] as const)

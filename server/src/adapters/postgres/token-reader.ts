@@ -5,7 +5,7 @@ import type { StoredToken } from '../../ports/stored.ts'
 import { pageOf } from './access-readers.ts'
 import { TokenFinder } from './token-finder.ts'
 import { tokenOf } from './rows.ts'
-import type { Ask } from './session.ts'
+import type { AskPostgres } from './session.ts'
 import { packText, unpackText } from './text.ts'
 import { Parameters, selectionOf } from './token-conditions.ts'
 import { columnsIf } from './token-content.ts'
@@ -22,7 +22,7 @@ const UP_TO_ALL = columnsIf(
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-export function tokenReader(ask: Ask): TokenReader {
+export function tokenReader(ask: AskPostgres): TokenReader {
   const finder = new TokenFinder(ask)
   return {
     find: async (tenantId, ids, within, bytesMax) => {

@@ -1,6 +1,6 @@
 import type { StoredToken } from '../../ports/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
-import type { Row } from './rows.ts'
+import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 import { packText } from './text.ts'
 import { NOTHING } from './visibility.ts'
@@ -33,7 +33,7 @@ interface Sum {
 }
 
 /** A token that is counted: how it is told apart in the sums. */
-export interface Counted {
+export interface CountedToken {
   readonly type: string
   readonly createdAt: number
   readonly modifiedAt: number | null
@@ -45,7 +45,7 @@ export interface Counted {
 export const COUNTED = 'type, created_at, modified_at, made_in'
 
 /** Reads what a row of COUNTED and `hidden` says. */
-export function countedIn(row: Row): Counted {
+export function countedIn(row: PostgresRow): CountedToken {
   return {
     type: String(row.type),
     createdAt: Number(row.created_at),
@@ -54,17 +54,17 @@ export function countedIn(row: Row): Counted {
   }
 }
 
-export function countedOf(token: StoredToken, madeIn: string | null): Counted {
+export function countedOf(token: StoredToken, madeIn: string | null): CountedToken {
   const { type, createdAt, modifiedAt } = token
   return { type: packText(type), createdAt, modifiedAt, madeIn }
 }
 
 /** Adds up what happens to tokens, to be written once. Decision 0019. */
-export class TokenTally {
+export class PostgresTokenTally {
   #sums = new Map<string, Sum>()
 
   /** `count` is 1 for a token that is there now, -1 for one that is not there any more. */
-  add(tenant: string, { type, createdAt, modifiedAt, madeIn }: Counted, count: 1 | -1): void {
+  add(tenant: string, { type, createdAt, modifiedAt, madeIn }: CountedToken, count: 1 | -1): void {
     const day = Math.floor(Math.max(createdAt, modifiedAt ?? 0) / DAY_MS)
     const made = madeIn ?? NOTHING
     const name = `${tenant}${made}${day} ${type}`
@@ -77,7 +77,7 @@ export class TokenTally {
   }
 
   /** Takes over what `other` added up. */
-  take(other: TokenTally): void {
+  take(other: PostgresTokenTally): void {
     for (const [name, it] of other.#sums) {
       const own = this.#sums.get(name)
       if (own === undefined) this.#sums.set(name, it)

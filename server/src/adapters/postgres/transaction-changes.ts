@@ -7,7 +7,7 @@ import { packText } from './text.ts'
 import { CONTENT } from './token-content.ts'
 import { COUNTED, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, insertIndexTerms, indexTermsIn } from './index-term-rows.ts'
-import type { Step, UnitOfWork } from './unit-of-work.ts'
+import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 import { HIDDEN, NOTHING, livesAt } from './visibility.ts'
 
 type End = Extract<Change, { kind: 'end-transaction' }>
@@ -17,7 +17,7 @@ const NOT_OPEN = { kind: 'transaction-not-open' } as const
 export async function openTransaction(
   { session, tenantId }: UnitOfWork,
   { id, state, createdBy, createdAt, expiresAt }: StoredTransaction,
-): Step {
+): ChangeStep {
   await session.run(
     `INSERT INTO transactions (tenant, id, state, created_by, created_at, expires_at, unswept)
      VALUES ($1, $2, $3, $4, $5, $6, false)`,
@@ -29,7 +29,7 @@ export async function openTransaction(
 export async function requireOpen(
   { session, tenantId }: UnitOfWork,
   { transactionId, now }: Extract<Change, { kind: 'enlist' }>,
-): Step {
+): ChangeStep {
   if (!isUuid(transactionId)) return NOT_OPEN
   const found = await session.ask(
     `SELECT 1 FROM transactions WHERE tenant = $1 AND id = $2 AND state = 'open' AND expires_at > $3`,
@@ -54,7 +54,7 @@ export async function expireIfPast(
 }
 
 /** However many tokens it made, to show them is to change a row; what it waited to change is bounded. */
-export async function endTransaction(unitOfWork: UnitOfWork, { id, as, now }: End): Step {
+export async function endTransaction(unitOfWork: UnitOfWork, { id, as, now }: End): ChangeStep {
   const { session, tenantId } = unitOfWork
   if (!isUuid(id)) return NOT_OPEN
   if (as === 'expired') return (await expireIfPast(session, tenantId, id, now)) ? null : NOT_OPEN

@@ -1,7 +1,7 @@
 import type { Conflict } from '../../ports/change.ts'
-import type { Pending } from './audit-writer.ts'
+import type { PostgresPendingEvent } from './audit-writer.ts'
 import type { Session } from './session.ts'
-import { TokenTally } from './token-tally.ts'
+import { PostgresTokenTally } from './token-tally.ts'
 
 /** A commit being made: whose it is, and what is to be written with it at the end of the batch. */
 export interface UnitOfWork {
@@ -9,8 +9,8 @@ export interface UnitOfWork {
   readonly tenantId: string
   /** The transaction that the commit is part of. */
   readonly within: string | null
-  readonly tally: TokenTally
-  readonly events: Pending[]
+  readonly tally: PostgresTokenTally
+  readonly events: PostgresPendingEvent[]
 }
 
 export function newUnitOfWork(
@@ -18,8 +18,8 @@ export function newUnitOfWork(
   tenantId: string,
   within: string | null,
 ): UnitOfWork {
-  return { session, tenantId, within, tally: new TokenTally(), events: [] }
+  return { session, tenantId, within, tally: new PostgresTokenTally(), events: [] }
 }
 
 /** What a change comes to: null when it is made. */
-export type Step = Promise<Conflict | null>
+export type ChangeStep = Promise<Conflict | null>

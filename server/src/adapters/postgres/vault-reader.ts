@@ -6,11 +6,11 @@ import {
   type VaultTable,
   type VaultTableName,
 } from '../../ports/vault-tables.ts'
-import type { Ask } from './session.ts'
+import type { AskPostgres } from './session.ts'
 import { columnsHere, packKey, tableHere, unpackRow } from './vault-columns.ts'
 
 /** Shows what the database holds. */
-export function vaultReader(ask: Ask): VaultReader {
+export function vaultReader(ask: AskPostgres): VaultReader {
   return {
     readChunk: async (table, after) => {
       const columns = Object.keys(columnsHere(table))

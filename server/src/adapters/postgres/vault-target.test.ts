@@ -142,7 +142,7 @@ const MOVE = '00000000-0000-4000-8000-000000000001'
 const OTHER_MOVE = '00000000-0000-4000-8000-000000000002'
 const TENANT = '00000000-0000-4000-8000-00000000000a'
 
-interface Begun {
+interface StartedMove {
   readonly url: string
   /** Where the move is. */
   readonly at: () => MovePoint
@@ -154,7 +154,7 @@ interface Begun {
 }
 
 /** Calls `work` with a new database that a move has been begun in. */
-async function begun(work: (target: PostgresVaultTarget, begun: Begun) => Promise<void>) {
+async function begun(work: (target: PostgresVaultTarget, begun: StartedMove) => Promise<void>) {
   const url = await freshDatabase()
   await withVaultTarget(url, async (target) => {
     assert.deepEqual(await target.state(), { holds: 'nothing' })
@@ -162,7 +162,7 @@ async function begun(work: (target: PostgresVaultTarget, begun: Begun) => Promis
     const installation = rowOf('installation', { one: 1, root_key_check: Uint8Array.of(1) })
     await target.begin(MOVE, { table: 'installation', rows: [installation], to: point })
     let moved = 0
-    const arrive: Begun['arrive'] = async (table, rows, from = point) => {
+    const arrive: StartedMove['arrive'] = async (table, rows, from = point) => {
       const to = { table, after: String(++moved) }
       await target.put({ table, rows, from, to })
       point = to

@@ -91,7 +91,7 @@ export class PostgresVaultTarget implements VaultReader {
         [id, to.table, to.after],
       )
       if (begun === 0 || (await this.#session.ask('SELECT 1 FROM installation')).length > 0) {
-        throw new Refusal('Cannot move into the database: somebody else has begun to use it')
+        throw new MoveRefusal('Cannot move into the database: somebody else has begun to use it')
       }
       await this.#insert(table, rows)
     })
@@ -106,7 +106,7 @@ export class PostgresVaultTarget implements VaultReader {
         [from.table, from.after, to.table, to.after],
       )
       if (moved === 0) {
-        throw new Refusal(
+        throw new MoveRefusal(
           'Cannot go on: another process is moving the same vault into the database',
         )
       }
@@ -169,19 +169,19 @@ async function refuseStrangers(session: Session): Promise<void> {
 /** The name of a table that this program may not know. */
 function tableNamed(name: unknown): VaultTableName {
   const table = VAULT_TABLE_NAMES.find((it) => it === name)
-  if (table === undefined) throw new Refusal(`Cannot go on: the move is at ${String(name)}`)
+  if (table === undefined) throw new MoveRefusal(`Cannot go on: the move is at ${String(name)}`)
   return table
 }
 
 /** What is said as it is: it is not the database's fault. */
-class Refusal extends Error {}
+class MoveRefusal extends Error {}
 
 /** Runs `work`, and says what to do when the database is not there any more. */
 async function saying<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof Refusal || troubleOf(error) === 'own') throw error
+    if (error instanceof MoveRefusal || troubleOf(error) === 'own') throw error
     throw new Error(
       'The database was lost on the way; nothing that arrived is lost: run the same command again to go on',
       { cause: error },

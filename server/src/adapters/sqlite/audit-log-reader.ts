@@ -4,7 +4,7 @@ import type { ChainPosition, StoredAuditEvent } from '../../ports/audit-log.ts'
 import type { AuditLogReader } from '../../ports/store.ts'
 import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 
 export function auditLogReader(db: DatabaseSync): AuditLogReader {
   const tip = db.prepare('SELECT * FROM record_heads WHERE tenant = ?')
@@ -57,6 +57,6 @@ export function auditLogReader(db: DatabaseSync): AuditLogReader {
   }
 }
 
-function positionOf({ number, listed, hash }: Row): ChainPosition {
+function positionOf({ number, listed, hash }: SqliteRow): ChainPosition {
   return { number: Number(number), listed: Number(listed), hash: hash as Uint8Array }
 }

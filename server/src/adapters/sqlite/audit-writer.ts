@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { CHAIN_START, chainHash, type ChainPosition } from '../../ports/audit-log.ts'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 import { EarlierEvents, withoutEventsTo } from './earlier-events.ts'
 import { keyOfPacked } from './ids.ts'
 import { STATEMENT } from './statements.ts'
@@ -24,7 +24,7 @@ export class SqliteAuditWriter {
   readonly #findParked: StatementSync
   /** By tenant, as Latin-1; what the database has when no batch is under way. */
   #tips = new Map<string, ChainTip>()
-  #pending: Pending[] = []
+  #pending: SqlitePendingEvent[] = []
   readonly #earlier = new EarlierEvents()
 
   constructor(db: DatabaseSync) {
@@ -51,10 +51,10 @@ export class SqliteAuditWriter {
   }
 
   /** Takes note of a step if it is about the audit log; returns whether it was. */
-  takes(statement: number, values: readonly Value[]): boolean {
+  takes(statement: number, values: readonly SqliteValue[]): boolean {
     if (statement === STATEMENT.appendAuditEvent) {
       const [tenant, items, entry] = values
-      this.#pending.push({ tenant, items, entry } as Pending)
+      this.#pending.push({ tenant, items, entry } as SqlitePendingEvent)
       return true
     }
     if (statement === STATEMENT.trimAuditLog) {
@@ -65,7 +65,7 @@ export class SqliteAuditWriter {
     if (statement !== STATEMENT.takeParkedAuditEvents) return false
     const [tenant, transaction] = values
     for (const { events: items, entry } of this.#findParked.all(tenant!, transaction!)) {
-      this.#pending.push({ tenant, items, entry } as Pending)
+      this.#pending.push({ tenant, items, entry } as SqlitePendingEvent)
     }
     return true
   }
@@ -100,7 +100,7 @@ export class SqliteAuditWriter {
     }
   }
 
-  #write(pending: readonly Pending[]): void {
+  #write(pending: readonly SqlitePendingEvent[]): void {
     for (const [tip, events] of this.#byTip(pending)) {
       const { tenant } = tip
       for (const [n, { items, entry }] of events.entries()) {
@@ -120,10 +120,10 @@ export class SqliteAuditWriter {
     }
   }
 
-  #byTip(pending: readonly Pending[]): Map<ChainTip, Pending[]> {
-    const groups = new Map<ChainTip, Pending[]>()
+  #byTip(pending: readonly SqlitePendingEvent[]): Map<ChainTip, SqlitePendingEvent[]> {
+    const groups = new Map<ChainTip, SqlitePendingEvent[]>()
     let tip: ChainTip | null = null
-    let group: Pending[] = []
+    let group: SqlitePendingEvent[] = []
     for (const it of pending) {
       if (tip === null || it.tenant !== tip.tenant) {
         tip = this.#tipOf(it.tenant)
@@ -136,7 +136,7 @@ export class SqliteAuditWriter {
   }
 
   /** Removes a tenant's events up to `number`; the row that it is in may have others after it. */
-  #removeTo(tenant: NonNullable<Value>, number: number): void {
+  #removeTo(tenant: NonNullable<SqliteValue>, number: number): void {
     this.#trim.run(tenant, number)
     const first = this.#findFirst.get(tenant)
     if (!(first?.earlier instanceof Uint8Array)) return
@@ -145,7 +145,7 @@ export class SqliteAuditWriter {
     if (kept?.length !== row.earlier.length) this.#cut.run(kept, tenant, row.number)
   }
 
-  #tipOf(tenant: Pending['tenant']): ChainTip {
+  #tipOf(tenant: SqlitePendingEvent['tenant']): ChainTip {
     const name = keyOfPacked(tenant)
     let tip = this.#tips.get(name)
     if (tip === undefined) {
@@ -156,7 +156,7 @@ export class SqliteAuditWriter {
     return tip
   }
 
-  #findPosition(tenant: Pending['tenant']): ChainPosition {
+  #findPosition(tenant: SqlitePendingEvent['tenant']): ChainPosition {
     const row = this.#findTip.get(tenant)
     if (row === undefined) return CHAIN_START
     return { number: Number(row.number), listed: Number(row.listed), hash: row.hash as Uint8Array }
@@ -174,13 +174,13 @@ export class AuditLogUnwritable extends Error {
 /** Where a tenant's audit log ends, as it grows. */
 interface ChainTip {
   /** As it came with the latest batch. */
-  tenant: Pending['tenant']
+  tenant: SqlitePendingEvent['tenant']
   number: number
   listed: number
   hash: Uint8Array
 }
 
-interface Pending {
+interface SqlitePendingEvent {
   readonly tenant: Uint8Array | string
   readonly items: number
   readonly entry: Uint8Array

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
-import { BatchPacker, BatchReader, type Value } from './batch.ts'
+import { BatchPacker, BatchReader, type SqliteValue } from './batch.ts'
 import { packId } from './ids.ts'
 import { STATEMENT, STATEMENTS } from './statements.ts'
 
-interface Step {
+interface BatchStep {
   readonly statement: number
-  readonly values: Value[]
+  readonly values: SqliteValue[]
 }
 
 test('a batch reads as it was packed, whatever its size', () => {
@@ -46,7 +46,7 @@ test('a commit taken back leaves no trace, nor do the values it had', () => {
 test('bytes are packed anew each time, for their owner may have written over them', () => {
   const packer = new BatchPacker()
   const bytes = Uint8Array.of(1)
-  const hashed = (hash: Uint8Array): Step => {
+  const hashed = (hash: Uint8Array): BatchStep => {
     return { statement: STATEMENT.insertTokenIndex, values: ['t', hash, 's'] }
   }
   pack(packer, [hashed(bytes)])
@@ -55,18 +55,18 @@ test('bytes are packed anew each time, for their owner may have written over the
   assert.deepEqual(read(packer.finish()), [[hashed(Uint8Array.of(1))], [hashed(Uint8Array.of(2))]])
 })
 
-function pack(packer: BatchPacker, steps: readonly Step[]): void {
+function pack(packer: BatchPacker, steps: readonly BatchStep[]): void {
   packer.open()
   for (const { statement, values } of steps) packer.step(statement, values)
 }
 
-function read(batch: ArrayBuffer): Step[][] {
+function read(batch: ArrayBuffer): BatchStep[][] {
   const reader = new BatchReader(batch)
-  const commits: Step[][] = []
+  const commits: BatchStep[][] = []
   while (reader.open() !== null) {
-    const steps: Step[] = []
+    const steps: BatchStep[] = []
     for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
-      const values: Value[] = []
+      const values: SqliteValue[] = []
       reader.values(statement, values, 0)
       steps.push({ statement, values })
     }
@@ -76,7 +76,7 @@ function read(batch: ArrayBuffer): Step[][] {
 }
 
 /** Ids arrive as the database keeps them. */
-function asRead(steps: readonly Step[]): Step[] {
+function asRead(steps: readonly BatchStep[]): BatchStep[] {
   return steps.map(({ statement, values }) => {
     const { params } = STATEMENTS[statement]!
     const read = values.map((value, n) => {
@@ -87,8 +87,8 @@ function asRead(steps: readonly Step[]): Step[] {
 }
 
 /** A row much like those before it, so that most of it is one byte a value. */
-function tokenRow(n: number, length: number): Step {
-  const values = STATEMENTS[STATEMENT.insertToken]!.params.map((param): Value => {
+function tokenRow(n: number, length: number): BatchStep {
+  const values = STATEMENTS[STATEMENT.insertToken]!.params.map((param): SqliteValue => {
     if (param === 'integer') return 1
     return param === 'bytes' ? new Uint8Array(length).fill(n) : param
   })
@@ -106,9 +106,9 @@ const bytes = fc.nat(100_000).map((length) => new Uint8Array(length).fill(length
 const number = fc.oneof(fc.maxSafeInteger(), fc.constantFrom(0, 1))
 
 const step = fc.nat(STATEMENTS.length - 1).chain((statement) => {
-  const values = STATEMENTS[statement]!.params.map((param): fc.Arbitrary<Value> => {
+  const values = STATEMENTS[statement]!.params.map((param): fc.Arbitrary<SqliteValue> => {
     const value = { id: text, text, bytes, integer: number }[param]
-    return fc.option<Value>(value)
+    return fc.option<SqliteValue>(value)
   })
   return fc.tuple(...values).map((drawn) => ({ statement, values: drawn }))
 })

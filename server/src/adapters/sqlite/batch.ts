@@ -8,7 +8,7 @@ import { STATEMENTS } from './statements.ts'
  * statement and a tagged value for each parameter. A value that equals the one before in the same
  * place is one byte: rows written together have most of their columns in common.
  */
-export type Value = string | number | Uint8Array | null
+export type SqliteValue = string | number | Uint8Array | null
 
 const TAG = { null: 0, same: 1, integer: 2, text: 3, ascii: 4, bytes: 5, uuid: 6 } as const
 
@@ -26,7 +26,7 @@ const SIZE_MIN = 64 * 1024
 const SIZE_KEPT_MAX = 1024 * 1024
 
 /** By statement, of those that there were so far: a batch has few. */
-type LastValues = (Value[] | undefined)[]
+type LastValues = (SqliteValue[] | undefined)[]
 
 export class BatchPacker {
   #bytes: Buffer<ArrayBuffer>
@@ -51,7 +51,7 @@ export class BatchPacker {
     this.#bytes[this.#at++] = OPENING | (stages ? STAGES : 0)
   }
 
-  step(statement: number, values: readonly Value[]): void {
+  step(statement: number, values: readonly SqliteValue[]): void {
     const { params, plain } = STATEMENTS[statement]!
     if (plain !== true) this.#bytes[this.#opening]! |= GUARDED
     this.#reserve(1)
@@ -155,20 +155,20 @@ export class BatchReader {
   }
 
   /** Reads the parameters of the step into `values` from `from` on; they stay valid with the batch. */
-  values(statement: number, values: Value[], from: number): void {
+  values(statement: number, values: SqliteValue[], from: number): void {
     const last = (this.#last[statement] ??= [])
     const length = STATEMENTS[statement]!.params.length
     for (let n = 0; n < length; n++) values[from + n] = this.#value(last, n)
   }
 
-  #value(last: Value[], n: number): Value {
+  #value(last: SqliteValue[], n: number): SqliteValue {
     const tag = this.#bytes[this.#at++]!
     if (tag === TAG.null) return null
     if (tag === TAG.same) return last[n]!
     return (last[n] = this.#newValue(tag))
   }
 
-  #newValue(tag: number): Value {
+  #newValue(tag: number): SqliteValue {
     const bytes = this.#bytes
     if (tag === TAG.integer) {
       this.#at += 8

@@ -4,7 +4,7 @@ import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
 import { writeAuditEvent, itemCountOf } from '../../ports/audit-log.ts'
 import type { Change } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
-import type { BatchPacker, Value } from './batch.ts'
+import type { BatchPacker, SqliteValue } from './batch.ts'
 import { CLEARED } from './clearing-statements.ts'
 import { insertProxyValues, insertValues, updateValues } from './definition-statements.ts'
 import { packJobChange } from './job-changes.ts'
@@ -327,7 +327,7 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
 }
 
 /** Of the token that is being packed: in bulk, an array for each would be half of what packing costs. */
-const row: Value[] = []
+const row: SqliteValue[] = []
 
 /** Packs the removal of a token that nobody has seen. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {

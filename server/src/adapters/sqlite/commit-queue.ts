@@ -9,7 +9,7 @@ import { BatchPacker } from './batch.ts'
 import { enlistedIn, isNamedByUuid, packChange, packToken } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
 import { CommitWatchdog } from './commit-watchdog.ts'
-import { COMMIT_TOKENS_MAX, LongList, tokensOf, type Refusal } from './long-list.ts'
+import { COMMIT_TOKENS_MAX, LongList, tokensOf, type ListRefusal } from './long-list.ts'
 import type { QueueActivity } from './queue-activity.ts'
 import type { BatchResult } from './run-batch.ts'
 import { startSmallThread } from './small-thread.ts'
@@ -17,7 +17,7 @@ import { STATEMENT } from './statements.ts'
 import { packSweep } from './token-changes.ts'
 import type { LogReply, WriterData, WriterReply, WriterRequest } from './writer.ts'
 
-export interface QueueOptions extends WriterData {
+export interface SqliteQueueOptions extends WriterData {
   /** The first number no staging batch has had. */
   readonly firstStagingBatch: number
   readonly uuidNames: boolean
@@ -30,27 +30,27 @@ export interface QueueOptions extends WriterData {
 }
 
 /** Somebody who waits for a commit. */
-interface Waiting {
+interface PackedCommit {
   /** The tokens it inserts, in order, or the one that it updates. */
   tokens: readonly StoredToken[]
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
 }
 
-interface WaitingList extends Waiting {
+interface WaitingList extends PackedCommit {
   readonly list: LongList
 }
 
 /** Commits that go to the writer together. */
-interface Batch {
+interface CommitBatch {
   readonly packer: BatchPacker
-  readonly commits: Waiting[]
+  readonly commits: PackedCommit[]
   /** What its commits move besides what they bring along, bytes. */
   moved: number
 }
 
-type Outcome = Pick<BatchResult, 'refused' | 'failed' | 'unknown'>
-const ALL_MADE: Outcome = { refused: [], failed: [] }
+type BatchOutcome = Pick<BatchResult, 'refused' | 'failed' | 'unknown'>
+const ALL_MADE: BatchOutcome = { refused: [], failed: [] }
 
 /**
  * A batch this long takes no more commits.
@@ -77,16 +77,16 @@ const BUFFERS_MAX = 2
  * and it is full, or the event loop has served what was ready; under load, when whoever was just
  * answered is in it again. Each batch takes along one chunk of one long list, after the short commits.
  */
-export class CommitQueue {
+export class SqliteCommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
   readonly #refused = new RetiredKeys()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
-  #batches: Batch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]
+  #batches: CommitBatch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]
   #lists: WaitingList[] = []
-  #sent: { commits: readonly Waiting[]; list: WaitingList | null } | null = null
+  #sent: { commits: readonly PackedCommit[]; list: WaitingList | null } | null = null
   readonly activity: QueueActivity = {
     waiting: () =>
       this.#batches.reduce((sum, it) => sum + it.commits.length, this.#lists.length) +
@@ -111,15 +111,15 @@ export class CommitQueue {
   #truncating: PromiseWithResolvers<boolean> | null = null
 
   /** Starts the writer; resolves when it is ready to write. */
-  static async start(options: QueueOptions): Promise<CommitQueue> {
+  static async start(options: SqliteQueueOptions): Promise<SqliteCommitQueue> {
     const { databasePath, probe } = options
     const url = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
     const workerData: WriterData = { databasePath, probe }
     const worker = await startSmallThread(url, { workerData })
-    return new CommitQueue(worker, options)
+    return new SqliteCommitQueue(worker, options)
   }
 
-  private constructor(worker: Worker, options: QueueOptions) {
+  private constructor(worker: Worker, options: SqliteQueueOptions) {
     this.#worker = worker
     this.#onFault = options.onFault
     this.#watchdog = new CommitWatchdog(
@@ -219,7 +219,7 @@ export class CommitQueue {
     await this.#exit
   }
 
-  #whenWriting(submit: (waiting: Waiting) => void): Promise<Conflict | null> {
+  #whenWriting(submit: (waiting: PackedCommit) => void): Promise<Conflict | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Conflict | null>()
     try {
       if (this.#fault !== null) throw this.#fault
@@ -238,7 +238,7 @@ export class CommitQueue {
     return { uuidNames: this.#uuidNames, transactions: this.#transactions }
   }
 
-  #pack(waiting: Waiting, steps: (packer: BatchPacker) => void, moved = 0): void {
+  #pack(waiting: PackedCommit, steps: (packer: BatchPacker) => void, moved = 0): void {
     const filling = this.#batches.at(-1)!
     const isApart = moved >= BATCH_BYTES_MAX && filling.commits.length > 0
     if (isApart) this.#batches.push(this.#emptyBatch())
@@ -257,7 +257,7 @@ export class CommitQueue {
     if (isFull(batch)) this.#batches.push(this.#emptyBatch())
   }
 
-  #emptyBatch(): Batch {
+  #emptyBatch(): CommitBatch {
     return { packer: new BatchPacker(this.#buffers.pop()), commits: [], moved: 0 }
   }
 
@@ -324,7 +324,7 @@ export class CommitQueue {
     this.#worker.postMessage(request, transfer)
   }
 
-  #receive(buffer: ArrayBuffer, { refused, failed, unknown }: Outcome): void {
+  #receive(buffer: ArrayBuffer, { refused, failed, unknown }: BatchOutcome): void {
     if (this.#sent === null) return
     const { commits, list } = this.#sent
     this.#sent = null
@@ -340,7 +340,7 @@ export class CommitQueue {
       list?.reject(reason)
       if (!unknown.mayGoOn) this.#stop(reason)
     } else {
-      const refusals = new Map<number, Refusal>()
+      const refusals = new Map<number, ListRefusal>()
       for (const it of refused) refusals.set(it.commit, it)
       for (const { commit, message } of failed) {
         refusals.set(commit, new Error(`Cannot commit, and nothing was changed: ${message}`))
@@ -355,7 +355,7 @@ export class CommitQueue {
       this.#flushSoon()
   }
 
-  #advance(waiting: WaitingList, refusal: Refusal | null): void {
+  #advance(waiting: WaitingList, refusal: ListRefusal | null): void {
     const end = waiting.list.advance(refusal)
     if (end === null) this.#lists.push(waiting)
     else if (end.outcome instanceof Error) waiting.reject(end.outcome)
@@ -377,11 +377,11 @@ export class CommitQueue {
   }
 }
 
-function isFull({ packer, moved }: Batch): boolean {
+function isFull({ packer, moved }: CommitBatch): boolean {
   return packer.length + moved >= BATCH_BYTES_MAX
 }
 
-function settle({ tokens, resolve, reject }: Waiting, refusal: Refusal | null): void {
+function settle({ tokens, resolve, reject }: PackedCommit, refusal: ListRefusal | null): void {
   if (refusal instanceof Error) reject(refusal)
   else resolve(refusal === null ? null : conflictOf(refusal, tokens))
 }

@@ -3,13 +3,13 @@ import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionFilter, DefinitionReader } from '../../ports/store.ts'
 import type { StoredDefinition } from '../../ports/stored.ts'
 import { packId, unpackId } from './ids.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 
 /** What the database knows nothing of, a name's case in every alphabet, is asked here, over ids and names. */
 export function definitionReader<Stored extends StoredDefinition>(
   db: DatabaseSync,
   table: 'proxies' | 'reactors',
-  storedOf: (row: Row) => Stored,
+  storedOf: (row: SqliteRow) => Stored,
 ): DefinitionReader<Stored> {
   const byId = db.prepare(`SELECT * FROM ${table} WHERE tenant = ? AND id = ?`)
   const names = db.prepare(

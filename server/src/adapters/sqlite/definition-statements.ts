@@ -1,11 +1,9 @@
 /** The statements that write what tenants define under names, and their parameters. */
-import type { StoredDefinition, StoredProxy } from '../../ports/stored.ts'
+import type { StoredDefinition, StoredProxy, DefinitionTable } from '../../ports/stored.ts'
 import type { Param, Statement } from './statements.ts'
 
-type Table = 'proxies' | 'reactors'
-
 /** For insertValues(); `more` are the columns of this table alone. */
-export function insertDefinition(table: Table, more: readonly string[] = []): Statement {
+export function insertDefinition(table: DefinitionTable, more: readonly string[] = []): Statement {
   const columns = [...COLUMNS.map(([column]) => column), ...more]
   const values = columns.map(() => '?')
   return {
@@ -16,7 +14,7 @@ export function insertDefinition(table: Table, more: readonly string[] = []): St
 }
 
 /** For updateValues(); only of the last revision. */
-export function updateDefinition(table: Table): Statement {
+export function updateDefinition(table: DefinitionTable): Statement {
   return {
     sql: `UPDATE ${table}
       SET name = ?3, terms = ?4, modified_by = ?5, modified_at = ?6, revision = ?7
@@ -26,7 +24,7 @@ export function updateDefinition(table: Table): Statement {
   }
 }
 
-export function deleteDefinition(table: Table): Statement {
+export function deleteDefinition(table: DefinitionTable): Statement {
   return {
     sql: `DELETE FROM ${table} WHERE tenant = ? AND id = ?`,
     params: ['id', 'id'],

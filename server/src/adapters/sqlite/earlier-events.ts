@@ -6,7 +6,7 @@
  * big-endian; an event's own number follows from that of the row. Decision 0048.
  */
 import type { StoredAuditEvent } from '../../ports/audit-log.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 
 const HASH = { at: 10, bytes: 32 } as const
 const HEADER_BYTES = HASH.at + HASH.bytes
@@ -52,7 +52,7 @@ export class EarlierEvents {
  * Of bytes that are no events, which somebody else put there, as much as can be read: what is missing then, or too
  * much, is seen where the chain is checked.
  */
-export function eventsOfRow(row: Row): StoredAuditEvent[] {
+export function eventsOfRow(row: SqliteRow): StoredAuditEvent[] {
   const last = {
     number: Number(row.number),
     listed: Number(row.listed),

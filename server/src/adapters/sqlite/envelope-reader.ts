@@ -5,7 +5,7 @@ import type { TenantReader } from '../../ports/store.ts'
 import type { StoredEnvelope } from '../../ports/stored.ts'
 import { SEALED, lookFor } from './envelope-statements.ts'
 import { packId, unpackId } from './ids.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 import { unpackContainers } from '../../ports/packed-token.ts'
 
 /** Reads what a tenant has sealed, table by table, each in the order of its key. */
@@ -43,7 +43,7 @@ function contextIn({
   id,
   type,
   containers,
-}: Row): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
+}: SqliteRow): Pick<StoredEnvelope, 'id' | 'type' | 'containers'> {
   return {
     id: unpackId(id),
     type: String(type),

@@ -3,7 +3,7 @@ import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
 import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 
-interface Sealed {
+interface SqliteSealedColumns {
   readonly table: EnvelopeTable
   /** The column that names a row within the tenant. */
   readonly row: string
@@ -16,7 +16,7 @@ interface Sealed {
 }
 
 /** Every column with envelopes in it; a test holds that there are no others. */
-export const SEALED: readonly Sealed[] = [
+export const SEALED: readonly SqliteSealedColumns[] = [
   {
     table: 'tokens',
     row: 'serial',
@@ -48,7 +48,7 @@ export const SEALED: readonly Sealed[] = [
  * the ?3 rows after ?2 of the tenant ?1; of the others there is nothing but the row. `bytes` says how
  * much is sealed in each row, of which nothing has been read as long as the row has not.
  */
-export function lookFor({ row, columns, id, type, containers, from }: Sealed): string {
+export function lookFor({ row, columns, id, type, containers, from }: SqliteSealedColumns): string {
   const behind = Object.keys(columns).map(
     (it) => `CASE WHEN substr(it.${it}, 1, length(?4)) <> ?4 THEN it.${it} END AS ${it}`,
   )
@@ -79,7 +79,7 @@ export function renewals(): Record<RenewalName, Statement> {
 const RENEWAL: readonly Param[] = ['id', 'id', 'bytes', 'bytes']
 
 /** A table with one envelope in each row. */
-function whole(table: EnvelopeTable, column: string): Sealed {
+function whole(table: EnvelopeTable, column: string): SqliteSealedColumns {
   return {
     table,
     row: 'id',

@@ -4,7 +4,7 @@ import { takeWithin } from '../../base/take-within.ts'
 import { bytesOfJob, type JobCounts, type JobReader, type StoredJob } from '../../ports/jobs.ts'
 import { atOnceIn } from './at-once.ts'
 import { packId, unpackId } from './ids.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 
 export function jobReader(db: DatabaseSync): JobReader {
   const byId = db.prepare('SELECT * FROM jobs WHERE tenant = ? AND id = ?')
@@ -68,12 +68,12 @@ export function endClaims(db: DatabaseSync): void {
   db.exec('UPDATE jobs SET due_at = 0 WHERE claimed = 1')
 }
 
-function withoutResult(row: Row): Omit<StoredJob, 'result'> {
+function withoutResult(row: SqliteRow): Omit<StoredJob, 'result'> {
   const { result: _result, ...job } = jobOf(row)
   return job
 }
 
-function jobOf(row: Row): StoredJob {
+function jobOf(row: SqliteRow): StoredJob {
   const { stage, claimed, lane, attempts, terms, result, revision } = row
   return {
     id: unpackId(row['id']),

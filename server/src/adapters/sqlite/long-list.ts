@@ -1,7 +1,7 @@
 import type { RetiredKeys } from '../../ports/retired-keys.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
-import type { BatchPacker, Value } from './batch.ts'
+import type { BatchPacker, SqliteValue } from './batch.ts'
 import { enlistedIn, packChange, packRemoval, packToken, type TokenContext } from './changes.ts'
 import { conflictOf } from './conflict-of.ts'
 import type { Refused } from './run-batch.ts'
@@ -14,10 +14,10 @@ export const COMMIT_TOKENS_MAX = 256
 const CHUNK_TOKENS_MAX = 64
 
 /** Why the writer did not make a commit: a step met a conflict, or was impossible. */
-export type Refusal = Refused | Error
+export type ListRefusal = Refused | Error
 
 /** What a commit comes to: nothing in its way, a conflict, or an error that changed nothing. */
-type Outcome = null | Conflict | Error
+type ListOutcome = null | Conflict | Error
 
 /**
  * A commit with many tokens, on its way in chunks so that others get their turn between them.
@@ -39,7 +39,7 @@ export class LongList {
   /** Tokens in the database; while removing, tokens still there. */
   #staged = 0
   #inChunk = 0
-  #outcome: Outcome = null
+  #outcome: ListOutcome = null
 
   constructor(
     tenantId: string,
@@ -85,7 +85,7 @@ export class LongList {
   }
 
   /** Takes note of what became of it; returns the outcome once there is one. */
-  advance(refusal: Refusal | null): { outcome: Outcome } | null {
+  advance(refusal: ListRefusal | null): { outcome: ListOutcome } | null {
     if (refusal !== null) {
       if (this.#step === 'remove') {
         // Still nobody sees it, and the next start removes it.
@@ -128,7 +128,7 @@ export class LongList {
   }
 
   /** What comes too late for its transaction need not be staged first. */
-  #packHeldOpening(packer: BatchPacker, values: readonly Value[]): void {
+  #packHeldOpening(packer: BatchPacker, values: readonly SqliteValue[]): void {
     for (const change of this.#others) {
       if (change.kind === 'enlist') packChange(packer, this.#tenantId, change, this.#within)
     }

@@ -15,9 +15,9 @@ import type {
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
 import { unpackId } from './ids.ts'
 
-export type Row = Record<string, SQLOutputValue>
+export type SqliteRow = Record<string, SQLOutputValue>
 
-export function tenantOf(row: Row): StoredTenant {
+export function tenantOf(row: SqliteRow): StoredTenant {
   const { id, name, plan, settings, ...rest } = row
   return {
     id: unpackId(id),
@@ -28,12 +28,12 @@ export function tenantOf(row: Row): StoredTenant {
   } as StoredTenant
 }
 
-export function tenantKeyOf(row: Row): WrappedTenantKey {
+export function tenantKeyOf(row: SqliteRow): WrappedTenantKey {
   const { purpose, version, wrapped, created_at: createdAt } = row
   return { purpose, version, wrapped, createdAt } as WrappedTenantKey
 }
 
-export function applicationOf(row: Row): StoredApplication {
+export function applicationOf(row: SqliteRow): StoredApplication {
   return {
     id: unpackId(row.id),
     name: row.name,
@@ -46,7 +46,7 @@ export function applicationOf(row: Row): StoredApplication {
   } as StoredApplication
 }
 
-export function applicationKeyOf(row: Row): StoredApplicationKey {
+export function applicationKeyOf(row: SqliteRow): StoredApplicationKey {
   return {
     id: unpackId(row.id),
     applicationId: unpackId(row.application),
@@ -58,7 +58,7 @@ export function applicationKeyOf(row: Row): StoredApplicationKey {
   } as StoredApplicationKey
 }
 
-export function sessionOf(row: Row): StoredSession {
+export function sessionOf(row: SqliteRow): StoredSession {
   const { hash, nonce_hash: nonceHash, created_at: createdAt, expires_at: expiresAt } = row
   const authorization = {
     permissions: parse(row.permissions),
@@ -78,16 +78,16 @@ export function sessionOf(row: Row): StoredSession {
   } as StoredSession
 }
 
-export function definitionOf(row: Row): StoredDefinition {
+export function definitionOf(row: SqliteRow): StoredDefinition {
   const { name, terms, revision } = row
   return { id: unpackId(row.id), name, terms, ...madeOf(row), revision } as StoredDefinition
 }
 
-export function proxyOf(row: Row): StoredProxy {
+export function proxyOf(row: SqliteRow): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
-export function tokenOf(row: Row): StoredToken {
+export function tokenOf(row: SqliteRow): StoredToken {
   const internalId = unpackId(row.serial)
   const { cvc, cvc_expires_at: expiresAt } = row
   return {
@@ -151,14 +151,14 @@ export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
 }
 
 /** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
-function indexesOf({ indexes, metadata }: Row): Uint8Array[] {
+function indexesOf({ indexes, metadata }: SqliteRow): Uint8Array[] {
   if (!(indexes instanceof Uint8Array)) return []
   const indexTerms = unpackIndexes(indexes)
   const entries = Object.keys(parse(metadata) ?? {}).length
   return indexTerms.slice(0, indexTerms.length - entries)
 }
 
-export function transactionOf(row: Row): StoredTransaction {
+export function transactionOf(row: SqliteRow): StoredTransaction {
   return {
     id: unpackId(row.id),
     state: row.state,
@@ -168,12 +168,12 @@ export function transactionOf(row: Row): StoredTransaction {
   } as StoredTransaction
 }
 
-export function answerOf(row: Row): StoredAnswer {
+export function answerOf(row: SqliteRow): StoredAnswer {
   const { id, status, body, expires_at: expiresAt } = row
   return { id: unpackId(id), status, body, expiresAt } as StoredAnswer
 }
 
-function madeOf(row: Row) {
+function madeOf(row: SqliteRow) {
   return {
     createdBy: unpackId(row.created_by),
     createdAt: row.created_at,

@@ -1,10 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { BatchReader, type Value } from './batch.ts'
+import { BatchReader, type SqliteValue } from './batch.ts'
 import { AuditLogUnwritable, SqliteAuditWriter } from './audit-writer.ts'
 import { ROWS_AT_ONCE, SeveralRows } from './several-rows.ts'
 import { INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
-import { TokenTally } from './token-tally.ts'
+import { SqliteTokenTally } from './token-tally.ts'
 
 /** What became of a batch. Commits that are not named are durable. */
 export interface BatchResult {
@@ -36,16 +36,16 @@ export type ProbePoint =
 export class BatchRunner {
   readonly #db: DatabaseSync
   readonly #probe: Probe
-  readonly #tally: TokenTally
+  readonly #tally: SqliteTokenTally
   readonly #single: readonly StatementSync[]
   readonly #several: readonly (SeveralRows | null)[]
   readonly #transaction: Readonly<
     Record<'begin' | 'commit' | 'save' | 'release' | 'back', StatementSync>
   >
-  readonly #values: Value[][]
+  readonly #values: SqliteValue[][]
   readonly #blocks: TokenBlocks
   readonly #auditWriter: SqliteAuditWriter
-  readonly #rows: { statement: number; count: number; values: Value[] } = {
+  readonly #rows: { statement: number; count: number; values: SqliteValue[] } = {
     statement: -1,
     count: 0,
     values: [],
@@ -60,8 +60,10 @@ export class BatchRunner {
       it.own === undefined ? null : new SeveralRows(db, it, it.own),
     )
     this.#blocks = new TokenBlocks(db)
-    this.#tally = new TokenTally(db, (tenant, id) => this.#blocks.ownStagingBatchOf(tenant, id))
-    this.#values = STATEMENTS.map((it) => Array<Value>(it.params.length).fill(null))
+    this.#tally = new SqliteTokenTally(db, (tenant, id) =>
+      this.#blocks.ownStagingBatchOf(tenant, id),
+    )
+    this.#values = STATEMENTS.map((it) => Array<SqliteValue>(it.params.length).fill(null))
     this.#transaction = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
@@ -192,7 +194,7 @@ export class BatchRunner {
   }
 
   /** Counts the token that `values` from `at` on insert, if they do. */
-  #countToken(statement: number, values: readonly Value[], at: number): boolean {
+  #countToken(statement: number, values: readonly SqliteValue[], at: number): boolean {
     if (!INSERTS_TOKEN.has(statement)) return false
     const [tenant, internalId] = [values[at]!, values[at + 1]!]
     const last = values[at + STATEMENTS[statement]!.params.length - 1]!
@@ -205,7 +207,7 @@ export class BatchRunner {
     return true
   }
 
-  #refuses(statement: number, values: Value[]): boolean {
+  #refuses(statement: number, values: SqliteValue[]): boolean {
     if (this.#auditWriter.takes(statement, values)) return false
     const single = this.#single[statement]!
     const { refuses } = STATEMENTS[statement]!

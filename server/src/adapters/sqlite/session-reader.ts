@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { SessionReader } from '../../ports/store.ts'
 import { packId } from './ids.ts'
-import { applicationOf, sessionOf, tenantOf, type Row } from './rows.ts'
+import { applicationOf, sessionOf, tenantOf, type SqliteRow } from './rows.ts'
 
 /**
  * Sessions, alive only as long as the keys that opened and authorised them: that is looked up each time,
@@ -24,7 +24,7 @@ export function sessionReader(db: DatabaseSync): SessionReader {
     return applicationById.get(tenant, application)
   }
 
-  function openerOf({ tenant, application, application_key: key }: Row) {
+  function openerOf({ tenant, application, application_key: key }: SqliteRow) {
     return holderOf(tenant!, application!, key!)
   }
 

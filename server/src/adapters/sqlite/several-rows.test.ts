@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 import { ROWS_AT_ONCE, SeveralRows } from './several-rows.ts'
 
 const SHARED = Uint8Array.of(1, 2, 3)
-const value = fc.constantFrom<Value>(null, 0, 1.5, '', 'text', SHARED, Uint8Array.of(1, 2, 3))
+const value = fc.constantFrom<SqliteValue>(null, 0, 1.5, '', 'text', SHARED, Uint8Array.of(1, 2, 3))
 
 const INSERT = {
   sql: 'INSERT INTO things (a, b, c, d) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -31,7 +31,7 @@ test('SeveralRows inserts what rows one by one would, whatever they have in comm
   })
   fc.assert(
     fc.property(common, rows, fc.boolean(), (shared, chosen, alike) => {
-      const values = chosen.map(({ own: [b, d], apart }): Value[] => {
+      const values = chosen.map(({ own: [b, d], apart }): SqliteValue[] => {
         const [a, c] = alike ? shared : (apart ?? shared)
         return [a, b, c, d]
       })

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 
 /** Rows that go to the database in one call; beyond this the gain is gone. */
 export const ROWS_AT_ONCE = 8
@@ -18,7 +18,7 @@ export class SeveralRows {
   readonly #any: StatementSync
   readonly #alike: StatementSync
   /** In the order of the parameters of `#alike`. */
-  readonly #values: Value[] = []
+  readonly #values: SqliteValue[] = []
 
   constructor(
     db: DatabaseSync,
@@ -38,7 +38,7 @@ export class SeveralRows {
   }
 
   /** Inserts ROWS_AT_ONCE rows, whose values lie one row after the other; returns how many it inserted. */
-  run(values: readonly Value[]): number | bigint {
+  run(values: readonly SqliteValue[]): number | bigint {
     if (!this.#areAlike(values)) return this.#any.run(...values).changes
     let to = 0
     for (const column of this.#common) this.#values[to++] = values[column]!
@@ -48,7 +48,7 @@ export class SeveralRows {
     return this.#alike.run(...this.#values).changes
   }
 
-  #areAlike(values: readonly Value[]): boolean {
+  #areAlike(values: readonly SqliteValue[]): boolean {
     for (const column of this.#common) {
       for (let at = column + this.#width; at < values.length; at += this.#width) {
         if (values[at] !== values[column]) return false

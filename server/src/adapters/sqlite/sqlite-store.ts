@@ -17,7 +17,7 @@ import type {
 import type { StoredReactor } from '../../ports/stored.ts'
 import { answerReader } from './answer-reader.ts'
 import { applicationReader } from './application-reader.ts'
-import { CommitQueue, type QueueOptions } from './commit-queue.ts'
+import { SqliteCommitQueue, type SqliteQueueOptions } from './commit-queue.ts'
 import { openConnection, UnusableDatabase } from './connection.ts'
 import { holdDataFolder, type DataFolder } from './data-folder.ts'
 import { definitionReader } from './definition-reader.ts'
@@ -80,7 +80,7 @@ export class SqliteStore implements Store {
   readonly #folder: DataFolder
   readonly #reader: DatabaseSync
   readonly #usage: UsageReader
-  readonly #queue: CommitQueue
+  readonly #queue: SqliteCommitQueue
   readonly #sweepLook: SweepLook
   readonly #held: HeldBack
   /** Whether something was removed that still lies in the write-ahead log. */
@@ -104,7 +104,7 @@ export class SqliteStore implements Store {
       refuseMoved(folder)
       const { databasePath } = held
       const start = prepare(databasePath)
-      const queue = await CommitQueue.start({
+      const queue = await SqliteCommitQueue.start({
         ...start,
         databasePath,
         probe: probe?.href ?? null,
@@ -119,7 +119,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  private constructor(folder: DataFolder, reader: DatabaseSync, queue: CommitQueue) {
+  private constructor(folder: DataFolder, reader: DatabaseSync, queue: SqliteCommitQueue) {
     this.#folder = folder
     this.#reader = reader
     this.#queue = queue
@@ -178,7 +178,7 @@ export class SqliteStore implements Store {
 /** Does what must be done before anybody writes, and returns what the queue must know. */
 function prepare(
   databasePath: string,
-): Pick<QueueOptions, 'firstStagingBatch' | 'uuidNames' | 'transactions'> {
+): Pick<SqliteQueueOptions, 'firstStagingBatch' | 'uuidNames' | 'transactions'> {
   const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
   try {
     migrate(db)

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 import { keyOfPacked } from './ids.ts'
 
 /** A block with so many tokens is cut in two. */
@@ -26,8 +26,8 @@ interface Block {
 
 /** Tokens of one tenant and staging batch. */
 interface Group {
-  readonly tenant: Value
-  readonly stagingBatch: Value
+  readonly tenant: SqliteValue
+  readonly stagingBatch: SqliteValue
   readonly internalIds: Uint8Array[]
   lowest: Uint8Array
 }
@@ -53,9 +53,9 @@ export class TokenBlocks {
    * block is remembered by a later batch than began it, so that none is remembered which was rolled back.
    */
   readonly #remembered = new Map<string, Newest>()
-  #tenants: Value[] = []
+  #tenants: SqliteValue[] = []
   #internalIds: Uint8Array[] = []
-  #owners: Value[] = []
+  #owners: SqliteValue[] = []
 
   constructor(db: DatabaseSync) {
     this.#ownStagingBatch = db.prepare(
@@ -96,8 +96,8 @@ export class TokenBlocks {
   }
 
   /** The staging batch of a transaction that its single tokens are in. */
-  ownStagingBatchOf(tenant: Value, transaction: Value): Value {
-    return (this.#ownStagingBatch.get(tenant, transaction)?.unit ?? null) as Value
+  ownStagingBatchOf(tenant: SqliteValue, transaction: SqliteValue): SqliteValue {
+    return (this.#ownStagingBatch.get(tenant, transaction)?.unit ?? null) as SqliteValue
   }
 
   /** How many are waiting to be counted: a point to come back to. */
@@ -105,7 +105,7 @@ export class TokenBlocks {
     return this.#internalIds.length
   }
 
-  add(tenant: Value, internalId: Value, stagingBatch: Value): void {
+  add(tenant: SqliteValue, internalId: SqliteValue, stagingBatch: SqliteValue): void {
     this.#tenants.push(tenant)
     this.#internalIds.push(internalId as Uint8Array)
     this.#owners.push(stagingBatch)
@@ -118,7 +118,7 @@ export class TokenBlocks {
 
   /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
   flush(): void {
-    const grown: [tenant: Value, first: Uint8Array][] = []
+    const grown: [tenant: SqliteValue, first: Uint8Array][] = []
     for (const { tenant, stagingBatch, internalIds, lowest } of this.#groups()) {
       const newest = this.#remembered.get(keyOfPacked(tenant as Uint8Array | string))
       if (newest !== undefined && !isBefore(lowest, newest.first)) {
@@ -137,7 +137,7 @@ export class TokenBlocks {
   }
 
   /** Returns the blocks that internal ids of a tenant are in, and how many are in each. */
-  #byBlock(tenant: Value, internalIds: readonly Uint8Array[]): Iterable<Block> {
+  #byBlock(tenant: SqliteValue, internalIds: readonly Uint8Array[]): Iterable<Block> {
     // They were made at about the same time, so they are in one or two.
     const blocks: Block[] = []
     let last: Block | null = null
@@ -151,7 +151,7 @@ export class TokenBlocks {
     return blocks
   }
 
-  #blockAround(tenant: Value, internalId: Uint8Array): Block {
+  #blockAround(tenant: SqliteValue, internalId: Uint8Array): Block {
     const first = (this.#blockOf.get(tenant, internalId)?.first ?? LOWEST) as Uint8Array
     return { first, next: this.#next(tenant, first), count: 0 }
   }
@@ -174,7 +174,7 @@ export class TokenBlocks {
     return groups.values()
   }
 
-  #keepSmall(tenant: Value, first: Uint8Array): void {
+  #keepSmall(tenant: SqliteValue, first: Uint8Array): void {
     const name = keyOfPacked(tenant as Uint8Array | string)
     this.#remembered.delete(name)
     const tokens = Number(this.#sum.get(tenant, first)!.tokens)
@@ -195,7 +195,7 @@ export class TokenBlocks {
   }
 
   /** Cuts a block of so many tokens into halves of a full one, and what is left. */
-  #cutBlock(tenant: Value, first: Uint8Array, tokens: number): void {
+  #cutBlock(tenant: SqliteValue, first: Uint8Array, tokens: number): void {
     const half = BLOCK_TOKENS_MAX / 2
     const end = this.#next(tenant, first) ?? BEYOND
     let from = first
@@ -218,7 +218,7 @@ export class TokenBlocks {
     }
   }
 
-  #next(tenant: Value, first: Uint8Array): Uint8Array | null {
+  #next(tenant: SqliteValue, first: Uint8Array): Uint8Array | null {
     return (this.#nextBlock.get(tenant, first)?.first ?? null) as Uint8Array | null
   }
 }
@@ -239,7 +239,7 @@ function holds({ first, next }: Block, internalId: Uint8Array): boolean {
   return !isBefore(internalId, first) && (next === null || isBefore(internalId, next))
 }
 
-function isSame(a: Value, b: Value): boolean {
+function isSame(a: SqliteValue, b: SqliteValue): boolean {
   if (a === b) return true
   if (typeof a === 'string' || typeof b === 'string') return false
   return Buffer.compare(a as Uint8Array, b as Uint8Array) === 0

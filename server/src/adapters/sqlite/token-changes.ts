@@ -1,14 +1,12 @@
-import type { Change } from '../../ports/change.ts'
+import type { ChangeOf } from '../../ports/change.ts'
 import type { StoredToken, StoredTransaction } from '../../ports/stored.ts'
-import type { BatchPacker, Value } from './batch.ts'
+import type { BatchPacker, SqliteValue } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import { packContent } from './token-content.ts'
 
-type ChangeOf<Kind extends Change['kind']> = Extract<Change, { kind: Kind }>
-
 /** Whose token is changed, and the transaction that waits for it; null for at once. */
-interface Scope {
+interface ChangeScope {
   readonly tenantId: string
   readonly within: string | null
 }
@@ -19,7 +17,7 @@ interface Scope {
  */
 export function packUpdate(
   packer: BatchPacker,
-  scope: Scope,
+  scope: ChangeScope,
   { token, unlessDuplicate, now }: ChangeOf<'update-token'>,
 ): void {
   const { tenantId, within } = scope
@@ -30,7 +28,7 @@ export function packUpdate(
     if (within === null) packer.step(STATEMENT.refuseOtherDuplicate, duplicate)
     else packer.step(STATEMENT.refuseDuplicateWithin, [...duplicate, within])
   }
-  const values: Value[] = which(scope, token, token.revision - 1, now)
+  const values: SqliteValue[] = which(scope, token, token.revision - 1, now)
   packContent(values, values.length, token)
   values.push(token.modifiedBy, token.modifiedAt, token.revision)
   if (within !== null && !token.uncommitted) {
@@ -48,7 +46,7 @@ export function packUpdate(
 /** Packs a deletion, in the same three ways. */
 export function packDeletion(
   packer: BatchPacker,
-  scope: Scope,
+  scope: ChangeScope,
   { token, now }: ChangeOf<'delete-token'>,
 ): void {
   const { tenantId, within } = scope
@@ -122,7 +120,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
 /** Locks of transactions that are over are void; any other is in the way of everybody else. */
 function packLock(
   packer: BatchPacker,
-  { tenantId, within }: Scope,
+  { tenantId, within }: ChangeScope,
   internalId: string,
   now: number,
 ): void {
@@ -132,10 +130,10 @@ function packLock(
 }
 
 function which(
-  { tenantId, within }: Scope,
+  { tenantId, within }: ChangeScope,
   { internalId }: StoredToken,
   revision: number,
   now: number,
-): Value[] {
+): SqliteValue[] {
   return [tenantId, internalId, revision, now, within]
 }

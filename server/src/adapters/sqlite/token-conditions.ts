@@ -1,13 +1,13 @@
 import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 import { packId } from './ids.ts'
 import { metadataIndexTerm } from '../../ports/index-terms.ts'
 import { WAS_VISIBLE } from './visibility.ts'
 
 /** Part of a statement, and its parameters in the order they stand in it. */
-export interface Sql {
+export interface SqlFragment {
   readonly text: string
-  readonly values: readonly Value[]
+  readonly values: readonly SqliteValue[]
 }
 
 /** What was hidden when a list was begun: the row that NOW_VISIBLE returns. */
@@ -21,7 +21,7 @@ export interface Hidden {
 export function sqlOf(
   { where, within, now }: TokenQuery,
   { transactions, newest, hidden }: Hidden,
-): Sql {
+): SqlFragment {
   return joined('AND', [
     { text: '(expires_at IS NULL OR expires_at > ?)', values: [now] },
     { text: WAS_VISIBLE, values: [transactions, newest, hidden] },
@@ -31,7 +31,7 @@ export function sqlOf(
 }
 
 /** True or false, never null, so that its negation is what it says. */
-function conditionSql(condition: TokenCondition): Sql {
+function conditionSql(condition: TokenCondition): SqlFragment {
   switch (condition.kind) {
     case 'all':
       return joined('AND', condition.of.map(conditionSql))
@@ -58,9 +58,9 @@ function conditionSql(condition: TokenCondition): Sql {
       return { text: HAS_INDEX_TERM, values: [condition.hash] }
     case 'metadata': {
       const { key, value, exact } = condition
-      const term: Sql = { text: HAS_INDEX_TERM, values: [metadataIndexTerm(key, value)] }
+      const term: SqlFragment = { text: HAS_INDEX_TERM, values: [metadataIndexTerm(key, value)] }
       if (!exact) return term
-      const entry: Sql = {
+      const entry: SqlFragment = {
         text: 'EXISTS (SELECT 1 FROM json_each(metadata) AS it WHERE it.key = ? AND it.value = ?)',
         values: [key, value],
       }
@@ -86,14 +86,14 @@ const HAS_INDEX_TERM = `EXISTS (SELECT 1 FROM token_indexes AS it
   WHERE it.tenant = tokens.tenant AND it.hash = ? AND it.serial = tokens.serial)`
 
 /** A comparison that holds for a path and for all that begins with it. */
-function below(path: string): Sql {
+function below(path: string): SqlFragment {
   // Paths end with a slash, so what is below one sorts before the same path ended by the next character.
   return { text: 'BETWEEN ? AND ?', values: [path, `${path}\u{10ffff}`] }
 }
 
 /** Holds when one of a token's containers meets one of `comparisons`; most tokens have only one. */
-function anyContainer(operator: 'OR', comparisons: readonly Sql[]): Sql {
-  const on = (column: string): Sql =>
+function anyContainer(operator: 'OR', comparisons: readonly SqlFragment[]): SqlFragment {
+  const on = (column: string): SqlFragment =>
     joined(
       operator,
       comparisons.map(({ text, values }) => ({ text: `${column} ${text}`, values })),
@@ -107,7 +107,7 @@ function anyContainer(operator: 'OR', comparisons: readonly Sql[]): Sql {
   }
 }
 
-function joined(operator: 'AND' | 'OR', parts: readonly Sql[]): Sql {
+function joined(operator: 'AND' | 'OR', parts: readonly SqlFragment[]): SqlFragment {
   if (parts.length === 0) return { text: operator === 'AND' ? '(1)' : '(0)', values: [] }
   return {
     text: `(${parts.map(({ text }) => text).join(` ${operator} `)})`,

@@ -2,13 +2,13 @@
 import { packContainers, packIndexes } from '../../ports/packed-token.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 
 /**
  * Writes what an update may change of a token, as it is kept, into `values` from `at` on, in the order of the
  * columns. Returns where it ends.
  */
-export function packContent(values: Value[], at: number, token: StoredToken): number {
+export function packContent(values: SqliteValue[], at: number, token: StoredToken): number {
   const { cvc, metadata, details } = token
   values[at] = packContainers(token.containers)
   values[at + 1] = token.data

@@ -5,10 +5,10 @@ import type { StoredToken } from '../../ports/stored.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 import { packId } from './ids.ts'
-import { tokenOf, type Row } from './rows.ts'
+import { tokenOf, type SqliteRow } from './rows.ts'
 import { BEYOND } from './token-blocks.ts'
-import { sqlOf, type Hidden, type Sql } from './token-conditions.ts'
-import { candidates, sourcesOf, type Source } from './token-sources.ts'
+import { sqlOf, type Hidden, type SqlFragment } from './token-conditions.ts'
+import { candidates, sourcesOf, type TokenSource } from './token-sources.ts'
 import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
 
 /** Candidates of one chunk: well below a millisecond. A block is a chunk, too. */
@@ -23,9 +23,9 @@ const STATEMENTS_MAX = 64
 /** A list on its way: from the newest token down, a chunk at a time. */
 interface Walk {
   readonly tenant: SQLInputValue
-  readonly condition: Sql
+  readonly condition: SqlFragment
   /** Null: every token is looked at, a block at a time. */
-  readonly sources: readonly Source[] | null
+  readonly sources: readonly TokenSource[] | null
   /** What is below has not been looked at; null when all has. */
   below: Uint8Array | null
   readonly count: DataCount
@@ -41,7 +41,7 @@ interface Window {
 
 interface ListChunk {
   readonly matching: number
-  readonly rows: Row[]
+  readonly rows: SqliteRow[]
 }
 
 /**
@@ -177,7 +177,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
 
   function nextCandidates(
     walk: Walk,
-    sources: readonly Source[],
+    sources: readonly TokenSource[],
     { skip, size, count }: Window,
   ): ListChunk {
     const { tenant, condition } = walk
@@ -187,7 +187,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     const meets = prepare(
       `SELECT 1 FROM tokens WHERE tenant = ? AND serial = ? AND ${condition.text}`,
     )
-    const rows: Row[] = []
+    const rows: SqliteRow[] = []
     let matching = 0
     for (const internalId of internalIds) {
       if (!count && rows.length === size) break
@@ -223,7 +223,7 @@ function isEverything({ where, within }: TokenQuery): boolean {
   return within === null && where.kind === 'all' && where.of.length === 0
 }
 
-function internalIdsOf(rows: readonly Row[]): Uint8Array[] {
+function internalIdsOf(rows: readonly SqliteRow[]): Uint8Array[] {
   return rows.map((it) => it.serial as Uint8Array)
 }
 

@@ -4,7 +4,7 @@ import type { StoredToken } from '../../ports/stored.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 import { atOnceIn } from './at-once.ts'
 import { packId } from './ids.ts'
-import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type Row } from './rows.ts'
+import { columnsUpTo, dataUpTo, tokenOf, tokenOfColumns, type SqliteRow } from './rows.ts'
 import { tokenLists } from './token-lists.ts'
 import { BY_FINGERPRINT, VISIBLE, livesAt, madeIn } from './visibility.ts'
 
@@ -143,8 +143,8 @@ function tokenReaderWithin(db: DatabaseSync) {
   /** What the transaction made of `row`; null when it deleted it. */
   function overlaid(
     tenant: Key,
-    row: Row | undefined,
-    { number, bytesMax }: Seen,
+    row: SqliteRow | undefined,
+    { number, bytesMax }: ReadView,
   ): StoredToken | null {
     if (row === undefined) return null
     const over = pending.get(tenant, row['serial']!, number, bytesMax)
@@ -160,7 +160,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     numberOf: (tenant: Key, id: string): SQLOutputValue | null =>
       number.get(tenant, packId(id))?.['number'] ?? null,
 
-    find(tenant: Key, id: string, seen: Seen): StoredToken | null {
+    find(tenant: Key, id: string, seen: ReadView): StoredToken | null {
       const key = packId(id)
       const asked = [tenant, key, seen.number, seen.bytesMax]
       const row =
@@ -174,7 +174,7 @@ function tokenReaderWithin(db: DatabaseSync) {
       tenant: Key,
       { type, fingerprint }: { readonly type: string; readonly fingerprint: string },
       now: number,
-      seen: Seen,
+      seen: ReadView,
     ): StoredToken | null {
       const asked = [tenant, type, fingerprint, now, seen.number, seen.bytesMax]
       const duplicates = [duplicate, pendingDuplicate].flatMap((it) => {
@@ -187,7 +187,7 @@ function tokenReaderWithin(db: DatabaseSync) {
 }
 
 /** Who looks: the transaction with this number, for no more than so much data of a token. */
-interface Seen {
+interface ReadView {
   readonly number: SQLOutputValue
   readonly bytesMax: number
 }

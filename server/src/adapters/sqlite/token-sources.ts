@@ -4,13 +4,13 @@ import { packId } from './ids.ts'
 import { metadataIndexTerm } from '../../ports/index-terms.ts'
 
 /** A short list, by an index, of tokens that may meet a condition. */
-export type Source =
+export type TokenSource =
   | { readonly kind: 'term'; readonly term: Uint8Array }
   | { readonly kind: 'fingerprint'; readonly fingerprint: string }
   | { readonly kind: 'ids'; readonly ids: readonly (string | Uint8Array)[] }
 
 /** Returns sources that hold, together, every token that meets `condition`; null where no index helps. */
-export function sourcesOf(condition: TokenCondition): readonly Source[] | null {
+export function sourcesOf(condition: TokenCondition): readonly TokenSource[] | null {
   switch (condition.kind) {
     case 'id':
       return [{ kind: 'ids', ids: condition.ids.map(packId) }]
@@ -34,22 +34,22 @@ export function sourcesOf(condition: TokenCondition): readonly Source[] | null {
   }
 }
 
-function weightOf(sources: readonly Source[]): number {
+function weightOf(sources: readonly TokenSource[]): number {
   let weight = sources.length
   for (const it of sources) if (it.kind === 'term' && it.term.length < 32) weight += 1000
   return weight
 }
 
 /** What runs a statement and returns one column of its rows. */
-export type Ask = (sql: string, ...values: SQLInputValue[]) => Uint8Array[]
+export type AskSqlite = (sql: string, ...values: SQLInputValue[]) => Uint8Array[]
 
 /**
  * Returns up to `count` internal ids of candidates below `below`, newest first, each once; fewer only when
  * there are no more.
  */
 export function candidates(
-  ask: Ask,
-  sources: readonly Source[],
+  ask: AskSqlite,
+  sources: readonly TokenSource[],
   tenant: SQLInputValue,
   { below, count }: { readonly below: Uint8Array; readonly count: number },
 ): Uint8Array[] {
@@ -61,8 +61,8 @@ export function candidates(
 }
 
 function internalIdsOf(
-  ask: Ask,
-  source: Source,
+  ask: AskSqlite,
+  source: TokenSource,
   tenant: SQLInputValue,
   { below, count }: { readonly below: Uint8Array; readonly count: number },
 ): Uint8Array[] {

@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Value } from './batch.ts'
+import type { SqliteValue } from './batch.ts'
 import { COUNTED, COUNTED_NAMED, INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 
 /** Tokens that are counted together. */
 interface Count {
-  readonly tenant: Value
+  readonly tenant: SqliteValue
   readonly stagingBatch: number
-  readonly type: Value
+  readonly type: SqliteValue
   readonly day: number
   count: number
   lastCreatedAt: number
@@ -20,14 +20,17 @@ const DAY_MS = 24 * 60 * 60 * 1000
  * A trigger would do the same for every row, at half the price of inserting it. Everything else that
  * happens to tokens is rare enough for triggers.
  */
-export class TokenTally {
+export class SqliteTokenTally {
   readonly #write: StatementSync
   #counts: Count[] = []
   readonly #own: Count[] = []
-  readonly #ownStagingBatch: (tenant: Value, transaction: Value) => Value
+  readonly #ownStagingBatch: (tenant: SqliteValue, transaction: SqliteValue) => SqliteValue
 
   /** `ownStagingBatch` returns the staging batch that the single tokens of a transaction are in. */
-  constructor(db: DatabaseSync, ownStagingBatch: (tenant: Value, transaction: Value) => Value) {
+  constructor(
+    db: DatabaseSync,
+    ownStagingBatch: (tenant: SqliteValue, transaction: SqliteValue) => SqliteValue,
+  ) {
     this.#ownStagingBatch = ownStagingBatch
     this.#write = db.prepare(STATEMENTS[STATEMENT.countTokens]!.sql)
   }
@@ -38,13 +41,13 @@ export class TokenTally {
   }
 
   /** Counts the token of a step, if it inserts one; its values begin at `from`. */
-  add(statement: number, values: readonly Value[], from: number): void {
+  add(statement: number, values: readonly SqliteValue[], from: number): void {
     const count = this.#countOf(statement, values, from)
     if (count !== null) this.#put(count)
   }
 
   /** Keeps the token apart until its commit is made. */
-  hold(statement: number, values: readonly Value[]): void {
+  hold(statement: number, values: readonly SqliteValue[]): void {
     const count = this.#countOf(statement, values, 0)
     if (count !== null) this.#own.push(count)
   }
@@ -62,7 +65,7 @@ export class TokenTally {
     this.clear()
   }
 
-  #countOf(statement: number, values: readonly Value[], from: number): Count | null {
+  #countOf(statement: number, values: readonly SqliteValue[], from: number): Count | null {
     if (!INSERTS_TOKEN.has(statement)) return null
     const at = statement === STATEMENT.insertToken ? COUNTED : COUNTED_NAMED
     const tenant = values[from + at.tenant]!

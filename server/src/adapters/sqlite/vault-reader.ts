@@ -12,7 +12,7 @@ import {
 } from '../../ports/vault-tables.ts'
 import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
-import type { Row } from './rows.ts'
+import type { SqliteRow } from './rows.ts'
 
 /** The transaction, if it is there, of the staging batch with this number; null when the staging batch is closed. */
 const MADE_IN = (stagingBatch: string): string =>
@@ -106,7 +106,7 @@ function eventsLeft(after: string | null): string {
 /** Returns the events of a row of the audit log, as rows of their own. */
 function eventsOf(stored: SQLOutputValue[]): SQLOutputValue[][] {
   const [tenant, number, listed, entry, hash, earlier] = stored as NonNullable<SQLOutputValue>[]
-  return eventsOfRow({ number, listed, entry, hash, earlier } as Row).map(
+  return eventsOfRow({ number, listed, entry, hash, earlier } as SqliteRow).map(
     (it) => [tenant, it.number, it.listed, it.entry, it.hash] as SQLOutputValue[],
   )
 }

@@ -1,4 +1,10 @@
-import type { Log, LogFields, LogValue } from '../../ports/log.ts'
+import {
+  LOG_LEVELS,
+  type Log,
+  type LogFields,
+  type LogValue,
+  type LogLevel,
+} from '../../ports/log.ts'
 import { LineWriter, type LineWriterOptions } from './line-writer.ts'
 import { renderError } from './render-error.ts'
 
@@ -8,9 +14,6 @@ export interface SystemLogOptions extends LineWriterOptions {
   /** Where to: 1 is stdout, 2 is stderr. Stays open after close(). */
   readonly descriptor: number
 }
-
-export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /**
  * The operator's log: one JSON object a line, in the order level, time, event, then the fields as

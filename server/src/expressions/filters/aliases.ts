@@ -6,7 +6,7 @@
  */
 import type { Random } from '../../ports/random.ts'
 import { FilterError } from '../expression-error.ts'
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { charactersOf } from '../text.ts'
 import { binLengthOf, isDigit } from './cards.ts'
 import { count, EACH, flag, optional, secretFilter, type Filter } from './filter.ts'
@@ -91,7 +91,7 @@ function draw(
   secret: string,
   characters: readonly string[],
   alphabets: readonly (string | null)[],
-  run: Run,
+  run: EvaluationRun,
 ): string {
   if (alphabets.every((it) => it === null)) throw new FilterError('value_shown')
   const pick = picker(run.random)

@@ -6,7 +6,7 @@
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { cut, lengthOf, measure, namesOf, textOf } from '../text.ts'
 import {
   any,
@@ -114,7 +114,7 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
 /** A filter of arrays, which spends for all that is in them; `weight` is as for textFilter(). */
 function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (items: Json[], args: Arguments<Parameters>, run: Run) => Json,
+  apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json,
   weight = 2,
 ): Filter {
   return filter(parameters, (input, args, run) => {

@@ -1,7 +1,7 @@
 /** Filters between texts, bytes and the forms in which they travel. */
 import { createHmac } from 'node:crypto'
 import { FilterError } from '../expression-error.ts'
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { textOf } from '../text.ts'
 import { EACH, filter, textFilter, type Filter, type Parameter } from './filter.ts'
 
@@ -89,7 +89,7 @@ function encoder(encode: (bytes: Buffer) => string): Filter {
 }
 
 /** As in forms: a space is a plus sign, and nothing but letters, digits and `-_.~` is left as it is. */
-function encodeUrl(plain: string, _args: readonly [], run: Run): string {
+function encodeUrl(plain: string, _args: readonly [], run: EvaluationRun): string {
   run.spend((Buffer.byteLength(plain) - plain.length) * EACH)
   return encodeURIComponent(plain.toWellFormed())
     .replaceAll('%20', '+')

@@ -1,7 +1,7 @@
 import type { Json } from '../../base/json.ts'
 import { EXPRESSION_RESULT_CHARS_MAX } from '../../base/limits.ts'
 import { FilterError } from '../expression-error.ts'
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { lengthOf, textOf } from '../text.ts'
 
 /**
@@ -13,7 +13,7 @@ import { lengthOf, textOf } from '../text.ts'
 export interface Filter {
   readonly parameters: readonly Parameter<unknown>[]
   /** `args` has one item for each parameter, as that parameter read it. Throws FilterError. */
-  apply(input: Value, args: readonly unknown[], run: Run): Value
+  apply(input: FilterValue, args: readonly unknown[], run: EvaluationRun): FilterValue
   /** Whether the same value may give another result the next time. */
   readonly random?: true
   /** Whether the result is bytes, which only an encoder takes; checked when a chain is parsed. */
@@ -21,13 +21,13 @@ export interface Filter {
 }
 
 /** What goes from filter to filter; bytes only from one that makes them to one that takes them. */
-export type Value = Json | Uint8Array
+export type FilterValue = Json | Uint8Array
 
 /** One thing a filter is given. */
 export interface Parameter<T> {
   readonly optional: boolean
   /** Throws `argument_invalid`. `run` is null while a literal is read, when the template is parsed. */
-  readonly read: (value: Json, run: Run | null) => T
+  readonly read: (value: Json, run: EvaluationRun | null) => T
   /** Reads a literal that was written with a point, `100.0`, where that means something else than without. */
   readonly readDecimal?: (value: number) => T
 }
@@ -43,7 +43,7 @@ export const EACH = 16
 /** A filter of any value. */
 export function filter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (input: Json, args: Arguments<Parameters>, run: Run) => Value,
+  apply: (input: Json, args: Arguments<Parameters>, run: EvaluationRun) => FilterValue,
 ): Filter {
   return { parameters, apply }
 }
@@ -56,7 +56,7 @@ export function filter<const Parameters extends readonly Parameter<unknown>[]>(
  */
 export function textFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (text: string, args: Arguments<Parameters>, run: Run) => Json,
+  apply: (text: string, args: Arguments<Parameters>, run: EvaluationRun) => Json,
   weight = 1,
 ): Filter {
   return filter(parameters, (input, args, run) => {
@@ -72,7 +72,7 @@ export function textFilter<const Parameters extends readonly Parameter<unknown>[
  */
 export function secretFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
-  apply: (text: string, args: Arguments<Parameters>, run: Run) => Json,
+  apply: (text: string, args: Arguments<Parameters>, run: EvaluationRun) => Json,
   weight = 1,
 ): Filter {
   return filter(parameters, (input, args, run) => {
@@ -85,7 +85,7 @@ export function secretFilter<const Parameters extends readonly Parameter<unknown
 }
 
 /** Returns the characters of an argument, for looking them up, and spends for them. */
-export function setOf(characters: string, run: Run): ReadonlySet<string> {
+export function setOf(characters: string, run: EvaluationRun): ReadonlySet<string> {
   run.spend(characters.length * EACH)
   return new Set(characters)
 }

@@ -5,7 +5,7 @@
  * exception: a text not longer than what is to be shown is shown, as is documented of it; in a mask,
  * whose reader may not know the data, it is hidden too.
  */
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { cut, hide, lengthOf } from '../text.ts'
 import {
   character,
@@ -32,7 +32,7 @@ export const maskFilters: Readonly<Record<string, Filter>> = {
 }
 
 /** Keeps `-` wherever it stands, as in a masked `###-##-6789`; it counts toward `length` like any. */
-function revealLast(secret: string, length: number, mark: string, run: Run): string {
+function revealLast(secret: string, length: number, mark: string, run: EvaluationRun): string {
   const hidden = lengthOf(secret) - length
   if (hidden <= 0) return run.masking ? hide(secret, mark) : secret
   const shown = maskAll(cut(secret, 0, hidden), mark, '-', run) + cut(secret, hidden)
@@ -46,7 +46,7 @@ function reveal(
   last: number,
   mark: string,
   kept: string,
-  run: Run,
+  run: EvaluationRun,
 ): string {
   const hidden = lengthOf(secret) - first - last
   if (hidden <= 0) return hide(secret, mark)
@@ -56,7 +56,7 @@ function reveal(
 }
 
 /** Marks every character but those in `kept`. */
-function maskAll(secret: string, mark: string, kept: string, run: Run): string {
+function maskAll(secret: string, mark: string, kept: string, run: EvaluationRun): string {
   const keep = setOf(kept, run)
   if (!holdsAnyOf(secret, keep, run)) return hide(secret, mark)
   run.spend(secret.length * EACH)
@@ -65,7 +65,7 @@ function maskAll(secret: string, mark: string, kept: string, run: Run): string {
   return masked
 }
 
-function holdsAnyOf(secret: string, characters: ReadonlySet<string>, run: Run): boolean {
+function holdsAnyOf(secret: string, characters: ReadonlySet<string>, run: EvaluationRun): boolean {
   run.spend(secret.length * characters.size)
   for (const it of characters) if (secret.includes(it)) return true
   return false

@@ -1,5 +1,5 @@
 /** The string filters of Liquid. A value that is no text is taken in its text form; null is empty. */
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { charactersOf, cut, lengthOf } from '../text.ts'
 import { count, integer, optional, text, textFilter, type Filter } from './filter.ts'
 
@@ -66,11 +66,11 @@ export const textFilters: Readonly<Record<string, Filter>> = {
  * The engine's search may compare all of what is wanted at every place: for two texts of a few
  * megabytes that was measured to take minutes.
  */
-function seek(it: string, wanted: string, run: Run): void {
+function seek(it: string, wanted: string, run: EvaluationRun): void {
   run.spend(it.length * (SEARCH + (wanted.length >> 3)))
 }
 
-function replaceAll(it: string, old: string, fresh: string, run: Run): string {
+function replaceAll(it: string, old: string, fresh: string, run: EvaluationRun): string {
   seek(it, old, run)
   if (old === '') run.spend(it.length * SEARCH)
   const parts = old === '' ? ['', ...charactersOf(it), ''] : it.split(old)

@@ -2,7 +2,7 @@
 import type { Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import { parseJsonPath, type JsonPath } from '../json-path.ts'
-import type { Run } from '../run.ts'
+import type { EvaluationRun } from '../evaluation-run.ts'
 import { lengthOf, namesOf, textOf } from '../text.ts'
 import {
   any,
@@ -51,13 +51,13 @@ export const valueFilters: Readonly<Record<string, Filter>> = {
   }),
 }
 
-function padding(it: string, length: number, character: string, run: Run) {
+function padding(it: string, length: number, character: string, run: EvaluationRun) {
   const missing = Math.max(length - lengthOf(it), 0)
   run.write(missing * character.length)
   return character.repeat(missing)
 }
 
-function isBlank(it: Json, run: Run): boolean {
+function isBlank(it: Json, run: EvaluationRun): boolean {
   if (it === null || it === false || it === '') return true
   if (Array.isArray(it)) return it.length === 0
   return typeof it === 'object' && namesOf(it, run).length === 0

@@ -152,7 +152,7 @@ function eventsOf(context: RequestContext): unknown[] {
   })
 }
 
-interface Made {
+interface MadeProxy {
   readonly id: string
   readonly key: string
   readonly tenantId: string
@@ -162,12 +162,12 @@ interface Made {
 async function stage(): Promise<{
   readonly world: StillWorld
   /** Makes a proxy in a tenant of its own. */
-  readonly make: (tenant: string, own?: JsonObject) => Promise<Made>
+  readonly make: (tenant: string, own?: JsonObject) => Promise<MadeProxy>
 }> {
   const world = stillWorld()
   return { world, make }
 
-  async function make(name: string, own: JsonObject = {}): Promise<Made> {
+  async function make(name: string, own: JsonObject = {}): Promise<MadeProxy> {
     const { tenantId } = await setUp(world, thinKeyProvider(), { name, plan: 'enterprise' })
     const manager = contextWith({ tenantId, type: 'management', permissions: MANAGER })
     const { body } = await createProxy(world, manager, { name, destination_url: URL, ...own })

@@ -15,7 +15,7 @@ import {
 } from './sealed-proxy-configuration.ts'
 import { parseProxy, patchedProxy, renderProxy } from './wire.ts'
 
-interface Update {
+interface ProxyUpdate {
   readonly id: string
   readonly body: Json | undefined
 }
@@ -28,7 +28,7 @@ interface Update {
 export async function replaceProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
-  update: Update,
+  update: ProxyUpdate,
 ): Promise<Answer> {
   return await updateProxy(world, context, update.id, {
     request: () => update.body,
@@ -40,7 +40,7 @@ export async function replaceProxy(
 export async function patchProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
-  update: Update,
+  update: ProxyUpdate,
 ): Promise<Answer> {
   return await updateProxy(world, context, update.id, {
     request: (proxy, config) => patchedProxy(proxy, config, update.body!),
@@ -49,7 +49,7 @@ export async function patchProxy(
 }
 
 /** What an update makes of the proxy as it was, and says of the proxy as it is then. */
-interface Updating {
+interface ProxyUpdater {
   readonly request: (proxy: StoredProxy, config: SealedProxyConfiguration) => Json | undefined
   readonly answer: (proxy: StoredProxy, config: SealedProxyConfiguration) => Answer
 }
@@ -58,7 +58,7 @@ async function updateProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
   id: string,
-  updating: Updating,
+  updating: ProxyUpdater,
 ): Promise<Answer> {
   authorize(context, 'proxy:update')
   return await makeChange('proxy_busy', async () => {

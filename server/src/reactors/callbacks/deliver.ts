@@ -9,7 +9,7 @@ import { openJobState, openResult, type JobState } from '../jobs/job-state.ts'
 import { deadLettered, replaced, retried } from '../jobs/stages.ts'
 import { pauseAfter } from './schedule.ts'
 import { callbackSecrets } from './secrets.ts'
-import { send, type Outcome } from './send.ts'
+import { send, type DeliveryOutcome } from './send.ts'
 import { publicSignatureOf, signatureOf } from './signature.ts'
 
 type DeliveryWorld = Pick<
@@ -79,7 +79,7 @@ export async function deliver(
 /** The first, and one after each pause. */
 const ATTEMPTS_MAX = CALLBACK_RETRIES + 1
 
-const LATE: Outcome = { kind: 'failed', failure: 'late', retryAfterMs: null }
+const LATE: DeliveryOutcome = { kind: 'failed', failure: 'late', retryAfterMs: null }
 
 const EXPIRED: Answer = renderFailure(
   runtimeError('The result is gone: a security code was behind it, and those are not kept.'),

@@ -4,7 +4,7 @@ import type { World } from '../../ports/world.ts'
 import { parseRetryAfter } from './schedule.ts'
 
 /** What became of an attempt to deliver. */
-export type Outcome =
+export type DeliveryOutcome =
   | { readonly kind: 'acknowledged' }
   /** The receiver wants no more of it. */
   | { readonly kind: 'gone'; readonly failure: string }
@@ -27,8 +27,8 @@ export async function send(
   { clock, egress }: Pick<World, 'clock' | 'egress'>,
   tenantId: string,
   { url, destinations, headers, body }: Delivery,
-): Promise<Outcome> {
-  const outcome = Promise.withResolvers<Outcome>()
+): Promise<DeliveryOutcome> {
+  const outcome = Promise.withResolvers<DeliveryOutcome>()
   try {
     const route = await egress.vet(tenantId, url, destinations)
     let read = 0
@@ -55,7 +55,7 @@ export async function send(
   }
 }
 
-function outcomeOf(status: number, headers: readonly string[], now: number): Outcome {
+function outcomeOf(status: number, headers: readonly string[], now: number): DeliveryOutcome {
   if (status >= 200 && status < 300) return { kind: 'acknowledged' }
   const failure = `status ${status}`
   if (status === 410) return { kind: 'gone', failure }

@@ -19,7 +19,7 @@ export interface Attack {
 }
 
 /** What attacks are told of the world around them, by the names of `args`. */
-export interface Surroundings {
+export interface AttackTargets {
   /** A process beside the service, of the same user. */
   readonly victim: number
   /** A file that only the service may read, with the canary in it. */

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import type { ReactorLevel } from '../../../src/ports/reactor-runner.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { lacksNamespaces, lacksPrograms } from '../../kit/programs.ts'
-import type { Outcome } from './jail.probe.ts'
+import type { JailProbeOutcome } from './jail.probe.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
 
 const CHECKOUT = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -43,11 +43,11 @@ const USERS = { 'run by root': '', ...(root ? { 'run by anybody': SOMEBODY } : {
 export function describeAttacks(level: ReactorLevel, noLevel: string | false = false): void {
   const skip = noLevel || lacksNamespaces(NAMESPACES, NETWORK.join(' && ')) || noOtherUser()
   // All users at once: they spend most of their time waiting.
-  const outcomes = new Map<string, Promise<Outcome>>()
+  const outcomes = new Map<string, Promise<JailProbeOutcome>>()
   for (const [who, prefix] of Object.entries(USERS)) {
     describe(`behind the walls of ${level} in a service ${who}, no code can`, { skip }, () => {
       const inTheOpen = isInTheOpen(level, prefix)
-      let outcome: Outcome
+      let outcome: JailProbeOutcome
       before(async () => {
         for (const it of Object.values(USERS)) {
           if (outcomes.has(it)) continue
@@ -91,7 +91,11 @@ function noOtherUser(): string | false {
 }
 
 /** In a network that has nothing but addresses of this machine, and a namespace of processes that ends with it. */
-async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): Promise<Outcome> {
+async function probe(
+  level: ReactorLevel,
+  prefix: string,
+  inTheOpen: boolean,
+): Promise<JailProbeOutcome> {
   const { node, script, mounts, remove } = prefix === '' ? HERE : readableByAll()
   const world = [...NETWORK, ...mounts, `exec ${prefix} "$0" "$1"`].join(' && ')
   const child = spawn('unshare', [...NAMESPACES, 'sh', '-c', world, node, script], {
@@ -110,10 +114,10 @@ async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): P
   const [status] = await once(child, 'close')
   remove()
   assert.equal(status, 0, complaint)
-  return JSON.parse(said) as Outcome
+  return JSON.parse(said) as JailProbeOutcome
 }
 
-interface Installation {
+interface MountedInstallation {
   readonly node: string
   readonly script: string
   /** What to run for it to be there, in a namespace of mounts. */
@@ -121,10 +125,15 @@ interface Installation {
   readonly remove: () => void
 }
 
-const HERE: Installation = { node: process.execPath, script: PROBE, mounts: [], remove: () => {} }
+const HERE: MountedInstallation = {
+  node: process.execPath,
+  script: PROBE,
+  mounts: [],
+  remove: () => {},
+}
 
 /** This checkout where another user gets to it, though it, or a folder that it lies in, may be closed to others. */
-function readableByAll(): Installation {
+function readableByAll(): MountedInstallation {
   const folder = mkdtempSync('/tmp/symbolon-jail-')
   const node = path.join(folder, 'node')
   const parts = ['node_modules', 'server']

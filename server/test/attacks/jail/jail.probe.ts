@@ -12,10 +12,10 @@ import { REACTOR_LEVELS } from '../../../src/ports/reactor-runner.ts'
 import type { Attack } from './attack.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
-import { Stage } from './stage.ts'
+import { AttackStage } from './stage.ts'
 
 /** What the probe prints. */
-export interface Outcome {
+export interface JailProbeOutcome {
   readonly flaw: string | null
   /** Names of attacks, as they went. */
   readonly bare: Readonly<Record<string, boolean>>
@@ -32,7 +32,10 @@ const PATIENCE_MS = 600_000
 
 const { CANARY: canary = '', LEVEL, IN_THE_OPEN } = process.env
 const level = REACTOR_LEVELS.find((it) => it === LEVEL)!
-const [inside, outside] = [await Stage.open('inside', canary), await Stage.open('outside', canary)]
+const [inside, outside] = [
+  await AttackStage.open('inside', canary),
+  await AttackStage.open('outside', canary),
+]
 const runner = await JailRunner.open({
   level,
   packages: ['koffi', '@koromix/koffi-linux-x64'],
@@ -42,7 +45,7 @@ const runner = await JailRunner.open({
 })
 const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
 const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', PATIENCE_MS)))
-const outcome: Outcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
+const outcome: JailProbeOutcome = { flaw: runner.flaw, bare, jailed, healthy: last === 'healthy' }
 process.stdout.write(JSON.stringify(outcome))
 await runner.close()
 inside.close()

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Attack, Surroundings } from './attack.ts'
+import type { Attack, AttackTargets } from './attack.ts'
 
 /** What attacks are made on, of its own for each that makes them at the same time. */
-export class Stage {
+export class AttackStage {
   readonly #canary: string
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'symbolon-attacks-'))
   readonly #secretFile = path.join(this.#folder, 'secret')
@@ -20,8 +20,8 @@ export class Stage {
   #marks = 0
   #victim = startVictim()
 
-  static async open(name: string, canary: string): Promise<Stage> {
-    const stage = new Stage(name, canary)
+  static async open(name: string, canary: string): Promise<AttackStage> {
+    const stage = new AttackStage(name, canary)
     const servers = [stage.#answer.listen(0, '::')]
     for (const it of [stage.#unixSocket, stage.#abstractSocket]) {
       servers.push(createServer((socket) => socket.on('error', ignore).end(canary)).listen(it))
@@ -68,7 +68,7 @@ export class Stage {
     return this.#packets > 0
   }
 
-  surroundings(): Surroundings {
+  surroundings(): AttackTargets {
     return {
       victim: this.#victim.pid!,
       secretFile: this.#secretFile,
@@ -89,7 +89,7 @@ export class Stage {
 const MARK = Buffer.from('from the stage itself')
 
 /** Whether the victim repeats a byte that it is sent: one that was sent a signal before dies of that first. */
-async function answers(victim: Victim): Promise<boolean> {
+async function answers(victim: VictimProcess): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const [answer, end] = [(): void => resolve(true), (): void => resolve(false)]
   victim.stdout.once('data', answer)
@@ -102,7 +102,7 @@ async function answers(victim: Victim): Promise<boolean> {
   return answered
 }
 
-type Victim = ReturnType<typeof startVictim>
+type VictimProcess = ReturnType<typeof startVictim>
 
 function startVictim() {
   const victim = spawn('/bin/cat', { stdio: ['pipe', 'pipe', 'ignore'] })

@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { captureOutput } from './capture-output.ts'
 import { Connections } from './connections.ts'
 import { FRAME, frame, FrameReader, numberedFrame, type Frame } from './frames.ts'
-import type { Run, SetUp } from './messages.ts'
+import type { GuestRun, GuestSetUp } from './messages.ts'
 import { holdImports, loadCode, NoFunction } from './modules.ts'
 import { openClient } from './open-client.ts'
 import { refuseSockets } from './refuse-sockets.ts'
@@ -21,13 +21,13 @@ const channel = new Socket({ fd: CHANNEL, readable: true, writable: true })
 const reader = new FrameReader(0xffffffff)
 const connections = new Connections((it) => channel.write(it))
 
-let setUp: SetUp | null = null
+let setUp: GuestSetUp | null = null
 let code = ''
 let configuration = ''
 let args = ''
 let beginOutput = (): void => {}
 let loaded: Promise<(req: object) => unknown> | null = null
-let running: Run | null = null
+let running: GuestRun | null = null
 
 channel.on('data', (chunk: Buffer) => {
   for (const it of reader.push(chunk)) take(it)
@@ -43,7 +43,7 @@ function take(it: Frame): void {
   const { kind } = it
   const text = it.payload.toString()
   if (kind === FRAME.setUp) {
-    setUp = JSON.parse(text) as SetUp
+    setUp = JSON.parse(text) as GuestSetUp
     replaceSockets(connections, setUp.authorities)
     if (setUp.withoutSockets) refuseSockets()
     holdImports(setUp)

@@ -1,5 +1,5 @@
 /** What the guest is told once, before any code. */
-export interface SetUp {
+export interface GuestSetUp {
   /** Built-in modules that the code may require, without `node:`. */
   readonly builtIns: readonly string[]
   /** Packages that it may require, and the folder `node_modules` that has each. */
@@ -17,7 +17,7 @@ export interface SetUp {
 }
 
 /** What the guest is told to begin a run. */
-export interface Run {
+export interface GuestRun {
   readonly run: number
   readonly apiKey: string | null
 }

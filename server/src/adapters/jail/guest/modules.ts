@@ -1,6 +1,6 @@
 import { createRequire, registerHooks, Module } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import type { SetUp } from './messages.ts'
+import type { GuestSetUp } from './messages.ts'
 
 /** Where the code is said to lie; there is no such file. */
 const HOME = '/reactor/'
@@ -71,7 +71,7 @@ function defaultOf(exported: unknown): unknown {
 }
 
 /** Has the code to come require and import what `setUp` allows, and nothing else. */
-export function holdImports({ builtIns, packages, checks }: SetUp): void {
+export function holdImports({ builtIns, packages, checks }: GuestSetUp): void {
   const errors = new URL('./reactor-errors.ts', import.meta.url).href
   registerHooks({
     resolve(specifier, context, next) {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { SERVICE, type SetUp } from './messages.ts'
+import { SERVICE, type GuestSetUp } from './messages.ts'
 
 const CLIENT = '@basis-theory/basis-theory-js'
 
@@ -7,7 +7,7 @@ const CLIENT = '@basis-theory/basis-theory-js'
  * Returns what the code gets as `bt`: the public client, ready to use with `apiKey`, against the service itself;
  * null without a key. It is loaded when the code first uses it: most code never does, and it is large.
  */
-export function openClient(apiKey: string | null, { packages }: SetUp): object | null {
+export function openClient(apiKey: string | null, { packages }: GuestSetUp): object | null {
   const home = packages[CLIENT]
   if (apiKey === null || home === undefined) return null
   let client: object | null = null

@@ -63,14 +63,14 @@ interface Ways {
   _unrefTimer: () => void
 }
 
-type Inside = Omit<Socket, keyof Ways> & Ways
+type GuestSocket = Omit<Socket, keyof Ways> & Ways
 
 function connect(
   given: Socket,
   { host = 'localhost', port, path }: SocketTarget,
   all: Connections,
 ): void {
-  const socket = given as unknown as Inside
+  const socket = given as unknown as GuestSocket
   if (typeof path === 'string') {
     process.nextTick(() => socket.destroy(new Error('Sockets of the file system are out of reach')))
     return

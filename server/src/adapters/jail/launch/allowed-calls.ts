@@ -4,11 +4,11 @@ import type { CallName } from './syscalls.ts'
 export interface AllowedCall {
   readonly name: CallName
   /** All of them must hold; without any the call is free. */
-  readonly only?: readonly Condition[]
+  readonly only?: readonly ArgumentCondition[]
 }
 
 /** Of the argument with this index, the low 32 bits under `mask` are one of `anyOf`. */
-export interface Condition {
+export interface ArgumentCondition {
   readonly argument: number
   readonly mask?: number
   readonly anyOf: readonly number[]

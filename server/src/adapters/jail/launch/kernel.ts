@@ -3,7 +3,7 @@ import koffi from 'koffi'
 import { machineOf, type CallName, type Machine } from './syscalls.ts'
 
 /** A number, or the address of what the call reads or writes. */
-export type Argument = number | bigint | Buffer
+export type SyscallArgument = number | bigint | Buffer
 
 /** The kernel, called directly: what we need of it no library of Node has. */
 export class Kernel {
@@ -21,7 +21,7 @@ export class Kernel {
   }
 
   /** Returns what the kernel did; throws with the name of the call and of the error. */
-  call(name: CallName, ...args: readonly Argument[]): number {
+  call(name: CallName, ...args: readonly SyscallArgument[]): number {
     const result = this.attempt(name, ...args)
     if (result >= 0) return result
     const [code = 'an unknown error'] = getSystemErrorMap().get(result) ?? []
@@ -29,7 +29,7 @@ export class Kernel {
   }
 
   /** Returns the negative number of the error in place of throwing it. */
-  attempt(name: CallName, ...args: readonly Argument[]): number {
+  attempt(name: CallName, ...args: readonly SyscallArgument[]): number {
     const number = this.machine.numbers.get(name)
     if (number === undefined) return -38
     const words = [0, 1, 2, 3, 4].map((index) => wordOf(args[index] ?? 0))
@@ -53,6 +53,6 @@ export function addressOf(bytes: Buffer): bigint {
   return koffi.address(bytes)
 }
 
-function wordOf(argument: Argument): number | bigint {
+function wordOf(argument: SyscallArgument): number | bigint {
   return Buffer.isBuffer(argument) ? addressOf(argument) : argument
 }

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, statSync } from 'node:fs'
 import type { Kernel } from './kernel.ts'
 
-export interface Visible {
+export interface VisibleFiles {
   /** May be read and run as a program or a library. */
   readonly programs: readonly string[]
   /** May be read, with everything below if it is a folder. */
@@ -15,7 +15,7 @@ export interface Visible {
  *
  * Source: the kernel's userspace-api/landlock.
  */
-export function restrictToFiles(kernel: Kernel, visible: Visible): void {
+export function restrictToFiles(kernel: Kernel, visible: VisibleFiles): void {
   const version = kernel.call('landlock_create_ruleset', 0, 0, VERSION_FLAG)
   const ruleset = kernel.call('landlock_create_ruleset', ...attributesOf(version), 0)
   for (const file of visible.programs) allow(kernel, ruleset, file, EXECUTE | READ_FILE)

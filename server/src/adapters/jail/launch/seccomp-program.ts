@@ -1,4 +1,4 @@
-import type { AllowedCall, Condition } from './allowed-calls.ts'
+import type { AllowedCall, ArgumentCondition } from './allowed-calls.ts'
 import type { CallName, Machine } from './syscalls.ts'
 
 /**
@@ -62,7 +62,7 @@ const EPERM = 1
 const ENOSYS = 38
 
 /** Falls through when the condition holds, and refuses when not. Both machines store the low half first. */
-function check({ argument, mask, anyOf, wide }: Condition): Instruction[] {
+function check({ argument, mask, anyOf, wide }: ArgumentCondition): Instruction[] {
   const low = ARGUMENTS + 8 * argument
   const upperHalf = [
     load(low + 4),

@@ -57,7 +57,7 @@ export type Variables = Readonly<Record<string, Json>>
  * Work is counted in characters read or written. Whatever repeats, copies or searches spends first, so
  * that no expression, however it is put together, holds the event loop for long.
  */
-export class Run {
+export class EvaluationRun {
   readonly variables: Variables
   readonly random: Random
   /** Whether the result is shown to someone who may not see the data. */
