@@ -2,7 +2,7 @@ import type { Envelopes } from '../ports/store.ts'
 import type { EnvelopeCursor } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 import { ENVELOPE_TABLES } from '../ports/stored.ts'
-import { sealContextOf } from '../keys/seal-context.ts'
+import { sealContextOf } from './seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 
 export interface OpenedSamples {

@@ -9,7 +9,7 @@ import type { RenewedEnvelope } from '../ports/change.ts'
 import type { Envelopes, Store } from '../ports/store.ts'
 import type { EnvelopeCursor, StoredEnvelope } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
-import { sealContextOf } from '../keys/seal-context.ts'
+import { sealContextOf } from './seal-context.ts'
 import { tokenCountOf } from './token-count.ts'
 
 type Tenants = { readonly store: Pick<Store, 'tenants'> }

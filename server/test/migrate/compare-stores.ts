@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import { sealContextOf } from '../../src/keys/seal-context.ts'
+import { sealContextOf } from '../../src/key-rotation/seal-context.ts'
 import { ANY_TOKEN } from '../../src/ports/token-query.ts'
 import type { EnvelopeCursor, StoredEnvelope, StoredToken } from '../../src/ports/stored.ts'
 import type { World } from '../../src/ports/world.ts'

@@ -5,7 +5,7 @@ import { PostgresDatabase } from '../../crash/postgres-database.ts'
 import { SEALED as SEALED_ON_POSTGRES } from '../../src/adapters/postgres/envelope-columns.ts'
 import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
-import { sealContextOf } from '../../src/keys/seal-context.ts'
+import { sealContextOf } from '../../src/key-rotation/seal-context.ts'
 import type { EnvelopeCursor } from '../../src/ports/stored.ts'
 import { configOf, type RotatingServerOptions } from './server.ts'
 
