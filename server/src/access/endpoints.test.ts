@@ -48,7 +48,7 @@ describe('POST /applications', () => {
   })
 
   test('201: the key works, and is of the kind of its application', async () => {
-    const { call, authenticate: authenticate } = await vault()
+    const { call, authenticate } = await vault()
     for (const [type, kind] of [
       ['private', 'pvt'],
       ['public', 'pub'],
@@ -245,7 +245,7 @@ describe('GET /applications', () => {
 
 describe('GET /applications/key', () => {
   test('200: the application of the calling key, whatever it may do', async () => {
-    const { call, create, contextOf: contextOf } = await vault()
+    const { call, create, contextOf } = await vault()
     const made = await create(BACKEND)
     const context = await contextOf(made.key)
     const { status, body } = await call(endpoints.getApplicationByKey, { context })
@@ -300,7 +300,7 @@ describe('PUT /applications/{id}', () => {
   })
 
   test('200: holds at once for the key', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id, key } = await create(BACKEND)
     await authenticate(key)
     await call(endpoints.putApplication, {
@@ -336,7 +336,7 @@ describe('PUT /applications/{id}', () => {
 
 describe('DELETE /applications/{id}', () => {
   test('204: it is gone, and its keys at once', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id, key } = await create(BACKEND)
     await authenticate(key)
     const answer = await call(endpoints.deleteApplicationById, { params: { id } })
@@ -349,7 +349,7 @@ describe('DELETE /applications/{id}', () => {
 
 describe('POST /applications/{id}/regenerate', () => {
   test('200: a new key; the old one is dead at once', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id, key: old, ...rest } = await create(BACKEND)
     await authenticate(old)
     const { status, body } = await call(endpoints.postRegenerate, { params: { id } })
@@ -372,14 +372,14 @@ describe('POST /applications/{id}/regenerate', () => {
   })
 
   test('200: a first key where there was none', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id } = await create({ ...BACKEND, create_key: false })
     const { body } = await call(endpoints.postRegenerate, { params: { id } })
     assert.equal((await authenticate((body as { key: string }).key)).applicationId, id)
   })
 
   test('422: an application with several keys, all of which go on working', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id, key } = await create(BACKEND)
     await call(endpoints.postApplicationKeys, { params: { id } })
     const error = await refusal(call(endpoints.postRegenerate, { params: { id } }))
@@ -388,7 +388,7 @@ describe('POST /applications/{id}/regenerate', () => {
   })
 
   test('one of two at once makes the key', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id } = await create(BACKEND)
     const both = await Promise.allSettled([
       call(endpoints.postRegenerate, { params: { id } }),
@@ -405,7 +405,7 @@ describe('POST /applications/{id}/regenerate', () => {
 
 describe('/applications/{id}/keys', () => {
   test('201: a second key beside the first, with the next version', async () => {
-    const { call, create, authenticate: authenticate, applicationId } = await vault()
+    const { call, create, authenticate, applicationId } = await vault()
     const { id, key: first } = await create(BACKEND)
     const answer = await call(endpoints.postApplicationKeys, { params: { id } })
     const made = answer.body as JsonObject
@@ -443,7 +443,7 @@ describe('/applications/{id}/keys', () => {
   })
 
   test('204: the key is dead at once, the other lives on', async () => {
-    const { call, create, authenticate: authenticate } = await vault()
+    const { call, create, authenticate } = await vault()
     const { id, key: first } = await create(BACKEND)
     const { body } = await call(endpoints.postApplicationKeys, { params: { id } })
     const second = body as { id: string; key: string }
@@ -540,7 +540,7 @@ describe('every operation on an application', () => {
 
   for (const it of GUARDED) {
     test(`${it.method} ${it.path} asks for ${it.permission}, and for no other permission`, async () => {
-      const { call, create, contextOf: contextOf, managementKey, world } = await vault()
+      const { call, create, contextOf, managementKey, world } = await vault()
       const { id } = await create(BACKEND)
       const context = await contextOf(managementKey)
       const others = context.permissions.filter((permission) => permission !== it.permission)
@@ -563,7 +563,7 @@ describe('every operation on an application', () => {
 })
 
 test('a creation can be answered again from memory, key included, and is made once', async () => {
-  const { call, contextOf: contextOf, managementKey, world } = await vault()
+  const { call, contextOf, managementKey, world } = await vault()
   const context = await contextOf(managementKey)
   const first = { ...context, replay: { id: 'r', remembered: false } }
   const repeated = { ...context, replay: { id: 'r', remembered: false } }
@@ -580,7 +580,7 @@ test('a creation can be answered again from memory, key included, and is made on
 })
 
 test('what has not the form of an id never reaches the store', async () => {
-  const { call, create, contextOf: contextOf, managementKey, world } = await vault()
+  const { call, create, contextOf, managementKey, world } = await vault()
   const { id } = await create(BACKEND)
   const context = await contextOf(managementKey)
   const unasked = async (): Promise<never> => assert.fail('the store was asked')
@@ -598,7 +598,7 @@ test('what has not the form of an id never reaches the store', async () => {
 })
 
 test('no key appears in what is stored, logged or decided', async () => {
-  const { call, contextOf: contextOf, managementKey, world } = await vault()
+  const { call, contextOf, managementKey, world } = await vault()
   const context = { ...(await contextOf(managementKey)), replay: { id: 'r', remembered: false } }
   const keys = [managementKey]
   const made = await call(endpoints.postApplications, { body: BACKEND, context })
@@ -647,7 +647,7 @@ async function vault() {
     contextWith(await authenticate(key))
   const call = async (
     it: Endpoint,
-    { params = {}, query = {}, body, context: context, ...changed }: EndpointCall = {},
+    { params = {}, query = {}, body, context, ...changed }: EndpointCall = {},
   ) =>
     await it.handle({
       world: changed.world ?? world,

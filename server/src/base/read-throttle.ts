@@ -64,7 +64,7 @@ export class ReadThrottle {
 
   #resumeOne(): void {
     const [owner, queue] = this.#waiting.entries().next().value!
-    const { resume: resume, chunks } = queue.shift()!
+    const { resume, chunks } = queue.shift()!
     this.#left -= chunks
     this.#waiting.delete(owner)
     if (queue.length > 0) this.#waiting.set(owner, queue)

@@ -46,7 +46,7 @@ test('driveJobs() polls by itself, until it is stopped', async () => {
   const driven = driveJobs(worker, 1)
   while (worker.polls < 3) await later()
   await driven.stop()
-  const { polls: polls } = worker
+  const { polls } = worker
   worker.onWork()
   for (let n = 0; n < 20; n++) await later()
   assert.deepEqual([worker.polls, worker.stopped, worker.abandoned], [polls, 1, true])

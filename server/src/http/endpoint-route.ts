@@ -36,7 +36,7 @@ export function addEndpoint(
   endpoint: Endpoint,
   inFlightKeys: Set<string>,
 ): void {
-  const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
+  const { world, tenantQuotas, access: doorkeeper } = options
   const { method, path, permission, readCost: shows, body: bodySpec } = endpoint
   const idempotent = acceptsIdempotencyKeys(endpoint)
 

@@ -77,7 +77,7 @@ export class KeyedSemaphore {
     return state
   }
 
-  #fits({ acquired: acquired }: OwnerState, amount: number): boolean {
+  #fits({ acquired }: OwnerState, amount: number): boolean {
     return acquired === 0 || acquired + amount <= this.#max
   }
 
@@ -99,7 +99,7 @@ export class KeyedSemaphore {
   }
 
   #wakeWaiters(owner: string, state: OwnerState): void {
-    const { queue: queue } = state
+    const { queue } = state
     while (queue.length > 0 && this.#fits(state, queue[0]!.amount)) {
       const { amount, begin } = queue.shift()!
       state.acquired += amount

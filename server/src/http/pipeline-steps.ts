@@ -74,7 +74,7 @@ declare module 'fastify' {
 /** Gives the request its trace id, and notes when it came. */
 export function assignTraceId(
   request: FastifyRequest,
-  { world, connectionThrottle: connectionThrottle }: PipelineOptions,
+  { world, connectionThrottle }: PipelineOptions,
 ): void {
   const { clock, random } = world
   connectionThrottle.admit(request.raw)

@@ -111,7 +111,7 @@ export class RequestQuota {
    * `tenant_busy`.
    */
   async acquireLargeRead(sends: boolean): Promise<void> {
-    const { large: large, made } = this.#tenantQuotas
+    const { large, made } = this.#tenantQuotas
     const isOverLimit = (): boolean => sends && made.isOverLimit(this.#owner)
     while (!this.#large && !this.#handled) {
       const sent = isOverLimit() ? made.acquire(this.#owner, 0) : undefined

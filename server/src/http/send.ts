@@ -74,7 +74,7 @@ function keepNowhere({ request }: FastifyReply, fields: string[]): void {
 
 /** `fields` alternates names and values. */
 function send(
-  { world, tenantQuotas: tenantQuotas, corsOrigins }: PipelineOptions,
+  { world, tenantQuotas, corsOrigins }: PipelineOptions,
   reply: FastifyReply,
   status: number,
   fields: string[],

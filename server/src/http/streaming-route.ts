@@ -33,7 +33,7 @@ export function addStreamingEndpoint(
   options: PipelineOptions,
   endpoint: StreamingEndpoint,
 ): void {
-  const { world, tenantQuotas: tenantQuotas, access: doorkeeper } = options
+  const { world, tenantQuotas, access: doorkeeper } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,

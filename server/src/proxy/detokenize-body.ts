@@ -21,7 +21,7 @@ import type { ReadBody } from './bodies/read-body.ts'
 export async function findReferenced(
   world: Pick<World, 'store'>,
   context: RequestContext,
-  { locations: locations, references: references }: ReadBody,
+  { locations, references }: ReadBody,
   now: number,
 ): Promise<StoredToken[]> {
   const ids = idsOf(references)

@@ -40,7 +40,7 @@ export interface Filled {
 export async function fillTokenReferences(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
-  { locations: locations, payload }: PayloadReferences,
+  { locations, payload }: PayloadReferences,
   { permission, tokensMax, privacyShown }: Filling,
 ): Promise<Filled> {
   const ids = idsOf(locations.flatMap(tokenReferencesOf))

@@ -167,7 +167,7 @@ class ProxiedConnection {
   /** Sends the last bytes that pass, and ends both sides without a word. */
   #sever(side: ProxySide, bytes: Buffer): void {
     this.#cut = true
-    const { point: point, cut } = this.#armed!
+    const { point, cut } = this.#armed!
     const end = (): void => {
       if (point.reset) this.#client.resetAndDestroy()
       else this.#client.end()

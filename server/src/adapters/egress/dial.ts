@@ -35,7 +35,7 @@ export type DialCallback = (
  * to give up; then `done` is called with `aborted`.
  */
 export function dial(
-  { endpoint: endpoint, addresses }: Target,
+  { endpoint, addresses }: Target,
   { trust, permits }: DialSettings,
   memory: TlsMemory,
   done: DialCallback,

@@ -93,7 +93,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   #receive(answer: IncomingMessage): void {
     this.#answer = answer
     this.onHeaderSection(answer.statusCode!, answer.statusMessage ?? '', answer.rawHeaders)
-    const { throttle: throttle, owner } = this.#pool.readerOptions
+    const { throttle, owner } = this.#pool.readerOptions
     answer.on('data', (chunk: Buffer) => {
       throttle.count(chunk.byteLength)
       if (!this.onData(chunk)) answer.pause()

@@ -86,6 +86,6 @@ export interface ReaderOptions {
   readonly owner: string
 }
 
-function originOf({ endpoint: endpoint }: Target): string {
+function originOf({ endpoint }: Target): string {
   return `${endpoint.secure ? 'https' : 'http'}://${authorityOf(endpoint)}`
 }

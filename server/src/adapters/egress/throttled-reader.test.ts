@@ -31,7 +31,7 @@ for (const [whose, code, portion] of [
 }
 
 test('an answer begins with a short portion, whatever those of the last one were', () => {
-  const { reader: reader, stream, read } = connection()
+  const { reader, stream, read } = connection()
   stream.push(Buffer.alloc(256 * KiB))
   read()
   reader.count(EGRESS_PORTION_BYTES_MIN)
@@ -41,7 +41,7 @@ test('an answer begins with a short portion, whatever those of the last one were
 })
 
 test('the lines of a header section are paid for, a tick of them at a time', () => {
-  const { throttle: throttle, stream, read } = connection()
+  const { throttle, stream, read } = connection()
   stream.push(Buffer.from('a:\r\n'.repeat(10_000)))
   let portions = 0
   while (read() > 0) portions++

@@ -33,7 +33,7 @@ export class Timekeeper {
   }
 
   /** For one that is watched. */
-  leave({ slot: slot }: Timed): void {
+  leave({ slot }: Timed): void {
     const last = this.#watched.pop()!
     if (last.slot === slot) return
     this.#watched[slot] = last

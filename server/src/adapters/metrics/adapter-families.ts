@@ -9,11 +9,7 @@ export interface WritingActivity {
   readonly flush: Histogram
 }
 
-export function writingFamilies({
-  waiting,
-  batchSize: batchSize,
-  flush,
-}: WritingActivity): Family[] {
+export function writingFamilies({ waiting, batchSize, flush }: WritingActivity): Family[] {
   return [
     gauge('symbolon_commits_waiting', 'Commits that are not durable yet.', waiting()),
     {

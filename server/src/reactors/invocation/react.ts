@@ -33,7 +33,7 @@ export interface Invocation {
 export async function react(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>,
   context: RequestContext,
-  { id, body, ephemeralKeys: ephemeralKeys, settings }: Invocation,
+  { id, body, ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {
   const reactor = await authorizeInvocation(world, context, id)
   const asked = parseReact(body, context.plan)

@@ -65,7 +65,7 @@ const INTERRUPTED = runtimeError(
 async function runFor(
   task: Task,
   { args, timeoutMs }: RunRequest,
-  { ephemeralKeys: ephemeralKeys, tokens }: Performing,
+  { ephemeralKeys, tokens }: Performing,
 ): Promise<void> {
   const { world } = task
   const context = await task.contextOf()

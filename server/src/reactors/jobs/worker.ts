@@ -92,9 +92,7 @@ export class JobWorker {
         const release = this.#limit.acquire(stage, tenantId, job.deliveryQueue)
         return release === null ? [] : [{ job, release: release }]
       })
-      await Promise.all(
-        taken.map(({ job, release: release }) => this.#begin(tenantId, job, release)),
-      )
+      await Promise.all(taken.map(({ job, release }) => this.#begin(tenantId, job, release)))
       if (taken.length === 0 || !isCut(due)) return
     }
   }
