@@ -83,7 +83,7 @@ function dependences(file: SourceFile, measuring: Readonly<Record<string, string
           file,
           'code',
           /\bskip\s*[:,=}]/g,
-          'skip for a missing program alone: test/kit/programs.ts',
+          'skip only for what the machine lacks: test/kit/programs.ts',
         )
       : []),
   ]
