@@ -63,6 +63,17 @@ test('testWalls() does not take a test that did not end for a good one', async (
   assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
 })
 
+test('testWalls() lets the test take ten seconds, or as long as it is told', async () => {
+  const given: number[] = []
+  const run = async ({ timeoutMs }: ReactorJob): Promise<ReactorOutcome> => {
+    given.push(timeoutMs)
+    return { kind: 'died' }
+  }
+  await testWalls(run, 'jail')
+  await testWalls(run, 'jail', 7)
+  assert.deepEqual(given, [10_000, 7])
+})
+
 /** Runs code with no walls at all. */
 async function runBare({ code, args }: ReactorJob): Promise<ReactorOutcome> {
   const command = [PROBE, code, args.reveal(), 'bare']
