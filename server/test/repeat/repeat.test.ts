@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { sourceFile, sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
 import { dateRuns, rangeRun, seedRuns } from './runs.ts'
@@ -47,6 +48,18 @@ test('dateReaders() finds tests that ask for the date, however far away, and tho
   const all = dateReaders(sourceFiles(), { processes: true })
   const some = ['flows/crash', 'flows/canary', 'flows/sweep', 'package/launcher']
   for (const it of some) assert.ok(all.includes(`test/${it}.test.ts`), it)
+})
+
+test('main.ts runs only the files that are named, and fails for one that it would not run', () => {
+  const main = fileURLToPath(new URL('main.ts', import.meta.url))
+  const list = (file: string) =>
+    spawnSync(process.execPath, [main, 'seeds', '--list', file], { encoding: 'utf8' })
+  assert.equal(list('test/flows/crash.test.ts').stdout, 'test/flows/crash.test.ts\n')
+  // By its whole path, it is not in the list.
+  const absolute = fileURLToPath(new URL('../flows/crash.test.ts', import.meta.url))
+  const { status, stdout, stderr } = list(absolute)
+  assert.deepEqual([status, stdout], [1, ''])
+  assert.ok(stderr.includes(`${absolute} is none of the files that --list prints`))
 })
 
 describe('a range of seeds', () => {
