@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, connect } from 'node:net'
 import { test } from 'node:test'
@@ -7,7 +8,7 @@ import { whenQuiet } from './when-quiet.ts'
 
 test('whenQuiet() waits while there is something to read, and no longer', async (t) => {
   // Not by TCP, which may deliver a turn later. Linux has names for sockets that are no files.
-  const server = createServer().listen(`\0symbolon-when-quiet-${process.pid}`)
+  const server = createServer().listen(`\0symbolon-when-quiet-${randomUUID()}`)
   await once(server, 'listening')
   const writer = connect(server.address() as string)
   const [[reader]] = await Promise.all([once(server, 'connection'), once(writer, 'connect')])
