@@ -12,7 +12,7 @@ import type { CrashServerOptions } from './server.ts'
 import { countOf, settle, type OperationCounts } from './settle.ts'
 import { CrashVerdict, verifyAcked, verifyUntold, type Fault } from './verify.ts'
 import { makeKeys, VaultClient, type Keys } from './vault-client.ts'
-import { arm } from './points.ts'
+import { arm, POINTS, type Point } from './points.ts'
 import { Victim } from './victim.ts'
 import type { Weakness } from './weak-store.ts'
 import { operation } from './workload.ts'
@@ -23,6 +23,8 @@ export interface HarnessOptions {
   readonly kills: number
   readonly seed: number
   readonly clients: number
+  /** Named points to kill at; all of them unless given. */
+  readonly points?: readonly Point[]
   /** How long, in milliseconds, a named point is waited for before the server is killed anyway. */
   readonly passMsMax: number
   /** Everything ever acknowledged is read back after so many kills. */
@@ -92,10 +94,10 @@ class Harness {
 
   async run(): Promise<CrashResult> {
     const begun = performance.now()
-    const { kills, seed, stopAtFault, onKill } = this.#options
+    const { kills, seed, points = POINTS, stopAtFault, onKill } = this.#options
     await this.#setUp()
     for (let kill = 1; kill <= kills || !this.#isEnough(); kill++) {
-      const death = deathOf(seed, kill)
+      const death = deathOf(seed, kill, points)
       if (death.kind === 'starting') await this.#killStarting(death.share)
       else await this.#killUnderLoad(death, kill % this.#options.allEvery === 0)
       this.#tally.kills[death.kind]++

@@ -1,5 +1,5 @@
 import { diceOf } from './dice.ts'
-import { passesMax, POINTS, type KillAt } from './points.ts'
+import { passesMax, type KillAt, type Point } from './points.ts'
 
 /** How a server dies. */
 export type Death =
@@ -10,11 +10,11 @@ export type Death =
   /** Before it is ready, at this share of the time it takes to be. */
   | { readonly kind: 'starting'; readonly share: number }
 
-/** Returns the `n`th death: by turns at every named point and at random, and sometimes while starting. */
-export function deathOf(seed: number, n: number): Death {
+/** Returns the `n`th death: by turns at each of `points` and at random, and sometimes while starting. */
+export function deathOf(seed: number, n: number, points: readonly Point[]): Death {
   const dice = diceOf(seed, -n)
   if (n % 2 === 1) {
-    const point = POINTS[(seed + (n >> 1)) % POINTS.length]!
+    const point = points[(seed + (n >> 1)) % points.length]!
     return { kind: 'named', killAt: { point, nth: 1 + Math.floor(dice() * passesMax(point)) } }
   }
   if (n % 20 === 0) return { kind: 'starting', share: 0.3 + dice() * 0.8 }

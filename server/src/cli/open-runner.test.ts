@@ -8,6 +8,9 @@ import { Sensitive } from '../base/sensitive.ts'
 import { connectInProcess } from '../http/in-process-connections.ts'
 import { openRunner } from './open-runner.ts'
 
+/** Longer than any run here takes on the slowest machine. */
+const TIMEOUT_MS = 600_000
+
 const QUIET = {
   level: 'jail',
   packages: [],
@@ -16,6 +19,7 @@ const QUIET = {
   log: new RememberingLog(),
   authorities: [],
   connect: () => null,
+  wallsTestMsMax: TIMEOUT_MS,
 } as const
 
 const JOB = {
@@ -26,7 +30,7 @@ const JOB = {
   configuration: new Sensitive('{}'),
   apiKey: null,
   destinations: ['destination.test'],
-  timeoutMs: 600_000,
+  timeoutMs: TIMEOUT_MS,
 }
 
 test('openRunner() lets reactors reach the service, and the outside by the egress gateway alone', async () => {

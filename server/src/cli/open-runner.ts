@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { JailRunner } from '../adapters/jail/jail-runner.ts'
+import { WALLS_TEST_MS_MAX } from '../adapters/jail/self-test.ts'
 import type { InProcessCaller } from '../base/access.ts'
 import { REACTOR_LOG_LINE_CHARS_MAX } from '../base/limits.ts'
 import type { Egress } from '../ports/egress.ts'
@@ -19,15 +20,19 @@ export interface RunnerSettings {
   readonly authorities: readonly string[]
   /** A connection to the service itself, for code of a tenant; null before it serves. */
   readonly connect: (inProcessCaller: InProcessCaller) => Duplex | null
+  /** How long the test of the walls may take, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
+  readonly wallsTestMsMax?: number
 }
 
 /** Opens the jail, and says in the log why there is none where the walls do not stand. */
 export async function openRunner(settings: RunnerSettings): Promise<JailRunner> {
   const { level, packages, logs, egress, log, authorities, connect } = settings
+  const { wallsTestMsMax = WALLS_TEST_MS_MAX } = settings
   const runner = await JailRunner.open({
     level,
     packages,
     authorities,
+    wallsTestMsMax,
     output: logs ? (job, text) => logOutput(log, job, text) : null,
     waysOut: {
       toHost: ({ tenantId, destinations }, host, port) =>

@@ -7,7 +7,7 @@ import { startVault, temporaryFolder, type RunningVault } from '../kit/running-v
 
 function dial(vault: RunningVault): Socket {
   const { hostname, port } = new URL(vault.url)
-  // What came before the vault closed the connection counts.
+  // A reset after the answer is no failure.
   return connect({ host: hostname, port: Number(port) }).on('error', () => {})
 }
 

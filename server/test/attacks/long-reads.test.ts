@@ -18,7 +18,7 @@ let stage: ProxyStage
 let key: string
 /** What a read that may find much waits for. */
 let found = async (): Promise<void> => {}
-/** How often something was to wait for as long as others do. */
+/** How many reads have begun to wait for a turn. */
 let waits = 0
 
 beforeEach(async () => {

@@ -69,7 +69,7 @@ async function quiet(): Promise<void> {
   }
 }
 
-/** Resolves when the vault has read so many bytes of each client, and done what it does of that at once. */
+/** Resolves when the vault has read so many bytes from each client and has gone quiet; returns its ends. */
 async function read(clients: readonly Socket[], bytes: number): Promise<Socket[]> {
   const endOf = ({ localPort }: Socket) => served.find((it) => it.remotePort === localPort)
   await until(() => clients.every((it) => (endOf(it)?.bytesRead ?? 0) >= bytes))

@@ -149,15 +149,21 @@ type SendRequest = (request: CanaryRequest) => Promise<CanaryReply>
 type CanaryTally = { tokens: number; refusals: number }
 type Work = (call: SendRequest, vault: Vault, tally: CanaryTally) => Promise<void>
 
-/** Returns `count` things to do, the same for the same seed: most make tokens, some are refused. */
+/**
+ * Returns `count` things to do, the same for the same seed: most make tokens, some are refused. They
+ * begin with a secret in each place where none belongs.
+ */
 function worksOf(canary: Canary, seed: number, count: number): Work[] {
+  const place = fc.constantFrom(...MISPLACED)
   const work = fc.oneof(
     { weight: 16, arbitrary: validPayload(canary).map(makeAndRead) },
     { weight: 3, arbitrary: invalidPayload(canary).map((body) => refuse(400, { body })) },
     { weight: 1, arbitrary: invalidBody(canary).map((body) => refuse(400, { body })) },
-    { weight: 1, arbitrary: secretText(canary).chain(misplaced) },
+    { weight: 1, arbitrary: fc.tuple(place, secretText(canary)).map(([put, it]) => put(it)) },
   )
-  return fc.sample(work, { numRuns: count, seed })
+  const [secret] = fc.sample(secretText(canary), { numRuns: 1, seed })
+  const misplaced = MISPLACED.slice(0, count).map((put) => put(secret!))
+  return [...misplaced, ...fc.sample(work, { numRuns: count - misplaced.length, seed })]
 }
 
 /** Tokenizes a payload, reads every token of it, and compares. */
@@ -208,26 +214,31 @@ function refuse(status: number, request: Partial<CanaryRequest>): Work {
 }
 
 /** A secret where none belongs: in a path, a query, a header, or sent by those who may not. */
-function misplaced(secret: string): fc.Arbitrary<Work> {
-  const encoded = encodeURIComponent(secret)
-  const body: Json = { type: 'token', data: secret }
-  return fc.constantFrom<Work>(
-    refuse(404, { method: 'GET', path: `/tokens/${encoded}` }),
-    refuse(404, { method: 'GET', path: `/${encoded}` }),
-    refuse(400, { path: `/tokenize?card=${encoded}`, body: { type: 'card', data: secret } }),
-    refuse(401, { key: encoded, body }),
-    async (call, vault, tally) => {
-      await refuse(403, { key: vault.elsewhereKey, body })(call, vault, tally)
-    },
+const MISPLACED: readonly ((secret: string) => Work)[] = [
+  (secret) => refuse(404, { method: 'GET', path: `/tokens/${encodeURIComponent(secret)}` }),
+  (secret) => refuse(404, { method: 'GET', path: `/${encodeURIComponent(secret)}` }),
+  (secret) => {
+    const path = `/tokenize?card=${encodeURIComponent(secret)}`
+    return refuse(400, { path, body: { type: 'card', data: secret } })
+  },
+  (secret) => refuse(401, { key: encodeURIComponent(secret), body: tokenOf(secret) }),
+  (secret) => async (call, vault, tally) => {
+    await refuse(403, { key: vault.elsewhereKey, body: tokenOf(secret) })(call, vault, tally)
+  },
+  (secret) =>
     async (call, { key }, tally) => {
-      const request = { path: '/tokens', key, idempotencyKey: encoded.slice(0, 300), body } as const
+      const idempotencyKey = encodeURIComponent(secret).slice(0, 300)
+      const request = { path: '/tokens', key, idempotencyKey, body: tokenOf(secret) } as const
       const first = await call({ method: 'POST', ...request })
       const again = await call({ method: 'POST', ...request })
       assert.equal(first.status, 201, first.text)
       assert.equal(again.text, first.text)
       tally.tokens += 1
     },
-  )
+]
+
+function tokenOf(secret: string): Json {
+  return { type: 'token', data: secret }
 }
 
 interface Vault {

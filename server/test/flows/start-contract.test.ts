@@ -309,7 +309,7 @@ describe('symbolon serve', () => {
     assert.match(err, /its mode is 0644; run chmod 0400 on it/)
   })
 
-  test('on SIGTERM stops accepting, finishes what is in flight, and exits with 0 within ten seconds', async (t) => {
+  test('on SIGTERM stops accepting, finishes what is in flight, and exits with 0', async (t) => {
     const vault = await startVault(temporaryFolder(t))
     const key = /^\s+api_key\s+(\S+)$/m.exec(vault.greeting)![1]!
     const { port } = new URL(vault.url)
@@ -347,7 +347,7 @@ describe('symbolon serve', () => {
     socket.write('POST /tokenize HTTP/1.1\r\nhost: localhost\r\n')
     await fetch(`${vault.url}/health/live`)
     await vault.stop('SIGTERM')
-    // It gave the request up, of which more could come still, after no longer than this.
+    // It waits for unfinished requests no longer than this.
     assert.ok(SHUTDOWN_MS_MAX < 10_000)
     socket.destroy()
   })

@@ -34,7 +34,7 @@ test('a token that expires while the service is down is gone from the file after
   await vault.stop()
   assert.equal(occursIn(folder, metadata.mark), true)
 
-  // Moves its end into the past, where waiting for it would depend on how fast this machine is.
+  // Expired by hand: waiting for it would depend on how fast the machine is.
   const { changes } = inDatabase(folder, (db) =>
     db.prepare('UPDATE tokens SET expires_at = 1').run(),
   )

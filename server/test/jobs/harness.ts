@@ -29,7 +29,7 @@ export interface JobHarnessOptions {
 
 export interface JobsSoFar {
   readonly accepted: number
-  /** Jobs that the weakness `forgetful` has deleted. */
+  /** Jobs that the weakness `forgetful` has deleted before anything could be delivered: each is lost. */
   readonly forgotten: number
 }
 
@@ -120,8 +120,8 @@ class JobHarness {
 
   #forget(): void {
     const db = new DatabaseSync(this.#database)
-    const deleted = db.prepare("DELETE FROM jobs WHERE stage IN ('run', 'deliver')").run()
-    this.#forgotten += Number(deleted.changes)
+    const sql = "DELETE FROM jobs WHERE stage IN ('run', 'deliver') RETURNING stage"
+    this.#forgotten += db.prepare(sql).all().filter(isToRun).length
     db.close()
   }
 
@@ -129,6 +129,11 @@ class JobHarness {
     const soFar = { accepted: this.#callers.accepted.size, forgotten: this.#forgotten }
     return this.#options.enough?.(soFar) ?? true
   }
+}
+
+/** Whether the code of the job is still to be run, so that nothing of it can have been delivered. */
+export function isToRun(row: { readonly stage?: unknown }): boolean {
+  return row.stage === 'run'
 }
 
 /** What a vault needs so that its code and its callbacks reach the receiver at `port`. */

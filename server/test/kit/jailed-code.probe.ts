@@ -11,6 +11,9 @@ import { REACTOR_LEVELS, type ReactorJob } from '../../src/ports/reactor-runner.
 import { JailRunner } from '../../src/adapters/jail/jail-runner.ts'
 import { NO_WAY } from '../../src/adapters/jail/no-way.ts'
 
+/** Longer than any run here takes on the slowest machine. */
+const TIMEOUT_MS = 600_000
+
 const [code = '', args = '{}', mode = ''] = process.argv.slice(2)
 
 if (mode === 'bare') {
@@ -27,6 +30,7 @@ const runner = await JailRunner.open({
   packages: [],
   authorities: [],
   waysOut: NO_WAY,
+  wallsTestMsMax: TIMEOUT_MS,
 })
 if (runner.flaw !== null) {
   process.stdout.write(`${JSON.stringify({ kind: 'flaw', flaw: runner.flaw })}\n`)
@@ -41,7 +45,7 @@ const job: ReactorJob = {
   configuration: new Sensitive('{}'),
   apiKey: null,
   destinations: null,
-  timeoutMs: 10_000,
+  timeoutMs: TIMEOUT_MS,
 }
 const outcome = await runner.run(job)
 process.stdout.write(

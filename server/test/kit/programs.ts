@@ -3,14 +3,13 @@ import { accessSync, constants } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
-/** Programs that tests need and a machine may lack, with the Debian packages they come in. `.ci/run` installs them all. */
+/** Programs that tests need and a machine may lack, with the Debian packages they come in. */
 const PACKAGES = {
   bwrap: 'bubblewrap',
   curl: 'curl',
   git: 'git',
   ip: 'iproute2',
   mkfifo: 'coreutils',
-  mount: 'mount',
   npm: 'npm',
   setpriv: 'util-linux',
   unshare: 'util-linux',
@@ -19,8 +18,8 @@ const PACKAGES = {
 type Program = keyof typeof PACKAGES
 
 /**
- * Says which of `programs` are missing and how to install them, or false if all are there. For the option `skip` of tests:
- * a missing program is the only reason to skip one.
+ * Says which of `programs` are missing and how to install them, or false if all are there. For the option `skip` of tests. A
+ * test may be skipped only for what the machine lacks: a program, namespaces or IPv6.
  */
 export function lacksPrograms(...programs: readonly Program[]): string | false {
   const lacking = programs.filter((it) => !isInstalled(it))
@@ -30,6 +29,16 @@ export function lacksPrograms(...programs: readonly Program[]): string | false {
 export function installing(programs: readonly Program[]): string {
   const packages = new Set(programs.map((it) => PACKAGES[it]))
   return `${programs.join(' and ')} must be installed: apt-get install ${[...packages].join(' ')}`
+}
+
+/** Says that npm is missing, or older than the version that a test needs; otherwise false. */
+export function lacksNpm([major, minor]: readonly [major: number, minor: number]): string | false {
+  const lacking = lacksPrograms('npm')
+  if (lacking !== false) return lacking
+  const version = spawnSync('npm', ['--version'], { encoding: 'utf8' }).stdout.trim()
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) return false
+  return `npm ${major}.${minor} or later must be installed, this is ${version}`
 }
 
 /**

@@ -150,8 +150,7 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
 }
 
 /**
- * Has a connection be late when a test emits `timeout` on it, and never because this machine is slow. Its `timeout` says how
- * long it would have, as ever.
+ * Keeps connections from timing out unless a test emits `timeout`. The property `timeout` still says what was set.
  */
 function holdTimers(serving: Socket): void {
   const setTimeout = serving.setTimeout.bind(serving)
@@ -161,7 +160,7 @@ function holdTimers(serving: Socket): void {
   }
 }
 
-/** The longest that timers have. */
+/** The longest delay a timer can have. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 /** Writes an answer of known length. */

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,13 +15,15 @@ import { PACKAGES } from '../../src/adapters/jail/allowed-modules.ts'
 import { installedPackages } from '../../src/adapters/jail/packages.ts'
 import { canBeReadByAll } from '../../src/adapters/jail/readable.ts'
 
-/** A Node, and jailed-code.probe.ts with all that it imports. */
+/** A Node, and a probe with all that it imports. */
 export interface Installation {
   readonly node: string
   readonly probe: string
 }
 
-const READABLE_PARENTS = [tmpdir(), '/tmp', '/var/tmp'].filter((it) => canBeReadByAll([it]))
+const READABLE_PARENTS = [tmpdir(), '/tmp', '/var/tmp'].filter(
+  (it) => existsSync(it) && canBeReadByAll([it]),
+)
 
 const PROBE = fileURLToPath(new URL('./jailed-code.probe.ts', import.meta.url))
 const SERVER = path.resolve(PROBE, '../../..')
@@ -21,14 +31,19 @@ const CHECKOUT = path.dirname(SERVER)
 
 /**
  * Returns an installation that another user can run: this one, unless root runs the tests in a checkout that other users
- * cannot read, such as one below /root. Then it is a copy, removed after `test`.
+ * cannot read, such as one below /root or made under umask 077. Then it is a copy, removed after `test`.
+ *
+ * `probe` may import files of its own folder and of `src`.
  */
-export function readableInstallation(test: { after: (fn: () => void) => void }): Installation {
-  const here = { node: process.execPath, probe: PROBE }
-  const { folders } = installedPackages(['koffi', ...PACKAGES], PROBE)
+export function readableInstallation(
+  test: { after: (fn: () => void) => void },
+  probe = PROBE,
+): Installation {
+  const here = { node: process.execPath, probe }
+  const { folders } = installedPackages(['koffi', ...PACKAGES], probe)
   const parts = [path.join(SERVER, 'src'), ...folders]
   if (process.getuid?.() !== 0 || canBeReadByAll([...Object.values(here), ...parts])) return here
-  const copied = [...parts, path.dirname(PROBE), path.join(SERVER, 'package.json')]
+  const copied = [...parts, path.dirname(probe), path.join(SERVER, 'package.json')]
   for (const parent of READABLE_PARENTS) {
     const copy = mkdtempSync(path.join(parent, 'symbolon-test-'))
     test.after(() => rmSync(copy, { recursive: true, force: true }))
@@ -38,7 +53,7 @@ export function readableInstallation(test: { after: (fn: () => void) => void }):
     copyFileSync(process.execPath, node)
     openToAll(copy)
     // A file system may be mounted with `noexec`.
-    if (spawnSync(node, ['-v']).status === 0) return { node, probe: placeOf(PROBE) }
+    if (spawnSync(node, ['-v']).status === 0) return { node, probe: placeOf(probe) }
   }
   throw new Error('No temporary folder lets every user read files and run programs')
 }

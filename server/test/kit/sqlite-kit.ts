@@ -39,9 +39,9 @@ export function idsNumbered(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, n) => idNumbered(from + n))
 }
 
-/** Returns how many rows a table has, in a folder that no store has open. */
+/** Returns how many rows a table has, whether a store has the folder open or not. */
 export function countIn(folder: string, table: string): unknown {
-  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
   const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()
   db.close()
   return row?.count

@@ -8,7 +8,7 @@ export const STILL_SETTINGS: AppSettings = {
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
-  // By the real clock, which nothing here is to lose a race against.
+  // Real time: so long that no test reaches it.
   proxy: { timeoutMs: 600_000 },
   reactors: { configurationRequired: true },
 }

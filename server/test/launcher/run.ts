@@ -11,6 +11,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { holdDataFolder } from '../../src/adapters/sqlite/data-folder.ts'
 import { tryListening } from '../../src/http/listen.ts'
+import { bareEnvironment } from '../kit/environment.ts'
 
 /** `unwatched`: the server does not watch its launcher. */
 export const LAUNCHER_WEAKNESSES = ['unwatched'] as const
@@ -103,7 +104,7 @@ interface Serving {
 async function serve(command: readonly string[], dataFolder: string): Promise<Serving> {
   const [program, ...args] = command
   const child = spawn(program!, [...args, 'serve'], {
-    env: { PATH: process.env['PATH'], SYMBOLON_DATA_DIR: dataFolder, SYMBOLON_PORT: '0' },
+    env: { ...bareEnvironment(), SYMBOLON_DATA_DIR: dataFolder, SYMBOLON_PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   })

@@ -5,6 +5,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -96,6 +97,15 @@ function install(name: string, { main = 'src/main.ts', node = 'good' } = {}): st
     else writeFileSync(program, node === 'slow' ? SLOW_NODE : 'not a program', { mode: 0o755 })
   }
   return path.join(home, 'bin/symbolon.cjs')
+}
+
+/** Lets a program take as long as it needs to stop, rather than killing it after 300 ms. */
+function waitForStop(launcher: string): void {
+  const file = path.join(path.dirname(launcher), 'exit-with-launcher.cjs')
+  const [limited, patient] = ['STOP_MS_MAX = 300\n', 'STOP_MS_MAX = 600_000\n']
+  const code = readFileSync(file, 'utf8')
+  assert.ok(code.includes(limited))
+  writeFileSync(file, code.replace(limited, patient))
 }
 
 function launch(command: readonly string[], launcher: string, ...args: string[]): ChildProcess {
@@ -219,7 +229,9 @@ for (const { version, command, replaces } of OLD) {
     })
 
     test('asks the program to stop when the launcher is killed', async () => {
-      const written = await killLauncher(command, launcher, 'stay')
+      const patient = install(`old-${version}-patient`)
+      waitForStop(patient)
+      const written = await killLauncher(command, patient, 'stay')
       // A launcher that was replaced is the program itself, and is killed outright.
       assert.equal(written.includes('SIGTERM'), !replaces)
     })

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { lacksPrograms } from '../kit/programs.ts'
+import { lacksNpm } from '../kit/programs.ts'
 import { PROJECT } from '../tidy/source.ts'
 
 interface Manifest {
@@ -38,12 +38,14 @@ const LOCK = readJson('package-lock.json') as { packages: Record<string, LockedP
 const PRODUCTION = lockedUrls((it) => !it.dev && !it.devOptional && !it.optional)
 const DEVELOPMENT = lockedUrls((it) => it.dev === true).filter((it) => !PRODUCTION.includes(it))
 
+const skip = lacksNpm([10, 2])
+
 const FORMATS = { cyclonedx: parseCycloneDx, spdx: parseSpdx } as const
 
 for (const [format, parse] of Object.entries(FORMATS)) {
   for (const workspace of [[], ['--workspace', 'server']]) {
     const args = ['sbom', '--sbom-format', format, ...workspace]
-    describe(`npm ${args.join(' ')}`, { skip: lacksPrograms('npm') }, () => {
+    describe(`npm ${args.join(' ')}`, { skip }, () => {
       test('names the workspace, the server and every production dependency', () => {
         assert.ok(PRODUCTION.length > 100, `it saw ${PRODUCTION.length} production dependencies`)
         const { subject, listed, development } = parse(npm(...args))
@@ -69,7 +71,7 @@ test('the workspace has the version of the server, since an SBOM names both', ()
   assert.equal(WORKSPACE.version, SERVER.version)
 })
 
-/** Runs npm at the root, offline, with a home that cannot be written, and parses its output. Needs npm 10.2 or later. */
+/** Runs npm at the root, offline, with a home that cannot be written, and parses its output. */
 function npm(...args: string[]): unknown {
   const { status, stdout, stderr, error } = spawnSync('npm', args, {
     cwd: PROJECT,

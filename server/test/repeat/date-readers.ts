@@ -5,12 +5,17 @@ import { filesReaching } from './reach.ts'
 const CERTIFICATES = ['test/kit/test-destination.ts']
 
 /** What starts the program, which asks for the date itself. */
-const PROCESSES = ['crash/victim.ts', 'test/kit/running-service.ts', 'test/kit/running-vault.ts']
+const PROCESSES = [
+  'crash/victim.ts',
+  'test/kit/running-service.ts',
+  'test/kit/running-vault.ts',
+  'test/launcher/run.ts',
+]
 
 /**
  * Returns the tests whose outcome can depend on the date: those from which a file that asks the system for it can be
- * reached, or one that checks certificates or, with `processes`, starts the program. All other tests run on a clock that
- * stands still.
+ * reached, or one that checks certificates or, with `processes`, starts the program. Tests that start a process of
+ * another kind, such as the code of a reactor, are not among them. All others run on a clock that stands still.
  */
 export function dateReaders(
   files: readonly SourceFile[],

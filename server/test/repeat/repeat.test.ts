@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { sourceFile, sourceFiles } from '../tidy/source.ts'
 import { dateReaders } from './date-readers.ts'
 import { dateRuns, rangeRun, seedRuns } from './runs.ts'
@@ -21,6 +22,18 @@ describe('dateRuns()', () => {
     assert.equal(runs[0]!.environment(NOON)['FAKETIME'], `+${12 * 3600 - 3}`)
     assert.equal(runs[1]!.environment(NOON + 86_400_000)['FAKETIME'], `-${5 * 3600}`)
   })
+
+  test('has programs that tests start run at the same date, in the same zone', () => {
+    // There is no such library.
+    const { LD_PRELOAD, ...date } = runs[1]!.environment(NOON)
+    assert.equal(LD_PRELOAD, 'faketime.so')
+    const code = `import { bareEnvironment } from '${KIT}/environment.ts'
+      process.stdout.write(JSON.stringify(bareEnvironment()))`
+    const handedOn = JSON.parse(run(code, date).stdout)
+    for (const name of Object.keys(date)) {
+      if (name !== 'SYMBOLON_TEST_SEED') assert.equal(handedOn[name], date[name], name)
+    }
+  })
 })
 
 test('dateReaders() finds tests that ask for the date, however far away, and those that start the program', () => {
@@ -33,7 +46,20 @@ test('dateReaders() finds tests that ask for the date, however far away, and tho
   assert.deepEqual(dateReaders(files, { processes: true }), ['src/a.test.ts', 'src/c.test.ts'])
   assert.deepEqual(dateReaders(files, { processes: false }), ['src/a.test.ts'])
   const all = dateReaders(sourceFiles(), { processes: true })
-  for (const it of ['crash', 'canary', 'sweep']) assert.ok(all.includes(`test/flows/${it}.test.ts`))
+  const some = ['flows/crash', 'flows/canary', 'flows/sweep', 'package/launcher']
+  for (const it of some) assert.ok(all.includes(`test/${it}.test.ts`), it)
+})
+
+test('main.ts runs only the files that are named, and fails for one that it would not run', () => {
+  const main = fileURLToPath(new URL('main.ts', import.meta.url))
+  const list = (file: string) =>
+    spawnSync(process.execPath, [main, 'seeds', '--list', file], { encoding: 'utf8' })
+  assert.equal(list('test/flows/crash.test.ts').stdout, 'test/flows/crash.test.ts\n')
+  // By its whole path, it is not in the list.
+  const absolute = fileURLToPath(new URL('../flows/crash.test.ts', import.meta.url))
+  const { status, stdout, stderr } = list(absolute)
+  assert.deepEqual([status, stdout], [1, ''])
+  assert.ok(stderr.includes(`${absolute} is none of the files that --list prints`))
 })
 
 describe('a range of seeds', () => {

@@ -10,7 +10,7 @@ const MEASURING: Readonly<Record<string, string>> = {
     'a pause of at least 50 ms, by the clock of the one who pauses',
   'src/adapters/sqlite/faults.test.ts': 'the clock is the one that the test holds still',
   'src/adapters/sqlite/transactions.test.ts':
-    'a factor of a thousand, in the shortest of twenty tries',
+    'a factor of more than a hundred, in the shortest of twenty tries',
   'src/adapters/system/idle-callback.test.ts':
     'how long the loop is kept busy; nothing is asserted of it',
 }
@@ -30,6 +30,7 @@ describe('dependences()', () => {
     ['test/flows/a.test.ts', 'const seed = Math.floor(Date.now() / 86_400_000)', /SEED/],
     ['src/a.test.ts', 'performance.now()', /units of work/],
     ['src/a.contract.ts', 'process.cpuUsage()', /units of work/],
+    ['src/a.test.ts', 'assert.ok(Date.now() - since < 500)', /units of work/],
     ['src/a.test.ts', `test('a', { skip: process.getuid() !== 0 }, f)`, /programs\.ts/],
     ['src/a.test.ts', `const skip = !existsSync('/usr/bin/node')`, /programs\.ts/],
   ]
@@ -83,13 +84,13 @@ function dependences(file: SourceFile, measuring: Readonly<Record<string, string
           file,
           'code',
           /\bskip\s*[:,=}]/g,
-          'skip for a missing program alone: test/kit/programs.ts',
+          'skip only for what the machine lacks: test/kit/programs.ts',
         )
       : []),
   ]
 }
 
-const CLOCKS = /\bperformance\.now\b|\bcpuUsage\b|\bhrtime\b/g
+const CLOCKS = /\bperformance\.now\b|\bcpuUsage\b|\bhrtime\b|\bDate\.now\(\)\s*-/g
 const MEASURE_WORK = 'count units of work; time is for benchmarks'
 
 function fastCheckImports(file: SourceFile): string[] {

@@ -8,7 +8,7 @@ interface GlobalRule {
   readonly allowed: readonly string[]
 }
 
-/** What would bypass `world/`: time, chance, network, environment, output, code. */
+/** What would bypass `ports/`: time, chance, network, environment, output, code. */
 const RULES: readonly GlobalRule[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,

@@ -10,6 +10,7 @@ import { PostgresDatabase } from '../../crash/postgres-database.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import { Callers } from '../jobs/callers.ts'
 import {
+  isToRun,
   seenBy,
   settingsFor,
   until,
@@ -144,8 +145,8 @@ class TwoServersHarness {
     await this.#servers[n]!.stop('SIGKILL')
     this.#receiver.kill = kill
     if (this.#options.weakness === 'forgetful') {
-      const sql = `DELETE FROM jobs WHERE ${UNFINISHED} RETURNING 1`
-      this.#forgotten += (await this.#database.ask(sql)).length
+      const sql = `DELETE FROM jobs WHERE ${UNFINISHED} RETURNING stage`
+      this.#forgotten += (await this.#database.ask<{ stage: string }>(sql)).filter(isToRun).length
     }
     this.#servers[n] = await this.#start(n)
     this.#options.onKill(kill, this.#callers.accepted.size)

@@ -117,7 +117,7 @@ describe('a service at the level hardened', { skip }, () => {
     assert.equal(new Set(users).size, process.getuid!() === 0 ? users.length : 1)
   })
 
-  test('runs code for root as root where other users cannot read what the guest is made of', (t) => {
+  test('runs code for root as root where other users cannot read what the guest is made of, and else as the user of the service', (t) => {
     const closed = temporaryFolder(t)
     const args = [PROBE, 'module.exports = () => process.getuid()']
     const child = spawnSync(process.execPath, args, {

@@ -19,7 +19,16 @@ import { NO_WAY } from './no-way.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
-const SETTINGS = { level: 'jail' as const, packages: [], authorities: [], waysOut: NO_WAY }
+/** Longer than any run here takes on the slowest machine. */
+const TIMEOUT_MS = 600_000
+
+const SETTINGS = {
+  level: 'jail' as const,
+  packages: [],
+  authorities: [],
+  waysOut: NO_WAY,
+  wallsTestMsMax: TIMEOUT_MS,
+}
 
 const heard: string[] = []
 const runner = await JailRunner.open({ ...SETTINGS, output: (_, text) => heard.push(text) })
@@ -301,9 +310,6 @@ function stateOf(pid: number): string | null {
     return null
   }
 }
-
-/** Longer than any run here takes on the slowest machine. */
-const TIMEOUT_MS = 600_000
 
 /** Each test is another reactor, so that none meets what another left. */
 let jobs = 0

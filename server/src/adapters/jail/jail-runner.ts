@@ -46,6 +46,8 @@ export interface JailSettings {
   readonly measured?: (job: ReactorJob, took: Took) => void
   /** Where bubblewrap is, for `hardened`; unless told, where distributions put it. */
   readonly bubblewrap?: string
+  /** How long the test of the walls may take, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
+  readonly wallsTestMsMax?: number
 }
 
 /** What a run took. */
@@ -82,7 +84,11 @@ export class JailRunner implements ReactorRunner {
    */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
-    const flaw = await testWalls((job) => tested.#runInFresh(job), settings.level)
+    const flaw = await testWalls(
+      (job) => tested.#runInFresh(job),
+      settings.level,
+      settings.wallsTestMsMax,
+    )
     await tested.close()
     const runner = new JailRunner(settings, flaw)
     if (flaw === null) runner.#fillLater()

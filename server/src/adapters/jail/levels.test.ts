@@ -8,6 +8,9 @@ import { REACTOR_LEVELS, type ReactorJob, type ReactorOutcome } from '../../port
 import { JailRunner, type Took } from './jail-runner.ts'
 import { NO_WAY } from './no-way.ts'
 
+/** Longer than any run here takes on the slowest machine. */
+const TIMEOUT_MS = 600_000
+
 for (const level of REACTOR_LEVELS) {
   const skip = level === 'hardened' && noBubblewrap()
   describe(`a guest at the level ${level}`, { skip }, () => {
@@ -15,7 +18,7 @@ for (const level of REACTOR_LEVELS) {
     let runner: JailRunner
     before(async () => {
       const measured = (_: ReactorJob, it: Took): unknown => took.push(it)
-      const settings = { authorities: [], waysOut: NO_WAY, measured }
+      const settings = { authorities: [], waysOut: NO_WAY, measured, wallsTestMsMax: TIMEOUT_MS }
       runner = await JailRunner.open({ ...settings, level, packages: ['yup', 'undici'] })
     })
     after(() => runner.close())
@@ -111,7 +114,7 @@ function job(code: string, args = '{}'): ReactorJob {
     configuration: new Sensitive('{}'),
     apiKey: null,
     destinations: null,
-    timeoutMs: 600_000,
+    timeoutMs: TIMEOUT_MS,
   }
 }
 

@@ -4,22 +4,17 @@ import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Sensitive } from '../../base/sensitive.ts'
+import type { ReactorJob, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { testWalls } from './self-test.ts'
 
 const PROBE = fileURLToPath(new URL('../../../test/kit/jailed-code.probe.ts', import.meta.url))
 
 test('testWalls() finds every attempt that nothing stops, and says which', async () => {
-  const flaw = await testWalls(async ({ code, args }) => {
-    const child = spawnSync(process.execPath, [PROBE, code, args.reveal(), 'bare'], {
-      encoding: 'utf8',
-    })
-    const { result } = JSON.parse(child.stdout)
-    return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
-  }, 'hardened')
+  const flaw = await testWalls(runBare, 'hardened')
   for (const it of ['read files', 'look into', 'write files', 'start programs']) {
     assert.match(flaw ?? '', new RegExp(it))
   }
-  // Where Node belongs to another user, that stops it.
+  // Only root and the owner of Node's file may change its mode.
   const owns = [0, statSync(process.execPath).uid].includes(process.getuid!())
   assert.equal(flaw?.includes('change files'), owns)
   for (const it of ['see other processes', 'see what lies beside it', 'see whose machine']) {
@@ -28,6 +23,15 @@ test('testWalls() finds every attempt that nothing stops, and says which', async
   for (const it of ['list folders', 'signal', 'send packets', 'open ports', 'connect to sockets']) {
     assert.match(flaw ?? '', new RegExp(it))
   }
+})
+
+test('testWalls() finds that files are written where they cannot be removed', async () => {
+  const removing = `{
+    const fs = require('fs'), { rmSync } = fs
+    fs.rmSync = (file) => { rmSync(file); throw new Error('EACCES') }
+  }`
+  const flaw = await testWalls((job) => runBare({ ...job, code: removing + job.code }), 'jail')
+  assert.match(flaw ?? '', /write files/)
 })
 
 const complaints: [complaint: string, said: RegExp][] = [
@@ -58,3 +62,22 @@ for (const [complaint, said] of complaints) {
 test('testWalls() does not take a test that did not end for a good one', async () => {
   assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
 })
+
+test('testWalls() lets the test take ten seconds, or as long as it is told', async () => {
+  const given: number[] = []
+  const run = async ({ timeoutMs }: ReactorJob): Promise<ReactorOutcome> => {
+    given.push(timeoutMs)
+    return { kind: 'died' }
+  }
+  await testWalls(run, 'jail')
+  await testWalls(run, 'jail', 7)
+  assert.deepEqual(given, [10_000, 7])
+})
+
+/** Runs code with no walls at all. */
+async function runBare({ code, args }: ReactorJob): Promise<ReactorOutcome> {
+  const command = [PROBE, code, args.reveal(), 'bare']
+  const child = spawnSync(process.execPath, command, { encoding: 'utf8' })
+  const { result } = JSON.parse(child.stdout)
+  return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
+}

@@ -2,6 +2,9 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { GUEST_HOST } from './launch/launch-plan.ts'
 
+/** How long the test of the walls may take, in milliseconds. */
+export const WALLS_TEST_MS_MAX = 10_000
+
 /**
  * Has code of ours try, from inside, what the walls are there to stop. Returns what is wrong with them, in a
  * sentence or two for the operator, or null when they stand.
@@ -9,6 +12,7 @@ import { GUEST_HOST } from './launch/launch-plan.ts'
 export async function testWalls(
   run: (job: ReactorJob) => Promise<ReactorOutcome>,
   level: ReactorLevel,
+  timeoutMs = WALLS_TEST_MS_MAX,
 ): Promise<string | null> {
   if (process.platform !== 'linux' && level !== 'portable') {
     return `they need Linux, and this is ${process.platform}`
@@ -16,7 +20,7 @@ export async function testWalls(
   let outcome: ReactorOutcome
   try {
     const args = JSON.stringify({ parent: process.pid, level })
-    outcome = await run({ ...JOB, args: new Sensitive(args) })
+    outcome = await run({ ...JOB, args: new Sensitive(args), timeoutMs })
   } catch (error) {
     return explain(messagesOf(error))
   }
@@ -89,7 +93,8 @@ const ATTEMPTS = `
       // /tmp is shared: never follow another user's link or overwrite another user's file.
       const file = '/tmp/symbolon-self-test-' + require('crypto').randomUUID()
       fs.writeFileSync(file, '', { flag: 'wx' })
-      fs.rmSync(file)
+      // It was written, whether or not it can be removed.
+      try { fs.rmSync(file) } catch {}
     },
     'change files': () => fs.chmodSync(process.execPath, fs.statSync(process.execPath).mode & 0o7777),
     'start programs': () => { if (child.spawnSync(process.execPath, ['-v']).error) throw 0 },
@@ -114,7 +119,7 @@ const ATTEMPTS = `
     return reached
   }`
 
-const JOB: Omit<ReactorJob, 'args'> = {
+const JOB: Omit<ReactorJob, 'args' | 'timeoutMs'> = {
   tenantId: 'self-test',
   reactorId: 'self-test',
   version: '1',
@@ -122,5 +127,4 @@ const JOB: Omit<ReactorJob, 'args'> = {
   configuration: new Sensitive('{}'),
   apiKey: null,
   destinations: null,
-  timeoutMs: 10_000,
 }

@@ -19,6 +19,9 @@ const echo = onRequest((socket, headerSection, body) => {
 /** More than a window, so that more credit has to be given on the way. */
 const LONG = 300_000
 
+/** Longer than any run here takes on the slowest machine. */
+const TIMEOUT_MS = 600_000
+
 const plain = await testDestination(echo)
 const secure = await testDestination(echo, { certificate: 'destination' })
 const runner = await JailRunner.open({
@@ -26,6 +29,7 @@ const runner = await JailRunner.open({
   packages: [],
   checks: false,
   authorities: [testAuthority()],
+  wallsTestMsMax: TIMEOUT_MS,
   waysOut: {
     toHost: async ({ tenantId }, host, port) => {
       asked.push(`${tenantId} ${host} ${port}`)
@@ -145,7 +149,7 @@ async function run(body: string, args: object = {}, key?: string): Promise<React
     configuration: new Sensitive('{}'),
     apiKey: key === undefined ? null : new Sensitive(key),
     destinations: null,
-    timeoutMs: 600_000,
+    timeoutMs: TIMEOUT_MS,
   })
 }
 

@@ -53,7 +53,7 @@ test('of a folder that cannot be looked into, nobody says that there is no datab
   writeFileSync(join(closed, 'symbolon.db'), '')
   chmodSync(closed, 0o000)
   const said = refusal(closed, 'requireDatabase')
-  // Else its owner could not remove it.
+  // Otherwise an ordinary user could not remove it afterwards.
   chmodSync(closed, 0o700)
   assert.match(said, /Error: Cannot use .*closed as the data folder/)
 })

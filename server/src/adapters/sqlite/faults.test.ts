@@ -125,14 +125,13 @@ test('short commits overtake a long list', async (t) => {
 })
 
 test('a disk is not taken for one that does not answer where it was we who did not listen', async (t) => {
-  const folder = freshFolder(t)
-  const store = await openStore(t, { folder, commitWaitMs: 100 })
+  const { probe, replied } = watchReplies(t)
+  const store = await openStore(t, { folder: freshFolder(t), probe, commitWaitMs: 100 })
   const pass = stillTime(t)
   const committed = store.commit(TENANT, [insertNumbered(0, 1)])
   for (let turn = 0; turn < 3; turn++) await nextTurn()
-  // Nothing is heard until the commit is on disk, and the writer has had time to say so.
-  while (countIn(folder, 'tokens') === 0) wait(5)
-  wait(500)
+  // Nothing is heard until the writer has said that the commit is on disk.
+  while (!replied()) wait(5)
   pass(100)
   assert.equal(await committed, null)
   assert.equal(await store.commit(TENANT, [insertNumbered(1, 2)]), null)
@@ -251,12 +250,27 @@ function stallAt(t: TestContext, at: number) {
     }`
   const end = (): void => writeFileSync(ended, '')
   return {
-    probe: new URL(`data:text/javascript,${encodeURIComponent(module)}`),
+    probe: probeOf(module),
     begun: async () => {
       while (!existsSync(begun)) await nextTurn()
     },
     end,
   }
+}
+
+/** Lets this thread ask whether the writer has replied, without listening to it. */
+function watchReplies(t: TestContext) {
+  const file = join(freshFolder(t), 'replied')
+  const module = `
+    import { writeFileSync } from 'node:fs'
+    export default (point) => {
+      if (point === 'replied') writeFileSync(${JSON.stringify(file)}, '')
+    }`
+  return { probe: probeOf(module), replied: () => existsSync(file) }
+}
+
+function probeOf(module: string): URL {
+  return new URL(`data:text/javascript,${encodeURIComponent(module)}`)
 }
 
 /** Holds up this thread. */

@@ -251,8 +251,8 @@ test('to look for a duplicate takes as long among many tokens as among few', asy
     return performance.now() - begun
   }
   const [few, many] = [await storeOf(10), await storeOf(10_000)]
-  // SQLite counts no steps for us. Reading all the tokens would take a thousand times as long, and of several tries
-  // beside each other the shortest is the one that nothing else held up.
+  // SQLite counts no steps for us. Reading all the tokens would take more than a hundred times as long, and of several
+  // tries beside each other the shortest is the one that nothing else held up.
   const shortest = { few: Infinity, many: Infinity }
   for (let round = 0; round < 20; round++) {
     shortest.few = Math.min(shortest.few, await look(few))

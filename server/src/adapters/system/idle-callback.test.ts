@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, connect } from 'node:net'
 import { test } from 'node:test'
@@ -7,7 +8,7 @@ import { onIdle } from './idle-callback.ts'
 
 test('onIdle() waits while there is something to read, and no longer', async (t) => {
   // Not by TCP, which may deliver a turn later. Linux has names for sockets that are no files.
-  const server = createServer().listen(`\0symbolon-idle-callback-${process.pid}`)
+  const server = createServer().listen(`\0symbolon-idle-callback-${randomUUID()}`)
   await once(server, 'listening')
   const writer = connect(server.address() as string)
   const [[reader]] = await Promise.all([once(server, 'connection'), once(writer, 'connect')])

@@ -5,18 +5,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { ReactorLevel } from '../../../src/ports/reactor-runner.ts'
 import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { lacksNamespaces, lacksPrograms } from '../../kit/programs.ts'
+import { readableInstallation, type Installation } from '../../kit/readable-installation.ts'
 import type { JailProbeOutcome } from './jail.probe.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
 
-const CHECKOUT = fileURLToPath(new URL('../../../..', import.meta.url))
 const PROBE = fileURLToPath(new URL('jail.probe.ts', import.meta.url))
+const HERE: Installation = { node: process.execPath, probe: PROBE }
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 
 const SOMEBODY = 'setpriv --reuid 1500 --regid 1500 --clear-groups'
@@ -87,18 +86,17 @@ function isInTheOpen(level: ReactorLevel, prefix: string): boolean {
 
 /** Says which program root lacks to run the service as another user, or false; other users need none. */
 function noOtherUser(): string | false {
-  return root && lacksPrograms('mount', 'setpriv')
+  return root && lacksPrograms('setpriv')
 }
 
 /** In a network that has nothing but addresses of this machine, and a namespace of processes that ends with it. */
-async function probe(
-  level: ReactorLevel,
-  prefix: string,
-  inTheOpen: boolean,
-): Promise<JailProbeOutcome> {
-  const { node, script, mounts, remove } = prefix === '' ? HERE : readableByAll()
-  const world = [...NETWORK, ...mounts, `exec ${prefix} "$0" "$1"`].join(' && ')
-  const child = spawn('unshare', [...NAMESPACES, 'sh', '-c', world, node, script], {
+async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): Promise<JailProbeOutcome> {
+  const removals: (() => void)[] = []
+  const after = (remove: () => void): void => void removals.push(remove)
+  const installed = prefix === '' ? HERE : readableInstallation({ after }, PROBE)
+  const world = [...NETWORK, `exec ${prefix} "$0" "$1"`].join(' && ')
+  const command = ['sh', '-c', world, installed.node, installed.probe]
+  const child = spawn('unshare', [...NAMESPACES, ...command], {
     cwd: '/',
     env: {
       CANARY: 'canary-3f1c',
@@ -112,50 +110,7 @@ async function probe(
   child.stdout.on('data', (it) => (said += it))
   child.stderr.on('data', (it) => (complaint += it))
   const [status] = await once(child, 'close')
-  remove()
+  for (const it of removals) it()
   assert.equal(status, 0, complaint)
   return JSON.parse(said) as JailProbeOutcome
-}
-
-interface MountedInstallation {
-  readonly node: string
-  readonly script: string
-  /** What to run for it to be there, in a namespace of mounts. */
-  readonly mounts: readonly string[]
-  readonly remove: () => void
-}
-
-const HERE: MountedInstallation = {
-  node: process.execPath,
-  script: PROBE,
-  mounts: [],
-  remove: () => {},
-}
-
-/** This checkout where another user gets to it, though it, or a folder that it lies in, may be closed to others. */
-function readableByAll(): MountedInstallation {
-  const folder = mkdtempSync('/tmp/symbolon-jail-')
-  const node = path.join(folder, 'node')
-  const parts = ['node_modules', 'server']
-  chmodSync(folder, 0o755)
-  writeFileSync(node, '')
-  for (const it of parts) mkdirSync(path.join(folder, it), 0o755)
-  return {
-    node,
-    script: path.join(folder, path.relative(CHECKOUT, PROBE)),
-    mounts: [
-      mount(process.execPath, node),
-      ...parts.map((it) => mount(path.join(CHECKOUT, it), path.join(folder, it))),
-    ],
-    // One by one: nothing of the checkout must go with them, should it be mounted still.
-    remove: () => {
-      unlinkSync(node)
-      for (const it of parts) rmdirSync(path.join(folder, it))
-      rmdirSync(folder)
-    },
-  }
-}
-
-function mount(source: string, target: string): string {
-  return `mount --bind '${source.replaceAll("'", `'\\''`)}' ${target}`
 }

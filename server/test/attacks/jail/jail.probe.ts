@@ -42,6 +42,7 @@ const runner = await JailRunner.open({
   authorities: [],
   waysOut: NO_WAY,
   checks: false,
+  wallsTestMsMax: PATIENCE_MS,
 })
 const [jailed, bare] = await Promise.all([behindWalls(), IN_THE_OPEN === '' ? {} : inTheOpen()])
 const last = resultOf(await runner.run(jobOf('last', 'return "healthy"', PATIENCE_MS)))

@@ -56,7 +56,7 @@ export class AttackStage {
     return Boolean(returned)
   }
 
-  /** What was sent before is there when a packet is that is sent now. */
+  /** Packets arrive in order: once ours is here, so are all that were sent before. */
   async #wasSentPackets(): Promise<boolean> {
     const { port, address } = this.#sink.address()
     const own = createSocket('udp4')

@@ -103,9 +103,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   let pid = await started()
   const at = options.tls === undefined ? 'localhost' : `localhost:${options.tls.port}`
   const url = `postgres://postgres@${at}/postgres?host=${encodeURIComponent(folder)}`
-  const didNotStart = (): Error =>
-    new Error(`PostgreSQL did not start:\n${readFileSync(log, 'utf8')}`)
-  if (!(await getsReady(url, pid))) throw didNotStart()
+  const stop = async (): Promise<void> => {
+    keeper.ref()
+    keeper.stdin.end()
+    if (keeper.exitCode === null) await once(keeper, 'exit')
+  }
+  /** Ends the keeper, which removes the log as well; returns what the log says. */
+  const didNotStart = async (): Promise<Error> => {
+    const logged = readFileSync(log, 'utf8')
+    await stop()
+    return new Error(`PostgreSQL did not start:\n${logged}`)
+  }
+  if (!(await getsReady(url, pid))) throw await didNotStart()
   letGo(keeper)
   return {
     url,
@@ -119,16 +128,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         keeper.stdin.write('again\n')
         pid = await started()
         if (await getsReady(url, pid)) return
-        // Its children outlive a server that was killed for a moment, and it starts beside none.
-        if (!readFileSync(log).includes(STILL_IN_USE, logged)) throw didNotStart()
+        // Children of a killed server live on for a moment, and a new server refuses to start until they are gone.
+        if (!readFileSync(log).includes(STILL_IN_USE, logged)) throw await didNotStart()
         await setTimeout(20)
       }
     },
-    stop: async () => {
-      keeper.ref()
-      keeper.stdin.end()
-      if (keeper.exitCode === null) await once(keeper, 'exit')
-    },
+    stop,
   }
 }
 

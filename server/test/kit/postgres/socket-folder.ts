@@ -9,8 +9,8 @@ const SOCKET_PATH_BYTES_MAX = 107
 const REST_BYTES = Buffer.byteLength('XXXXXX/.s.PGSQL.65535')
 
 /**
- * Makes a folder for sockets that any user may be told of: below the temporary folder, or below /tmp where a socket's path
- * would be too long, or another user, who runs PostgreSQL for root, would not get there.
+ * Makes a folder for sockets that other users can reach: below the temporary folder, or below /tmp if the socket's path
+ * would be too long or another user could not enter the temporary folder.
  */
 export function makeSocketFolder(prefix: string): string {
   const temporary = resolve(tmpdir())
