@@ -47,7 +47,10 @@ function isEnough(it: Pick<CrashResult, 'ackedTokens' | 'resolvedOperations'>): 
   return it.ackedTokens > 100 && it.resolvedOperations > 0
 }
 
-type CrashOptions = Pick<HarnessOptions, 'kills' | 'points' | 'weakness' | 'stopAtFault' | 'enough'> &
+type CrashOptions = Pick<
+  HarnessOptions,
+  'kills' | 'points' | 'weakness' | 'stopAtFault' | 'enough'
+> &
   Partial<Pick<HarnessOptions, 'passMsMax'>>
 
 async function killed(own: CrashOptions): Promise<CrashResult> {

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { getTestContext, type TestContext } from 'node:test'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
 import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
+import { openPatiently } from './postgres/patient-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { atTheEnd, emptyDatabase, freshDatabase } from './postgres/test-database.ts'
@@ -44,7 +45,7 @@ const OPENERS: Readonly<Record<StoreName, () => Promise<TestStore>>> = {
     const url = spare.pop() ?? (await freshDatabase())
     const stores: PostgresStore[] = []
     const again = async (): Promise<PostgresStore> => {
-      const store = await PostgresStore.open({ url })
+      const store = await openPatiently(url)
       stores.push(store)
       return store
     }

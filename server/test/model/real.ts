@@ -6,7 +6,7 @@ import path from 'node:path'
 import { setUp } from '../../src/access/set-up.ts'
 import { LocalKeyring } from '../../src/adapters/local-keyring/local-keyring.ts'
 import { MemoryStore } from '../../src/adapters/memory/memory-store.ts'
-import { PostgresStore } from '../../src/adapters/postgres/postgres-store.ts'
+import { openPatiently } from '../kit/postgres/patient-store.ts'
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import { createApp } from '../../src/app.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
@@ -58,8 +58,8 @@ export async function realVault(name: StoreName): Promise<RealVault> {
   async function openStores(): Promise<[Store, ...Store[]]> {
     if (url === null)
       return [folder === null ? new MemoryStore() : await SqliteStore.open({ folder })]
-    const others = Array.from({ length: serversAsked() - 1 }, () => PostgresStore.open({ url }))
-    return [await PostgresStore.open({ url }), ...(await Promise.all(others))]
+    const others = Array.from({ length: serversAsked() - 1 }, () => openPatiently(url))
+    return [await openPatiently(url), ...(await Promise.all(others))]
   }
 
   function worldOver(store: Store) {

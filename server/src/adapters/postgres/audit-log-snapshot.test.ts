@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { openPostgresAuditLog } from './audit-log-snapshot.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 test('a connection that is lost between two questions fails the next one, and nothing else', async () => {
   const url = await freshDatabase()
-  const store = await PostgresStore.open({ url })
+  const store = await openPatiently(url)
   await store.close()
   const { auditLog: record, close } = await openPostgresAuditLog(url)
   assert.deepEqual(await record.tenantIds('all'), [])

@@ -13,7 +13,7 @@ import {
   token,
 } from '../../ports/store-kit.contract.ts'
 import type { Change } from '../../ports/change.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 /** Of what there are eight at once: a batch of as many of the longest would fail, and all that is in it. */
 const LONG: Readonly<Record<string, (n: number) => Change>> = {
@@ -28,7 +28,7 @@ const LONG: Readonly<Record<string, (n: number) => Change>> = {
 for (const [table, changeOf] of Object.entries(LONG)) {
   test(`long ${table} share a transaction with few others`, async (t) => {
     const url = await freshDatabase()
-    const store = await opened(t, () => PostgresStore.open({ url }))
+    const store = await opened(t, () => openPatiently(url))
     await Promise.all(range(0, 8).map((n) => succeed(store, TENANT, [changeOf(n)])))
     const { rows } = await query(url, `SELECT count(*) FROM ${table} GROUP BY xmin::text`)
     assert.deepEqual(

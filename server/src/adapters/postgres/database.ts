@@ -46,10 +46,12 @@ export class Database {
   readonly #readers: Pool
   readonly #writers: Pool
 
-  constructor(settings: ClientConfig) {
-    this.#readers = poolOf(settings, READERS_MAX)
+  /** `deadlineFactor` multiplies the bounds of every connection. */
+  constructor(settings: ClientConfig, deadlineFactor = 1) {
+    const bounds = bounded(settings, deadlineFactor)
+    this.#readers = poolOf(bounds, READERS_MAX)
     // What is sent before the last answer has come is on its way at once.
-    this.#writers = poolOf({ ...settings, pipeline: true }, WRITERS_MAX)
+    this.#writers = poolOf({ ...bounds, pipeline: true }, WRITERS_MAX)
   }
 
   /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
@@ -152,10 +154,10 @@ function unavailable(cause: unknown): ServiceError {
   return new ServiceError('store_unavailable', undefined, { cause })
 }
 
-function poolOf(settings: ClientConfig, max: number): Pool {
+function poolOf(bounds: ClientConfig, max: number): Pool {
   // It is waited for; only its type does not say so.
   const onConnect = findByKeys as (client: ClientBase) => void
-  const pool = new pg.Pool({ ...bounded(settings), max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
+  const pool = new pg.Pool({ ...bounds, max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
   // Whoever uses a connection that is lost learns of it anyway, and an idle one is replaced when one is needed;
   // without these listeners it would end the process.
   pool.on('error', () => {})
@@ -177,15 +179,15 @@ async function findByKeys(client: ClientBase): Promise<void> {
 }
 
 /** Returns `settings` with the bounds that every connection has. */
-export function bounded(settings: ClientConfig): ClientConfig {
+export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfig {
   return {
     ...settings,
     types: { getTypeParser: parserOf },
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    statement_timeout: STATEMENT_MS_MAX,
-    lock_timeout: LOCK_MS_MAX,
-    query_timeout: ANSWER_MS_MAX,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+    connectionTimeoutMillis: CONNECT_MS_MAX * deadlineFactor,
+    statement_timeout: STATEMENT_MS_MAX * deadlineFactor,
+    lock_timeout: LOCK_MS_MAX * deadlineFactor,
+    query_timeout: ANSWER_MS_MAX * deadlineFactor,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX * deadlineFactor,
     keepAlive: true,
   }
 }

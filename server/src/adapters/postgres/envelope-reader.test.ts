@@ -4,11 +4,11 @@ import { freshDatabase } from '../../../test/kit/postgres/test-database.ts'
 import { MiB } from '../../base/limits.ts'
 import { TENANT, insert, opened, range, succeed, token } from '../../ports/store-kit.contract.ts'
 import type { EnvelopeCursor } from '../../ports/stored.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 test('a stretch of long envelopes is as long as can be renewed at once, and the next begins behind it', async (t) => {
   const url = await freshDatabase()
-  const store = await opened(t, () => PostgresStore.open({ url }))
+  const store = await opened(t, () => openPatiently(url))
   for (const n of range(0, 9)) {
     await succeed(store, TENANT, [insert({ ...token(n), data: new Uint8Array(1.5 * MiB) })])
   }

@@ -1,6 +1,6 @@
 import { emptyDatabase, freshDatabase } from '../../../test/kit/postgres/test-database.ts'
 import { storeContract } from '../../ports/store.contract.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 let database: Promise<string> | null = null
 
@@ -8,5 +8,5 @@ storeContract('postgres', async () => {
   const first = database === null
   const url = await (database ??= freshDatabase())
   if (!first) await emptyDatabase(url)
-  return await PostgresStore.open({ url })
+  return await openPatiently(url)
 })

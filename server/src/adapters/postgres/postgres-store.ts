@@ -30,6 +30,8 @@ import { tokenReader } from './token-reader.ts'
 export interface PostgresOptions {
   /** As connectionSettings() reads it. */
   readonly url: string
+  /** Multiplies every deadline; 1 unless given. For tests, whose machine may be busy. */
+  readonly deadlineFactor?: number
   /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
   readonly commitWaitMs?: number
   /** Whether part of a vault will do: for whoever moves it here, to look at what has arrived. */
@@ -67,7 +69,8 @@ export class PostgresStore implements Store {
    */
   static async open({
     url,
-    commitWaitMs = COMMIT_WAIT_MS_MAX,
+    deadlineFactor = 1,
+    commitWaitMs = COMMIT_WAIT_MS_MAX * deadlineFactor,
     unfinished,
   }: PostgresOptions): Promise<PostgresStore> {
     const settings = connectionSettings(url)
@@ -77,7 +80,7 @@ export class PostgresStore implements Store {
       await migrate(session)
       if (unfinished !== true) await refuseUnfinishedMove(session.ask)
     })
-    return new PostgresStore(new Database(settings), commitWaitMs)
+    return new PostgresStore(new Database(settings, deadlineFactor), commitWaitMs)
   }
 
   private constructor(database: Database, commitWaitMs: number) {

@@ -14,11 +14,11 @@ import {
   succeed,
   token,
 } from '../../ports/store-kit.contract.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 test('a chunk of the sweep removes one row that is long, and short ones besides', async (t) => {
   const url = await freshDatabase()
-  const store = await PostgresStore.open({ url })
+  const store = await openPatiently(url)
   t.after(() => store.close())
   const left = async (): Promise<number> => {
     const { rows } = await query(

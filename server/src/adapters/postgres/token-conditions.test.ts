@@ -4,7 +4,7 @@ import pg from 'pg'
 import { freshDatabase, query } from '../../../test/kit/postgres/test-database.ts'
 import { NOW, TENANT, hash, insert, range, succeed, token } from '../../ports/store-kit.contract.ts'
 import { ANY_TOKEN, type TokenCondition } from '../../ports/token-query.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 import { queryOf, type AskPostgres } from './session.ts'
 import { tokenReader } from './token-reader.ts'
 
@@ -29,7 +29,7 @@ const CONDITIONS: Record<string, TokenCondition> = {
 describe('on PostgreSQL, with statistics from when the vault was new', () => {
   test('the work of a list grows with the tokens, not with tokens times matches', async (t) => {
     const url = await freshDatabase()
-    const store = await PostgresStore.open({ url })
+    const store = await openPatiently(url)
     t.after(() => store.close())
     const marked = {
       indexes: [hash('a')],

@@ -23,7 +23,7 @@ import type { Store } from '../../ports/store.ts'
 import type { EnvelopeCursor } from '../../ports/stored.ts'
 import { tokenChangeContract } from '../../ports/store-token-changes.contract.ts'
 import { totalsContract } from '../../ports/store-totals.contract.ts'
-import { PostgresStore } from './postgres-store.ts'
+import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
 const NAME = 'two servers on postgres'
 let database: Promise<string> | null = null
@@ -42,13 +42,13 @@ for (const contract of [
 
 test('a server that starts ends no claim of another: it has the job until its time is over', async (t) => {
   const url = await freshDatabase()
-  const first = await PostgresStore.open({ url })
+  const first = await openPatiently(url)
   t.after(() => first.close())
   const claim = { kind: 'claim-job', id: uuid(1), revision: 0, dueAt: NOW + 50 } as const
   await succeed(first, TENANT, [{ kind: 'insert-job', job: job(1) }, claim])
   const claimed = await first.jobs.find(TENANT, uuid(1))
 
-  const second = await PostgresStore.open({ url })
+  const second = await openPatiently(url)
   t.after(() => second.close())
   assert.deepEqual(await second.jobs.find(TENANT, uuid(1)), claimed)
   const due = { stage: 'run', limit: 9, without: [] } as const
@@ -59,7 +59,7 @@ test('a server that starts ends no claim of another: it has the job until its ti
 
 test('what waited behind the commit that refuses it is refused', async (t) => {
   const url = await freshDatabase()
-  const store = await PostgresStore.open({ url })
+  const store = await openPatiently(url)
   t.after(() => store.close())
   await succeed(store, TENANT, everything(1))
   const before = await totalOf(store)
@@ -102,7 +102,7 @@ async function takingTurns(): Promise<Store> {
   const first = database === null
   const url = await (database ??= freshDatabase())
   if (!first) await emptyDatabase(url)
-  const stores = [await PostgresStore.open({ url }), await PostgresStore.open({ url })] as const
+  const stores = [await openPatiently(url), await openPatiently(url)] as const
   let turn = 0
   const next = (): Store => stores[turn++ % 2]!
   const reader = <Name extends keyof Store>(name: Name): Store[Name] =>

@@ -90,7 +90,11 @@ function noOtherUser(): string | false {
 }
 
 /** In a network that has nothing but addresses of this machine, and a namespace of processes that ends with it. */
-async function probe(level: ReactorLevel, prefix: string, inTheOpen: boolean): Promise<JailProbeOutcome> {
+async function probe(
+  level: ReactorLevel,
+  prefix: string,
+  inTheOpen: boolean,
+): Promise<JailProbeOutcome> {
   const removals: (() => void)[] = []
   const after = (remove: () => void): void => void removals.push(remove)
   const installed = prefix === '' ? HERE : readableInstallation({ after }, PROBE)
