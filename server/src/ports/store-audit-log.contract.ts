@@ -285,7 +285,7 @@ export function auditLogContract(name: string, open: Open): void {
       assert.deepEqual(await store.auditLog.state(TENANT), {
         removed: last,
         last,
-        seal: checkpoint,
+        checkpoint,
       })
     })
 
