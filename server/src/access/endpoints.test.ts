@@ -659,9 +659,9 @@ async function vault() {
     })
   return {
     world,
-    authenticate: authenticate,
+    authenticate,
     call,
-    contextOf: contextOf,
+    contextOf,
     tenantId: first.tenantId,
     applicationId: first.applicationId,
     managementKey: first.apiKey,

@@ -43,7 +43,7 @@ export const postApplications = endpoint({
   permission: 'application:create',
   body: { contentType: 'application/json', schema: createApplicationBody },
   answers: { 201: { description: 'The application, with its key.', schema: applicationSchema } },
-  handle: async ({ world, context: caller, body }) => await createApplication(world, caller, body),
+  handle: async ({ world, context, body }) => await createApplication(world, context, body),
 })
 
 export const getApplications = endpoint({
@@ -54,10 +54,10 @@ export const getApplications = endpoint({
   readCost: 'list',
   query: listApplicationsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: applicationPageSchema } },
-  handle: async ({ world, context: caller, query }) => {
+  handle: async ({ world, context, query }) => {
     const [page, filter] = [parsePage(query), parseApplicationFilter(query)]
-    const found = await listApplications(world, caller, { filter, page })
-    return ok(renderPage(found, page, (it) => renderApplication(caller.tenantId, it)))
+    const found = await listApplications(world, context, { filter, page })
+    return ok(renderPage(found, page, (it) => renderApplication(context.tenantId, it)))
   },
 })
 
@@ -67,8 +67,8 @@ export const getApplicationByKey = endpoint({
   summary: 'Get the application of the calling key',
   permission: 'any-key',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, context: caller }) =>
-    ok(renderApplication(caller.tenantId, await readOwnApplication(world, caller))),
+  handle: async ({ world, context }) =>
+    ok(renderApplication(context.tenantId, await readOwnApplication(world, context))),
 })
 
 export const getApplicationById = endpoint({
@@ -77,8 +77,8 @@ export const getApplicationById = endpoint({
   summary: 'Get an application',
   permission: 'application:read',
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, context: caller, params }) =>
-    ok(renderApplication(caller.tenantId, await readApplication(world, caller, params['id']!))),
+  handle: async ({ world, context, params }) =>
+    ok(renderApplication(context.tenantId, await readApplication(world, context, params['id']!))),
 })
 
 export const putApplication = endpoint({
@@ -88,8 +88,8 @@ export const putApplication = endpoint({
   permission: 'application:update',
   body: { contentType: 'application/json', schema: updateApplicationBody },
   answers: { 200: { description: 'The application.', schema: applicationSchema } },
-  handle: async ({ world, context: caller, params, body }) =>
-    await updateApplication(world, caller, { id: params['id']!, body }),
+  handle: async ({ world, context, params, body }) =>
+    await updateApplication(world, context, { id: params['id']!, body }),
 })
 
 export const deleteApplicationById = endpoint({
@@ -98,8 +98,8 @@ export const deleteApplicationById = endpoint({
   summary: 'Delete an application and its keys',
   permission: 'application:delete',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, context: caller, params }) =>
-    await deleteApplication(world, caller, params['id']!),
+  handle: async ({ world, context, params }) =>
+    await deleteApplication(world, context, params['id']!),
 })
 
 export const postRegenerate = endpoint({
@@ -108,8 +108,7 @@ export const postRegenerate = endpoint({
   summary: 'Replace the key of an application',
   permission: 'application:update',
   answers: { 200: { description: 'The application, with its key.', schema: applicationSchema } },
-  handle: async ({ world, context: caller, params }) =>
-    await regenerateKey(world, caller, params['id']!),
+  handle: async ({ world, context, params }) => await regenerateKey(world, context, params['id']!),
 })
 
 export const postApplicationKeys = endpoint({
@@ -118,8 +117,8 @@ export const postApplicationKeys = endpoint({
   summary: 'Add a key to an application',
   permission: 'application:update',
   answers: { 201: { description: 'The key.', schema: applicationKeySchema } },
-  handle: async ({ world, context: caller, params }) =>
-    await createApplicationKey(world, caller, params['id']!),
+  handle: async ({ world, context, params }) =>
+    await createApplicationKey(world, context, params['id']!),
 })
 
 export const getApplicationKeys = endpoint({
@@ -128,8 +127,8 @@ export const getApplicationKeys = endpoint({
   summary: 'List the keys of an application',
   permission: 'application:read',
   answers: { 200: { description: 'All, oldest first.', schema: z.array(applicationKeySchema) } },
-  handle: async ({ world, context: caller, params }) => {
-    const keys = await listApplicationKeys(world, caller, params['id']!)
+  handle: async ({ world, context, params }) => {
+    const keys = await listApplicationKeys(world, context, params['id']!)
     return ok(keys.map((it) => renderApplicationKey(it)))
   },
 })
@@ -140,9 +139,9 @@ export const getApplicationKeyById = endpoint({
   summary: 'Get a key of an application',
   permission: 'application:read',
   answers: { 200: { description: 'The key, without its secret.', schema: applicationKeySchema } },
-  handle: async ({ world, context: caller, params }) => {
+  handle: async ({ world, context, params }) => {
     const which = { id: params['id']!, keyId: params['keyId']! }
-    return ok(renderApplicationKey(await readApplicationKey(world, caller, which)))
+    return ok(renderApplicationKey(await readApplicationKey(world, context, which)))
   },
 })
 
@@ -152,8 +151,8 @@ export const deleteApplicationKeyById = endpoint({
   summary: 'Delete a key of an application',
   permission: 'application:update',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, context: caller, params }) =>
-    await deleteApplicationKey(world, caller, { id: params['id']!, keyId: params['keyId']! }),
+  handle: async ({ world, context, params }) =>
+    await deleteApplicationKey(world, context, { id: params['id']!, keyId: params['keyId']! }),
 })
 
 export const getPermissions = endpoint({
@@ -198,7 +197,7 @@ export const postSessions = endpoint({
   applicationType: 'public',
   idempotent: false,
   answers: { 201: { description: 'The session, without rights yet.', schema: sessionSchema } },
-  handle: async ({ world, context: caller }) => await openSession(world, caller),
+  handle: async ({ world, context }) => await openSession(world, context),
 })
 
 export const postSessionsAuthorize = endpoint({
@@ -209,5 +208,5 @@ export const postSessionsAuthorize = endpoint({
   applicationType: 'private',
   body: { contentType: 'application/json', schema: authorizeSessionBody },
   answers: { 200: { description: 'It has them.' } },
-  handle: async ({ world, context: caller, body }) => await authorizeSession(world, caller, body),
+  handle: async ({ world, context, body }) => await authorizeSession(world, context, body),
 })

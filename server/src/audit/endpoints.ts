@@ -22,15 +22,15 @@ export const getLogs = endpoint({
   readCost: 'list',
   query: auditLogQuery,
   answers: { 200: { description: 'One page, newest first.', schema: auditLogPageSchema } },
-  handle: async ({ world, context: caller, query }) => {
+  handle: async ({ world, context, query }) => {
     const [page, filter, start] = [
       parsePage(query),
       parseAuditLogFilter(query),
       parseAuditLogCursor(query),
     ]
-    const found = await listAuditLog(world, caller, { filter, page, start })
+    const found = await listAuditLog(world, context, { filter, page, start })
     const cursor = found.more ? found.items.at(-1)!.id : null
-    return ok(renderPage(found, page, (it) => renderAuditLogItem(caller.tenantId, it), cursor))
+    return ok(renderPage(found, page, (it) => renderAuditLogItem(context.tenantId, it), cursor))
   },
 })
 
@@ -40,8 +40,8 @@ export const getLogEntityTypes = endpoint({
   summary: 'List the kinds of things in the audit log',
   permission: 'log:read',
   answers: { 200: { description: 'All there are.', schema: z.array(entityTypeSchema) } },
-  handle: async ({ context: caller }) => {
-    authorize(caller, 'log:read')
+  handle: async ({ context }) => {
+    authorize(context, 'log:read')
     return ok(ENTITY_TYPES.map(renderEntityType))
   },
 })

@@ -36,8 +36,8 @@ export function addEndpoint(
   endpoint: Endpoint,
   inFlightKeys: Set<string>,
 ): void {
-  const { world, tenantQuotas, access: doorkeeper } = options
-  const { method, path, permission, readCost: shows, body: bodySpec } = endpoint
+  const { world, tenantQuotas, access } = options
+  const { method, path, permission, readCost, body: bodySpec } = endpoint
   const idempotent = acceptsIdempotencyKeys(endpoint)
 
   server.route({
@@ -46,7 +46,7 @@ export function addEndpoint(
     onRequest: (request, reply, done) => {
       request.route = path
       assignTraceId(request, options)
-      const find = (): Principal | Promise<Principal> => authenticate(request, doorkeeper)
+      const find = (): Principal | Promise<Principal> => authenticate(request, access)
       checkHeadersAndAuthenticate(
         request,
         permission === 'public' ? null : find,
@@ -87,23 +87,23 @@ export function addEndpoint(
         const transactionId = endpoint.transactional === true ? named : undefined
         const context = requestContextOf(request, idempotent ? path : null, transactionId, quota)
         request.context = context
-        const asked = { world, context: context, params, query, body, transactionId }
-        checkEndpointAccess(endpoint, context, doorkeeper)
+        const asked = { world, context, params, query, body, transactionId }
+        checkEndpointAccess(endpoint, context, access)
         // Whoever holds a public key has to send again what it wants to be answered again.
         const replays = context.replay !== null && context.type !== 'public'
-        const cost = shows ?? (replays ? 'single' : undefined)
+        const cost = readCost ?? (replays ? 'single' : undefined)
         const acquiring = cost === undefined ? undefined : quota().acquireReads(cost)
         if (acquiring !== undefined) await acquiring
         const answer =
           context.replay === null
             ? await endpoint.handle(asked)
             : await once(context, context.replay, whole, () => endpoint.handle(asked))
-        const flushing = flushDecisions(context, doorkeeper)
+        const flushing = flushDecisions(context, access)
         if (flushing !== undefined) await flushing
         sendAnswer(options, reply, answer)
       } catch (error) {
         if (request.context !== null)
-          await flushDecisionsBeforeError(error, request.context, doorkeeper)
+          await flushDecisionsBeforeError(error, request.context, access)
         throw error
       } finally {
         request.quota?.handled()
@@ -127,11 +127,11 @@ export function addEndpoint(
     body: Buffer,
     work: () => Promise<Answer>,
   ): Promise<Answer> {
-    await doorkeeper.bindReplay(context, body)
+    await access.bindReplay(context, body)
     if (inFlightKeys.has(scope.id)) throw new ServiceError('idempotency_in_flight')
     inFlightKeys.add(scope.id)
     try {
-      const first = await doorkeeper.replay(context)
+      const first = await access.replay(context)
       if (first !== null) {
         if (permission !== 'any-key' && permission !== 'public') {
           const decision = { permission, containers: [], allowed: true, by: [] }
@@ -141,7 +141,7 @@ export function addEndpoint(
       }
       const answer = await work()
       // What failed, in whatever words, is tried again.
-      if (!scope.remembered && answer.status < 400) await doorkeeper.remember(context, answer)
+      if (!scope.remembered && answer.status < 400) await access.remember(context, answer)
       return answer
     } finally {
       inFlightKeys.delete(scope.id)
@@ -158,10 +158,10 @@ function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
 /** Uuids are the same in upper case: RFC 9562, section 4. */
 function paramsOf(
   { params }: FastifyRequest,
-  { path, callerChosenIds: chosenIds }: Endpoint,
+  { path, callerChosenIds }: Endpoint,
 ): Record<string, string> {
   const sent = params as Record<string, string>
-  if (chosenIds === true || !path.includes(':')) return sent
+  if (callerChosenIds === true || !path.includes(':')) return sent
   return Object.fromEntries(Object.entries(sent).map(([name, it]) => [name, it.toLowerCase()]))
 }
 

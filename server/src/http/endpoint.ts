@@ -100,8 +100,8 @@ export function noContent(): Answer {
 }
 
 /** Whether an idempotency key means anything to it. */
-export function acceptsIdempotencyKeys({ method, idempotent: replayed }: Endpoint): boolean {
-  return method !== 'GET' && method !== 'DELETE' && replayed !== false
+export function acceptsIdempotencyKeys({ method, idempotent }: Endpoint): boolean {
+  return method !== 'GET' && method !== 'DELETE' && idempotent !== false
 }
 
 /** Names an endpoint's type, so that its record is checked where it is written. */

@@ -9,8 +9,8 @@ import type { World } from '../ports/world.ts'
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   if (request.logged) return
   request.logged = true
-  const { context: caller, principal, refusal, fault } = request
-  const decisions = caller?.decisions
+  const { context, principal, refusal, fault } = request
+  const decisions = context?.decisions
   const fields = {
     // The pattern, not the path: an id may be an alias that somebody made from data.
     route: request.route,

@@ -232,7 +232,7 @@ export function quotaOf(
  * Who shares a quota: keys of a kind, each session by itself, and code of the tenant, which somebody may wait for. So whoever has a
  * key that many know cannot use up the quota of those who have another.
  */
-function ownerOf({ tenantId, type, keyId, ephemeral: lent }: Principal): string {
+function ownerOf({ tenantId, type, keyId, ephemeral }: Principal): string {
   if (type === 'session') return `${tenantId} ${keyId}`
-  return lent === true ? `${tenantId} ephemeral` : `${tenantId} ${type}`
+  return ephemeral === true ? `${tenantId} ephemeral` : `${tenantId} ${type}`
 }

@@ -57,7 +57,7 @@ interface Staging {
 /** A server of one operation that authenticates everybody. */
 function stage(
   record: Partial<Endpoint>,
-  { plan, permissions, access: doorkeeper }: Staging = {},
+  { plan, permissions, access }: Staging = {},
 ): ServerStage {
   const world = stillWorld()
   const asked: EndpointRequest[] = []
@@ -88,7 +88,7 @@ function stage(
       replay: async () => null,
       remember: async () => {},
       flushDecisions: async () => {},
-      ...doorkeeper,
+      ...access,
     },
   })
   return {
@@ -365,8 +365,8 @@ describe('with an idempotency key', () => {
     const remembered: number[] = []
     const remember = async (_context: RequestContext, { status }: Answer): Promise<void> =>
       void remembered.push(status)
-    const handle = async ({ context: caller }: EndpointRequest): Promise<Answer> => {
-      if (caller.traceId === 'committed') caller.replay!.remembered = true
+    const handle = async ({ context }: EndpointRequest): Promise<Answer> => {
+      if (context.traceId === 'committed') context.replay!.remembered = true
       return noContent()
     }
     const { ask } = stage({ handle }, { access: { remember } })
@@ -470,9 +470,9 @@ test('createServer() hands on everything that is known of who calls', async () =
   })
   const { asked, ask } = stage({}, { access: { authenticate: () => principal } })
   await ask()
-  const { context: caller } = asked[0]!
+  const { context } = asked[0]!
   for (const [name, value] of Object.entries(principal)) {
     if (['traceId', 'decisions', 'recorded', 'replay'].includes(name)) continue
-    assert.deepEqual(caller[name as keyof RequestContext], value, name)
+    assert.deepEqual(context[name as keyof RequestContext], value, name)
   }
 })

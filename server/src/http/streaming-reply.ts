@@ -39,8 +39,8 @@ export class WrittenReply implements StreamingReply {
   }
 
   begin(status: number, reason: string, headers: readonly string[]): void {
-    const { context: caller, headers: asked, traceId } = this.#request
-    assert.equal(caller?.recorded, caller?.decisions.length, 'Cannot answer: it is not recorded')
+    const { context, headers: asked, traceId } = this.#request
+    assert.equal(context?.recorded, context?.decisions.length, 'Cannot answer: it is not recorded')
     const { origin } = asked
     const cors = origin === undefined ? {} : streamingCorsHeaders(this.#corsOrigins, origin)
     const own = ['bt-trace-id', traceId, ...Object.entries(cors).flat()]

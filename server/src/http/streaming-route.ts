@@ -33,7 +33,7 @@ export function addStreamingEndpoint(
   options: PipelineOptions,
   endpoint: StreamingEndpoint,
 ): void {
-  const { world, tenantQuotas, access: doorkeeper } = options
+  const { world, tenantQuotas, access } = options
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
@@ -56,9 +56,7 @@ export function addStreamingEndpoint(
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
         keyless = apiKeyOf(request) === undefined && withoutKey !== undefined
-        return keyless
-          ? principalWithoutKey(request, requestTarget)
-          : authenticate(request, doorkeeper)
+        return keyless ? principalWithoutKey(request, requestTarget) : authenticate(request, access)
       }
       checkHeadersAndAuthenticate(request, find, noCheck, (error) => {
         if (error !== undefined) return done(error)
@@ -78,7 +76,7 @@ export function addStreamingEndpoint(
       headers,
       inProcessCaller: inProcessCallerOf(socket),
     })
-    return found ?? (await authenticate(request, doorkeeper))
+    return found ?? (await authenticate(request, access))
   }
 
   async function stream(
@@ -95,7 +93,7 @@ export function addStreamingEndpoint(
     const context = requestContextOf(request, null, undefined, quota)
     request.context = context
     try {
-      if (!keyless) checkEndpointAccess(endpoint, context, doorkeeper)
+      if (!keyless) checkEndpointAccess(endpoint, context, access)
       const answer = await endpoint.stream({
         world,
         context,
@@ -105,7 +103,7 @@ export function addStreamingEndpoint(
         body,
         reply: written,
       })
-      const flushing = flushDecisions(context, doorkeeper)
+      const flushing = flushDecisions(context, access)
       if (flushing !== undefined) await flushing
       if (answer !== undefined) sendAnswer(options, reply, answer)
     } catch (error) {
@@ -114,7 +112,7 @@ export function addStreamingEndpoint(
         written.breakOff()
         return
       }
-      await flushDecisionsBeforeError(error, context, doorkeeper)
+      await flushDecisionsBeforeError(error, context, access)
       // Nobody is there any more to be told.
       if (!written.gone) throw error
     } finally {

@@ -43,7 +43,7 @@ describe('takeKey()', () => {
           const rest = sent.filter((it) => !isKey(it)).join('&')
           const requestTarget = rest === '' ? '/below' : `/below?${rest}`
           const key = new URLSearchParams(keys[0]).get(NAME)!
-          assert.deepEqual(takeKey(asked), { requestTarget: requestTarget, key })
+          assert.deepEqual(takeKey(asked), { requestTarget, key })
         }
       }),
       { numRuns: 2_000 },

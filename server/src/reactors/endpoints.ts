@@ -35,8 +35,8 @@ export function reactorEndpoints(
       permission: 'reactor:create',
       body: { contentType: 'application/json', schema: reactorBody },
       answers: { 201: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, context: caller, body }) =>
-        await createReactor(world, caller, body, settings),
+      handle: async ({ world, context, body }) =>
+        await createReactor(world, context, body, settings),
     }),
 
     getReactors: endpoint({
@@ -47,9 +47,9 @@ export function reactorEndpoints(
       readCost: 'list',
       query: definitionsQuery,
       answers: { 200: { description: 'One page, newest first.', schema: reactorPageSchema } },
-      handle: async ({ world, context: caller, query }) => {
+      handle: async ({ world, context, query }) => {
         const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
-        const found = await listReactors(world, caller, { filter, page })
+        const found = await listReactors(world, context, { filter, page })
         return ok(renderPage(found, page, (it) => it))
       },
     }),
@@ -60,8 +60,8 @@ export function reactorEndpoints(
       summary: 'Get a reactor',
       permission: 'reactor:read',
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, context: caller, params }) =>
-        ok(await readReactor(world, caller, params['id']!)),
+      handle: async ({ world, context, params }) =>
+        ok(await readReactor(world, context, params['id']!)),
     }),
 
     putReactor: endpoint({
@@ -71,8 +71,8 @@ export function reactorEndpoints(
       permission: 'reactor:update',
       body: { contentType: 'application/json', schema: reactorBody },
       answers: { 200: { description: 'The reactor.', schema: reactorSchema } },
-      handle: async ({ world, context: caller, params, body }) =>
-        await replaceReactor(world, caller, { id: params['id']!, body, ...settings }),
+      handle: async ({ world, context, params, body }) =>
+        await replaceReactor(world, context, { id: params['id']!, body, ...settings }),
     }),
 
     patchReactor: endpoint({
@@ -82,8 +82,8 @@ export function reactorEndpoints(
       permission: 'reactor:update',
       body: { contentType: 'application/merge-patch+json', schema: reactorPatch },
       answers: { 204: { description: 'It is changed.' } },
-      handle: async ({ world, context: caller, params, body }) =>
-        await patchReactor(world, caller, { id: params['id']!, body, ...settings }),
+      handle: async ({ world, context, params, body }) =>
+        await patchReactor(world, context, { id: params['id']!, body, ...settings }),
     }),
 
     deleteReactor: endpoint({
@@ -92,8 +92,8 @@ export function reactorEndpoints(
       summary: 'Delete a reactor',
       permission: 'reactor:delete',
       answers: { 204: { description: 'It is gone.' } },
-      handle: async ({ world, context: caller, params }) =>
-        await deleteReactor(world, caller, params['id']!),
+      handle: async ({ world, context, params }) =>
+        await deleteReactor(world, context, params['id']!),
     }),
 
     postReact: endpoint({
@@ -106,14 +106,14 @@ export function reactorEndpoints(
         200: { description: 'What the code returned.', schema: reactAnswer },
         202: { description: 'Its result will be sent to the callback.' },
       },
-      handle: async ({ world, context: caller, params, body }) => {
+      handle: async ({ world, context, params, body }) => {
         const invocation = {
           id: params['id']!,
           body,
-          ephemeralKeys: ephemeralKeys,
+          ephemeralKeys,
           settings: tokens,
         }
-        const answer = await react(world, caller, invocation)
+        const answer = await react(world, context, invocation)
         if (answer.status === 202) wake()
         return answer
       },
@@ -127,8 +127,8 @@ export function reactorEndpoints(
       plan: 'enterprise',
       body: { contentType: 'application/json', schema: reactBody, optional: true },
       answers: { 202: { description: 'What to fetch the result by.', schema: acceptedSchema } },
-      handle: async ({ world, context: caller, params, body }) => {
-        const answer = await reactAsync(world, caller, { id: params['id']!, body }, tokens)
+      handle: async ({ world, context, params, body }) => {
+        const answer = await reactAsync(world, context, { id: params['id']!, body }, tokens)
         wake()
         return answer
       },
@@ -141,9 +141,9 @@ export function reactorEndpoints(
       permission: 'reactor:invoke',
       readCost: 'single',
       answers: { 200: { description: 'What the code returned.', schema: reactAnswer } },
-      handle: async ({ world, context: caller, params }) => {
+      handle: async ({ world, context, params }) => {
         const asked = { reactorId: params['id']!, requestId: params['requestId']! }
-        return await getResult(world, caller, asked)
+        return await getResult(world, context, asked)
       },
     }),
   }

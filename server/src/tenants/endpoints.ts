@@ -17,7 +17,7 @@ export const getTenantSelf = endpoint({
   summary: 'Get the tenant',
   permission: 'tenant:read',
   answers: { 200: { description: 'The tenant of the calling key.', schema: tenantSchema } },
-  handle: async ({ world, context: caller }) => ok(renderTenant(await readTenant(world, caller))),
+  handle: async ({ world, context }) => ok(renderTenant(await readTenant(world, context))),
 })
 
 export const putTenantSelf = endpoint({
@@ -27,7 +27,7 @@ export const putTenantSelf = endpoint({
   permission: 'tenant:update',
   body: { contentType: 'application/json', schema: updateTenantBody },
   answers: { 200: { description: 'The tenant.', schema: tenantSchema } },
-  handle: async ({ world, context: caller, body }) => await updateTenant(world, caller, body),
+  handle: async ({ world, context, body }) => await updateTenant(world, context, body),
 })
 
 export const deleteTenantSelf = endpoint({
@@ -36,7 +36,7 @@ export const deleteTenantSelf = endpoint({
   summary: 'Delete the tenant and all that is in it',
   permission: 'tenant:delete',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, context: caller }) => await deleteTenant(world, caller),
+  handle: async ({ world, context }) => await deleteTenant(world, context),
 })
 
 export const getUsageReport = endpoint({
@@ -45,6 +45,5 @@ export const getUsageReport = endpoint({
   summary: 'Count the tokens of the tenant',
   permission: 'report:read',
   answers: { 200: { description: 'As of now.', schema: usageReportSchema } },
-  handle: async ({ world, context: caller }) =>
-    ok(renderUsageReport(await readUsage(world, caller))),
+  handle: async ({ world, context }) => ok(renderUsageReport(await readUsage(world, context))),
 })

@@ -41,8 +41,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenizePayload },
       answers: { 200: { description: 'The payload, tokenized.', schema: tokenizeAnswer } },
-      handle: ({ world, context: caller, body, transactionId }) =>
-        enlisted(world, caller, transactionId, () => tokenize(world, caller, body!, settings)),
+      handle: ({ world, context, body, transactionId }) =>
+        enlisted(world, context, transactionId, () => tokenize(world, context, body!, settings)),
     }),
 
     postToken: endpoint({
@@ -53,8 +53,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/json', schema: tokenRequest },
       answers: { 201: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, context: caller, body, transactionId }) =>
-        enlisted(world, caller, transactionId, () => createToken(world, caller, body!, settings)),
+      handle: ({ world, context, body, transactionId }) =>
+        enlisted(world, context, transactionId, () => createToken(world, context, body!, settings)),
     }),
 
     getTokens: endpoint({
@@ -65,9 +65,9 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'list',
       query: listTokensQuery,
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
-      handle: async ({ world, context: caller, query }) => {
+      handle: async ({ world, context, query }) => {
         const asked = { filter: parseTokenFilter(query, false), page: parsePage(query) }
-        return await listTokens(world, caller, asked, settings)
+        return await listTokens(world, context, asked, settings)
       },
     }),
 
@@ -79,8 +79,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'single',
       callerChosenIds: true,
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, context: caller, params }) =>
-        getToken(world, caller, params['id']!, settings),
+      handle: ({ world, context, params }) => getToken(world, context, params['id']!, settings),
     }),
 
     patchToken: endpoint({
@@ -93,9 +92,9 @@ export function tokenEndpoints(settings: TokenSettings) {
       transactional: true,
       body: { contentType: 'application/merge-patch+json', schema: tokenPatch },
       answers: { 200: { description: 'The token.', schema: tokenObject } },
-      handle: ({ world, context: caller, params, body, transactionId }) =>
-        enlisted(world, caller, transactionId, () =>
-          updateToken(world, caller, { id: params['id']!, body: body!, settings }),
+      handle: ({ world, context, params, body, transactionId }) =>
+        enlisted(world, context, transactionId, () =>
+          updateToken(world, context, { id: params['id']!, body: body!, settings }),
         ),
     }),
 
@@ -107,8 +106,8 @@ export function tokenEndpoints(settings: TokenSettings) {
       callerChosenIds: true,
       transactional: true,
       answers: { 204: { description: 'It is gone.' } },
-      handle: ({ world, context: caller, params, transactionId }) =>
-        enlisted(world, caller, transactionId, () => deleteToken(world, caller, params['id']!)),
+      handle: ({ world, context, params, transactionId }) =>
+        enlisted(world, context, transactionId, () => deleteToken(world, context, params['id']!)),
     }),
 
     postSearch: endpoint({
@@ -120,9 +119,9 @@ export function tokenEndpoints(settings: TokenSettings) {
       idempotent: false,
       body: { contentType: 'application/json', schema: searchBody, optional: true },
       answers: { 200: { description: 'One page, newest first.', schema: tokenPage } },
-      handle: async ({ world, context: caller, body }) => {
+      handle: async ({ world, context, body }) => {
         const { query, ...page } = parseBody(searchBody, body ?? {})
-        return await searchTokens(world, caller, { query, page }, settings)
+        return await searchTokens(world, context, { query, page }, settings)
       },
     }),
 
@@ -135,8 +134,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       idempotent: false,
       body: { contentType: 'application/json', schema: detokenizePayload },
       answers: { 200: { description: 'The payload, detokenized.', schema: z.any() } },
-      handle: async ({ world, context: caller, body }) =>
-        await detokenize(world, caller, body!, settings),
+      handle: async ({ world, context, body }) => await detokenize(world, context, body!, settings),
     }),
 
     getTokensV2: endpoint({
@@ -147,7 +145,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       readCost: 'list',
       query: pageTokensQuery,
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
-      handle: async ({ world, context: caller, query }) => {
+      handle: async ({ world, context, query }) => {
         const where = parseWiderFilter(query)
         const list = {
           permission: 'token:read',
@@ -156,7 +154,7 @@ export function tokenEndpoints(settings: TokenSettings) {
           start: startOf(query.get('start')?.[0]),
           size: parseSize(query),
         } as const
-        return await pageTokens(world, caller, list, settings)
+        return await pageTokens(world, context, list, settings)
       },
     }),
 
@@ -169,7 +167,7 @@ export function tokenEndpoints(settings: TokenSettings) {
       idempotent: false,
       body: { contentType: 'application/json', schema: pageSearchBody, optional: true },
       answers: { 200: { description: 'The next, newest first.', schema: tokenCursorPage } },
-      handle: async ({ world, context: caller, body }) => {
+      handle: async ({ world, context, body }) => {
         const { query, start, size } = parseBody(pageSearchBody, body ?? {})
         const list = {
           permission: 'token:search',
@@ -179,7 +177,7 @@ export function tokenEndpoints(settings: TokenSettings) {
           start: startOf(start),
           size,
         } satisfies CursorList
-        return await pageTokens(world, caller, list, settings)
+        return await pageTokens(world, context, list, settings)
       },
     }),
   }

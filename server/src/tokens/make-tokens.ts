@@ -117,15 +117,15 @@ function buildAttempt(
   batch: DraftBatch,
   renderer: TokenRenderer,
 ): AttemptResult | Promise<AttemptResult> {
-  const { context: caller, keys, drafts } = batch
+  const { context, keys, drafts } = batch
   const attempt: Attempt = {
     now: world.clock.now(),
-    evaluationContext: evaluationContextFor(world.random, caller, drafts.length),
+    evaluationContext: evaluationContextFor(world.random, context, drafts.length),
   }
-  if (!drafts.some((draft) => deduplicates(draft, caller))) {
+  if (!drafts.some((draft) => deduplicates(draft, context))) {
     return buildAndRender(world, batch, renderer, attempt, NO_DUPLICATES)
   }
-  return findDuplicates(world, caller, keys, drafts, attempt).then((duplicates) =>
+  return findDuplicates(world, context, keys, drafts, attempt).then((duplicates) =>
     buildAndRender(world, batch, renderer, attempt, duplicates),
   )
 }
@@ -138,14 +138,14 @@ interface Attempt {
 
 function buildAndRender(
   world: Pick<World, 'clock' | 'random'>,
-  { context: caller, keys, drafts, transforms, clashes }: DraftBatch,
+  { context, keys, drafts, transforms, clashes }: DraftBatch,
   { reply, answer }: TokenRenderer,
   attempt: Attempt,
   duplicates: ReadonlyMap<number, Duplicate>,
 ): AttemptResult | Promise<AttemptResult> {
   const { now, evaluationContext } = attempt
-  const view = duplicateViewer(caller, keys, attempt)
-  const viewLater = duplicateViewer(caller, keys, { now: Infinity, evaluationContext })
+  const view = duplicateViewer(context, keys, attempt)
+  const viewLater = duplicateViewer(context, keys, { now: Infinity, evaluationContext })
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
   // By the index of their drafts, as the replies are: a duplicate may be among those before it.
@@ -163,7 +163,7 @@ function buildAndRender(
     const found = duplicates.get(index)
     const token =
       found === undefined
-        ? buildToken(caller, keys, draft, {
+        ? buildToken(context, keys, draft, {
             internalId: idOf(now, entropy, index * ID_RANDOM_BYTES),
             clashes: clashes.get(draft) ?? 0,
             now,
@@ -184,7 +184,7 @@ function buildAndRender(
     }
     const shown = reply(it, index)
     replies[index] = shown
-    if (caller.replay === null) return
+    if (context.replay === null) return
     less ||= token.cvc !== null
     const aged = {
       draft: withoutShortLived(draft),
@@ -305,14 +305,14 @@ async function resolveConflict(
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
   }
-  const { context: caller, drafts } = batch
+  const { context, drafts } = batch
   const clashes = new Map(batch.clashes)
   const sources = drafts.filter((_, index) => !duplicates.has(index))
   const chosen = tokens.flatMap(({ id, internalId }, at) =>
     id === internalId ? [] : [{ id, draft: sources[at]! }],
   )
   const ids = chosen.map(({ id }) => id)
-  const taken = new Set(await store.tokens.known(caller.tenantId, ids, caller.transactionId))
+  const taken = new Set(await store.tokens.known(context.tenantId, ids, context.transactionId))
   // It may be somebody's whom the caller does not see, unless it is the payload that has it twice.
   if (ids.indexOf(conflict.id) === ids.lastIndexOf(conflict.id)) taken.add(conflict.id)
   const byChoice = chosen.filter(({ draft }) => typeof draft.options.id === 'string')

@@ -14,7 +14,7 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 201: { description: 'The transaction.', schema: transactionObject } },
-      handle: ({ world, context: caller }) => openTransaction(world, caller, settings),
+      handle: ({ world, context }) => openTransaction(world, context, settings),
     }),
 
     postCommit: endpoint({
@@ -24,8 +24,8 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Everything in it is done.' } },
-      handle: ({ world, context: caller, params }) =>
-        endTransaction(world, caller, { id: params['id']!, as: 'committed' }),
+      handle: ({ world, context, params }) =>
+        endTransaction(world, context, { id: params['id']!, as: 'committed' }),
     }),
 
     postRollback: endpoint({
@@ -35,8 +35,8 @@ export function transactionEndpoints(settings: TransactionSettings) {
       permission: 'any-key',
       plan: 'enterprise',
       answers: { 200: { description: 'Nothing in it has happened.' } },
-      handle: ({ world, context: caller, params }) =>
-        endTransaction(world, caller, { id: params['id']!, as: 'rolled_back' }),
+      handle: ({ world, context, params }) =>
+        endTransaction(world, context, { id: params['id']!, as: 'rolled_back' }),
     }),
   }
 }

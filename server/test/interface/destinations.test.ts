@@ -100,20 +100,20 @@ describe('PUT /applications/{id} answers', () => {
 describe('whoever calls', () => {
   test('with a key may send to what its application lists, from the change on', async () => {
     const vault = await stillVault()
-    const { authenticate: identify, store } = createIdentities(vault.world)
+    const { authenticate, store } = createIdentities(vault.world)
     const made = (await post(vault, LISTED)).json()
     const [key, id] = [made['key'] as string, made['id'] as string]
-    assert.deepEqual((await identify(key)).destinations, LISTED.destinations)
+    assert.deepEqual((await authenticate(key)).destinations, LISTED.destinations)
     const before = (await store.applications.find(vault.tenantId, id))!
     const application = { ...before, destinations: [] }
     await store.commit(vault.tenantId, [{ kind: 'update-application', application }])
-    assert.deepEqual((await identify(key)).destinations, [])
-    assert.equal((await identify(vault.managementKey)).destinations, null)
+    assert.deepEqual((await authenticate(key)).destinations, [])
+    assert.equal((await authenticate(vault.managementKey)).destinations, null)
   })
 
   test('with a session may send to what opener and grantor both list, as they do now', async () => {
     const vault = await stillVault()
-    const { authenticate: identify } = createIdentities(vault.world)
+    const { authenticate } = createIdentities(vault.world)
     const opener = { name: 'page', type: 'public', permissions: ['token:create'] }
     const page = await post(vault, { ...opener, destinations: ['*.example.org', 'b.example'] })
     const grantor = (await post(vault, LISTED)).json()
@@ -126,14 +126,14 @@ describe('whoever calls', () => {
     })
     assert.equal(authorized.status, 200)
     const session = opened['session_key'] as string
-    assert.deepEqual((await identify(session)).destinations, ['*.example.org:8443'])
+    assert.deepEqual((await authenticate(session)).destinations, ['*.example.org:8443'])
 
     await put(vault, grantor['id'] as string, { ...BACKEND, destinations: ['b.example'] })
     vault.world.clock.pass(1_000)
-    assert.deepEqual((await identify(session)).destinations, ['b.example'])
+    assert.deepEqual((await authenticate(session)).destinations, ['b.example'])
     await put(vault, grantor['id'] as string, { ...BACKEND, destinations: null })
     vault.world.clock.pass(1_000)
-    assert.deepEqual((await identify(session)).destinations, ['*.example.org', 'b.example'])
+    assert.deepEqual((await authenticate(session)).destinations, ['*.example.org', 'b.example'])
   })
 })
 

@@ -402,7 +402,7 @@ describe('the application of a reactor', () => {
     runner.behave = async ({ apiKey }) => {
       const asked = { key: apiKey!, body: 'x' }
       for (const inProcess of [undefined, id as string, vault.tenantId]) {
-        const from = inProcess === undefined ? {} : { inProcess: inProcess }
+        const from = inProcess === undefined ? {} : { inProcess }
         replies.push(await vault.call('POST', '/tokenize', { ...asked, ...from }))
       }
       return returned({})

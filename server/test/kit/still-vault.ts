@@ -136,7 +136,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
   }
 
   async function call(method: Method, path: string, options: CallOptions = {}): Promise<Reply> {
-    const { key, body, rawBody, headers = {}, inProcess: inside } = options
+    const { key, body, rawBody, headers = {}, inProcess } = options
     const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
     const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const asked = {
@@ -149,7 +149,7 @@ export async function stillVault(options: StillVaultOptions = {}): Promise<Still
       },
       ...(payload === undefined ? {} : { payload }),
     }
-    if (inside !== undefined) return await callInProcess(inside, asked)
+    if (inProcess !== undefined) return await callInProcess(inProcess, asked)
     const reply = await servers.next().inject(asked)
     return {
       status: reply.statusCode,

@@ -15,7 +15,7 @@ export const postProxies = endpoint({
   permission: 'proxy:create',
   body: { contentType: 'application/json', schema: proxyBody },
   answers: { 201: { description: 'The proxy, with its key.', schema: proxySchema } },
-  handle: async ({ world, context: caller, body }) => await createProxy(world, caller, body),
+  handle: async ({ world, context, body }) => await createProxy(world, context, body),
 })
 
 export const getProxies = endpoint({
@@ -26,9 +26,9 @@ export const getProxies = endpoint({
   readCost: 'list',
   query: definitionsQuery,
   answers: { 200: { description: 'One page, newest first.', schema: proxyPageSchema } },
-  handle: async ({ world, context: caller, query }) => {
+  handle: async ({ world, context, query }) => {
     const [page, filter] = [parsePage(query), parseDefinitionFilter(query)]
-    const found = await listProxies(world, caller, { filter, page })
+    const found = await listProxies(world, context, { filter, page })
     return ok(renderPage(found, page, (it) => it))
   },
 })
@@ -39,8 +39,7 @@ export const getProxyById = endpoint({
   summary: 'Get a proxy',
   permission: 'proxy:read',
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
-  handle: async ({ world, context: caller, params }) =>
-    ok(await readProxy(world, caller, params['id']!)),
+  handle: async ({ world, context, params }) => ok(await readProxy(world, context, params['id']!)),
 })
 
 export const putProxyById = endpoint({
@@ -50,8 +49,8 @@ export const putProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/json', schema: proxyBody },
   answers: { 200: { description: 'The proxy.', schema: proxySchema } },
-  handle: async ({ world, context: caller, params, body }) =>
-    await replaceProxy(world, caller, { id: params['id']!, body }),
+  handle: async ({ world, context, params, body }) =>
+    await replaceProxy(world, context, { id: params['id']!, body }),
 })
 
 export const patchProxyById = endpoint({
@@ -61,8 +60,8 @@ export const patchProxyById = endpoint({
   permission: 'proxy:update',
   body: { contentType: 'application/merge-patch+json', schema: proxyPatch },
   answers: { 204: { description: 'It is changed.' } },
-  handle: async ({ world, context: caller, params, body }) =>
-    await patchProxy(world, caller, { id: params['id']!, body }),
+  handle: async ({ world, context, params, body }) =>
+    await patchProxy(world, context, { id: params['id']!, body }),
 })
 
 export const deleteProxyById = endpoint({
@@ -71,6 +70,5 @@ export const deleteProxyById = endpoint({
   summary: 'Delete a proxy',
   permission: 'proxy:delete',
   answers: { 204: { description: 'It is gone.' } },
-  handle: async ({ world, context: caller, params }) =>
-    await deleteProxy(world, caller, params['id']!),
+  handle: async ({ world, context, params }) => await deleteProxy(world, context, params['id']!),
 })

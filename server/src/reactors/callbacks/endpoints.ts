@@ -15,10 +15,10 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:read',
       query: callbacksQuery,
       answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },
-      handle: async ({ world, context: caller, query }) => {
+      handle: async ({ world, context, query }) => {
         // Clients send an empty text for "from the start".
         const start = query.get('start')?.[0] || undefined
-        return ok(await listCallbacks(world, caller, { start, size: parseSize(query) }))
+        return ok(await listCallbacks(world, context, { start, size: parseSize(query) }))
       },
     }),
 
@@ -28,8 +28,8 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Deliver a callback after all',
       permission: 'reactor:update',
       answers: { 202: { description: 'It is being delivered.' } },
-      handle: async ({ world, context: caller, params }) => {
-        const answer = await replayCallback(world, caller, params['id']!)
+      handle: async ({ world, context, params }) => {
+        const answer = await replayCallback(world, context, params['id']!)
         wake()
         return answer
       },
@@ -41,7 +41,7 @@ export function callbackEndpoints(wake: () => void) {
       summary: 'Get what callbacks are signed with',
       permission: 'reactor:update',
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
-      handle: async ({ world, context: caller }) => ok(await readCallbackSecret(world, caller)),
+      handle: async ({ world, context }) => ok(await readCallbackSecret(world, context)),
     }),
 
     postCallbackSecret: endpoint({
@@ -51,7 +51,7 @@ export function callbackEndpoints(wake: () => void) {
       permission: 'reactor:update',
       idempotent: false,
       answers: { 200: { description: 'The secrets.', schema: callbackSecretSchema } },
-      handle: async ({ world, context: caller }) => await rotateCallbackSecret(world, caller),
+      handle: async ({ world, context }) => await rotateCallbackSecret(world, context),
     }),
   }
 }

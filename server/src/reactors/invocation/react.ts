@@ -47,7 +47,7 @@ export async function react(
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
   const told = await run(world, context, prepared, {
-    ephemeralKeys: ephemeralKeys,
+    ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
   })
   return told.answer ?? (await finish(world, context, prepared.opened, told.result, settings))

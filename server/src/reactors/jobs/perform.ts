@@ -73,7 +73,7 @@ async function runFor(
   const prepared = await prepare(world, context, reactor, args, tokens)
   task.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
-  const told = await run(world, context, prepared, { ephemeralKeys: ephemeralKeys, timeoutMs })
+  const told = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
   if (told.answer !== null) return await task.finish(told.answer)
   const made = task.finishing()
   const answer = await finish(
