@@ -14,7 +14,7 @@ import {
   type GrantedCondition,
   type GrantedRule,
   type Holder,
-  type Place,
+  type TokenLocation,
   type ShownAs,
 } from '../kit/rights-model.ts'
 import type { Method, Reply } from '../kit/still-vault.ts'
@@ -383,7 +383,7 @@ function changing(
 ): string {
   if (header === 'one of the other tenant') return '404 transaction_not_found'
   if (change === null) return NO_TOKEN
-  const place: Place = { id: change.id, containers: [...change.containers, ...to] }
+  const place: TokenLocation = { id: change.id, containers: [...change.containers, ...to] }
   const transform = shownTo(holder, permission, place)
   if (transform === null) return REFUSED
   if (locked) return '409 token_locked'

@@ -47,13 +47,13 @@ export function readableInstallation(
   for (const parent of READABLE_PARENTS) {
     const copy = mkdtempSync(path.join(parent, 'symbolon-test-'))
     test.after(() => rmSync(copy, { recursive: true, force: true }))
-    const placeOf = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
-    for (const it of copied) cpSync(it, placeOf(it), { recursive: true })
+    const pathInCopy = (file: string): string => path.join(copy, path.relative(CHECKOUT, file))
+    for (const it of copied) cpSync(it, pathInCopy(it), { recursive: true })
     const node = path.join(copy, 'node')
     copyFileSync(process.execPath, node)
     openToAll(copy)
     // A file system may be mounted with `noexec`.
-    if (spawnSync(node, ['-v']).status === 0) return { node, probe: placeOf(probe) }
+    if (spawnSync(node, ['-v']).status === 0) return { node, probe: pathInCopy(probe) }
   }
   throw new Error('No temporary folder lets every user read files and run programs')
 }

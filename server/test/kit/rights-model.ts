@@ -29,13 +29,13 @@ export interface Granted {
 export type Holder = readonly Granted[]
 
 /** A token, or where one would be made: then it has no id that a condition could be about. */
-export interface Place {
+export interface TokenLocation {
   readonly id: string | null
   readonly containers: readonly string[]
 }
 
 /** What the holder is shown of the token when it uses the permission, or null: it may not. */
-export function shownTo(holder: Holder, permission: string, place: Place): ShownAs | null {
+export function shownTo(holder: Holder, permission: string, place: TokenLocation): ShownAs | null {
   return least(
     holder.map((granted) => {
       const each = place.containers.map((it) => inContainer(granted, permission, it, place.id))
@@ -57,7 +57,7 @@ export function heldSomewhere(holder: Holder, permission: string): boolean {
  * Whether lists and searches find the token. They go by containers: a rule of a session that asks for
  * anything but lying in a container or below it finds nothing.
  */
-export function listedFor(holder: Holder, permission: string, place: Place): boolean {
+export function listedFor(holder: Holder, permission: string, place: TokenLocation): boolean {
   return place.containers.some((container) =>
     holder.every(({ permissions = [], rules = [] }) => {
       const byPlace = rules.filter(({ conditions = [] }) =>

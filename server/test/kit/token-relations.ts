@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../../src/base/json.ts'
-import type { Place } from './rights-model.ts'
+import type { TokenLocation } from './rights-model.ts'
 import { stillVault, type Method, type Reply, type StillVault } from './still-vault.ts'
 
 export const HOME = '/pci/high/'
@@ -39,9 +39,9 @@ export interface RelationSubject {
   /** Undefined for none. */
   readonly transaction: string | undefined
   /** How reads, lists and searches see it; null for not at all. They are never part of a transaction. */
-  readonly read: Place | null
+  readonly read: TokenLocation | null
   /** How a change sees it that is part of the transaction in the header. */
-  readonly change: Place | null
+  readonly change: TokenLocation | null
   /** Whether a transaction that is not in the header has changed it. */
   readonly locked: boolean
   /** Whether no token of its tenant can be made with its id. */
@@ -91,7 +91,7 @@ export async function relationStage(): Promise<RelationStage> {
 
   function subject(relation: Relation, header: Header): RelationSubject {
     const id = ids.get(relation)!
-    const at = (...containers: string[]): Place => ({ id, containers })
+    const at = (...containers: string[]): TokenLocation => ({ id, containers })
     const inside = header === 'the one of the token'
     const transaction = {
       none: undefined,

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { isTest, placeOf, type SourceFile } from './source.ts'
+import { isTest, linkTo, type SourceFile } from './source.ts'
 
 /**
  * Who may lean on whom: the architecture, as a table. A unit may always import from itself.
@@ -92,7 +92,7 @@ export function forbiddenImports(file: SourceFile, dependencies: readonly string
     const wrong = specifier.startsWith('.')
       ? wrongArrow(file, path.posix.join(path.posix.dirname(file.path), specifier))
       : wrongModule(file, specifier, ofTypes, dependencies)
-    return wrong === null ? [] : [`${placeOf(file, position)}: imports ${specifier}: ${wrong}`]
+    return wrong === null ? [] : [`${linkTo(file, position)}: imports ${specifier}: ${wrong}`]
   })
 }
 

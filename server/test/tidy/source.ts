@@ -42,7 +42,7 @@ export function isTest(file: string): boolean {
 }
 
 /** A place as editors and terminals link it: `server/src/a.ts:12`. */
-export function placeOf(file: SourceFile, position: number): string {
+export function linkTo(file: SourceFile, position: number): string {
   return `server/${file.path}:${file.text.slice(0, position).split('\n').length}`
 }
 
@@ -54,7 +54,7 @@ export function findings(
   advice: string,
 ): string[] {
   return [...file[view].matchAll(pattern)].map(
-    (hit) => `${placeOf(file, hit.index)}: ${hit[0].trim()}: ${advice}`,
+    (hit) => `${linkTo(file, hit.index)}: ${hit[0].trim()}: ${advice}`,
   )
 }
 

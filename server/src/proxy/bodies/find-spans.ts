@@ -124,8 +124,8 @@ function findInParts(bytes: Buffer, boundary: string, { reader, steps }: Context
       if (!mayHoldExpressionInAnyPart(content)) return NOTHING
       throw invalid(inside, 'It may hold an expression, and parts in parts are not supported')
     }
-    const { spans: holes, unread } = findSpans(content, type, { reader, steps: inside })
-    return { spans: holes.map((it) => ({ ...it, from: it.from + from, to: it.to + from })), unread }
+    const { spans, unread } = findSpans(content, type, { reader, steps: inside })
+    return { spans: spans.map((it) => ({ ...it, from: it.from + from, to: it.to + from })), unread }
   })
   return {
     spans: found.flatMap((it) => it.spans),

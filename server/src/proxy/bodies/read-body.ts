@@ -52,22 +52,22 @@ export interface ReadBody {
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
   const type = parseContentType(contentType)
-  const { spans: holes, unread } = findSpans(bytes, type, {
+  const { spans, unread } = findSpans(bytes, type, {
     reader: new TokenReferenceReader(),
     steps: [],
   })
   const delimiter = type.kind === 'multipart' ? delimiterOf(type.boundary) : null
   return {
     unread,
-    locations: holes,
-    references: holes.flatMap(tokenReferencesOf),
+    locations: spans,
+    references: spans.flatMap(tokenReferencesOf),
     render: (evaluationContext, valueOf) =>
-      render(bytes, holes, delimiter, (location) =>
+      render(bytes, spans, delimiter, (location) =>
         evaluateLocation(location, evaluationContext, valueOf),
       ),
     outline: (textOf) => {
       // Nobody reads it for what it would be read for, so a name may stand where not every value may.
-      const named = holes.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
+      const named = spans.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
       const outlined = render(bytes, named, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
       )
