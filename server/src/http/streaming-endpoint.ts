@@ -45,8 +45,8 @@ export interface IncomingBody {
   /** The whole body, if it has arrived already; then nothing is left to read. */
   readonly whole: Buffer | null
   /**
-   * Resolves when memory is reserved to keep it whole; rejects with `tenant_busy`. Whoever forwards it as it comes after
-   * all releases that.
+   * Resolves when memory is reserved to keep the body whole; rejects with `tenant_busy`. A caller that forwards it as it comes
+   * after all releases the reservation.
    */
   readonly reserve: () => Promise<void>
   readonly release: () => void
