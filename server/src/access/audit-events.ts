@@ -276,8 +276,9 @@ function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): bo
 }
 
 /**
- * Returns the entity type and action of a decision: `tenant:member:read` is to read a `tenant_member`. A resource in containers
- * that `proxy:invoke` was checked for is not a proxy but a token used by one. Some decisions name their entity themselves.
+ * Returns the entity type and operation of a decision: `tenant:member:read` is to read a `tenant_member`. A resource in
+ * containers that `proxy:invoke` was checked for is not a proxy but a token used by one. Some decisions name their entity
+ * themselves.
  */
 function whatIsAsked({ permission, internalId, containers, about }: Decision): {
   readonly entityType: string

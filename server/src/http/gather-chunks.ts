@@ -74,5 +74,5 @@ export function gatherChunks(
   }
 }
 
-/** A client that sends fewer at once never waits. */
+/** A client that sends up to this many at once never waits. */
 const FEW = 64

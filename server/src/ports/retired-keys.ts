@@ -63,7 +63,7 @@ export function retiredKeyError(changes: readonly Change[], dataKeyId: Uint8Arra
   return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
 }
 
-/** The retired keys of a store with a single writing process: no older key is in use before or after it. */
+/** Retired keys, in memory, for a store with a single writing process: all work under older keys ends with the process. */
 export class RetiredKeys {
   readonly #oldestKeyIds = new Map<string, Uint8Array>()
 
