@@ -128,8 +128,8 @@ export type KeyChange =
    */
   | { readonly kind: 'renew-envelopes'; readonly envelopes: readonly RenewedEnvelope[] }
   /**
-   * From now on rejects every commit, unchanged, that holds an envelope of the tenant whose key id is less than `before`,
-   * compared as bytes; on whatever server it was sealed, however long ago.
+   * From now on every commit that holds an envelope of the tenant whose key id is less than `before`, compared as bytes, is
+   * rejected and changes nothing; on whatever server it was sealed, however long ago.
    */
   | { readonly kind: 'retire-data-keys'; readonly before: Uint8Array }
   /** Destroys the versions of the tenant's data key below `version`: envelopes under them cannot be opened any more. */
