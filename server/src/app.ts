@@ -1,7 +1,7 @@
 /**
- * The composition root: a world and settings in, a running service out.
+ * The composition root: builds a running service from a world and settings.
  *
- * Knows which modules there are and nothing of the technologies beneath; those are chosen in cli/.
+ * It knows all modules, but not the technologies beneath; cli/ chooses those.
  */
 import { mayAnywhere } from './access/authorize.ts'
 import { bindReplay, commit, replay } from './access/commit.ts'
@@ -17,11 +17,11 @@ import type { World } from './ports/world.ts'
 
 export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
-  /** The pause before a callback is sent a second time, in milliseconds. */
+  /** The pause before the first retry of a callback, in milliseconds. */
   readonly callbackRetryBaseMs: number
 }
 
-/** A service, and the worker that does what nobody waits for; whoever runs the one drives the other. */
+/** The server, and the worker for asynchronous invocations; the owner of one also runs the other. */
 export type App = Server & { readonly jobs: JobWorker }
 
 export function createApp(outside: World, settings: AppSettings): App {

@@ -1,9 +1,9 @@
 /**
- * What the operator may set: environment and flags into Config. The only reader of `process.env`.
+ * Configuration: reads the operator's environment and flags into Config. The only reader of `process.env`.
  *
- * One table says everything about a setting: its variable, its default, what it accepts and what it is
- * for. The flag of a variable has its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and
- * wins over it. docs/operate/configuration.md is generated from the table.
+ * One table defines each setting: its variable, its default, the values it accepts and its purpose. The flag of a variable has
+ * its name without the prefix (`SYMBOLON_DATA_DIR`, `--data-dir`) and overrides it. docs/operate/configuration.md is generated
+ * from the table.
  */
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
@@ -42,13 +42,13 @@ export interface Setting<Value> {
   /** Completes "must be ...". */
   readonly accepts: string
   readonly about: string
-  /** Undefined for what is not accepted. */
+  /** Returns undefined for a value that is not accepted. */
   readonly parse: (text: string) => Value | undefined
   /** Whether it may hold a password, so that it is never shown. */
   readonly secret?: true
-  /** Whether an empty value is not one for unset, because what is done then is not what anybody would have meant. */
+  /** Whether an empty value is refused instead of treated as unset, because the default is unlikely to be meant. */
   readonly neverEmpty?: true
-  /** Of a list that is not accepted, the entries because of which. */
+  /** Returns the items that made a list unacceptable. */
   readonly flaws?: (text: string) => readonly string[]
 }
 
@@ -237,12 +237,12 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
   },
 }
 
-/** A setting that cannot be used. Its message is one sentence for the operator. */
+/** A setting with an unusable value. Its message is one sentence for the operator. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** A setting that is accepted and cannot be used all the same. Names the variable, or for() the flag that was given. */
+/** A setting whose value is accepted but cannot be used. Names the variable, or for() the flag that was given. */
 export class SettingError extends ConfigError {
   readonly #flag: string
   readonly #what: string
@@ -263,7 +263,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Flags without their dashes, such as `data-dir`. */
 export type Flags = Readonly<Record<string, string | undefined>>
 
-/** Throws ConfigError naming the variable, what was given and what is accepted. */
+/** Throws ConfigError naming the variable, the given value and the accepted ones. */
 export function readConfig(flags: Flags = {}, environment: Environment = process.env): Config {
   const config: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(SETTINGS)) {
@@ -285,13 +285,13 @@ export function readConfig(flags: Flags = {}, environment: Environment = process
   return config as unknown as Config
 }
 
-/** Variables that carry our prefix and mean nothing: most likely misspelt. */
+/** Returns the variables with our prefix that are not settings: most likely misspelt. */
 export function unknownVariables(environment: Environment = process.env): string[] {
   const known = new Set(Object.values(SETTINGS).map((it) => it.variable))
   return Object.keys(environment).filter((it) => it.startsWith('SYMBOLON_') && !known.has(it))
 }
 
-/** `SYMBOLON_DATA_DIR` to `data-dir`. */
+/** Converts `SYMBOLON_DATA_DIR` to `data-dir`. */
 export function flagOf(variable: string): string {
   return variable.slice('SYMBOLON_'.length).toLowerCase().replaceAll('_', '-')
 }
@@ -307,7 +307,7 @@ function onOrOff(text: string): boolean | undefined {
   return text === 'on' ? true : text === 'off' ? false : undefined
 }
 
-/** As npm has it. */
+/** npm's rule for package names. */
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/
 
 function oneOf<Value extends string>(

@@ -8,7 +8,7 @@ import { helpOf, helpOfCommand } from './cli/help.ts'
 import { version } from './cli/version.ts'
 import { ConfigError, flagOf, SettingError, SETTINGS, type Flags } from './config.ts'
 
-// Also when a client still holds a connection: whoever stops us was promised that we end.
+// Exits even if a client still holds a connection: `stop` promises that the process ends.
 process.exit(await main(process.argv.slice(2)))
 
 async function main(words: string[]): Promise<number> {
@@ -50,12 +50,12 @@ async function main(words: string[]): Promise<number> {
 }
 
 /**
- * Returns a function that says whether somebody should have read what was printed, and did not: on a full disk, or
- * behind a pipe that was closed. That is told as soon as it is noticed, and is no reason to stop what serves others.
+ * Returns a function that says whether output was lost: on a full disk, or in a pipe whose reader is gone. The loss is reported
+ * as soon as it is noticed, and does not stop a server.
  */
 function onceUnheard(err: (line: string) => void): () => boolean {
   let unheard = false
-  // To whom it would be told is gone as well.
+  // The reader of standard error is gone as well.
   process.stderr.on('error', () => {})
   process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     if (!unheard) err(`symbolon: Cannot write to the standard output (${code})`)
@@ -99,7 +99,7 @@ function parse(
   }
 }
 
-/** A number below zero is a value, and not a flag: so it is refused by whoever knows the range. */
+/** Joins a negative number to its flag, since parseArgs() would take it for a flag: the setting's own check refuses it. */
 function withNumbers(args: string[], options: NonNullable<ParseArgsConfig['options']>): string[] {
   const joined: string[] = []
   for (const it of args) {
@@ -111,7 +111,7 @@ function withNumbers(args: string[], options: NonNullable<ParseArgsConfig['optio
   return joined
 }
 
-/** Returns what is said of words that cannot be read: of an unknown flag, also what may have been meant. */
+/** Returns a clearer error for unreadable arguments; for an unknown flag, with a suggestion. */
 function better(error: unknown, flags: readonly string[]): unknown {
   const message = error instanceof Error ? error.message : ''
   const ambiguous = /^Option '(--[^' ]+)' argument is ambiguous/.exec(message)
@@ -128,7 +128,7 @@ function better(error: unknown, flags: readonly string[]): unknown {
   return new ConfigError(`There is no setting '${unknown[1]}'.${hint} Try: symbolon help`)
 }
 
-/** An operator is told what is wrong, not where in our code it was noticed. */
+/** Returns the message without a stack: operators need the cause, not the place in our code. */
 function messageOf(error: unknown, flags: Flags): string {
   if (error instanceof SettingError) return error.for(flags)
   if (!(error instanceof Error)) return String(error)

@@ -1,6 +1,4 @@
-/**
- * The table of contents: every operation, in the order of docs/interface.md.
- */
+/** The list of all operations, in the order of docs/interface.md. */
 import { z } from 'zod'
 import * as access from './access/endpoints.ts'
 import type { EphemeralKeys } from './access/ephemeral-keys.ts'
@@ -30,8 +28,7 @@ export interface RouteSettings {
 }
 
 /**
- * `ephemeralKeys` are those that callers are authenticated by, too; `wake` is called when an invocation or a callback waits to be
- * looked after.
+ * `ephemeralKeys` are the ones that authentication uses, too; `wake` is called when an invocation or a callback is ready to run.
  */
 export function routes(
   { tokens, transactions, proxy, reactors, version }: RouteSettings,
@@ -132,7 +129,7 @@ export function routes(
     },
   })
   const all = [...described, getOpenApi]
-  // Rendered once, for anybody may ask for it, as often as they like; and not before, for most vaults are never asked.
+  // Rendered once, since any client may request it any number of times; and on first use, since most vaults are never asked.
   let bytes: Promise<Buffer> | undefined
   return all
 }

@@ -4,10 +4,10 @@ import type { World } from '../ports/world.ts'
 import { findApplication } from './get-application.ts'
 
 /**
- * Refuses an application that nothing can act for: one that is not the tenant's, or that touches no tokens.
+ * Refuses an application that a proxy or reactor cannot act for: one that is not the tenant's, or that uses no tokens.
  *
- * One that it acted for `before` may stay, even when it is gone meanwhile: nobody has to know that to change something
- * else. Throws `body_invalid`. That it is there now is no promise: applications can be deleted, and expire.
+ * The application it acted for `before` may stay, even if it was deleted meanwhile, so that other members can still be changed.
+ * Throws `body_invalid`. The check holds only for now: applications can be deleted, and expire.
  */
 export async function refuseUnfitApplication(
   world: Pick<World, 'clock' | 'store'>,

@@ -35,7 +35,7 @@ test('makeApiKey() uses every digit equally often', () => {
     0,
   )
   assert.equal(counts.size, 62)
-  // 61 degrees of freedom: above 112 once in ten thousand. Bytes modulo 62 would give thousands.
+  // 61 degrees of freedom: above 112 once in ten thousand runs. Bytes modulo 62 would give thousands.
   assert.ok(chiSquared < 112, String(chiSquared))
 })
 

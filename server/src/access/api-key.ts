@@ -6,11 +6,10 @@ import type { Random } from '../ports/random.ts'
 /**
  * API keys: `key_local_pvt_` and 38 letters and digits; session keys are made the same way.
  *
- * 32 of them are chance (190 bits, so a fast hash is as good as a slow one: nobody can try them all),
- * the last 6 are a CRC-32 of all that stands before. A mistyped or invented key is thereby told from a
- * real one without asking the store, and scanners for leaked secrets can be sure of what they found.
- * The key itself is shown once and not kept: a store gets its hash, and its first characters for
- * people to tell keys apart.
+ * 32 of them are random (190 bits, which cannot be guessed by trial, so a fast hash is as good as a slow one); the last 6 are a
+ * CRC-32 of everything before them. The checksum tells a mistyped or invented key from a real one without asking the store, and
+ * lets secret scanners be sure of a match. The key itself is shown once and not kept: a store gets its hash, and its first
+ * characters, by which people tell keys apart.
  *
  * Source: interface.md, Authentication; the form is ours.
  */
@@ -29,28 +28,28 @@ export function makeApiKey(type: PrincipalType, random: Random): string {
   return body + checksum(body)
 }
 
-/** Whether `key` is made like one of ours, checksum included. Says nothing about who holds it. */
+/** Whether `key` has the form of our keys, checksum included. Does not check that it exists. */
 export function apiKeyLooksRight(key: string): boolean {
   if (key.length > KEY_CHARS_MAX || !API_KEY_PATTERN.test(key)) return false
   return key.endsWith(checksum(key.slice(0, -CHECKSUM_CHARS)))
 }
 
-/** Whether a key that looks right is a session's. */
+/** Whether a well-formed key is a session key. */
 export function isSessionKey(key: string): boolean {
   return key.startsWith(`key_local_${KIND.session}_`)
 }
 
-/** Returns the SHA-256 of `key`: 32 bytes, by which a store finds its holder. */
+/** Returns the SHA-256 of `key`: 32 bytes, by which a store finds its principal. */
 export function hashApiKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }
 
-/** Returns the start of `key`: its kind and 4 of its 38 characters. */
+/** Returns the start of `key`: its type and 4 of its 38 characters. */
 export function prefixOf(key: string): string {
   return key.slice(0, PREFIX_CHARS)
 }
 
-/** Returns 32 letters and digits of chance: 190 bits. */
+/** Returns 32 random letters and digits: 190 bits. */
 export function makeSecret(random: Random): string {
   let text = ''
   while (text.length < SECRET_CHARS) {

@@ -12,7 +12,7 @@ import { issueKey } from './issue-key.ts'
 import { renderApplicationKey } from './wire.ts'
 
 /**
- * The keys of one application: add a second, let the clients change over, delete the first.
+ * The keys of one application. To rotate a key: add a second, switch the clients over, delete the first.
  *
  * Source: interface.md, Application keys.
  */
@@ -21,7 +21,7 @@ export interface KeyOfApplication {
   readonly keyId: string
 }
 
-/** Throws `permission_missing`, `application_not_found`, `application_keys_max`, as commit() does. */
+/** Throws `permission_missing`, `application_not_found`, `application_keys_max`, and what commit() throws. */
 export async function createApplicationKey(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
   context: RequestContext,
@@ -30,7 +30,7 @@ export async function createApplicationKey(
   authorize(context, 'application:update')
   const application = await getApplication(world, context, id)
   const keys = await world.store.applications.keys(context.tenantId, id)
-  // Two at once may both pass and exceed the limit by one: it bounds growth, it guards nothing.
+  // Two concurrent requests may exceed the limit by one, which is harmless: it bounds growth, it protects nothing.
   if (keys.length >= APPLICATION_KEYS_MAX) throw new ServiceError('application_keys_max')
   const { key, stored } = issueKey(world.random, application, {
     version: Math.max(0, ...keys.map((it) => it.version)) + 1,
@@ -68,7 +68,7 @@ export async function readApplicationKey(
 }
 
 /**
- * Deletes a key, the last one and the calling one included: it is dead when this returns.
+ * Deletes a key, even the last one or the calling one; it no longer works when this returns.
  *
  * Throws as readApplicationKey() and commit() do.
  */

@@ -1,8 +1,8 @@
 /**
- * What goes into the audit log: from decisions that were made and changes about to be committed, to events.
+ * Derives audit events from decisions that were made and changes about to be committed.
  *
- * Nobody writes events by hand. A change says by its kind what it means for the audit log, and a decision by
- * its permission, so a new use case is recorded before anybody thinks of it. Decision 0020.
+ * No use case writes events itself. The kind of a change defines its event, and so does the permission of a decision, so a new
+ * use case is recorded without code of its own. Decision 0020.
  */
 import type { RequestContext, Decision } from '../base/access.ts'
 import { AUDIT_EVENT_ENTITIES_MAX } from '../base/limits.ts'
@@ -10,18 +10,17 @@ import type { AuditEvent } from '../ports/audit-log.ts'
 import type { Change } from '../ports/change.ts'
 import type { StoredToken, TransactionState } from '../ports/stored.ts'
 
-/** Who does something: the part of a caller that the audit log names. */
+/** The initiator: the part of the request context that the audit log names. */
 export type Actor = Pick<RequestContext, 'applicationId' | 'keyId' | 'traceId'>
 
 /**
- * Returns the events for what `changes` do and for those `decisions` that are not about it.
+ * Returns the events for `changes`, and for those `decisions` that are not about them.
  *
- * A yes that is about no single thing, in a request that changes something, is what allowed the change:
- * one event for both. Decisions that differ in nothing but the thing in question share an event: not those
- * that send to different places.
+ * A grant that is about no single resource, in a request that changes something, is the one that allowed the change: one event
+ * for both. Decisions that differ only in their resource share an event, unless they send to different destinations.
  *
- * Where changes are made later, as in a transaction, ask for the two apart: the decisions are recorded at
- * once, and what the changes do is parked until they are made.
+ * If changes are made later, as in a transaction, call this twice: the decisions are recorded at once, and the events of the
+ * changes are parked until they are made.
  */
 export function auditEventsOf(
   actor: Actor,
@@ -62,7 +61,7 @@ function append(events: AuditEvent[], actor: Actor, at: number, part: EventPart)
   const { entityType, operation, allowed, changed, permission, shown } = part
   const { replayed, dryRun, destination, ids } = part
   for (let from = 0; from === 0 || from < ids.length; from += AUDIT_EVENT_ENTITIES_MAX) {
-    // Written out, as above: every request passes here, and to copy an object by its names takes as long as the rest.
+    // Written out, as above: every request runs this, and a spread would take as long as all the rest.
     events.push({
       at,
       applicationId,
@@ -85,7 +84,7 @@ function append(events: AuditEvent[], actor: Actor, at: number, part: EventPart)
   }
 }
 
-/** What events of one request differ in. */
+/** The part in which events of one request differ. */
 type EventPart = Omit<AuditEvent, 'at' | keyof Actor | 'entityIds'> & { readonly ids: string[] }
 
 interface PartOfChange {
@@ -94,7 +93,7 @@ interface PartOfChange {
   readonly ids: string[]
 }
 
-/** Complete, so that a new kind of change has to say what the audit log says about it. */
+/** Complete, so that a new kind of change has to define its event. */
 function partOfChange(change: Change): PartOfChange | null {
   switch (change.kind) {
     case 'insert-tenant':
@@ -147,7 +146,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'put-callback-secrets':
       return part('callback_secret', 'rotate')
 
-    // Of no concern to the tenant, or the audit log itself, or the operator's: those are in the log.
+    // Of no concern to the tenant, the audit log's own, or the operator's, which are logged.
     case 'clear-tenant':
     case 'require-root-key':
     case 'insert-tenant-key':
@@ -164,7 +163,7 @@ function partOfChange(change: Change): PartOfChange | null {
     case 'drop-parked-audit-events':
     case 'trim-audit-log':
     case 'put-audit-checkpoint':
-    // That it was invoked is a decision, and so is what is done with its result.
+    // The decisions record that it was invoked and how its result is used.
     case 'insert-job':
     case 'claim-job':
     case 'update-job':
@@ -195,14 +194,14 @@ function partsOfDecisions(
   decisions: readonly Decision[],
   changed: readonly PartOfChange[],
 ): Iterable<EventPart> {
-  // As good as always: a request makes something, and one decision allowed it.
+  // The usual case: a request makes one change, and one decision allowed it.
   if (decisions.every((it) => isAboutChange(it, changed))) return []
   const parts: DecidedPart[] = []
   for (const decision of decisions) {
     if (isAboutChange(decision, changed)) continue
     const { internalId } = decision
     const { entityType, operation } = whatIsAsked(decision)
-    // Few differ, and what follows on each other mostly does not.
+    // Searched from the end: there are few different parts, and similar decisions mostly follow each other.
     let found = parts.findLast(
       (it) =>
         it.entityType === entityType && it.operation === operation && isAlike(it.of, decision),
@@ -232,13 +231,13 @@ function partsOfDecisions(
 }
 
 interface DecidedPart extends EventPart {
-  /** The first of those that share it. */
+  /** The first of the decisions that share the part. */
   readonly of: Decision
   /** The ids, from the second on: most parts have one. */
   seen: Set<string> | null
 }
 
-/** Whether the two share an event, if they are about the same kind of thing. */
+/** Whether two decisions about the same kind of resource share an event. */
 function isAlike(a: Decision, b: Decision): boolean {
   return (
     a.permission === b.permission &&
@@ -262,8 +261,8 @@ function addId(part: DecidedPart, id: string): void {
 }
 
 /**
- * Whether the decision is what allowed one of the changes, which says more than it does. One to send something
- * somewhere never is.
+ * Whether the decision allowed one of the changes, whose event then says more. A decision to send something to a destination
+ * never does.
  */
 function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): boolean {
   const { allowed, internalId, destination } = decision
@@ -277,8 +276,9 @@ function isAboutChange(decision: Decision, changed: readonly PartOfChange[]): bo
 }
 
 /**
- * `tenant:member:read` is to read a `tenant_member`. A thing in containers that `proxy:invoke` was asked about is
- * no proxy but a token, to be used by one. Some decisions say themselves what they are about.
+ * Returns the entity type and operation of a decision: `tenant:member:read` is to read a `tenant_member`. A resource in
+ * containers that `proxy:invoke` was checked for is not a proxy but a token used by one. Some decisions name their entity
+ * themselves.
  */
 function whatIsAsked({ permission, internalId, containers, about }: Decision): {
   readonly entityType: string

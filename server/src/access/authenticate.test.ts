@@ -217,9 +217,9 @@ interface IdentifyStage {
   readonly identities: Identities
   readonly first: Awaited<ReturnType<typeof setUp>>
   readonly application: StoredApplication
-  /** How often the store was asked who holds a key. */
+  /** How many times the store looked up a key. */
   readonly lookups: () => number
-  /** When it was read by a test, the store's first answer waits for its resolution. */
+  /** Once a test has read it, the store's first answer waits until it is resolved. */
   readonly slow: PromiseWithResolvers<void>
   readonly counted: Store
 }

@@ -13,35 +13,33 @@ import { commonDestinations, narrowedTo } from './destinations.ts'
 import { EphemeralKeys, type EphemeralKeySubject } from './ephemeral-keys.ts'
 
 /**
- * From an API key to who is calling.
+ * Authentication: finds the principal of an API key.
  *
- * Every request comes through here, so what was found is believed for a second (decision 0006), counted
- * from when the question was asked: a change made by another process is honoured within that second, a
- * change made through `store` at once. A "no" is never kept, and a key that cannot be one of ours is
- * turned away without asking anybody. Keys are held as hashes only: as text, which is three times as
- * quick to make as bytes.
+ * Every request needs this, so a result is cached for a second (decision 0006), counted from the start of the look-up: a change
+ * by another process takes effect within that second, a change through `store` at once. A failure is never cached, and a
+ * malformed key is refused without a look-up. Keys are held as hashes only: as text, which takes a third of the time that bytes
+ * take.
  *
- * A session key is asked about anew until the session has its rights, by every request for itself: so it
- * has them from the next request on, without anybody forgetting anything. So is an ephemeral key, by every
- * request: when its work ends, so does it. It is good only for what comes from inside: carried out of the service it
- * is nobody's.
+ * A session key is looked up for every request until the session has its rights, so it has them from the next request on without
+ * invalidation. An ephemeral key is looked up for every request, since it ends with its run. It is accepted only on in-process
+ * connections; over the network it is unknown.
  */
 export interface Identities {
   /**
-   * Returns who holds `apiKey`; at once when it is known, else after one look-up.
+   * Returns the principal of `apiKey`: at once if cached, else after one look-up.
    *
-   * `inProcessCaller` is whose code, run by the service itself, is asking, and where that may have something sent to: so may
-   * whoever it acts as, and no further. Null for whoever asks over the network.
+   * `inProcessCaller` is the code, run by the service itself, that calls, and the destinations it may send to: the principal it
+   * acts as is limited to them. Null for callers over the network.
    *
-   * Throws or rejects with `key_missing` or `key_unknown`; the latter also when the application expired, and for an
-   * ephemeral key where it is not the tenant's own code that shows it.
+   * Throws or rejects with `key_missing` or `key_unknown`; the latter also if the application expired, and for an ephemeral key
+   * that does not come from the tenant's own code.
    */
   readonly authenticate: (
     apiKey: string | undefined,
     inProcessCaller?: InProcessCaller | null,
   ) => Principal | Promise<Principal>
 
-  /** The world's store, with every identity invalidated as soon as a commit touches applications. */
+  /** The world's store; it invalidates every identity as soon as a commit changes applications. */
   readonly store: Store
 }
 
@@ -84,7 +82,7 @@ export function createIdentities(
     return asked.get(name) ?? ask(name, hashApiKey(apiKey))
   }
 
-  /** Requests that arrive while the question is open share the answer. */
+  /** Requests that arrive during a look-up share its answer. */
   function ask(name: string, keyHash: Uint8Array): Promise<Principal> {
     const answer = lookUp(name, () => findApplication(keyHash)).finally(() => {
       if (asked.get(name) === answer) asked.delete(name)
@@ -107,7 +105,8 @@ export function createIdentities(
     }
     const { principal, lasting } = found
     const until = Math.min(from + IDENTITY_CACHE_MS, world.clock.elapsed() + livesMs)
-    // What was asked before a change may be an answer from before it: good for those who asked then.
+    // An answer to a look-up that began before a change may be stale: it serves the requests that waited for it and is not
+    // cached.
     if (askedIn === era && lasting) known.set(name, { principal, until })
     return principal
   }
@@ -158,7 +157,7 @@ interface FoundPrincipal {
   readonly principal: Principal
   /** Null for never. */
   readonly expiresAt: number | null
-  /** Whether it may be believed for a while. */
+  /** Whether the result may be cached. */
   readonly lasting: boolean
 }
 
@@ -181,7 +180,7 @@ function principalOf({ tenant, application, keyId }: KeyHolder): Principal {
   }
 }
 
-/** Until it is authorised a session may do nothing; then what it was given, and never more than the grantor. */
+/** Until it is authorized a session may do nothing; then it has the rights it was given, and never more than the grantor. */
 function principalOfSession({
   tenant,
   application,
@@ -210,7 +209,7 @@ export function rightsOf({ type, permissions, rules }: StoredApplication): Right
 
 const NO_RIGHTS: Rights = { type: 'session', permissions: [], rules: [] }
 
-/** Wraps `store` so that whoever changes applications through it need not think of identities. */
+/** Clears the identity cache after every commit that may change who holds a key. */
 function invalidatingIdentities(store: Store, invalidate: () => void): Store {
   return withCommit(store, (tenantId, changes) => {
     const done = store.commit(tenantId, changes)
@@ -219,7 +218,7 @@ function invalidatingIdentities(store: Store, invalidate: () => void): Store {
   })
 }
 
-/** Complete, so that a new kind of change has to say whether it bears on who holds which key. */
+/** Complete, so that a new kind of change has to say whether it affects identities. */
 const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   install: false,
   'insert-tenant': false,
@@ -245,7 +244,7 @@ const CHANGES_IDENTITY: Readonly<Record<Change['kind'], boolean>> = {
   'delete-tenant': true,
   'clear-tenant': false,
   'insert-session': false,
-  // A session without rights is never believed to be one.
+  // A session without rights is never cached.
   'authorize-session': false,
   'insert-proxy': false,
   'update-proxy': false,

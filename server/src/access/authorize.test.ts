@@ -256,7 +256,7 @@ function rule(
   return { description: '', priority, container: where, transform, permissions }
 }
 
-/** Few names and little depth, so that containers meet. */
+/** Few names and little depth, so that containers overlap. */
 function container(): fc.Arbitrary<string> {
   return fc
     .array(fc.constantFrom('a', 'b', 'ab'), { maxLength: 3 })

@@ -15,49 +15,49 @@ import { covers } from './container.ts'
 import { mayHold } from './permissions.ts'
 
 /**
- * Who may do what, where: the one gesture that decides and records at once.
+ * Authorization: decides whether a caller may use a permission on a resource or in containers, and records the decision in the
+ * same call.
  *
- * For one container: the application's rules are asked in the order of their priority, and the first
- * that covers the container and grants the permission decides, with its transform. Then come the
- * application's plain permissions, as if granted on `/` by a last rule with the transform the
- * permission implies. Nobody granted it: no. (That plain permissions come last when there are both is
- * ours: what was said about a container outweighs what was said about all.)
+ * For one container: the application's rules are checked in the order of their priority, and the first that covers the container
+ * and grants the permission decides, with its transform. Then come the application's plain permissions, as if granted on `/` by a
+ * last rule with the transform the permission implies. If nothing grants it, it is denied. (That plain permissions come last when
+ * there are both is ours: a rule about a container outweighs a permission for all.)
  *
- * For several containers: to create, update or delete a token the permission is needed on every one;
- * to read, use or find it, on any one. When several decide, the least generous transform counts
- * (redact, then mask, then reveal): being in one more container never shows more of a token. Ours.
+ * For several containers: to create, update or delete a token the permission is needed on every one; to read, use or find it, on
+ * any one. When several decide, the most restrictive transform applies (redact, then mask, then reveal): an additional container
+ * never shows more of a token. Ours.
  *
- * For none: the question is not about containers, and holding the permission anywhere answers it.
+ * For no container: the request is not about containers, and holding the permission anywhere suffices.
  *
- * A session is asked twice: what it was given, and what the application that gave it may do now. Both have
- * to say yes, and the less generous transform counts. Decision 0018.
+ * A session is checked twice: against its own rights, and against the current rights of the application that granted them. Both
+ * have to allow it, and the more restrictive transform applies. Decision 0018.
  *
  * Source: interface.md, Authentication, and its Access section.
  */
 export interface Grant {
-  /** What the caller may see of the data. */
+  /** Limits the data that the caller may see. */
   readonly transform: Transform
-  /** What it was given for; undefined where the question was about no single thing. */
+  /** Id of the resource it was granted for; undefined if it was about no single one. */
   readonly internalId: string | undefined
 }
 
-/** A single thing in question: a stored token, or something that lies in no container, such as a proxy. */
+/** A single resource: a stored token, or something outside all containers, such as a proxy. */
 export interface Resource {
-  /** A uuid of ours that stands for it in the audit log: never an id that a caller may have made of data. */
+  /** A UUID of ours that identifies it in the audit log: never an id that a caller may have made from data. */
   readonly internalId: string
-  /** What callers know it by: some rules ask for it. */
+  /** The id that callers use; some rules depend on it. */
   readonly id: string
   readonly containers: readonly string[]
 }
 
 /**
- * Decides whether the caller may use `permission` on a thing, or in containers, and records the decision: it
- * is in the audit log with the caller's next commit, and always before the answer leaves. `destination` is the
- * host that something will be sent to because of it, for the audit log alone.
+ * Decides whether the caller may use `permission` on a resource, or in containers, and records the decision: it goes into the
+ * audit log with the caller's next commit, and always before the answer leaves. `destination` is the host that something will be
+ * sent to because of it, for the audit log alone.
  *
- * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each
- * distinct list of containers. Data is opened only with a grant for its own token. A rule that asks for an
- * id grants nothing where there is no thing yet.
+ * Throws `permission_missing`. Cheap, but not free: callers with thousands of new tokens ask once for each distinct list of
+ * containers. Data is opened only with a grant for its own token. A rule with a condition on the id grants nothing if there is no
+ * resource yet.
  */
 export function authorize(
   context: RequestContext,
@@ -70,7 +70,7 @@ export function authorize(
   return grant
 }
 
-/** Decides and records as authorize() does; returns null where a "no" is not the end of the request. */
+/** Decides and records as authorize() does; returns null if denied, for requests that go on after a denial. */
 export function ask(
   context: RequestContext,
   permission: Permission,
@@ -82,7 +82,7 @@ export function ask(
   const internalId = thing?.internalId
   const { transform, by } = decide(context, permission, containers, thing?.id ?? null)
   const showing = internalId !== undefined && containers.length > 0 && transform !== null
-  // Not spread over it: every request passes here, and copying by names shows.
+  // Written out: every request runs this, and a spread is measurably slower.
   const decision: { -readonly [Name in keyof Decision]: Decision[Name] } = {
     permission,
     containers,
@@ -97,11 +97,11 @@ export function ask(
 }
 
 /**
- * Decides where the caller may use `permission`, and records the decision: for lists, of which each item is
- * in some container. Returns the containers at and below which it may, or null for everywhere.
+ * Returns the containers at and below which the caller may use `permission`, or null for everywhere, and records the decision:
+ * for lists, whose items are each in some container.
  *
- * Rules that ask for more than where a token lies reach nothing here: what is not sure to be allowed is not
- * listed. Throws `permission_missing` when the permission is not held at all.
+ * Rules with conditions beyond the container grant nothing here: an item that is not certainly allowed is not listed. Throws
+ * `permission_missing` if the permission is not held at all.
  */
 export function visibleContainers(
   context: RequestContext,
@@ -123,7 +123,7 @@ function pathsOf(rights: Rights, permission: Permission): readonly string[] {
   return [...new Set(rules.flatMap((it) => pathOf(it) ?? []))]
 }
 
-/** Where a rule holds, if that is all it asks. */
+/** Returns the container of a rule, if that is its only condition. */
 function pathOf(rule: Rule): string | null {
   if (!('conditions' in rule)) return rule.container
   const [only, ...others] = rule.conditions
@@ -135,21 +135,18 @@ function intersectionOf(some: readonly string[], others: readonly string[]): rea
   const both = some.flatMap((a) =>
     others.flatMap((b) => (covers(a, b) ? [b] : covers(b, a) ? [a] : [])),
   )
-  // Nested on both sides they meet again and again: twenty and a hundred of them in two thousand places.
+  // Nested containers on both sides repeat: twenty of one side and a hundred of the other give two thousand.
   return [...new Set(both)]
 }
 
-/**
- * Whether the permission is granted on any container at all: the coarse question, asked on admission
- * before anybody asks what is in a body.
- */
+/** Whether the permission is granted on any container at all: the coarse check, made on admission before the body is examined. */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
   return decide(principal, permission, NO_CONTAINERS, null).transform !== null
 }
 
 /**
- * What `rights` come to for one container and a token of no known id, without a decision; null for no.
- * For those who think about rights and let nobody do anything.
+ * Returns the transform that `rights` grant in one container for a token without a known id, or null if denied. Records no
+ * decision, since it is for code that compares rights and allows nothing.
  */
 export function transformIn(
   rights: Rights,
@@ -159,7 +156,7 @@ export function transformIn(
   return decideOne(rights, permission, container, null).transform
 }
 
-/** Whether a rule covers the container, whatever the token's id if `id` is `any`. */
+/** Whether a rule covers the container; with `ANY_ID`, whatever the token's id. */
 export function ruleCovers(rule: Rule, container: string, id: string | null | AnyId): boolean {
   if (!('conditions' in rule)) return covers(rule.container, container)
   return rule.conditions.every((it) => isMet(it, container, id))
@@ -170,7 +167,7 @@ export const ANY_ID = Symbol('any id')
 type AnyId = typeof ANY_ID
 
 interface AccessDecision {
-  /** Null: no. */
+  /** Null: denied. */
   readonly transform: Transform | null
   readonly by: readonly number[]
 }
@@ -194,7 +191,7 @@ function decideAlone(
   containers: readonly string[],
   id: string | null,
 ): AccessDecision {
-  // Not "on every container of none", which would be a yes to everybody.
+  // "On every container" of an empty list would always hold and allow every caller.
   if (containers.length === 0) return decideAnywhere(rights, permission)
   const first = decideOne(rights, permission, containers[0]!, id)
   if (containers.length === 1) return first
@@ -213,7 +210,7 @@ function decideAlone(
   }
 }
 
-/** There is no data in question, so a yes shows none. */
+/** No data is involved, so a grant shows none. */
 function decideAnywhere(rights: Rights, permission: Permission): AccessDecision {
   if (holds(rights, rights.permissions, permission)) {
     return { transform: 'redact', by: OWN_PERMISSIONS }
@@ -248,19 +245,19 @@ function isMet(
   return operator === 'equals' ? actual === value : actual.startsWith(value)
 }
 
-/** Whether one of `granted` amounts to `permission` and is of a kind the holder may hold. */
+/** Whether one of `granted` includes `permission`, and the holder's type may hold it. */
 export function holds(
   { type }: Pick<Rights, 'type'>,
   granted: readonly Permission[],
   permission: Permission,
 ): boolean {
   if (granted.includes(permission) && mayHold(type, permission)) return true
-  // `token:use` amounts to these, and not the reverse: what asks for it by name is neither proxy nor reactor.
+  // `token:use` includes these, not the reverse: code that checks for it by name is neither proxy nor reactor.
   if (!INVOCATIONS.has(permission)) return false
   return granted.includes('token:use') && mayHold(type, 'token:use')
 }
 
-/** What a plain permission shows. */
+/** Returns the transform of a plain permission. */
 export function impliedTransform(permission: Permission): Transform {
   switch (permission) {
     case 'token:create':
@@ -277,7 +274,7 @@ export function impliedTransform(permission: Permission): Transform {
   }
 }
 
-/** Returns the transform that shows the least. There is at least one, and null stands for none. */
+/** Returns the most restrictive transform, of at least one; nulls are ignored. */
 function leastGenerous(transforms: readonly (Transform | null)[]): Transform {
   return TRANSFORMS.find((it) => transforms.includes(it))!
 }

@@ -12,20 +12,17 @@ import { transactionRefusal } from './enlist.ts'
 import { auditEventsOf } from './audit-events.ts'
 
 /**
- * Commits `changes` for the caller, and with them, in the same commit, their audit events, those of every decision
- * not recorded yet, and the answer to be replayed: `remembered`, where that may say less than `answer`
- * because it is kept for longer.
+ * Commits `changes` for the caller, and in the same commit their audit events, those of every decision not recorded yet, and the
+ * answer to replay: `remembered`, which may say less than `answer` because it is kept for longer.
  *
- * A caller that sent an idempotency key gets that answer again whenever it repeats the request within a
- * day; since change and answer become durable together, there is no moment at which a repetition could
- * do the work twice. Returns why nothing was changed, or null.
+ * A caller that sent an idempotency key gets that answer again if it repeats the request within a day; since change and answer
+ * become durable together, a repetition can never do the work twice. Returns the conflict that prevented the changes, or null.
  *
- * With a caller whose request is part of a transaction, what `changes` do to tokens waits for that one's
- * commit; the answer does not.
+ * If the caller's request is part of a transaction, changes to tokens wait for that transaction's commit; the answer does not.
  *
- * Throws `idempotency_in_flight` when another request with the same key was quicker, `store_unavailable` when
- * nobody can say whether the changes were made, `token_locked`, `transaction_full`, and what
- * transactionRefusal() returns when the transaction is not open.
+ * Throws `idempotency_in_flight` if another request with the same key came first, `store_unavailable` if it is unknown whether
+ * the changes were made, `token_locked`, `transaction_full`, and the refusal of transactionRefusal() if the transaction is not
+ * open.
  */
 export async function commit(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -40,7 +37,7 @@ export async function commit(
   const now = world.clock.now()
   const decided = decisions.length
   const pending = context.recorded === 0 ? decisions : decisions.slice(context.recorded)
-  // What a transaction does is done when it is committed; what was decided was decided now.
+  // A transaction's changes happen when it is committed; the decisions were made now.
   const events = auditEventsOf(context, now, pending, enlisted ? [] : changes)
   const all = [...changes]
   if (enlisted) {
@@ -80,11 +77,11 @@ export async function commit(
 }
 
 /**
- * What becomes of the events that a transaction kept for its end: what was done in it was
- * not done before its commit, and is not done at all when it came to nothing.
+ * Returns the change that ends a transaction, with its parked events: changes in a transaction happen at its commit, or not at
+ * all if it is rolled back.
  *
- * They come after the event that says who ended it. Their own times are those of their requests, up to an hour
- * before, and whoever verifies an audit log measures from the first event that no checkpoint covers yet.
+ * They follow the event that says who ended it. Their own times are those of their requests, up to an hour before, and
+ * verification of an audit log measures from the first event that no checkpoint covers yet.
  */
 function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): Change {
   const kind = as === 'committed' ? 'append-parked-audit-events' : 'drop-parked-audit-events'
@@ -94,8 +91,8 @@ function endOfParked({ as, id }: Extract<Change, { kind: 'end-transaction' }>): 
 /**
  * Binds the idempotency key of a public application to the body that came with it.
  *
- * Such an application's key is in every browser, and idempotency keys can be guessed: by the key alone, one visitor would
- * be answered what another one was, or have his own answer given to them. Whoever repeats a request repeats its body.
+ * Such an application's key is in every browser, and idempotency keys can be guessed: by the key alone, one visitor would get the
+ * answer to another's request, or have his own answer given away. A client that repeats a request repeats its body.
  */
 export async function bindReplay(
   world: Pick<World, 'keyring'>,
@@ -108,7 +105,7 @@ export async function bindReplay(
   scope.id = keys.fingerprint(`idempotency ${scope.id}`, text)
 }
 
-/** Returns the answer remembered for the caller's idempotency key, or null when there is none. */
+/** Returns the answer remembered for the caller's idempotency key, or null if there is none. */
 export async function replay(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,

@@ -1,10 +1,10 @@
 import { CONTAINER_CHARS_MAX } from '../base/limits.ts'
 
 /**
- * Containers: paths of names between slashes, such as `/pci/high/`; `/` holds everything.
+ * Containers: paths of names between slashes, such as `/pci/high/`; `/` contains everything.
  *
- * A path in hand is always in its one written form, lower case with a slash at both ends, so that
- * lying below another is no more than beginning with it.
+ * A parsed path is always in canonical form, lower case with a slash at both ends, so that a path below another is one that
+ * starts with it.
  *
  * Source: interface.md, Access, containers; the length is ours.
  */

@@ -11,10 +11,10 @@ import { issueKey } from './issue-key.ts'
 import { parseCreateApplication, renderApplication } from './wire.ts'
 
 /**
- * Creates an application in the caller's tenant, with its first key unless it is told not to.
+ * Creates an application in the caller's tenant, with its first key unless the caller declines one.
  *
- * Whoever may create applications may grant what they do not hold themselves, such as the permissions
- * of a private application: handing out rights is what a management key is for.
+ * A caller that may create applications may grant permissions it does not hold, such as those of a private application: granting
+ * rights is the purpose of a management key.
  *
  * Throws `permission_missing`, `body_invalid`, and what commit() throws.
  */

@@ -1,6 +1,4 @@
-/**
- * How what tenants define under names is made and changed: proxies and reactors alike.
- */
+/** Creation and change of a tenant's named definitions: proxies and reactors alike. */
 import type { RequestContext } from '../base/access.ts'
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
 import type { Answer } from '../http/endpoint.ts'
@@ -9,13 +7,13 @@ import type { World } from '../ports/world.ts'
 
 type Audit = Omit<StoredDefinition, 'id' | 'name' | 'terms'>
 
-/** Returns who makes it when. */
+/** Returns the creator and the time of creation. */
 export function firstRevision(context: RequestContext, now: number): Audit {
   const { applicationId: createdBy } = context
   return { createdBy, createdAt: now, modifiedBy: null, modifiedAt: null, revision: 0 }
 }
 
-/** Returns who changes it when. */
+/** Returns the audit with the author and time of a change. */
 export function revised(
   { clock }: Pick<World, 'clock'>,
   context: RequestContext,
@@ -26,10 +24,10 @@ export function revised(
 }
 
 /**
- * Makes a change to what was read, or reads it again when somebody was quicker: `attempt` does both, and returns
- * null when what it read was no longer there to be changed.
+ * Runs `attempt`, which reads and changes a definition, again for as long as concurrent requests change it first; `attempt`
+ * returns null when that happened.
  *
- * Throws `busy` when others are quicker again and again, and what `attempt` throws.
+ * Throws `busy` after too many lost attempts, and what `attempt` throws.
  */
 export async function makeChange(
   busy: RefusalCode,

@@ -7,7 +7,7 @@ import { commit } from './commit.ts'
 import { getApplication } from './get-application.ts'
 
 /**
- * Deletes an application; its keys die with it. Its tokens stay: they are the tenant's.
+ * Deletes an application; its keys stop working. Its tokens stay, since they belong to the tenant.
  *
  * Throws `permission_missing`, `application_not_found`, and what commit() throws.
  */

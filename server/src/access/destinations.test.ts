@@ -101,7 +101,7 @@ describe('commonDestinations()', () => {
   })
 })
 
-/** The rule in other words: by the labels of a name, from the end. */
+/** The rule written differently: by the labels of a name, from the end. */
 function passes(list: readonly string[] | null, name: string, port: number): boolean {
   if (list === null) return true
   return list.some((it) => {

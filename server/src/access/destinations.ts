@@ -1,18 +1,18 @@
 /**
- * Lists of the destinations that something may be sent to: hosts by name, or all names below one.
+ * Lists of allowed destinations: hosts by name, or all names below one.
  *
- * Source: interface.md, Applications. What a list lets pass is decided at the egress gateway, `ports/egress.ts`.
+ * Source: interface.md, Applications. The egress gateway, `ports/egress.ts`, enforces a list.
  */
 import type { InProcessCaller, Principal } from '../base/access.ts'
 import { parseDestination } from '../base/destination.ts'
 
-/** What an entry looks like, to be said in a sentence after "must be". */
+/** The form of a destination, for a message, after "must be". */
 export const DESTINATION_FORM =
   'a host name such as api.example.com, or *.example.com for all names below one; perhaps with a port'
 
 /**
- * Returns an entry in its one written form, or null when it is none: lower case, without a trailing dot, other
- * alphabets as they are resolved. Without a port it is for every port of the host.
+ * Returns a destination in canonical form, or null if it is invalid: lower case, without a trailing dot, other alphabets as they
+ * are resolved. Without a port it stands for every port of the host.
  */
 export function writtenDestination(text: string): string | null {
   const parts = PARTS.exec(text)
@@ -25,7 +25,7 @@ export function writtenDestination(text: string): string | null {
   return parseDestination(written) === null ? null : written
 }
 
-/** Returns the list of what is in both; null stands for a list of everything. */
+/** Returns the intersection of two lists; null stands for a list of everything. */
 export function commonDestinations(
   some: readonly string[] | null,
   others: readonly string[] | null,
@@ -37,8 +37,8 @@ export function commonDestinations(
 }
 
 /**
- * Returns the principal as far as code of `inProcessCaller` may act as it: to have something sent for it, the code may ask
- * the service as well, and is held to its list there, too.
+ * Limits a principal to the destinations of `inProcessCaller`: the code can also have the service send for it, so the same list
+ * applies there.
  */
 export function narrowedTo(
   principal: Principal,
@@ -49,7 +49,7 @@ export function narrowedTo(
   return { ...principal, destinations }
 }
 
-/** Returns the entry of all that both entries let pass; null when that is nothing. */
+/** Returns the destination that covers what both cover; null if that is nothing. */
 function narrower(a: string, b: string): string | null {
   const [one, other] = [split(a), split(b)]
   const host = isWithin(one.host, other.host)
@@ -66,7 +66,7 @@ function isWithin(host: string, others: string): boolean {
   return host === others || (others.startsWith('*.') && host.endsWith(others.slice(1)))
 }
 
-/** The port with its colon; empty for every port. */
+/** Splits off the port, with its colon; empty for every port. */
 function split(entry: string): { readonly host: string; readonly port: string } {
   const at = entry.search(/:\d+$/)
   return at < 0 ? { host: entry, port: '' } : { host: entry.slice(0, at), port: entry.slice(at) }

@@ -1,5 +1,5 @@
 /**
- * What callers are told when nothing can be sent, or nothing comes back.
+ * Refusals for requests that cannot be sent, or that get no usable response.
  *
  * Source: interface.md, Proxy, errors.
  */
@@ -23,12 +23,12 @@ const FAULTS: Readonly<Record<EgressFault, RefusalCode>> = {
   reset: 'destination_reset',
   'answer-invalid': 'destination_answer_invalid',
   timeout: 'destination_timeout',
-  // Both by us or by whoever asked, so mostly nobody is told.
+  // Aborted by us or by the client, so there is rarely a recipient.
   aborted: 'destination_reset',
   request: 'destination_reset',
 }
 
-/** Returns `error` as callers see it, if it is about a destination, or as it is. */
+/** Returns the refusal that callers get for an egress error; other errors unchanged. */
 export function refusalOfEgress(error: unknown): unknown {
   if (error instanceof EgressRefusal) {
     const errors = { destination: [RULES[error.rule]], rule: [error.rule] }

@@ -635,7 +635,7 @@ type EndpointCall = Partial<Pick<EndpointRequest, 'params' | 'body' | 'context' 
   readonly query?: Record<string, string[]>
 }
 
-/** A tenant with its management key, and a way to call endpoints with it. */
+/** A tenant with its management key, and a function that calls endpoints with it. */
 async function vault() {
   const still = stillWorld()
   const { authenticate, store } = createIdentities(still)

@@ -4,10 +4,10 @@ import { ServiceError } from '../base/service-error.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Does `work` as part of the transaction that the request's header names: the caller's changes wait for its
- * commit. Without a header nothing waits.
+ * Runs `work` as part of the transaction that the request's header names: the caller's changes wait for its commit. Without a
+ * header nothing waits.
  *
- * Rejects with `header_invalid` for what is no uuid, and what transactionRefusal() returns. Source: wire
+ * Rejects with `header_invalid` for a value that is no UUID, and with the refusals of transactionRefusal(). Source: wire
  * contract, transactions.
  */
 export function enlisted<Result>(
@@ -34,11 +34,11 @@ async function enlist(
 }
 
 /**
- * Returns what is in the way of going on with a transaction: `transaction_not_found` for one that is not
- * there or is another tenant's, or how it ended; null when it is open.
+ * Returns the refusal to continue a transaction: `transaction_not_found` if it does not exist or is another tenant's, or how it
+ * ended; null if it is open.
  *
- * Whoever is told that a transaction is expired can rely on it: that is made so first, since a commit may
- * be on its way that looked at the clock a little earlier.
+ * A refusal for an expired transaction is final: the transaction is first marked as expired in the store, since a commit that
+ * read the clock a little earlier may be in progress.
  */
 export async function transactionRefusal(
   world: Pick<World, 'clock' | 'store'>,

@@ -4,29 +4,29 @@ import { Sensitive } from '../base/sensitive.ts'
 import type { Random } from '../ports/random.ts'
 import { makeApiKey } from './api-key.ts'
 
-/** Whom an ephemeral key stands for. */
+/** The application an ephemeral key acts for, and its reactor. */
 export interface EphemeralKeySubject {
   readonly tenantId: string
   readonly applicationId: string
-  /** Stands in the audit log where the key would be: the id of a reactor. */
+  /** Takes the place of the key in the audit log: the id of a reactor. */
   readonly reactorId: string
 }
 
 export interface EphemeralKey {
   readonly key: Sensitive<string>
-  /** From now on it is nobody's. */
+  /** Invalidates the key. */
   readonly end: () => void
 }
 
 /**
- * Ephemeral keys of code, each for one run of it: it may do what the application may do at the time of each call.
+ * Ephemeral keys of tenant code, one per run: a key allows what the application may do at the time of each call.
  *
  * They are kept in memory, as hashes, and nowhere else: none outlives the process, or its run. Decision 0029.
  */
 export class EphemeralKeys {
   readonly #subjects = new Map<string, EphemeralKeySubject>()
 
-  /** Makes a key for an application of this type. Whoever has it issued ends it. */
+  /** Issues a key for an application of this type. The caller must end it. */
   issue(random: Random, type: ApplicationType, subject: EphemeralKeySubject): EphemeralKey {
     const key = makeApiKey(type, random)
     const name = hash('sha256', key, 'base64')

@@ -15,7 +15,7 @@ export async function readApplication(
   return await getApplication(world, context, id)
 }
 
-/** Returns the application whose key calls. Every key may ask: it learns about nobody else. */
+/** Returns the application of the calling key. Every key may ask: it learns nothing about others. */
 export async function readOwnApplication(
   world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
@@ -24,8 +24,8 @@ export async function readOwnApplication(
 }
 
 /**
- * Returns the caller's tenant's application with this id, or throws `application_not_found`: the same
- * whether it never was, is another tenant's, has expired, or the id is no id at all.
+ * Returns the application with this id in the caller's tenant, or throws `application_not_found`: the same whether it never
+ * existed, is another tenant's or has expired, or the id is malformed.
  */
 export async function getApplication(
   world: Pick<World, 'clock' | 'store'>,
@@ -37,7 +37,7 @@ export async function getApplication(
   return it
 }
 
-/** Returns the application with this id, null for what getApplication() does not find. */
+/** Returns the application with this id, or null if getApplication() would not find it. */
 export async function findApplication(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,

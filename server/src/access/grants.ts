@@ -8,13 +8,13 @@ import type {
 import { CONTAINER_FORM, parseContainer } from './container.ts'
 import { mayHold } from './permissions.ts'
 
-/** What an application may do: plain permissions, and rules sorted by priority. */
+/** The rights of an application: plain permissions, and rules sorted by priority. */
 export interface Grants {
   readonly permissions: readonly Permission[]
   readonly rules: readonly AccessRule[]
 }
 
-/** Grants as asked for, each member of the right type and nothing more. */
+/** Requested grants: each member has the right type, nothing else is checked. */
 export interface GrantsDraft {
   readonly permissions?: readonly string[] | undefined
   readonly rules?: readonly RuleDraft[] | undefined
@@ -29,8 +29,8 @@ export interface RuleDraft {
 }
 
 /**
- * Returns `draft` as grants for an application of this type, and what is wrong with it by member; the
- * grants mean something only when nothing is. A permission said twice counts once.
+ * Returns `draft` as grants for an application of this type, and its errors by member; the grants are valid only if there are
+ * none. A repeated permission counts once.
  *
  * Source: interface.md, Applications.
  */
@@ -71,7 +71,7 @@ export function parseGrants(
   }
 }
 
-/** Returns the permissions that a caller of this type may hold, each once, and complains of the others. */
+/** Returns the permissions that a caller of this type may hold, each once, and complains about the others. */
 export function parsePermissions(
   names: readonly string[],
   type: PrincipalType,
@@ -81,7 +81,7 @@ export function parsePermissions(
   const permissions = new Set<Permission>()
   for (const [index, name] of names.entries()) {
     if (mayHold(type, name)) permissions.add(name)
-    // Which one by position: what was sent is not repeated.
+    // By position, since messages do not repeat what was sent.
     else complain(`Item ${index} is not a permission that ${holder} may hold.`)
   }
   return [...permissions]

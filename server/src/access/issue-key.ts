@@ -3,7 +3,7 @@ import type { Random } from '../ports/random.ts'
 import type { StoredApplication, StoredApplicationKey } from '../ports/stored.ts'
 import { hashApiKey, makeApiKey, prefixOf } from './api-key.ts'
 
-/** A new key and what is kept of it. `key` goes to whoever asked for it, and nowhere else. */
+/** A new key and its stored form. `key` goes to the caller that requested it, and nowhere else. */
 export interface IssuedKey {
   readonly key: string
   readonly stored: StoredApplicationKey

@@ -3,8 +3,8 @@ import type { Keyring } from '../ports/keyring.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Wraps the keyring so that a request which was on its way when its tenant was deleted is refused as the next
- * one will be, with `key_unknown`: that there are no keys any more is nobody's fault.
+ * Wraps the keyring so that a request in progress when its tenant was deleted is refused like the next one, with `key_unknown`:
+ * the missing encryption keys are no fault.
  */
 export function keysOfTenants({ keyring, store }: Pick<World, 'keyring' | 'store'>): Keyring {
   return {

@@ -8,7 +8,7 @@ import { authorize } from './authorize.ts'
 /**
  * Returns one page of the tenant's applications, newest first, without those that have expired.
  *
- * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
+ * Unknown or malformed ids only make it shorter. Throws `permission_missing`.
  */
 export async function listApplications(
   world: Pick<World, 'clock' | 'store'>,

@@ -1,11 +1,10 @@
 import type { ApplicationType, PrincipalType, Permission } from '../base/access.ts'
 
 /**
- * Every permission there is: what it allows, and which applications may hold it.
+ * The table of all permissions: what each allows, and which applications may hold it.
  *
- * The one place to add a permission; everything else asks here. A stored grant that its application's
- * type may not hold is worth nothing, so a row that was tampered with or outlived a change of this
- * table grants nothing.
+ * The one place to add a permission; all other code looks here. A stored grant that its application's type may not hold is
+ * ignored, so a row that was tampered with or outlived a change of this table grants nothing.
  *
  * Source: interface.md, Authentication, and its Access section.
  */
@@ -59,15 +58,14 @@ const HOLDERS: ReadonlyMap<string, readonly ApplicationType[]> = new Map(
 )
 
 /**
- * Whether a caller of this type may be granted `permission` at all. A session may be given what a private
- * application may hold.
+ * Whether a caller of this type may be granted `permission` at all. A session may hold the permissions of a private application.
  */
 export function mayHold(type: PrincipalType, permission: string): permission is Permission {
   const holder = type === 'session' ? 'private' : type
   return HOLDERS.get(permission)?.includes(holder) ?? false
 }
 
-/** Every permission an application of this type may hold. */
+/** Returns every permission an application of this type may hold. */
 export function permissionsOf(type: ApplicationType): Permission[] {
   return PERMISSIONS.filter((it) => it.applicationTypes.includes(type)).map((it) => it.type)
 }

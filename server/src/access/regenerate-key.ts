@@ -10,13 +10,12 @@ import { issueKey } from './issue-key.ts'
 import { renderApplication } from './wire.ts'
 
 /**
- * Replaces the only key of an application; the old one is dead when this returns.
+ * Replaces the only key of an application; the old one no longer works when this returns.
  *
- * An application without a key gets its first. The application itself is not marked as modified: to
- * write it back would undo a change of its permissions made in the meantime.
+ * An application without a key gets its first. The application itself is not marked as modified: writing it back would undo a
+ * concurrent change of its permissions.
  *
- * Throws `permission_missing`, `application_not_found`, `application_keys_several`, and what commit()
- * throws.
+ * Throws `permission_missing`, `application_not_found`, `application_keys_several`, and what commit() throws.
  */
 export async function regenerateKey(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
@@ -38,7 +37,7 @@ export async function regenerateKey(
   }
   const answer = ok(renderApplication(context.tenantId, application, key))
   const conflict = await commit(world, context, changes, answer)
-  // Somebody else took the old key away between our look and our change, or the whole application.
+  // A concurrent request deleted the old key, or the whole application, between the read and the commit.
   if (conflict !== null) throw new ServiceError('application_key_not_found')
   return answer
 }

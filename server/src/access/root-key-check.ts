@@ -4,10 +4,10 @@ import type { RootKeyCheck } from '../ports/stored.ts'
 import { SetUpError } from './set-up-error.ts'
 
 /**
- * Refuses a root key other than the one the store was set up with; asked before anything is served.
+ * Refuses a root key other than the one the store was set up with; runs before anything is served.
  *
- * With another key nothing could be read, and what it wrote could never be read with the right one.
- * A store with nothing in it takes any. Rejects with SetUpError; changes nothing.
+ * With another key nothing could be read, and what it wrote could never be read with the right one. An empty store accepts any.
+ * Rejects with SetUpError; changes nothing.
  */
 export async function checkRootKey(
   store: { readonly tenants: Pick<Store['tenants'], 'rootKeyCheck'> },
@@ -31,7 +31,7 @@ export async function checkRootKey(
   }
 }
 
-/** Returns what lets checkRootKey() know this root key again. */
+/** Returns the value by which checkRootKey() recognizes this root key. */
 export async function makeRootKeyCheck(keyProvider: KeyProvider): Promise<RootKeyCheck> {
   return { id: keyProvider.id, check: await keyProvider.wrap(KNOWN_VALUE, CONTEXT) }
 }
@@ -40,7 +40,7 @@ async function opens(keyProvider: KeyProvider, check: Uint8Array): Promise<boole
   try {
     return Buffer.compare(await keyProvider.unwrap(check, CONTEXT), KNOWN_VALUE) === 0
   } catch {
-    // Which of its reasons it had makes no difference to what the operator can do.
+    // The operator's remedy is the same for every reason.
     return false
   }
 }

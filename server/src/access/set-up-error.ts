@@ -1,4 +1,4 @@
-/** Why the service cannot be set up or started: one sentence for the operator. Nothing was changed. */
+/** The reason the service cannot be set up or started: one sentence for the operator. Nothing was changed. */
 export class SetUpError extends Error {
   override readonly name = 'SetUpError'
   readonly code: 'name-invalid' | 'name-taken' | 'root-key-other'

@@ -14,19 +14,18 @@ import { SetUpError } from './set-up-error.ts'
 export interface TenantSetUp {
   readonly tenantId: string
   readonly applicationId: string
-  /** Of a management application with every management permission. Shown once, kept nowhere. */
+  /** Key of a management application with every management permission. Shown once, kept nowhere. */
   readonly apiKey: string
 }
 
 /**
- * Creates a tenant: its keys, one management application, and that application's API key.
+ * Creates a tenant: its encryption keys, one management application, and that application's API key.
  *
- * The one use case without a caller: before it there is nobody who could call. Whoever runs it holds the
- * machine, the data and the root key already; no endpoint leads here. The first tenant's commit also
- * installs the root key, and either all of it is there afterwards or nothing.
+ * The one use case without a caller: no key exists before it. Its operator controls the machine, the data and the root key
+ * already; no endpoint leads here. The first tenant's commit also installs the root key, all or nothing.
  *
- * The application is its own creator, and the tenant's. Rejects with SetUpError when the name is taken
- * or unfit or the root key is not the store's.
+ * The application counts as its own creator, and the tenant's. Rejects with SetUpError if the name is taken or invalid or the
+ * root key is not the store's.
  */
 export async function setUp(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,
@@ -48,7 +47,7 @@ export async function setUp(
     const { done, changes } = await prepareTenant(world, name, plan)
     const conflict = await world.store.commit(done.tenantId, [rootKey, ...changes])
     if (conflict === null) return done
-    // Somebody else was quicker to set the store up, or to replace its root key: what there is now has to be checked.
+    // Another process set the store up first, or replaced its root key: check the current one.
     if (conflict.kind === 'installed' || conflict.kind === 'keys-changed') continue
     throw new SetUpError(
       'name-taken',
@@ -103,7 +102,7 @@ async function prepareTenant(
   }
 }
 
-/** What stands in the audit log where a request has its trace id. */
+/** Stands in the audit log in place of a request's trace id. */
 const SET_UP_TRACE = 'set-up'
 
 const NAME = new RegExp(`^\\P{Cc}{1,${NAME_CHARS_MAX}}$`, 'u')

@@ -9,7 +9,7 @@ import { getApplication } from './get-application.ts'
 import { parseUpdateApplication, renderApplication } from './wire.ts'
 
 /**
- * Replaces the name, permissions and rules of an application; what is absent is gone, but for destinations.
+ * Replaces the name, permissions and rules of an application; absent members are cleared, except destinations.
  *
  * Throws `permission_missing`, `application_not_found`, `body_invalid`, and what commit() throws.
  */

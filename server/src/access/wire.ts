@@ -26,22 +26,22 @@ import { parseGrants, type Grants } from './grants.ts'
 import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
 
 /**
- * Applications, their keys and permissions as they go over the wire.
+ * Wire format of applications, their keys and permissions.
  *
- * Requests are parsed into the words of the code, objects are rendered with their members in the order
- * of the interface; what is absent is left out, never null.
+ * Requests are parsed into internal types, objects are rendered with their members in the order of the interface; absent members
+ * are left out, never null.
  *
  * Source: interface.md, Applications.
  */
 
-/** What a caller may say of an application at creation. */
+/** Members a caller may set when it creates an application. */
 export interface ApplicationDraft extends ApplicationChange {
   readonly type: ApplicationType
   readonly expiresAt: number | null
   readonly createKey: boolean
 }
 
-/** What a caller may say of an application later on. */
+/** Members a caller may set later on. */
 export interface ApplicationChange extends Grants {
   readonly name: string
   readonly destinations: readonly string[] | null
@@ -54,13 +54,13 @@ export const permissionName = z.string().meta({
   examples: ['token:create'],
 })
 
-/** Control characters have no place in a line of text, and a NUL none in a database. */
+/** No control characters in a line of text: a database cannot store a NUL. */
 const line = z
   .string()
   .max(NAME_CHARS_MAX)
   .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
 
-/** What rules of applications and of sessions have in common. */
+/** Members that rules of applications and of sessions share. */
 export const ruleMembers = {
   description: line.nullish(),
   priority: z.int().min(1).meta({ description: 'Unique; the lowest number is asked first.' }),
@@ -98,7 +98,7 @@ const destinationName = z
 
 const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
 
-/** In every form that the end of a token has: parseExpiry() reads it. */
+/** In every form of a token's expiry: parseExpiry() reads it. */
 export const expiry = z
   .string()
   .refine((text) => parseExpiry(text) !== null, `Must be ${EXPIRY_FORM}.`)
@@ -184,7 +184,7 @@ export const listApplicationsQuery = pageQuery.extend({
 
 export const listPermissionsQuery = z.object({ application_type: applicationType.optional() })
 
-/** Throws `body_missing` or `body_invalid`; `expires_at` has to lie after `now`. */
+/** Throws `body_missing` or `body_invalid`; `expires_at` must be after `now`. */
 export function parseCreateApplication(body: Json | undefined, now: number): ApplicationDraft {
   const { name, type, ...rest } = parseBody(createApplicationBody, body)
   const { grants, errors } = parseGrants(rest, type)
@@ -196,8 +196,8 @@ export function parseCreateApplication(body: Json | undefined, now: number): App
 }
 
 /**
- * Returns what becomes of `application`. Destinations that are not mentioned stay: a client that has never heard
- * of them sends the rest back, and must not have lifted a limit by that.
+ * Returns `application` with the requested changes. Absent destinations stay: an older client that does not know them sends the
+ * rest back, and must not lift a limit by that.
  *
  * Throws `body_missing` or `body_invalid`.
  */
@@ -299,7 +299,7 @@ function parseApplicationType(text: string, parameter: string): ApplicationType 
   })
 }
 
-/** Throws `body_invalid` if a member is at fault. */
+/** Throws `body_invalid` if there are errors. */
 export function refuseIfAny(errors: MemberErrors): void {
   if (Object.keys(errors).length > 0) throw new ServiceError('body_invalid', errors)
 }

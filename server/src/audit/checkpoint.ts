@@ -1,9 +1,9 @@
 /**
- * The checkpoint of an audit log: what the tenant's keys say about its chain, about once a second.
+ * Checkpoints of audit logs: a proof over the hash chain, made with the tenant's keys about once a second.
  *
- * The chain alone would not stop somebody who can write to the database: they could change an event and work
- * out every later hash anew. What a checkpoint covers they cannot. A checkpoint is made only on top of the one before, so
- * that nobody can have the service vouch for what they made up. Decision 0020.
+ * The chain alone would not stop an attacker who can write to the database: they could change an event and recompute every later
+ * hash. They cannot do so for events a checkpoint covers. Each checkpoint continues the one before, so that the service never
+ * vouches for forged events. Decision 0020.
  */
 import { AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import {
@@ -16,9 +16,9 @@ import type { AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Returns a function that writes a checkpoint of every audit log that has events after its last.
+ * Returns a function that writes a checkpoint of every audit log that has events after its last one.
  *
- * What cannot get one is left as it is, and logged once.
+ * An audit log for which that fails is skipped, and logged once.
  */
 export function auditCheckpointer(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
@@ -41,7 +41,7 @@ async function writeCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
   tenantId: string,
 ): Promise<void> {
-  // Nobody can make a checkpoint for a tenant that was deleted: its keys are gone.
+  // A deleted tenant gets no checkpoint: its keys are gone.
   if ((await world.store.tenants.find(tenantId)) === null) return
   const state = await world.store.auditLog.state(tenantId)
   if (state === null) return
@@ -50,9 +50,9 @@ async function writeCheckpoint(
 }
 
 /**
- * Returns a checkpoint of what `state` says, with `removed` as the last event that is gone.
+ * Returns a checkpoint of `state`, with `removed` as the last removed event.
  *
- * Throws when the checkpoint before is not genuine or the audit log does not continue it.
+ * Throws if the previous checkpoint is not genuine or the audit log does not continue it.
  */
 export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -82,7 +82,7 @@ export async function nextCheckpoint(
   return { ...next, proof: keys.attest(statementOf(tenantId, next)) }
 }
 
-/** Returns what the proof of a checkpoint is about. */
+/** Returns the statement that a checkpoint proves. */
 export function statementOf(
   tenantId: string,
   { removed, last, at }: Omit<AuditCheckpoint, 'proof'>,
@@ -104,10 +104,10 @@ export function isSame(a: ChainPosition | undefined, b: ChainPosition): boolean 
 }
 
 /**
- * Whether the event is the first of a tenant that has just been made.
+ * Whether the event is the first of a newly created tenant.
  *
- * When that was is in the tenant's id, which is part of everything the tenant has sealed and so cannot be
- * another: an audit log that was thrown away and begun anew does not pass.
+ * The time of creation is in the tenant's id, which is part of everything the tenant has sealed and so cannot be replaced: an
+ * audit log that was discarded and begun anew does not pass.
  */
 export function isBeginning(tenantId: string, first: StoredAuditEvent | undefined): boolean {
   if (first?.number !== 1) return false

@@ -1,7 +1,7 @@
 /**
- * The kinds of things that the audit log is about, for people to choose from.
+ * Entity types of the audit log, for people to choose from.
  *
- * The audit log itself takes any; what is not in this list can still be asked for.
+ * The audit log accepts any type; one that is not in this list can still be queried.
  */
 export const ENTITY_TYPES: readonly { readonly name: string; readonly title: string }[] = [
   { name: 'token', title: 'Token' },
@@ -17,7 +17,7 @@ export const ENTITY_TYPES: readonly { readonly name: string; readonly title: str
   { name: 'report', title: 'Report' },
 ]
 
-/** Returns the name of a kind as people read it. */
+/** Returns the display name of an entity type. */
 export function titleOf(entityType: string): string {
   const known = ENTITY_TYPES.find((it) => it.name === entityType)
   if (known !== undefined) return known.title

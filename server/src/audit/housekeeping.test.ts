@@ -68,7 +68,7 @@ describe('auditCheckpointer()', () => {
     const world = stillWorld(store)
     const { tenantId } = await setUp(world, thinKeyProvider(), { name: 'a', plan: 'enterprise' })
     const { last } = (await store.auditLog.state(tenantId))!
-    // As if all had been thrown away and begun anew, a while later.
+    // As if the whole log had been discarded and begun anew, a while later.
     await store.commit(tenantId, [{ kind: 'trim-audit-log', removed: { ...last, number: 3 } }])
     world.clock.pass(AUDIT_CHECKPOINT_LAG_MS_MAX + 1)
     await auditCheckpointer(world)()

@@ -11,7 +11,7 @@ import { listAuditLog, type AuditLogFilter, type AuditLogCursor } from './listin
 const EVENTS = 100
 const CALLER = contextWith({ type: 'management', permissions: ['log:read'] })
 
-/** An audit log of events that are as long as they may be, which counts how many of them are read. */
+/** An audit log of events of the maximum length, which counts how many of them are read. */
 function longAuditLog(): {
   world: Pick<World, 'clock' | 'store'>
   opened: Set<number>

@@ -12,24 +12,24 @@ import {
 import type { Page, PageRequest, AuditLogReader, AuditLogState } from '../ports/store.ts'
 import type { World } from '../ports/world.ts'
 
-/** What happened to one thing: an audit event is as many items as it names things. */
+/** One event for one entity: an audit event makes as many items as it names entities. */
 export interface AuditLogItem extends Omit<AuditEvent, 'entityIds'> {
-  /** The number of the event, and of the thing in it from 1: `1204-1`. */
+  /** The number of the event, and of the entity in it from 1: `1204-1`. */
   readonly id: string
-  /** Null where it was about no single thing. */
+  /** Null if it was about no single entity. */
   readonly entityId: string | null
 }
 
 export interface AuditLogFilter {
   readonly entityType?: string
   readonly entityId?: string
-  /** Epoch milliseconds, included. */
+  /** Epoch milliseconds, inclusive. */
   readonly from?: number
-  /** Epoch milliseconds, not included. */
+  /** Epoch milliseconds, exclusive. */
   readonly to?: number
 }
 
-/** One item: the number of its event, and of the thing in it from 1. */
+/** One item: the number of its event, and of the entity in it from 1. */
 export interface AuditLogCursor {
   readonly event: number
   readonly thing: number
@@ -39,7 +39,7 @@ export interface AuditLogRequest {
   readonly filter: AuditLogFilter
   /** Counted from `start`. */
   readonly page: PageRequest
-  /** Only what is older than this; null for everything. */
+  /** Only items older than this; null for all. */
   readonly start: AuditLogCursor | null
 }
 
@@ -49,10 +49,10 @@ export interface AuditLogPage extends Page<AuditLogItem> {
 }
 
 /**
- * Returns one page of what happened in the tenant, newest first; its total is of all that passes the filter.
+ * Returns one page of the tenant's audit log, newest first; its total counts all items that pass the filter.
  *
- * Without a filter a page is found by its number; with one every event is looked at, a chunk at a time.
- * Throws `permission_missing`.
+ * Without a filter a page is found by its number; with one every event is examined, a chunk at a time. Throws
+ * `permission_missing`.
  */
 export async function listAuditLog(
   world: Pick<World, 'clock' | 'store'>,
@@ -69,7 +69,7 @@ export async function listAuditLog(
     : await pageOfSome(world, context.tenantId, state, { ...request, filter })
 }
 
-/** The id of a token may have been made of data, so the audit log knows tokens by their internal ids. */
+/** Maps token ids to internal ids, by which the audit log knows tokens: the id of a token may have been made from data. */
 async function byInternalId(
   { tokens }: Pick<World['store'], 'tokens'>,
   tenantId: string,
@@ -98,7 +98,7 @@ async function pageOfAll(
     before = rows.at(-1)?.number ?? 0
     for (const row of rows) {
       if (isCounted(row)) items.push(...itemsBetween(row, oldest, newest))
-      // A page may be of one event, and each of the others be as long.
+      // The page may lie within one event, and each of the others may be as long.
       if (row.listed > oldest && items.length < newest - oldest) continue
       before = 0
       break
@@ -107,7 +107,7 @@ async function pageOfAll(
   return { total, items, more: items.length > 0 && oldest > removed.listed }
 }
 
-/** Returns those items of an event that are listed after `oldest` and up to `newest`. */
+/** Returns the items of an event that are listed after `oldest` and up to `newest`. */
 function itemsBetween(row: StoredAuditEvent, oldest: number, newest: number): AuditLogItem[] {
   const { ids, itemOf } = openEvent(row)
   const from = Math.max(0, row.listed - newest)
@@ -115,7 +115,7 @@ function itemsBetween(row: StoredAuditEvent, oldest: number, newest: number): Au
   return Array.from({ length: Math.max(0, count) }, (_, at) => itemOf(from + at))
 }
 
-/** Returns which of all items the one at the cursor is, or would be; what is not there any more is before all. */
+/** Returns the position of the item at the cursor, or where it would be; a removed one precedes all. */
 async function listedAt(
   auditLog: AuditLogReader,
   tenantId: string,
@@ -127,7 +127,7 @@ async function listedAt(
   return row.listed - Math.max(0, decodeAuditEventSummary(row.entry).items - thing)
 }
 
-/** Returns the number of the event that holds an item, which is one of those between. */
+/** Returns the number of the event that contains an item, by search between the two bounds. */
 async function numberOf(
   auditLog: AuditLogReader,
   tenantId: string,
@@ -154,7 +154,7 @@ async function pageOfSome(
   const [from, to] = [(page - 1) * size, page * size]
   const items: AuditLogItem[] = []
   let total = 0
-  /** Of the total, what is not older than `start`. */
+  /** The part of the total that is not older than `start`. */
   let before = 0
   for (let next = last.number + 1; ; await clock.yield()) {
     const rows = await store.auditLog.rowsBefore(tenantId, next, AUDIT_EVENTS_AT_ONCE)
@@ -196,16 +196,16 @@ function passes(summary: AuditEventSummary, { entityType, from, to }: AuditLogFi
   return summary.entityType === entityType
 }
 
-/** Whether an event is in the list of everything: whoever read the audit log is only where that is asked for. */
+/** Whether an event is in the unfiltered list: reads of the audit log are listed only on request. */
 function isCounted({ entry }: StoredAuditEvent): boolean {
   return decodeAuditEventSummary(entry).entityType !== AUDIT_LOG_ENTITY_TYPE
 }
 
-/** An event that was read. */
+/** A decoded event. */
 interface OpenedEvent {
-  /** What it is about, the last thing first; null for no single thing. */
+  /** Its entities, the last one first; null for no single entity. */
   readonly ids: readonly (string | null)[]
-  /** Returns the item of one of them. To make it takes longer than to look at its id. */
+  /** Returns the item of one of them. Making it takes longer than looking at its id. */
   readonly itemOf: (index: number) => AuditLogItem
 }
 

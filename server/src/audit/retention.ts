@@ -5,10 +5,10 @@ import { nextCheckpoint } from './checkpoint.ts'
 import { firstFlaw } from './verification.ts'
 
 /**
- * Removes events that are older than `days`, in every tenant, oldest first, a chunk at a time.
+ * Removes events older than `days`, in every tenant, oldest first, a chunk at a time.
  *
- * What is left begins where the last removed event ended; a checkpoint of that position is in the same commit. Events
- * that do not follow from each other are evidence and stay, with everything after them; that is logged.
+ * The rest begins where the last removed event ended; a checkpoint of that position is in the same commit. Events that do not
+ * continue the chain are evidence and stay, with everything after them; that is logged.
  */
 export async function sweepAuditLogs(
   world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>,
@@ -17,7 +17,7 @@ export async function sweepAuditLogs(
   const before = world.clock.now() - days * DAY_MS
   for (const tenantId of await world.store.auditLog.tenantIds('all')) {
     try {
-      // What is left of a tenant that was deleted is removed without its keys, which are gone.
+      // The events of a deleted tenant are removed elsewhere, without its keys, which are gone.
       if ((await world.store.tenants.find(tenantId)) === null) continue
       while (await sweepChunk(world, tenantId, before)) await world.clock.yield()
     } catch (error) {

@@ -1,6 +1,4 @@
-/**
- * Whether a tenant's audit log is what was written, and if not, from where on.
- */
+/** Verification: finds out whether a tenant's audit log is intact, and if not, from which event on. */
 import { AUDIT_EVENTS_AT_ONCE, AUDIT_CHECKPOINT_LAG_MS_MAX } from '../base/limits.ts'
 import {
   chainHash,
@@ -16,19 +14,19 @@ import { isBeginning, isSame, statementOf } from './checkpoint.ts'
 
 export interface AuditVerdict {
   readonly tenantId: string
-  /** What is there, as far as it was read: event numbers, both included; 0 for none. */
+  /** Range of event numbers that were read, both inclusive; 0 for none. */
   readonly first: number
   readonly last: number
-  /** In hex, of the last event that was read: kept elsewhere, it shows later that nothing was cut off. */
+  /** In hex, of the last event read: stored elsewhere, it proves later that nothing was cut off. */
   readonly hash: string
-  /** Up to which number the tenant's keys vouch for the audit log. */
+  /** Number of the last event that a checkpoint covers. */
   readonly sealed: number
   /** Null for an audit log that is intact. */
   readonly flaw: Flaw | null
 }
 
 export interface Flaw {
-  /** Of the first event that is not right. */
+  /** Number of the first wrong event. */
   readonly number: number
   /** Completes "event 7 ...". */
   readonly what: string
@@ -76,7 +74,7 @@ export async function verifyAuditLog(
   }
 }
 
-/** Returns the first of `rows`, which are those after `point`, that does not follow from what was before. */
+/** Returns the first of `rows`, the events after `position`, that does not continue the chain. */
 export function firstFlaw(position: ChainPosition, rows: readonly StoredAuditEvent[]): Flaw | null {
   let before = position
   for (const row of rows) {
@@ -96,7 +94,7 @@ export function firstFlaw(position: ChainPosition, rows: readonly StoredAuditEve
   return null
 }
 
-/** Returns how many items the row is to be counted as; null when it is unreadable. */
+/** Returns the number of items the row counts as; null if it is unreadable. */
 function itemCountOfRow({ entry }: StoredAuditEvent): number | null {
   try {
     return decodeAuditEventSummary(entry).items
@@ -110,7 +108,7 @@ function flawOfCheckpoint(
   genuine: boolean,
 ): Flaw | null {
   if (seal === null) {
-    // Whoever sets up a tenant is in its audit log, so none is empty.
+    // The set-up of a tenant is in its audit log, so none is empty.
     if (last.number === 0) return { number: 1, what: 'is missing: the audit log is empty' }
     if (removed.number === 0) return null
     return { number: removed.number + 1, what: 'cannot be vouched for: the checkpoint is gone' }
@@ -125,11 +123,11 @@ function flawOfCheckpoint(
     const number = Math.min(removed.number, seal.removed.number) + 1
     return { number, what: 'is not where the audit log begins in its checkpoint' }
   }
-  // Cut off behind the back of the checkpoint; the events themselves are looked at one by one.
+  // Events that the checkpoint covers are missing at the end; the events themselves are checked one by one.
   return last.number < seal.last.number ? flawOfEnd(seal.last, last) : null
 }
 
-/** Compares where the audit log should end with where it does. */
+/** Compares the expected end of the audit log with the actual one. */
 function flawOfEnd(expected: ChainPosition, actual: ChainPosition): Flaw | null {
   if (actual.number < expected.number) return { number: actual.number + 1, what: 'is missing' }
   if (actual.number > expected.number) {
@@ -139,7 +137,7 @@ function flawOfEnd(expected: ChainPosition, actual: ChainPosition): Flaw | null 
   return { number: actual.number, what: 'is not what the audit log should end with' }
 }
 
-/** Looks at what lies at the checkpoint and after it. */
+/** Checks the events at the checkpoint and after it. */
 class Tail {
   readonly #checkpoint: AuditCheckpoint | null
   #oldest: number | null = null

@@ -9,7 +9,7 @@ import { titleOf, type ENTITY_TYPES } from './entity-types.ts'
 import type { AuditLogFilter, AuditLogCursor, AuditLogItem } from './listing.ts'
 
 /**
- * The audit log as it goes over the wire: items, each about one thing.
+ * Wire format of the audit log: items, each about one entity.
  *
  * Source: interface.md, Logs.
  */
@@ -64,7 +64,7 @@ export const auditLogQuery = pageQuery.extend({
   start: z.string().optional().meta({ description: 'Where the page before ended: its `after`.' }),
 })
 
-/** Throws `query_invalid`. A parameter that is empty counts as absent. */
+/** Throws `query_invalid`. An empty parameter counts as absent. */
 export function parseAuditLogFilter(query: QueryParameters): AuditLogFilter {
   const entityType = only(query, 'entity_type')
   const entityId = only(query, 'entity_id')
@@ -78,7 +78,7 @@ export function parseAuditLogFilter(query: QueryParameters): AuditLogFilter {
   }
 }
 
-/** Returns what a list is to go on after; null for its beginning. Throws `cursor_invalid`. */
+/** Returns the cursor after which a list continues; null for its beginning. Throws `cursor_invalid`. */
 export function parseAuditLogCursor(query: QueryParameters): AuditLogCursor | null {
   const text = only(query, 'start')
   if (text === undefined) return null
@@ -113,7 +113,7 @@ export function renderEntityType({ name, title }: (typeof ENTITY_TYPES)[number])
   return { display_name: title, value: name }
 }
 
-/** Says in a line what the members say: fixed words and perhaps a host, no data. */
+/** Renders the members as one line: fixed words and perhaps a host, no data. */
 function messageOf(item: AuditLogItem): string {
   const { allowed, operation, permission, shown, replayed, dryRun, destination } = item
   const what = `${titleOf(item.entityType)} ${PAST[operation] ?? operation}`

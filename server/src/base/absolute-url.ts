@@ -1,9 +1,9 @@
-/** Whether a parser would find a scheme and a host in `text`, and nothing to take away, turn around or guess at. */
+/** Whether `text` has a scheme and a host, and a URL parser would not have to remove, replace or guess anything. */
 export function isUnambiguous(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) && /^[!-[\]-~]+$/.test(text)
 }
 
-/** Host and port as the audit log has them: a name with a final dot is the same without. */
+/** Returns host and port as in the audit log: a final dot of the name is dropped. */
 export function hostOf({ host, hostname, port }: URL): string {
   if (!hostname.endsWith('.')) return host
   const name = hostname.slice(0, -1)

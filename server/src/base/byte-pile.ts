@@ -1,8 +1,8 @@
 /**
- * Bytes that come in pieces and are kept until they are needed together.
+ * Collects chunks of bytes that are needed together.
  *
- * They are copied into one stretch: kept as they come, each piece takes hundreds of bytes for itself, and whoever
- * sends 5 MiB one byte at a time would have gigabytes held.
+ * They are copied into one buffer: kept separately, each chunk takes hundreds of bytes of overhead, and a client that sends 5 MiB
+ * one byte at a time would make us hold gigabytes.
  */
 export class BytePile {
   #bytes = Buffer.alloc(0)
@@ -23,7 +23,7 @@ export class BytePile {
     this.#length = length
   }
 
-  /** Returns all that was added so far, in order; adding more does not change it. */
+  /** Returns all bytes added so far, in order; adding more does not change the result. */
   whole(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }

@@ -1,19 +1,19 @@
 /**
- * When something expires, in the three forms callers write it.
+ * Parses an expiry in the three forms callers write it.
  *
- * ISO 8601 (`2030-08-26T19:23:57-07:00`), month first on a twelve-hour clock
- * (`8/26/2030 7:23:57 PM -07:00`), and a short date (`9/27/2030`, midnight). Without an offset it is UTC.
+ * ISO 8601 (`2030-08-26T19:23:57-07:00`), month first on a twelve-hour clock (`8/26/2030 7:23:57 PM -07:00`), and a short date
+ * (`9/27/2030`, midnight). Without an offset it is UTC.
  * Source: interface.md, Tokens, Expiry.
  */
 
 export interface Expiry {
   /** Epoch milliseconds. */
   readonly at: number
-  /** ISO 8601 with the caller's own offset, as it is shown again. */
+  /** ISO 8601 with the caller's own offset, as shown in answers. */
   readonly text: string
 }
 
-/** Returns null when `text` is none of the three forms or names no real instant. */
+/** Returns null if `text` has none of the three forms or names no real instant. */
 export function parseExpiry(text: string): Expiry | null {
   const iso = ISO.exec(text)
   if (iso !== null) {
@@ -31,7 +31,7 @@ export function parseExpiry(text: string): Expiry | null {
   return expiryOf(`${date}T${String(hours).padStart(2, '0')}:${minute}:${second}`, offset)
 }
 
-/** What parseExpiry() takes, for errors: the form to be had everywhere. */
+/** The form to recommend in errors, which every endpoint accepts. */
 export const EXPIRY_FORM = 'an ISO 8601 date and time, such as 2030-08-26T19:23:57-07:00'
 
 type Groups = Readonly<Record<string, string | undefined>>

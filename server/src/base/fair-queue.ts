@@ -1,13 +1,13 @@
 /**
- * A fair queue: one unit of work at a time, and the owners round-robin. However much one of them asks for, another waits for
- * one of each at most.
+ * A fair queue: runs one task at a time, and serves the owners round-robin. However many tasks one owner adds, another waits for
+ * at most one of each.
  */
 export class FairQueue {
-  /** What waits, by owner; the owner served last is last. */
+  /** Waiting tasks by owner; the owner served last is last. */
   readonly #waiting = new Map<string, (() => void)[]>()
   #busy = false
 
-  /** Does `work` when the queue comes to it, and nothing else until it is settled; settles as it does. */
+  /** Runs `work` when its turn comes, and nothing else until it is settled; settles as it does. */
   async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
     if (this.#busy) await this.#enqueue(owner)
     this.#busy = true
@@ -26,7 +26,7 @@ export class FairQueue {
     return promise
   }
 
-  /** To whoever is next, without letting go of it: nobody who comes meanwhile is quicker. */
+  /** Hands over to the next task without going idle in between, so that no newcomer can get ahead of it. */
   #startNext(): void {
     const next = this.#waiting.entries().next().value
     this.#busy = next !== undefined

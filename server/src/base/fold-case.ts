@@ -1,4 +1,4 @@
-/** Returns the form in which texts are equal that differ in upper and lower case only. */
+/** Returns a form that is equal for texts that differ only in case. */
 export function foldCase(text: string): string {
   return text.toLowerCase()
 }

@@ -1,10 +1,8 @@
-/**
- * How often something took how long: a row of counters and a sum, so that to observe is to add.
- */
+/** A histogram: counters per bucket and a sum, so that observing a value is only an addition. */
 export class Histogram {
-  /** Upper bounds, ascending; what is above them all is counted as well. */
+  /** Upper bounds, ascending; values above them all are counted as well. */
   readonly bounds: readonly number[]
-  /** One for each bound, and one for what is above. */
+  /** One per bound, and one for values above. */
   readonly counts: Float64Array
   sum = 0
 
@@ -21,10 +19,10 @@ export class Histogram {
   }
 }
 
-/** Bounds in seconds, from a read out of memory to a request that somebody gave up on. */
+/** Bounds in seconds, from a read out of memory to a request that timed out. */
 export const SECONDS: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ]
 
-/** Bounds for numbers of things that go together. */
+/** Bounds for batch sizes. */
 export const BATCH_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]

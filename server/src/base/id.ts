@@ -1,10 +1,9 @@
 /**
- * Returns a new id: a uuid that sorts by time and looks like version 4.
+ * Returns a new id: a UUID that sorts by time and looks like version 4.
  *
- * 48 bits of `now` (epoch milliseconds), then 74 random bits around the version nibble 4 and the
- * variant 10. Rows written together lie together, which makes bulk inserts an order of magnitude
- * faster than random ids; clients that check for version 4 are content. An id is a name, never a
- * permission. `random` holds ID_RANDOM_BYTES from `at` on. Decision 0003.
+ * 48 bits of `now` (epoch milliseconds), then 74 random bits around the version nibble 4 and the variant 10. Rows written
+ * together are stored together, which makes bulk inserts an order of magnitude faster than random ids; clients that check for
+ * version 4 accept it. An id is a name, never a permission. `random` holds ID_RANDOM_BYTES from `at` on. Decision 0003.
  */
 export function idOf(now: number, random: Uint8Array, at = 0): string {
   if (now !== writtenTime) {
@@ -23,8 +22,8 @@ export function idOf(now: number, random: Uint8Array, at = 0): string {
 export const ID_RANDOM_BYTES = 10
 
 /**
- * Puts what `random` holds for many ids of one instant in their order, as far as the first 26 bits tell. What comes in order
- * is appended to an index; for the rest its place is looked for, and pages are split.
+ * Sorts the random bytes of many ids of one instant, by their first 26 bits. Sorted rows are appended to an index; unsorted ones
+ * need a search each, and split pages.
  */
 export function sortRandom(random: Uint8Array): void {
   const leading = new Uint32Array(random.length / ID_RANDOM_BYTES)
@@ -45,8 +44,8 @@ export function sortRandom(random: Uint8Array): void {
 }
 
 /**
- * The id that was made last, as text: in bulk most begin with the same time. Put together as a string of
- * strings it would take ten times the memory, and be taken apart again by whoever stores it.
+ * The last id as text: in bulk most begin with the same time. A string concatenated from strings would take ten times the memory,
+ * and would have to be flattened by the store.
  */
 const written = Buffer.from('00000000-0000-4000-8000-000000000000', 'latin1')
 let writtenTime = 0
@@ -58,12 +57,12 @@ function writeHex(at: number, byte: number): void {
 
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1')
 
-/** Whether `text` has the form of a uuid, in lower case, of whatever version. */
+/** Whether `text` has the form of a UUID, in lower case, of any version. */
 export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** Returns those of `texts` that are uuids in whatever case, as ids are written, each once. */
+/** Returns the distinct UUIDs in `texts`, which may be in any case, in lower case. */
 export function uuidsIn(texts: readonly string[]): string[] {
   return [...new Set(texts.map((it) => it.toLowerCase()))].filter(isUuid)
 }

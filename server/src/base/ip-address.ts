@@ -1,8 +1,8 @@
 /**
- * Addresses and blocks of addresses, as numbers: whatever way one was written, it is compared by its value.
+ * IP addresses and blocks, as numbers: compared by value, however they were written.
  *
- * Only the forms that resolvers and parsed URLs produce are read. Octal, hexadecimal and short forms of IPv4 are
- * none of them, and neither are zone ids.
+ * Only the forms that resolvers and parsed URLs produce are accepted: no octal, hexadecimal or short forms of IPv4, and no zone
+ * ids.
  */
 
 export interface IpAddress {
@@ -12,14 +12,14 @@ export interface IpAddress {
 
 export interface IpBlock {
   readonly version: 4 | 6
-  /** The first address in it, and the last. */
+  /** The first and the last address in it. */
   readonly first: bigint
   readonly last: bigint
   /** How many leading bits all its addresses share. */
   readonly bits: number
 }
 
-/** Returns null for what is no address. Source: RFC 4291, section 2.2; IPv4 in four decimals. */
+/** Returns null if `text` is no address. Source: RFC 4291, section 2.2; IPv4 in four decimals. */
 export function parseIpAddress(text: string): IpAddress | null {
   if (text.includes(':')) {
     const value = parseIpv6(text)
@@ -30,8 +30,8 @@ export function parseIpAddress(text: string): IpAddress | null {
 }
 
 /**
- * Reads `10.0.0.0/8`; an address alone is a block of one. Returns null for anything else, and for a block that
- * is not written by its first address: whoever writes `10.1.2.3/8` may have meant much less.
+ * Parses `10.0.0.0/8`; a single address is a block of one. Returns null for anything else, and for a block that is not written
+ * with its first address: the author of `10.1.2.3/8` may have meant a much smaller one.
  */
 export function parseIpBlock(text: string): IpBlock | null {
   const [written, length, ...more] = text.split('/')
@@ -72,13 +72,13 @@ function parseIpv6(text: string): bigint | null {
   const tail = groupsOf(halves[1] ?? '', true)
   if (head === null || tail === null) return null
   const missing = 8 - head.length - tail.length
-  // The double colon stands for at least one group, and without it there is none to stand for.
+  // A double colon stands for at least one group; without it, no group may be missing.
   if (halves.length === 2 ? missing < 1 : missing !== 0) return null
   const groups = [...head, ...Array.from({ length: missing }, () => 0n), ...tail]
   return groups.reduce((value, group) => (value << 16n) | group, 0n)
 }
 
-/** The last two groups may be an IPv4 address, where the text ends. */
+/** The last two groups may be an IPv4 address, at the end of the text. */
 function groupsOf(text: string, atEnd: boolean): bigint[] | null {
   if (text === '') return []
   const parts = text.split(':')

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json } from './json.ts'
 
 /**
- * Returns `target` with `patch` applied: members are merged all the way down, and null removes one.
+ * Returns `target` with `patch` applied: members are merged recursively, and null removes one.
  *
  * Source: RFC 7386.
  */

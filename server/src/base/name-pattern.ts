@@ -1,10 +1,10 @@
 import { foldCase } from './fold-case.ts'
 
 /**
- * Returns whether a name is among those that `pattern` looks for, whatever its case: with `*` for any characters
- * and `?` for one where there are some, else as a part of the name.
+ * Returns a function that matches names against `pattern`, ignoring case: `*` stands for any characters and `?` for one; without
+ * either, the pattern matches any part of the name.
  *
- * Source: interface.md, Lists. Takes time for each character of the name by each of the pattern, and no more.
+ * Source: interface.md, Lists. Takes at most time proportional to the length of the name times that of the pattern.
  */
 export function namePattern(pattern: string): (name: string) => boolean {
   const folded = foldCase(pattern)
@@ -13,7 +13,7 @@ export function namePattern(pattern: string): (name: string) => boolean {
   return (name) => matches(wanted, [...foldCase(name)])
 }
 
-/** Goes back to the last star only: what an earlier one might have taken, the later one can take as well. */
+/** Backtracks to the last star only: whatever an earlier one could match, the later one can match as well. */
 function matches(wanted: readonly string[], name: readonly string[]): boolean {
   let [at, n] = [0, 0]
   let [star, taken] = [-1, 0]

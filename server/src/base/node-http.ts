@@ -1,7 +1,7 @@
 /**
- * Node's HTTP, and nothing that comes along.
+ * Node's HTTP without its side effects.
  *
- * Whoever imports `node:http` has every name it exports read, also those that load what they stand for when they are read:
- * fetch and WebSocket, which nobody here uses and which take 2.4 MB of the heap.
+ * `import` of `node:http` reads every name it exports, including lazy ones that load their implementation when read: fetch and
+ * WebSocket, which are not used here and take 2.4 MB of the heap.
  */
 export const http = process.getBuiltinModule('node:http')

@@ -53,7 +53,7 @@ test('of those who wait one owner comes after the other, however much one has wa
   const order: string[] = []
   const read = (owner: string) => () => {
     order.push(owner)
-    // Each reads as much as a tick has.
+    // Each reads as much as the budget of a tick.
     for (let it = 0; it < READ_CHUNKS_PER_TICK; it += 1) throttle.count(0)
   }
   for (let it = 0; it < 5; it += 1) throttle.wait('greedy', read('greedy'))

@@ -1,18 +1,18 @@
 import { KiB, READ_CHUNKS_PER_TICK } from './limits.ts'
 
 /**
- * A read throttle: bounds how much of what comes in by many connections is read in one tick of the event loop, counted in
- * chunks: a small one costs as much as one of some KiB, and what a connection has to say at once may be ten thousand of a byte.
+ * A read throttle: bounds how much data from many connections is read in one tick of the event loop. It counts chunks, since a
+ * small one costs as much as one of some KiB, and a single read of a connection may hold ten thousand of a byte.
  *
- * When the budget of a tick is spent whoever wants to read waits for the next, one owner after the other: however many connections one of
- * them has, another's waits for one of each at most. What was read far beyond the budget, since it was there, is
- * a debt: reading pauses for as long as it took.
+ * When the budget of a tick is spent, readers wait for the next tick, owner by owner: however many connections one owner has,
+ * another's waits for at most one of each. Data read far beyond the budget, since it had arrived already, is a debt: reading
+ * pauses for as long as it took.
  */
 export class ReadThrottle {
   readonly #clock: TickClock
   #left = READ_CHUNKS_PER_TICK
   #begun = false
-  /** What goes on reading, by owner; whoever had a turn last is last. */
+  /** Waiting readers by owner; the owner served last is last. */
   readonly #waiting = new Map<string, { resume: () => void; chunks: number }[]>()
 
   constructor(clock: TickClock) {
@@ -23,18 +23,18 @@ export class ReadThrottle {
     return this.#left <= 0
   }
 
-  /** Takes note of a chunk that was read, of so many bytes. */
+  /** Counts a chunk of `bytes` that was read. */
   count(bytes: number): void {
     this.spend(1 + bytes / BYTES_LIKE_A_CHUNK)
   }
 
-  /** Takes note of what cost as much as so many small chunks; fewer than none where too many had been foreseen. */
+  /** Counts work that cost as much as this many small chunks; negative if too many had been reserved. */
   spend(chunks: number): void {
     this.#left -= chunks
     this.#begin()
   }
 
-  /** Calls `resume` in a later tick, of whose budget it is to have so many chunks whether it reads them at once or not. */
+  /** Calls `resume` in a later tick, and reserves `chunks` of that tick's budget for it, whether it reads them at once or not. */
   wait(owner: string, resume: () => void, chunks = 0): void {
     const waiting = { resume: resume, chunks }
     const queue = this.#waiting.get(owner)
@@ -72,17 +72,17 @@ export class ReadThrottle {
   }
 }
 
-/** What of a clock a throttle needs: see Clock. */
+/** The part of a clock that a throttle needs: see Clock. */
 export interface TickClock {
   yield(): Promise<void>
   after(ms: number): Promise<void>
 }
 
-/** How long one takes, more or less. */
+/** Approximate time per chunk. */
 const CHUNK_MS = 0.0025
 
-/** However much was read: those who have little to say wait for the pause to end, too. */
+/** The longest pause, however much was read: small readers wait for it to end, too. */
 const DEBT_PAUSE_MS_MAX = 250
 
-/** So many bytes more cost what a chunk does. */
+/** This many bytes cost as much as another chunk. */
 const BYTES_LIKE_A_CHUNK = 4 * KiB

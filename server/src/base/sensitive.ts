@@ -1,9 +1,8 @@
 /**
- * Plaintext that must not leave by accident.
+ * Plaintext that must not leak by accident.
  *
- * Logged, interpolated, inspected or JSON-encoded, it reads `[sensitive]`. `reveal()` is the only
- * way to the value, so the files that call it are the places where plaintext is handled; they are
- * listed, and the list is a test.
+ * Logged, interpolated, inspected or JSON-encoded, it reads `[sensitive]`. `reveal()` is the only way to the value, so the files
+ * that call it are the places where plaintext is handled; a test lists them.
  */
 export class Sensitive<T> {
   readonly #value: T

@@ -1,12 +1,11 @@
 import { REACTOR_WAIT_MS_MAX } from './limits.ts'
 
 /**
- * The refusals this service can give: expected noes that the caller can act on.
+ * The refusals of this service: expected errors that the caller can act on.
  *
- * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP
- * status; `detail` is fixed text and never carries data, though words of ours may be listed behind it, such as ids. What
- * varies goes into `errors`: the path of a member and what is wrong with it, never its value. Anything else
- * that fails is a fault, a 500.
+ * One line each: add a line here, throw it, describe it in docs/errors.md. `status` is the HTTP status; `detail` is fixed text
+ * and never carries data, though words of ours, such as ids, may be listed after it. Variable text goes into `errors`: the path
+ * of a member and its error, never its value. Any other failure is a fault, a 500.
  */
 export const REFUSALS = {
   body_invalid: { status: 400, detail: 'The body is not valid.' },
@@ -143,22 +142,22 @@ export const REFUSALS = {
 export interface Refusal {
   readonly status: number
   readonly detail: string
-  /** When it is worth asking again. Only with a 503; a second unless told. */
+  /** When to retry. Only with a 503; by default after a second. */
   readonly retryAfterS?: number
-  /** With a 5xx: the caller asked for too much, and there is nothing that the operator has to mend. */
+  /** With a 5xx: the caller asked for too much, and the operator has nothing to fix. */
   readonly ofCaller?: true
 }
 
 export type RefusalCode = keyof typeof REFUSALS
 
-/** Path of a member (`data.number`, `[2].data`) to what is wrong with it. Never a value. */
+/** Path of a member (`data.number`, `[2].data`) to its errors. Never a value. */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>
 
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: RefusalCode
   readonly errors: MemberErrors | undefined
-  /** What the detail lists at its end: uuids of ours, names of permissions. Never what somebody sent. */
+  /** Items listed at the end of the detail: UUIDs of ours, names of permissions. Never text that a caller sent. */
   readonly named: readonly string[]
 
   constructor(
@@ -191,8 +190,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * Whether the operator need not see it. Then nobody asks where it was thrown either; to find that out takes longer than
- * everything else about a refusal, and strangers may be refused as often as they like.
+ * Whether the operator need not see it. Then no stack is captured either: that takes longer than the rest of a refusal, and
+ * strangers may cause as many as they like.
  */
 function isCallersOwn({ status, ofCaller }: Refusal): boolean {
   return status < 500 || ofCaller === true

@@ -1,6 +1,6 @@
 export interface Taken<Item> {
   readonly taken: Item[]
-  /** Whether it stopped before it knew that there was no more. */
+  /** Whether it stopped before the end of the items was known. */
   readonly isCut: boolean
 }
 

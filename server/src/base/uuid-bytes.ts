@@ -1,8 +1,6 @@
-/**
- * A uuid as 16 bytes and back. Only lower case is packed, so that every id comes back as it was.
- */
+/** Packs a UUID into 16 bytes and back. Accepts only lower case, so that every id is restored exactly. */
 
-/** Writes the 16 bytes of a uuid and returns true, or returns false: it is not one. */
+/** Writes the 16 bytes of a UUID and returns true; returns false if `text` is none. */
 export function writeUuid(text: string, target: Uint8Array, at: number): boolean {
   if (text.length !== 36) return false
   let from = 0
@@ -17,7 +15,7 @@ export function writeUuid(text: string, target: Uint8Array, at: number): boolean
   return true
 }
 
-/** Returns the uuid whose 16 bytes lie in `bytes` from `at` on. */
+/** Returns the UUID whose 16 bytes are in `bytes` from `at` on. */
 export function readUuid(bytes: Uint8Array, at: number): string {
   for (let n = 0, to = 0; n < 16; n++) {
     if (n === 4 || n === 6 || n === 8 || n === 10) to++
@@ -30,11 +28,11 @@ export function readUuid(bytes: Uint8Array, at: number): string {
 
 const DASH = 0x2d
 
-/** The uuid that was read last, as text: a string of strings would take several times the memory. */
+/** The last UUID as text: a string concatenated from strings would take several times the memory. */
 const written = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1')
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1')
 
-/** Returns the value of a lower-case hexadecimal digit; negative when it is none, even shifted. */
+/** Returns the value of a lower-case hexadecimal digit; negative if it is none, even after a shift. */
 function nibble(code: number): number {
   return code < 128 ? VALUES[code]! : -1
 }

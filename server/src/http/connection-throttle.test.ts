@@ -12,7 +12,7 @@ const CONNECTIONS = 6
 const COUNT = 6_000
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
-/** What Node reads at once. */
+/** How many requests Node takes in one read. */
 const READ_MAX = (64 * 1024) / REQUEST.length
 
 test('connections that send many requests at once are read round-robin, and each is answered', async (t) => {
@@ -21,7 +21,7 @@ test('connections that send many requests at once are read round-robin, and each
   const server = http.createServer((message, response) => {
     connectionThrottle.admit(message)
     reads[reads.length - 1]! += 1
-    // Which asks for more of the connection.
+    // Asks for more of the connection.
     message.resume()
     response.end('answer')
   })
@@ -49,7 +49,7 @@ test('connections that send many requests at once are read round-robin, and each
     }),
   )
   assert.deepEqual(answers, Array(CONNECTIONS).fill(COUNT + 1))
-  // Each is read once before anybody knows what it says, and then whenever the throttle lets it.
+  // Every connection is read once before its content is known, and after that when the throttle allows it.
   const busy = reads.filter((it) => it > 0)
   assert.ok(busy.length > CONNECTIONS * Math.floor(COUNT / READ_MAX), `${busy.length} ticks`)
 })

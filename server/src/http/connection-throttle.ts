@@ -5,11 +5,11 @@ import type { Clock } from '../ports/clock.ts'
 import { gatherChunks } from './gather-chunks.ts'
 
 /**
- * Read throttling: sees to it that no connection has more than its part of the event loop, whoever is on it: one that says many small
- * chunks or requests at once is read again when the throttle lets it.
+ * Read throttling: keeps any one connection from taking more than its share of the event loop. A connection that sends many small
+ * chunks or requests at once is paused, and read again when the throttle lets it.
  *
- * Node reads 64 KiB at once, up to 32 times in a row, and requests that are sent without waiting for answers may be two thousand
- * in each: two such connections held up everybody else for seconds.
+ * Node reads 64 KiB at once, up to 32 times in a row, and each read may hold two thousand pipelined requests: two such
+ * connections held up all others for seconds.
  */
 export class ConnectionThrottle {
   readonly #clock: Pick<Clock, 'yield'>
@@ -17,7 +17,7 @@ export class ConnectionThrottle {
   readonly #said = new WeakMap<Socket, Said>()
   #tick = 0
   #begun = false
-  /** Those that said too much in this tick. */
+  /** Connections paused because they sent too much in this tick. */
   readonly #paused = new Map<Socket, Said>()
 
   constructor(clock: Pick<Clock, 'yield'>, throttle: ReadThrottle) {
@@ -25,7 +25,7 @@ export class ConnectionThrottle {
     this.#throttle = throttle
   }
 
-  /** Call it with every request, before any of its body was read. */
+  /** Call this with every request, before any of its body is read. */
   admit(message: IncomingMessage): void {
     const { socket } = message
     if (!this.#begun) {
@@ -61,21 +61,21 @@ export class ConnectionThrottle {
   }
 }
 
-/** What a connection said in the latest tick in which it said anything. */
+/** Counts of what a connection sent in the latest tick in which it sent anything. */
 interface Said {
   tick: number
   requests: number
-  /** Chunks that the throttle was told of before. */
+  /** Chunks announced to the throttle before they came. */
   foreseen: number
 }
 
-/** Who sends fewer at once is never made to wait. */
+/** A connection that sends fewer at once never waits. */
 const FEW = 32
 
-/** What a request costs at least, even where it is refused. */
+/** The minimum cost of a request, even a refused one. */
 const CHUNKS_LIKE_A_REQUEST = 20
 
-/** Has nothing more read of `socket`, whoever asks for it. */
+/** Stops reading `socket`, even when other code resumes it. */
 function pause(socket: Socket): void {
   socket.pause()
   socket.resume = () => socket

@@ -1,8 +1,8 @@
 /**
- * What lets a browser call from another origin.
+ * CORS headers, which let browsers call from another origin.
  *
- * A key is what grants access, not an origin; so every origin is allowed unless the operator names
- * some. Source: interface.md, Browsers.
+ * A key grants access, an origin does not; so every origin is allowed unless the operator names some. Source: interface.md,
+ * Browsers.
  */
 
 const REQUEST_HEADERS = [
@@ -46,16 +46,16 @@ export function corsHeaders(
   }
 }
 
-/** Where requests are forwarded, a page may send what the destination wants, and read what it answers. */
+/** On streaming endpoints, a page may send any header the destination wants, and read every header of its response. */
 export function streamingPreflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     ...preflightHeaders(methods),
-    // The star covers everything but Authorization; old browsers go by the names alone.
+    // The star covers everything but Authorization; old browsers only understand names.
     'access-control-allow-headers': `${REQUEST_HEADERS}, ${STREAMING_REQUEST_HEADERS}, *`,
   }
 }
 
-/** As corsHeaders(), of an answer whose headers are another's: a page may read them all. */
+/** Like corsHeaders(), for a forwarded response: a page may read all of its headers. */
 export function streamingCorsHeaders(
   allowed: '*' | readonly string[],
   origin: string,

@@ -12,7 +12,7 @@ import type { QueryParameters } from './endpoint.ts'
 import { pageQuery } from './pagination.ts'
 
 /**
- * What operations on proxies and on reactors have in common: names, and lists by id and by name.
+ * Schemas and parsing that proxies and reactors share: names, and lists filtered by id and by name.
  *
  * Source: interface.md, Proxies, and Reactors.
  */
@@ -22,7 +22,7 @@ export const definitionName = z
   .max(NAME_CHARS_MAX)
   .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
 
-/** Whom it acts for, by id: nobody where there is none, since clients send all their members, and those that are empty. */
+/** Id of the application it acts for; null or empty for none, since clients send all their members, including empty ones. */
 export const actingApplication = z
   .object({ id: z.string().nullish() })
   .optional()
@@ -38,8 +38,8 @@ export const definitionsQuery = pageQuery.extend({
 })
 
 /**
- * Returns the schema of a configuration: `what` by name, each of which `faultOf` finds no fault with. Checked and kept
- * as sent: a Zod record would leave out the key `__proto__`.
+ * Returns the schema of a configuration: `what` by name, each accepted if `faultOf` finds no fault with it. Checked and kept as
+ * sent: a Zod record would leave out the key `__proto__`.
  */
 export function configurationOf<Value extends Json>(
   what: string,

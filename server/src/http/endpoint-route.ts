@@ -1,6 +1,4 @@
-/**
- * The way of most operations: a body that is read whole, a use case, and an answer in JSON.
- */
+/** Route of most operations: reads the body whole, runs a use case and answers in JSON. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RequestContext, Principal, ReplayScope } from '../base/access.ts'
 import type { Json } from '../base/json.ts'
@@ -29,7 +27,7 @@ import { parseStrictJson } from './strict-json.ts'
 import { joinTickBatch } from './tick-batching.ts'
 import { wholeBody } from './whole-body.ts'
 
-/** `inFlightKeys` holds the idempotency keys that are being worked on. */
+/** `inFlightKeys` holds the idempotency keys of requests in progress. */
 export function addEndpoint(
   server: FastifyInstance,
   options: PipelineOptions,
@@ -57,7 +55,7 @@ export function addEndpoint(
     handler: async (request, reply) => {
       await joinTickBatch(world.clock)
       try {
-        // One that nobody asked for is thrown away as it comes, and not kept meanwhile.
+        // A body the endpoint does not use is discarded as it comes, not buffered.
         if (bodySpec === undefined) request.raw.resume()
         const quota = (): RequestQuota => quotaOf(request, reply.raw, tenantQuotas)
         const bytes =
@@ -66,10 +64,10 @@ export function addEndpoint(
             : wholeBody(request.raw, (length) => quota().reserveBody(length))
         const whole = bytes instanceof Promise ? await bytes : bytes
         const body = readBody(whole, endpoint)
-        // To read a long one took a while, and what is made of it may take as long.
+        // Reading a long body took a while, and parsing it may take as long.
         if (whole.length >= LARGE_BYTES_MIN) await world.clock.yield()
         const query = queryOf(request.url)
-        // Before anybody asks whether it is the same operation as one before.
+        // Before the check whether this repeats an earlier operation.
         const params = paramsOf(request, endpoint)
         request.params = params
         if (permission === 'public') {
@@ -89,7 +87,7 @@ export function addEndpoint(
         request.context = context
         const asked = { world, context, params, query, body, transactionId }
         checkEndpointAccess(endpoint, context, access)
-        // Whoever holds a public key has to send again what it wants to be answered again.
+        // Many clients share a public key: each must send the same body again to get the remembered answer.
         const replays = context.replay !== null && context.type !== 'public'
         const cost = readCost ?? (replays ? 'single' : undefined)
         const acquiring = cost === undefined ? undefined : quota().acquireReads(cost)
@@ -120,7 +118,7 @@ export function addEndpoint(
     )
   }
 
-  /** Does the work once per idempotency key: later requests get the first successful answer. */
+  /** Runs the operation once per idempotency key: later requests get the first successful answer. */
   async function once(
     context: RequestContext,
     scope: ReplayScope,
@@ -140,7 +138,7 @@ export function addEndpoint(
         return first
       }
       const answer = await work()
-      // What failed, in whatever words, is tried again.
+      // A failed operation is not remembered, so that a retry runs it again.
       if (!scope.remembered && answer.status < 400) await access.remember(context, answer)
       return answer
     } finally {
@@ -155,7 +153,7 @@ function readBody(bytes: Buffer, { body: spec }: Endpoint): Json | undefined {
   throw new ServiceError('body_missing')
 }
 
-/** Uuids are the same in upper case: RFC 9562, section 4. */
+/** UUIDs are case-insensitive: RFC 9562, section 4. */
 function paramsOf(
   { params }: FastifyRequest,
   { path, callerChosenIds }: Endpoint,

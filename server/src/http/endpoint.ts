@@ -6,40 +6,39 @@ import type { World } from '../ports/world.ts'
 /**
  * One operation of the service, as data.
  *
- * What is true of an operation is a field here; the code that makes it true (identity, sizes, parsing,
- * rendering of errors) is in http/, once.
+ * Each property of an operation is a field here; the code that enforces it (identity, sizes, parsing, rendering of errors) is in
+ * http/, once.
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `:name` for a path parameter. A trailing slash is accepted on every path. */
+  /** `:name` marks a path parameter. A trailing slash is accepted on every path. */
   readonly path: string
   /** A few words for the table of contents of the OpenAPI document. */
   readonly summary: string
   /**
-   * What the caller's key must hold somewhere: the coarse question, asked once the body is known to be
-   * JSON and before anybody asks what is in it.
-   * `any-key` takes every valid key, `public` asks for none.
+   * Permission the caller's key must hold on at least one container: the coarse check, made once the body is known to be JSON and
+   * before its content is examined. `any-key` accepts every valid key, `public` requires none.
    */
   readonly permission: Permission | 'any-key' | 'public'
   /** Answers 403 to keys of any other type, sessions included. */
   readonly applicationType?: ApplicationType
   /** Answers 403 to tenants on the standard plan. */
   readonly plan?: 'enterprise'
-  /** By status, for the OpenAPI document; errors are the same everywhere and need no mention. */
+  /** By status, for the OpenAPI document; errors are the same everywhere and are left out. */
   readonly answers: Readonly<Record<number, AnswerSpec>>
 }
 
-/** One that reads a body whole and answers in JSON: `handle` gets a request that passed all of it. */
+/** An operation that reads a body whole and answers in JSON; `handle` gets a request that passed all checks. */
 export interface Endpoint extends Operation {
-  /** Ignores idempotency keys: it changes nothing, or what it answers is told once. */
+  /** Ignores idempotency keys: the operation changes nothing, or its answer is shown only once. */
   readonly idempotent?: false
-  /** May be part of a transaction: elsewhere the header that names one means nothing. */
+  /** May be part of a transaction; other endpoints ignore the header that names one. */
   readonly transactional?: true
-  /** What it may find that can be long: of those that may find much few are run at a time for a tenant. */
+  /** How much it may read: for each tenant only a few operations that may read much run at a time. */
   readonly readCost?: 'single' | 'list'
-  /** What its path names may have been chosen by a caller, letter by letter; else it is uuids, whatever their case. */
+  /** Its path parameters may hold ids chosen by a caller, which are case-sensitive; otherwise they are UUIDs in any case. */
   readonly callerChosenIds?: true
-  /** What the body must be; without it a body is ignored. */
+  /** Spec of the body; without it a body is ignored. */
   readonly body?: BodySpec
   readonly query?: z.ZodType
   readonly handle: (request: EndpointRequest) => Promise<Answer>
@@ -47,7 +46,7 @@ export interface Endpoint extends Operation {
 
 export interface BodySpec {
   readonly contentType: 'application/json' | 'application/merge-patch+json'
-  /** Shown in the OpenAPI document. The use case parses the body, after it has found what it is about. */
+  /** Shown in the OpenAPI document. The use case parses the body, after it has looked up the resource. */
   readonly schema: z.ZodType
   /** Whether an absent body reaches the use case as undefined; otherwise it is refused. */
   readonly optional?: true
@@ -61,29 +60,29 @@ export interface AnswerSpec {
 export interface EndpointRequest {
   readonly world: World
   readonly context: RequestContext
-  /** Path parameters, decoded; in lower case, unless the endpoint has caller-chosen ids. */
+  /** Path parameters, decoded; in lower case unless the endpoint has caller-chosen ids. */
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryParameters
-  /** Undefined when there was none. */
+  /** Undefined if the request had none. */
   readonly body: Json | undefined
-  /** The BT-TRANSACTION-ID header, where the endpoint is transactional. */
+  /** The BT-TRANSACTION-ID header, if the endpoint is transactional. */
   readonly transactionId: string | undefined
 }
 
 /** Query parameters as sent: a name given twice has several values. */
 export type QueryParameters = ReadonlyMap<string, readonly string[]>
 
-/** What goes back: `body` as JSON, or nothing at all (content length 0). */
+/** The response: `body` as JSON, or an empty body (content length 0). */
 export interface Answer {
   readonly status: number
   readonly body?: Json
-  /** In place of `body`: sent as it is, of the content type that `headers` say, else JSON. */
+  /** Replaces `body`: sent as it is, with the content type in `headers`, by default JSON. */
   readonly text?: string
-  /** The same of what is sent often, so that it is encoded once. */
+  /** Like `text`, for content that is sent often and encoded once. */
   readonly bytes?: Buffer
-  /** Path of what was created, for the Location header. */
+  /** Path of the created resource, for the Location header. */
   readonly location?: string
-  /** More headers, by their names in lower case. */
+  /** Additional headers, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -99,12 +98,12 @@ export function noContent(): Answer {
   return { status: 204 }
 }
 
-/** Whether an idempotency key means anything to it. */
+/** Whether the endpoint honours idempotency keys. */
 export function acceptsIdempotencyKeys({ method, idempotent }: Endpoint): boolean {
   return method !== 'GET' && method !== 'DELETE' && idempotent !== false
 }
 
-/** Names an endpoint's type, so that its record is checked where it is written. */
+/** Types an endpoint record, so that it is checked where it is written. */
 export function endpoint(record: Endpoint): Endpoint {
   return record
 }

@@ -1,13 +1,13 @@
 /**
- * What requests expect (`Expect`) besides `100-continue`, which Node knows: nothing else is done here. Node's own
- * refusal has no body and no trace id, so such requests come in like all others, and are refused with them.
+ * Refuses `Expect` headers other than `100-continue`, which Node handles. Node's own refusal has no body and no trace id, so such
+ * requests are let in like all others and refused in the pipeline.
  */
 import type { IncomingMessage, Server } from 'node:http'
 import { ServiceError } from '../base/service-error.ts'
 
 const unmet = new WeakSet<IncomingMessage>()
 
-/** Has requests that expect something else come in, for refuseUnmet() to refuse. */
+/** Lets requests with another expectation in, for refuseUnmet() to refuse. */
 export function letExpectationsIn(server: Server): void {
   server.on('checkExpectation', (request, response) => {
     unmet.add(request)

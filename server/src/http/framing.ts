@@ -12,8 +12,8 @@ import { inFlightOn } from './in-flight-responses.ts'
 /**
  * Answers bytes that are not a well-formed request, and closes the connection.
  *
- * After a framing error nobody can say where the next request would begin, so there is none. The trace id is a new one:
- * what was sent along cannot be told from what is wrong.
+ * After a framing error the start of the next request is unknown, so none is read. The trace id is a new one: a header that was
+ * sent cannot be told from the malformed bytes.
  */
 export function refuseBadFraming(
   { clock, random }: Pick<World, 'clock' | 'random'>,
@@ -24,18 +24,18 @@ export function refuseBadFraming(
   if (unhurried.has(socket) && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
   const all = inFlightOn(socket)
   const broken = all.find(({ req }) => !req.complete)
-  // In the middle of an answer there is no room for another. One that waits behind others has not begun to leave.
+  // A response in progress leaves no room for another. A response queued after others has not begun to leave.
   const isLeaving = broken?.headersSent === true && broken.socket !== null
   if (!socket.writable || error.code === 'ECONNRESET' || isLeaving) {
     if (broken?.req.httpVersion === '1.0') socket.resetAndDestroy()
     else socket.destroy()
     return
   }
-  // What was asked before has its answer first, for it is carried out, and that is the last one.
+  // An earlier complete request is carried out and answered first; that answer is the last one.
   const last = all.findLast(({ req }) => req.complete)
   if (last !== undefined) {
     ending.add(socket)
-    // Nobody knows what it would have been, so whatever answers it is no answer.
+    // The request is incomplete, so any response to it would be wrong.
     broken?.destroy()
     last.once('close', () => {
       socket.end()
@@ -57,44 +57,44 @@ export function refuseBadFraming(
 }
 
 /**
- * Closes a connection that was ended after LINGER_MS, if the other side has not done so.
+ * Closes an ended connection after LINGER_MS, if the peer has not done so.
  *
- * Node does not: it looks once whether a request takes too long, and whoever has been told so may stay for ever.
+ * Node does not: it checks once whether a request takes too long, and a client that got that refusal may stay forever.
  */
 export function closeSoon(clock: Clock, socket: Socket): void {
   void clock.after(LINGER_MS).then(() => socket.destroy())
 }
 
-/** What is said of a request that is not one. */
+/** Response body for bytes that are not a request. */
 export const NOT_WELL_FORMED = { error: ['The request is not well-formed HTTP/1.1.'] } as const
 
-/** Connections that end with an answer that is on its way. */
+/** Connections that close after a response that is on its way. */
 const ending = new WeakSet<Socket>()
 
-/** Has the connection of `request` end with its answer: nobody can say for sure where the next one begins. */
+/** Closes the connection of `request` after its response, since the start of the next request is uncertain. */
 export function endAfterAnswer({ socket }: IncomingMessage): void {
   ending.add(socket)
 }
 
-/** Whether the connection ends with the answer to this request or to one before it, which then is the last. */
+/** Whether the connection closes after the response to this request or an earlier one, which then is the last. */
 export function endsAfterAnswer({ socket }: IncomingMessage): boolean {
   return ending.has(socket)
 }
 
-/** Connections on which a body is coming in that may take its time, and what answers it. */
+/** Connections on which a body may take its time to come in, with the response to its request. */
 const unhurried = new WeakMap<Socket, ServerResponse>()
 
 /**
- * Lets the body that is coming in for `response` take longer than REQUEST_TIMEOUT_MS; returns what ends that.
+ * Lets the body coming in for `response` take longer than REQUEST_TIMEOUT_MS; returns a function that ends this.
  *
- * Node measures a request as a whole and asks here before it closes the connection. Whoever lets a body
- * take its time must see to it that it does not stop.
+ * Node times a request as a whole and asks here before it closes the connection. The caller must make sure that the body does not
+ * stall.
  */
 export function takeTime(response: ServerResponse): () => void {
   const { socket } = response.req
   unhurried.set(socket, response)
   return () => {
-    // Of two requests that were sent together, the later one may be on its way by now.
+    // Of two pipelined requests, the later one may be in progress by now.
     if (unhurried.get(socket) === response) unhurried.delete(socket)
   }
 }

@@ -15,7 +15,7 @@ const COUNT = 60_000
 const DIGITS = Array.from({ length: COUNT }, (_, n) => n % 10)
 const BODY = `${DIGITS.map((it) => `1\r\n${it}\r\n`).join('')}0\r\n\r\n`
 const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
-/** What Node reads at once. */
+/** How many chunks Node takes in one read. */
 const READ_CHUNKS_MAX = (64 * 1024) / '1\r\n0\r\n'.length
 
 test('chunks that come together arrive together, and none is lost', async (t) => {
@@ -61,16 +61,16 @@ for (const wanted of [true, false]) {
       reads.reduce((sum, it) => sum + it),
       6 * COUNT,
     )
-    // Each is read once before anybody knows what it says.
+    // Every connection is read once before its content is known.
     const late = reads.toSorted((a, b) => b - a).slice(6)
     assert.ok(late[0]! <= 2 * READ_CHUNKS_MAX, `${late[0]} in one tick`)
-    // Between two that are read others have as many ticks as what was read takes.
+    // Between two reads, others have as many ticks as the read takes.
     const rests = reads.filter((it) => it === 0).length
     assert.ok(rests > (3 * COUNT) / READ_CHUNKS_PER_TICK, `${rests} ticks without them`)
   })
 }
 
-/** A server, and how many chunks it was told of in each tick of the event loop. */
+/** A server, and the number of chunks it was handed in each tick of the event loop. */
 async function listen(
   t: TestContext,
   handle: (message: IncomingMessage, response: ServerResponse) => unknown,
@@ -102,7 +102,7 @@ async function listen(
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  /** Resolves with what was answered, when all was read. */
+  /** Resolves with the response, once all of it was read. */
   const say = async (text: string): Promise<string> => {
     const socket = connect(port, '127.0.0.1')
     let answer = ''

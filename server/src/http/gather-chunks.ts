@@ -4,11 +4,11 @@ import type { ReadThrottle } from '../base/read-throttle.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /**
- * Has those chunks of a body that came together arrive together, and a connection that says many small ones at once be
- * read again when the throttle lets it, also where nobody wants the body.
+ * Joins the chunks of a body that came together, and lets the throttle pause a connection that sends many small ones at once,
+ * even if the body is discarded.
  *
- * Node makes an event of every chunk, and in 64 KiB, which it reads at once, there may be ten thousand: each on its own
- * way to a store or a destination, they hold up everybody else for a second. Call it before any of the body was read.
+ * Node emits an event for every chunk, and the 64 KiB it reads at once may hold ten thousand: each on its own way to a store or a
+ * destination, they hold up all other requests for a second. Call this before any of the body is read.
  */
 export function gatherChunks(
   message: IncomingMessage,
@@ -20,10 +20,10 @@ export function gatherChunks(
   const read = message._read.bind(message)
   let pile = new BytePile()
   let chunks = 0
-  /** Chunks that the throttle has been told of before they came. */
+  /** Chunks announced to the throttle before they came. */
   let foreseen = 0
   let paused = false
-  /** Whether more was asked for meanwhile. */
+  /** Whether the reader asked for more meanwhile. */
   let wanted = false
 
   Object.assign(message, { push: take, _read: readThrottled, _dump: throwAway })
@@ -68,11 +68,11 @@ export function gatherChunks(
     else read(size)
   }
 
-  /** What Node does with a body that was not asked for, but that Node then takes its chunks past everybody. */
+  /** Discards a body that is never read. Node does so too, but its chunks would then bypass the throttle. */
   function throwAway(): void {
     message.removeAllListeners('data').resume()
   }
 }
 
-/** Who sends so many at once is never made to wait. */
+/** A client that sends up to this many at once never waits. */
 const FEW = 64

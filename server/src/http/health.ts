@@ -8,7 +8,7 @@ const health = z
   })
   .meta({ id: 'Health' })
 
-/** Whether the process runs: restart it when this does not answer. */
+/** Liveness: restart the process when this does not answer. */
 export const getLive = endpoint({
   method: 'GET',
   path: '/health/live',
@@ -18,7 +18,7 @@ export const getLive = endpoint({
   handle: async () => ok({ status: 'ok' }),
 })
 
-/** Whether requests can be served: send none while this says 503. */
+/** Readiness: send no requests while this answers 503. */
 export const getReady = endpoint({
   method: 'GET',
   path: '/health/ready',

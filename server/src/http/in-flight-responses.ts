@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What is to be answered on each connection, in the order in which it was asked. */
+/** Unfinished responses by connection, in the order of their requests. */
 const inFlight = new WeakMap<Socket, Set<ServerResponse>>()
 
-/** Takes note of a request that is to be answered by `response`, until that has happened. */
+/** Tracks `response` until it has been sent. */
 export function trackInFlight(response: ServerResponse): void {
   const { socket } = response.req
   const all = inFlight.get(socket) ?? new Set()
@@ -12,7 +12,7 @@ export function trackInFlight(response: ServerResponse): void {
   response.once('close', () => all.delete(response))
 }
 
-/** Returns what is still to be answered on `socket`, or has an answer that has not left whole. */
+/** Returns the responses on `socket` that are still to be made or have not been sent whole. */
 export function inFlightOn(socket: Socket): readonly ServerResponse[] {
   return [...(inFlight.get(socket) ?? [])].filter((it) => !it.writableFinished && !it.destroyed)
 }

@@ -8,11 +8,11 @@ import type { IncomingBody } from './streaming-endpoint.ts'
 import type { RequestQuota } from './request-quota.ts'
 
 /**
- * The body of the request that `response` answers, chunk by chunk: the client is read no faster than its chunks are asked for.
+ * The body of the request that `response` answers, chunk by chunk: the client is read no faster than the chunks are consumed.
  *
- * It may take longer than other requests, because it may be large and go to somebody slow; what it may not
- * is pause for REQUEST_TIMEOUT_MS while it is asked for more. What nobody asks for in the end is thrown
- * away, so that the next request on the connection can be read.
+ * The body may take longer than other requests, because it may be large and its destination slow, but it must not pause for
+ * REQUEST_TIMEOUT_MS while more is asked for. The rest that is never read is discarded, so that the next request on the
+ * connection can be read.
  */
 export function incomingBody(
   response: ServerResponse,
@@ -22,7 +22,7 @@ export function incomingBody(
   return message.complete ? bodyThatIsThere(message) : bodyToCome(response, quota)
 }
 
-/** Most come in the packet of their headers. */
+/** Most bodies come in the packet of their headers. */
 function bodyThatIsThere(message: IncomingMessage): IncomingBody & { dispose(): void } {
   const whole = (message.read() as Buffer | null) ?? Buffer.alloc(0)
   return {
@@ -90,16 +90,16 @@ function bodyToCome(
     return promise
   }
 
-  /** Until its answer has the connection, the time there is that of the answers before it. */
+  /** Until its response has the connection, the earlier responses control the timeout. */
   function wait(wanted: boolean): void {
     const { socket } = response
-    // What tests inject comes over none.
+    // Requests injected by tests have no socket.
     if (!(socket instanceof Socket)) return
     if (wanted) armTimeout(socket, 'body')
     else disarmTimeout(socket, 'body')
   }
 
-  /** Gives what there is to whoever waits for it. */
+  /** Hands the buffered data to the waiting reader. */
   function tell(): boolean {
     if (wanted === null) return false
     const { resolve, reject } = wanted
@@ -109,7 +109,7 @@ function bodyToCome(
     else if (ended) resolve({ done: true, value: undefined })
     else return false
     wanted = null
-    // Whoever is not asked cannot be late.
+    // A client that is not being read cannot be late.
     wait(false)
     return true
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { KeyedSemaphore } from './keyed-semaphore.ts'
 
-/** Acquires for `owner`, and says in `begun` when it has it. */
+/** Acquires for `owner`, and adds its name to `begun` once it has acquired. */
 function acquirer(semaphore: KeyedSemaphore, begun: string[]) {
   return (owner: string, amount: number, name: string): void => {
     const waiting = semaphore.acquire(owner, amount)
@@ -15,7 +15,7 @@ function acquirer(semaphore: KeyedSemaphore, begun: string[]) {
   }
 }
 
-/** Resolves when what only waited for others is done. */
+/** Resolves once all pending promise callbacks have run. */
 async function settled(): Promise<void> {
   for (let it = 0; it < 20; it++) await Promise.resolve()
 }

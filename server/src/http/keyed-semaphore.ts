@@ -1,6 +1,6 @@
 import { ServiceError } from '../base/service-error.ts'
 
-/** What one owner holds, and who waits, in order. */
+/** The amount one owner holds, and its queue in order. */
 interface OwnerState {
   acquired: number
   readonly queue: Waiter[]
@@ -11,17 +11,20 @@ interface Waiter {
   readonly begin: () => void
 }
 
-/** A queue slot of one owner. */
+/** One owner's place in the queue. */
 export interface QueueSlot {
-  /** Resolves when the amount is acquired. Rejects with `tenant_busy`, at once where too many wait, and with why it was left. */
+  /**
+   * Resolves when the amount is acquired. Rejects with `tenant_busy`, at once if the queue is full, or with the reason passed to
+   * `leave`.
+   */
   readonly acquired: Promise<void>
-  /** Gives the slot up, if nothing was acquired yet. */
+  /** Leaves the queue, if nothing was acquired yet. */
   readonly leave: (reason: Error) => void
 }
 
 /**
- * A weighted semaphore for each owner, all with the same limit, such as a memory quota: an owner that holds all of its own
- * waits until it releases some, and nobody else notices.
+ * A weighted semaphore per owner, all with the same limit, such as a memory quota: an owner that holds its whole limit waits
+ * until it releases some; other owners are unaffected.
  */
 export class KeyedSemaphore {
   readonly #max: number
@@ -30,8 +33,8 @@ export class KeyedSemaphore {
   readonly #owners = new Map<string, OwnerState>()
 
   /**
-   * Each owner may hold `max`, and have `queueMax` waiting. `waitTimeout` resolves when somebody has waited for long enough; null is
-   * for as long as it takes.
+   * Each owner may hold `max` and have `queueMax` waiting. `waitTimeout` resolves when a waiter has waited long enough; null
+   * waits without limit.
    */
   constructor(max: number, queueMax: number, waitTimeout: (() => Promise<void>) | null) {
     this.#max = max
@@ -40,8 +43,8 @@ export class KeyedSemaphore {
   }
 
   /**
-   * Acquires so much, first come, first served; more than the limit when the owner holds nothing. Returns undefined when
-   * it is acquired at once.
+   * Acquires `amount`, first come, first served; more than the limit only if the owner holds nothing. Returns undefined if
+   * acquired at once.
    */
   acquire(owner: string, amount: number): QueueSlot | undefined {
     const state = this.#stateOf(owner)
@@ -51,12 +54,12 @@ export class KeyedSemaphore {
     return undefined
   }
 
-  /** As acquire(), of what is there already and cannot wait. */
+  /** Like acquire(), for something that exists already and cannot wait. */
   forceAcquire(owner: string, amount: number): void {
     this.#stateOf(owner).acquired += amount
   }
 
-  /** Whether more is held than the limit. */
+  /** Whether `owner` holds more than the limit. */
   isOverLimit(owner: string): boolean {
     return (this.#owners.get(owner)?.acquired ?? 0) > this.#max
   }

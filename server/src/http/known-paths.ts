@@ -3,15 +3,15 @@ import { ServiceError } from '../base/service-error.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** A path there is, and by which methods. */
+/** A path that exists, and its methods. */
 export interface KnownPath {
   readonly pattern: RegExp
   readonly methods: string[]
-  /** Whether requests are forwarded, there and below. */
+  /** Whether requests are forwarded, at this path and below. */
   readonly streaming: boolean
 }
 
-/** Says that there is nothing at a path, or nothing by this method, and then by which there is. */
+/** Refuses a path that does not exist, or a method it does not have; the latter names the allowed methods. */
 export function refusalOfRoute(
   paths: readonly KnownPath[],
   request: FastifyRequest,
@@ -19,7 +19,7 @@ export function refusalOfRoute(
 ): ServiceError {
   const known = findPath(paths, request)
   if (known === undefined) return new ServiceError('route_not_found')
-  // RFC 9110, section 15.5.6: a 405 says what is allowed.
+  // RFC 9110, section 15.5.6: a 405 names the allowed methods.
   reply.raw.setHeader('allow', known.methods.join(', '))
   return new ServiceError('method_not_allowed')
 }
@@ -28,7 +28,7 @@ export function findPath(
   paths: readonly KnownPath[],
   { url }: FastifyRequest,
 ): KnownPath | undefined {
-  // The router, too, takes a `#` for the end of the path.
+  // The router also ends the path at a `#`.
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0]!
   return paths.find((it) => it.pattern.test(path))
 }
@@ -44,7 +44,7 @@ export function knownPaths(endpoints: readonly (Endpoint | StreamingEndpoint)[])
     entry.methods.push(method)
     known.set(path, entry)
   }
-  // A path that is written out comes before one that it would fit as well.
+  // A literal path comes before a pattern that matches it too.
   return [...known]
     .sort(([a], [b]) => Number(a.includes(':')) - Number(b.includes(':')))
     .map(([, it]) => it)

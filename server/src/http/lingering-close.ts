@@ -4,18 +4,17 @@ import type { Clock } from '../ports/clock.ts'
 import { closeSoon, endAfterAnswer } from './framing.ts'
 
 /**
- * Has the connection of `message` end with its answer, and takes the rest of its body after that, to throw it away:
- * for LINGER_MS, and not in more than LINGER_CHUNKS_MAX pieces.
+ * Ends the connection of `message` with its response, then reads and discards the rest of its body: for LINGER_MS, and in at most
+ * LINGER_CHUNKS_MAX chunks.
  *
- * Whoever closes a connection while bytes come in resets it, and the other side forgets what it had not read yet: a client
- * that reads only when it has sent everything would see that the connection broke, and not why it was refused.
- * Call it before the answer is sent.
+ * Closing a connection while bytes come in resets it, and the peer drops data it had not read yet: a client that reads only after
+ * it has sent everything would see a broken connection instead of the refusal. Call this before the response is sent.
  */
 export function lingerAfterAnswer(clock: Clock, message: IncomingMessage): void {
   const { socket } = message
   let chunks = 0
   endAfterAnswer(message)
-  // What Node calls when it has been given the last answer.
+  // Node calls this after it was given the last response.
   socket.destroySoon = () => {
     socket.end()
     closeSoon(clock, socket)

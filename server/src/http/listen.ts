@@ -1,16 +1,16 @@
 /**
- * Where the server can be reached: on `localhost`, that is both loopback families.
+ * Listens for connections: on `localhost`, on both loopback families.
  *
- * Clients differ in which of 127.0.0.1 and ::1 they try for `localhost`, and on a machine whose hosts
- * file names only one, resolving the name would leave the others out.
+ * Clients differ in which of 127.0.0.1 and ::1 they try for `localhost`, and on a machine whose hosts file names only one,
+ * resolving the name would leave the other out.
  */
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server as SocketServer } from 'node:net'
 import type { Server } from './server.ts'
 
-/** Resolves with the port once connections are accepted. 0 asks for one that is free. */
+/** Resolves with the port once connections are accepted. 0 asks for a free one. */
 export async function listen(server: Server, host: string, port: number): Promise<number> {
-  // A connection that falls idle while we stop is closed, not kept for a next request.
+  // A connection that becomes idle during shutdown is closed, not kept for a next request.
   server.addHook('preClose', async () => {
     server.server.keepAliveTimeout = 1
   })
@@ -24,19 +24,19 @@ export async function listen(server: Server, host: string, port: number): Promis
   return bound
 }
 
-/** Where something is to listen. */
+/** An address to listen on. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number
-  /** The settings that say so. */
+  /** Names of the settings that define it. */
   readonly settings: string
 }
 
 /**
- * Listens where listen() will, and at `others`, all at once, and lets go of it: for a start to ask before it makes
- * anything, since one that ends without listening must leave nothing behind, such as a key that was shown once.
+ * Binds the addresses of listen() and `others`, all at once, then releases them. A start calls this before it creates anything:
+ * if it fails to listen, it must leave nothing behind, such as a key that was shown once.
  *
- * Whoever connects meanwhile is turned away, as before. Throws what stands in the way.
+ * Connections made meanwhile are refused, as before. Throws the reason an address cannot be used.
  */
 export async function tryListening(
   address: ListenAddress,
@@ -64,7 +64,7 @@ async function tryOne(server: SocketServer, address: ListenAddress): Promise<num
   return (server.address() as AddressInfo).port
 }
 
-/** Has whatever is in the way of `listening` say where that was to be, and who said so. */
+/** Adds the address and its settings to the error if `listening` fails. */
 async function telling(
   { host, port, settings }: ListenAddress,
   listening: Promise<void>,
@@ -82,10 +82,7 @@ async function letGo(server: SocketServer): Promise<void> {
   await once(server, 'close')
 }
 
-/**
- * Without IPv6 there is no second family. An address that somebody else has is another matter: it would be they
- * who are sent our clients' keys.
- */
+/** Without IPv6 there is no second family. An address in use is an error: its owner would be sent our clients' keys. */
 async function listenOnSecond(server: SocketServer, port: number): Promise<void> {
   try {
     await listenOn(server, '::1', port)

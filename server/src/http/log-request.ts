@@ -5,20 +5,20 @@ import { ServiceError } from '../base/service-error.ts'
 import { EgressFailure, EgressRefusal } from '../ports/egress.ts'
 import type { World } from '../ports/world.ts'
 
-/** Writes the one line that the operator has of every request: who asked what, and what was decided. */
+/** Logs one line per request: the caller, the operation and the decisions. */
 export function logRequest(world: World, request: FastifyRequest, reply: FastifyReply): void {
   if (request.logged) return
   request.logged = true
   const { context, principal, refusal, fault } = request
   const decisions = context?.decisions
   const fields = {
-    // The pattern, not the path: an id may be an alias that somebody made from data.
+    // The pattern, not the path: an id may be an alias made from data.
     route: request.route,
     method: request.method,
-    // None when whoever asked was gone before there was an answer.
+    // Undefined if the client was gone before there was an answer.
     status: reply.raw.headersSent ? reply.statusCode : undefined,
     code: refusal?.code,
-    // Of the egress gateway; what else is refused says all in its code.
+    // Rule of the egress gateway; for other refusals the code says it all.
     rule: refusal?.cause instanceof EgressRefusal ? refusal.cause.rule : undefined,
     ms: Math.round((world.clock.elapsed() - request.arrivedAt) * 100) / 100,
     trace_id: request.traceId,
@@ -36,10 +36,9 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
 }
 
 /**
- * Those that fit in a line; the last is always there, for a "no" comes last.
+ * Renders the decisions that fit in a line, always including the last one, which is the denial if there is one.
  *
- * A payload may name thousands of containers, and a few such lines at once would crowd out what others
- * have in the log.
+ * A payload may name thousands of containers, and a few such lines at once would crowd other requests out of the log.
  */
 function renderDecisions(decisions: readonly Decision[]): string[] {
   if (decisions.length <= DECISIONS_LOGGED_MAX) return decisions.map(renderDecision)

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI 3.1 document, made from the endpoint records: what is served is what is described.
+ * The OpenAPI 3.1 document, generated from the endpoint records, so that it describes the operations served.
  *
- * Schemas with an id (`.meta({ id })`) become named components. Nothing is written twice: the records
- * carry the same Zod schemas that the use cases parse with.
+ * Schemas with an id (`.meta({ id })`) become named components. Nothing is written twice: the records carry the same Zod schemas
+ * that the use cases parse with.
  */
 import { z } from 'zod'
 import { INVOCATIONS } from '../base/access.ts'
@@ -11,7 +11,7 @@ import { acceptsIdempotencyKeys, type Endpoint, type Operation } from './endpoin
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { problem, proxyProblem } from './render-error.ts'
 
-/** `pause` is awaited between two operations: to make them all takes a tenth of a second. */
+/** `pause` is awaited between two operations: generating them all takes a tenth of a second. */
 export async function openApiDocument(
   endpoints: readonly (Endpoint | StreamingEndpoint)[],
   version: string,
@@ -47,12 +47,12 @@ export async function openApiDocument(
   }
 }
 
-/** The paths of an operation: requests are forwarded from everywhere below, too. */
+/** Returns the paths of an operation: streaming endpoints also serve everything below. */
 export function pathsOf(endpoint: Endpoint | StreamingEndpoint): string[] {
   return isStreaming(endpoint) ? [endpoint.path, `${endpoint.path}/:below`] : [endpoint.path]
 }
 
-/** Headers that steer the service, by their place among the components. */
+/** Headers that control the service, by their component names. */
 const HEADERS = {
   traceId: header(
     'BT-TRACE-ID',
@@ -169,7 +169,7 @@ function responsesOf(operation: Endpoint | StreamingEndpoint, show: Show): JsonO
   return responses
 }
 
-/** A member of a body that is null is the same as absent, so its schema lets it be null where it may be absent. */
+/** In a body a null member is the same as an absent one, so its schema allows null where it allows absence. */
 function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): void {
   const operations = Object.values(paths).flatMap((it) => Object.values(it)) as JsonObject[]
   const answered = new Set<string>()
@@ -182,7 +182,7 @@ function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): voi
     for (const { schema } of Object.values(content)) {
       if (schema === undefined) continue
       const [name] = namesIn({ $ref: schema['$ref'] ?? null })
-      // What is answered as well has no nulls.
+      // A schema that is also used in a response has no nulls.
       if (name === undefined) roots.add(schema)
       else if (!answered.has(name)) roots.add(schemas[name] as JsonObject)
     }
@@ -199,7 +199,7 @@ function allowNulls(paths: Record<string, JsonObject>, schemas: JsonObject): voi
   }
 }
 
-/** Adds the names of the components that `value` refers to, and those that these refer to. */
+/** Adds the names of the components `value` refers to, directly or through other components. */
 function addReferences(value: Json, schemas: JsonObject, names: Set<string>): void {
   for (const name of namesIn(value)) {
     if (names.has(name)) continue
@@ -214,7 +214,7 @@ function namesIn(value: Json): string[] {
 
 /** Returns the JSON Schema of `schema`, moving named ones into `components`. */
 function shown(schema: z.ZodType, components: JsonObject): JsonObject {
-  // Inside a wrapper a named schema is always a reference, at the root it would stand in full.
+  // In a wrapper a named schema is always a reference; at the root it would be inlined.
   const wrapped = z.toJSONSchema(z.object({ it: schema }), { io: 'input', unrepresentable: 'any' })
   const { $defs = {}, properties } = JSON.parse(
     JSON.stringify(wrapped).replaceAll('"#/$defs/', '"#/components/schemas/'),

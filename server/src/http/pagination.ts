@@ -8,9 +8,9 @@ import type { QueryParameters } from './endpoint.ts'
 /**
  * Lists in numbered pages: `?page=2&size=10`.
  *
- * Page 0 is the first page and size 0 the default size, as some clients send zeros for "not set". A
- * page past the end is empty and says the number that was asked for, so that whoever turns pages until
- * one is empty comes to an end. `start`, the cursor of other lists, means nothing here but where a list says so.
+ * Page 0 is the first page and size 0 the default size, as some clients send zeros for "not set". A page past the end is empty
+ * and repeats the requested number, so that a client that reads pages until one is empty comes to an end. `start`, the cursor of
+ * other lists, is ignored unless a list says otherwise.
  *
  * Source: interface.md, Lists.
  */
@@ -38,7 +38,7 @@ const onward = {
   next: z.string().optional().meta({ description: 'The same.' }),
 }
 
-/** Of a list that can be read either way: in numbered pages, or from where the page before ended. */
+/** For a list that can be read in numbered pages or with a cursor. */
 export const eitherPaginationSchema = paginationSchema.extend(onward).meta({
   id: 'PaginationOrCursor',
   description: 'Where in a list a page is, and where one may go on.',
@@ -60,7 +60,7 @@ export function parseSize(query: QueryParameters): number {
   return parseWhole(query, 'size', PAGE_SIZE_MAX) || PAGE_SIZE_DEFAULT
 }
 
-/** Members of a body that say which page, where a list is asked for with POST. */
+/** Members of a body that select the page, for lists read with POST. */
 export const pageBody = z.object({
   page: z
     .int()
@@ -79,7 +79,7 @@ export const pageBody = z.object({
 /**
  * Lists with a cursor: `?start=...&size=10`. The last page has none.
  *
- * Two names for the same, since clients of different years look for one or the other.
+ * The cursor has two names, since clients of different years look for one or the other.
  */
 export const cursorSchema = z
   .object({ ...onward, page_size: z.int().min(1) })
@@ -97,8 +97,8 @@ function renderOnward(cursor: string | null): JsonObject {
 }
 
 /**
- * Renders what a store returned for `request`, item by item. `cursor` is where to go on, of a list that can be
- * read so as well.
+ * Renders the page that a store returned for `request`, item by item. `cursor` starts the next page, for lists that support
+ * cursors.
  */
 export function renderPage<Item>(
   page: Page<Item>,
@@ -133,5 +133,5 @@ function parseWhole(query: QueryParameters, name: string, max: number): number {
 
 const WHOLE = /^\d{1,10}$/
 
-/** Source: interface.md, Lists: 31 bits. Also keeps the offset, page times size, exact. */
+/** 31 bits. Source: interface.md, Lists. Also keeps the offset, page times size, exact. */
 const PAGE_NUMBER_MAX = 2 ** 31 - 1

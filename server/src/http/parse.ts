@@ -19,7 +19,7 @@ export function parseBody<Schema extends z.ZodType>(
   return parsed.data
 }
 
-/** Says what a member must be where its schema does not: for callers, not for who wrote the schema. */
+/** Returns the message for a member whose schema has none of its own, worded for callers, not for the schema's author. */
 function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'invalid_type') return undefined
   const typeName = TYPE_NAMES[issue.expected]
@@ -50,10 +50,10 @@ export function memberErrors(error: z.ZodError): Record<string, string[]> {
 }
 
 /**
- * Renders a path as callers write it: names joined by dots, positions in brackets.
+ * Renders a path as callers write it: names joined by dots, indices in brackets.
  *
- * What is longer than ERROR_PATH_CHARS_MAX is cut: a payload may have a name of megabytes, and an error for
- * each of the ten thousand things in it. No step is asked for that is not told.
+ * Cut at ERROR_PATH_CHARS_MAX: a payload may have a name of megabytes, and an error for each of the ten thousand members in it.
+ * Steps past the cut are not read.
  */
 export function memberPath(path: Iterable<PropertyKey>): string {
   let text = ''

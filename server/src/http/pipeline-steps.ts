@@ -1,6 +1,6 @@
 /**
- * What happens to every request before an operation sees it, and after: it is given its trace id, its caller authenticated
- * and held to what the operation asks for, and what was decided on the way goes into the audit log.
+ * Steps every request takes before and after its operation: assign the trace id, authenticate the caller, check the endpoint's
+ * requirements, and write the decisions to the audit log.
  */
 import type { FastifyRequest } from 'fastify'
 import {
@@ -21,25 +21,25 @@ import { inProcessCallerOf } from './in-process-connections.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 
-/** What the pipeline asks of the access module. */
+/** The pipeline's port to the access module. */
 export interface AccessPort {
   /**
-   * Throws `key_missing` or `key_unknown`. Answers at once when it remembers the key. `inProcessCaller` is whose code, run by
-   * the service itself, is asking; null for whoever asks over the network.
+   * Throws `key_missing` or `key_unknown`. Answers at once if the key is cached. `inProcessCaller` is set for code that the
+   * service runs itself; null for callers over the network.
    */
   authenticate(
     apiKey: string | undefined,
     inProcessCaller: InProcessCaller | null,
   ): Principal | Promise<Principal>
-  /** Whether the caller holds `permission` on any container at all. */
+  /** Whether the caller holds `permission` on at least one container. */
   mayAnywhere(principal: Principal, permission: Permission): boolean
-  /** Has the caller's idempotency key, where many hold its API key, count for that body alone. */
+  /** Binds the caller's idempotency key to this body, if many clients share its API key. */
   bindReplay(context: RequestContext, body: Uint8Array): Promise<void>
-  /** The answer remembered for the caller's idempotency key, if there is one. */
+  /** Returns the remembered answer for the caller's idempotency key, if there is one. */
   replay(context: RequestContext): Promise<Answer | null>
   /** Remembers an answer that no commit has remembered yet. */
   remember(context: RequestContext, answer: Answer): Promise<void>
-  /** Puts those decisions into the audit log that no commit has taken along. */
+  /** Writes the decisions that no commit has included to the audit log. */
   flushDecisions(context: RequestContext): Promise<void>
 }
 
@@ -55,23 +55,23 @@ export interface PipelineOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     traceId: string
-    /** The path of the operation as it is documented, its parameters by name; never what was sent. */
+    /** The operation's path as documented, with parameter names; never the path that was sent. */
     route: string
     /** In the clock's elapsed milliseconds. */
     arrivedAt: number
     principal: Principal | null
     context: RequestContext | null
-    /** What it takes of its tenant's memory, if that is worth the counting. */
+    /** Its use of the tenant's memory quota, if large enough to count. */
     quota: RequestQuota | null
-    /** Why the answer is a no. */
+    /** The reason for a refusal. */
     refusal: ServiceError | null
-    /** What the operator has to see. */
+    /** A failure to report to the operator. */
     fault: unknown
     logged: boolean
   }
 }
 
-/** Gives the request its trace id, and notes when it came. */
+/** Assigns the trace id and the time of arrival. */
 export function assignTraceId(
   request: FastifyRequest,
   { world, connectionThrottle }: PipelineOptions,
@@ -83,8 +83,8 @@ export function assignTraceId(
 }
 
 /**
- * Looks at the headers, finds out who calls by `find`, where anybody asks, and then asks `check`. `done`
- * learns what was wrong, if anything: at once when the key is remembered.
+ * Checks the headers, authenticates with `find` where the endpoint requires it, then runs `check`. Calls `done` with the error,
+ * if any: synchronously if the key is cached.
  */
 export function checkHeadersAndAuthenticate(
   request: FastifyRequest,
@@ -121,12 +121,12 @@ export function checkHeadersAndAuthenticate(
   }
 }
 
-/** The key that a request was sent with. */
+/** Returns the API key that a request was sent with. */
 export function apiKeyOf({ headers }: FastifyRequest): string | undefined {
   return headers['bt-api-key'] as string | undefined
 }
 
-/** Finds out who sends a request, by its key. */
+/** Identifies the caller of a request by its key. */
 export function authenticate(
   request: FastifyRequest,
   access: AccessPort,
@@ -134,7 +134,7 @@ export function authenticate(
   return access.authenticate(apiKeyOf(request), inProcessCallerOf(request.raw.socket))
 }
 
-/** Throws what the operation's record says of such a caller, whatever it asks for; a "no" is recorded. */
+/** Throws if the endpoint record refuses this caller, whatever the request asks for; a denial is recorded. */
 export function checkEndpointAccess(
   { permission, applicationType, plan }: Operation,
   context: RequestContext,
@@ -154,8 +154,8 @@ export function checkEndpointAccess(
 }
 
 /**
- * Nothing leaves before every decision on the way to it is in the audit log. Decision 0020. Returns undefined when
- * all are there.
+ * Writes every decision of the request to the audit log before any answer leaves. Decision 0020. Returns undefined if all are
+ * written already.
  */
 export function flushDecisions(
   context: RequestContext,
@@ -164,13 +164,13 @@ export function flushDecisions(
   return context.recorded < context.decisions.length ? access.flushDecisions(context) : undefined
 }
 
-/** As flushDecisions(), when `error` is about to be answered. */
+/** Like flushDecisions(), when `error` is about to be answered. */
 export async function flushDecisionsBeforeError(
   error: unknown,
   context: RequestContext,
   access: AccessPort,
 ): Promise<void> {
-  // What cannot be recorded is not answered, and asking a second time would only take longer.
+  // The store is unavailable, so recording fails as well; a second attempt would only take longer.
   if (error instanceof ServiceError && error.code === 'store_unavailable') return
   await flushDecisions(context, access)
 }

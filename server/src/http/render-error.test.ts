@@ -13,7 +13,7 @@ describe('renderError()', () => {
       const errors = { member: ['message'] }
       const { title: shown, ...rest } = rendered.body
       assert.deepEqual(rest, { errors, status, detail, code })
-      // Node still has the older name of this one.
+      // Node still has the older name of this status.
       assert.equal(shown, status === 413 ? 'Content Too Large' : title)
     })
   }

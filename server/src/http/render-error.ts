@@ -1,16 +1,16 @@
 /**
- * Errors as callers see them: the one place where they get their shape.
+ * Renders errors for callers; no other code gives them their shape.
  *
- * A refusal shows its status, title, detail, code and the members at fault. A fault shows a 500 and
- * nothing of itself. The content type is `application/json`, never `application/problem+json`, and
- * `title`, `status` and `detail` are always there, because clients rely on it.
+ * A refusal shows its status, title, detail, code and the members at fault. A fault shows a 500 and no details. The content type
+ * is `application/json`, never `application/problem+json`, and `title`, `status` and `detail` are always present, because clients
+ * rely on it.
  * Source: interface.md, Errors.
  */
 import { z } from 'zod'
 import type { JsonObject } from '../base/json.ts'
 import { REFUSALS, ServiceError } from '../base/service-error.ts'
 
-/** What they look like, for the OpenAPI document. */
+/** Schema of an error, for the OpenAPI document. */
 export const problem = z
   .looseObject({
     title: z.string(),
@@ -73,8 +73,8 @@ export function renderError(error: unknown): { status: number; body: JsonObject 
 }
 
 /**
- * As renderError(), for requests that are forwarded: in a member of its own, so that nobody takes it for
- * what the destination says, and always with `errors`, because clients iterate over it.
+ * Like renderError(), for forwarded requests: in a member of its own, so that it is not mistaken for the destination's response,
+ * and always with `errors`, because clients iterate over it.
  *
  * Source: interface.md, Proxy, errors.
  */
@@ -86,8 +86,8 @@ export function renderProxyError(error: unknown): { status: number; body: JsonOb
 const PROXY_TITLE = 'Invalid proxy request'
 
 /**
- * The refusal behind an error of the HTTP framework itself (a body over the limit, a content length
- * that lies), or null when it is none of those.
+ * Returns the refusal for an error of the HTTP framework itself (a body over the limit, a wrong content length), or null for any
+ * other error.
  */
 export function refusalOfFramework(error: unknown): ServiceError | null {
   const status = (error as { statusCode?: unknown } | null | undefined)?.statusCode

@@ -4,8 +4,8 @@ import type { RequestContext, Principal, ReplayScope, LargeReadQuota } from '../
 import { idempotencyKeyOf } from './request-headers.ts'
 
 /**
- * Returns the context of a request; `path` is the endpoint's, or null where nothing is ever replayed, and `transactionId`
- * the transaction that the request names.
+ * Returns the context of a request. `path` is the endpoint's, or null if it never replays; `transactionId` is the transaction
+ * that the request names.
  */
 export function requestContextOf(
   request: FastifyRequest,
@@ -43,16 +43,16 @@ function replayScopeOf(
 ): ReplayScope | null {
   const key = idempotencyKeyOf(request.headers['bt-idempotency-key'])
   if (key === undefined) return null
-  // By what the path means: written with another percent-encoding, it is the same operation.
-  // A session's answers show what its rights let them: they are for nobody else of its application.
+  // Keyed by the decoded path: another percent-encoding names the same operation.
+  // A session's answers depend on its rights: they are not replayed to other callers of its application.
   const principalId = principal.type === 'session' ? principal.keyId : principal.applicationId
-  // What was done in one transaction may have come to nothing: it is not done in another.
+  // A transaction may have been rolled back: a replay never crosses transactions.
   const within = transactionId === undefined ? [] : [transactionId.toLowerCase()]
   const scope = [principalId, request.method, path, request.params, key, ...within]
   return { id: hash('sha256', JSON.stringify(scope), 'base64url'), remembered: false }
 }
 
-/** The context at a public endpoint: its principal belongs to no tenant, and may do nothing. */
+/** The context at a public endpoint: its principal belongs to no tenant and has no permissions. */
 export const PUBLIC_CONTEXT: RequestContext = Object.freeze({
   tenantId: '',
   plan: 'standard',

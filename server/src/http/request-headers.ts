@@ -1,16 +1,16 @@
 /**
- * What request headers must look like before anything else is believed.
+ * Checks request headers before the service relies on any of them.
  *
- * Node keeps the first or the last of a repeated header, or joins them, depending on its name, and drops
- * those past a count without a word: each is a way for two readers to see two requests. So headers that
- * steer this service may appear once, and their number is bounded.
+ * Node keeps the first or the last of a repeated header, or joins them, depending on its name, and silently drops those past a
+ * count: either lets two readers see two requests (request smuggling). So headers that control this service may appear once, and
+ * their number is bounded.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { HEADERS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, TRACE_ID_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { NOT_WELL_FORMED } from './framing.ts'
 
-/** Each with a bit of its own. */
+/** Each has a bit of its own. */
 const SINGLE = new Map(
   [
     'host',
@@ -31,10 +31,9 @@ const SINGLE = new Map(
 /**
  * `rawHeaders` alternates names and values.
  *
- * Throws `body_invalid` for a version of HTTP that is not spoken here, whatever Node takes for one,
- * `headers_too_large`, `header_duplicated`, or `header_invalid`: for a request without Host where `httpVersion` asks
- * for it, and for a body in another coding than chunked or in one that HTTP/1.0 does not know (RFC 9112, sections
- * 3.2, 6.1).
+ * Throws `body_invalid` for an unsupported HTTP version, whatever Node makes of it, `headers_too_large`, `header_duplicated`, or
+ * `header_invalid`: for a request without Host where `httpVersion` requires it, and for a transfer coding other than chunked or
+ * one that HTTP/1.0 does not have (RFC 9112, sections 3.2, 6.1).
  */
 export function checkHeaders(rawHeaders: readonly string[], httpVersion: string): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
@@ -63,7 +62,7 @@ function checkCoding(coding: string, httpVersion: string): void {
   throw new ServiceError('header_invalid', { 'transfer-encoding': [message] })
 }
 
-/** The caller's own trace id if it is usable, else undefined: it is only a label, never refused. */
+/** Returns the caller's own trace id if it is usable, else undefined: it is only a label, never refused. */
 export function traceIdOf(header: string | string[] | undefined): string | undefined {
   if (typeof header !== 'string' || header.length > TRACE_ID_CHARS_MAX) return undefined
   return VISIBLE.test(header) ? header : undefined
@@ -90,10 +89,10 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.!#$&^_+-]+\+)?json\s*(?:;|$)/i
 const MERGE_PATCH_TYPE = /^application\/merge-patch\+json\s*(?:;|$)/i
 
 /**
- * Throws `content_type_unsupported` unless a body may come as `contentType`.
+ * Throws `content_type_unsupported` unless a body may have this `contentType`.
  *
- * POST and PUT take any JSON type and none at all; merge patches must say that they are. `empty` is
- * whether the request has no body: then any label will do, since some clients label nothing as a form.
+ * POST and PUT accept any JSON type and none at all; merge patches must declare theirs. `empty` says that the request has no
+ * body: then any type is accepted, since some clients label an empty body as a form.
  */
 export function checkContentType(
   expected: 'application/json' | 'application/merge-patch+json',

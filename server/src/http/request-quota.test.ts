@@ -77,7 +77,7 @@ describe('RequestQuota.acquireLargeRead()', () => {
   })
 })
 
-/** Nobody in it waits too long. */
+/** Quotas whose waits never time out. */
 function still(): TenantQuotas {
   return createTenantQuotas({ after: () => new Promise(() => {}) })
 }
@@ -94,7 +94,7 @@ function quotaIn(tenantQuotas: TenantQuotas): {
   }
 }
 
-/** Whether it is, as soon as nothing is left to be done that waits for nobody. */
+/** Whether the promise is settled once all pending callbacks have run. */
 async function isSettled(promise: Promise<void>): Promise<boolean> {
   let settled = false
   void promise.then(() => (settled = true))

@@ -1,6 +1,6 @@
 /**
- * What requests keep in memory, where that is much: their bodies, what they read, and their answers until somebody has
- * taken them. Each tenant has so much of all three, and waits for itself. Decision 0057.
+ * Admission control: quotas for large requests in memory, that is their bodies, the data they read, and their answers until the
+ * client has taken them. Each tenant has its own quota for all three and waits only for itself. Decision 0057.
  */
 import type { FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
@@ -24,11 +24,11 @@ import { brokenOff } from './whole-body.ts'
 export interface TenantQuotas {
   readonly bodies: KeyedSemaphore
   readonly answers: KeyedSemaphore
-  /** Of reads of which nobody knows yet how much they find. */
+  /** Slots for reads of unknown size. */
   readonly reads: KeyedSemaphore
-  /** Of those that turned out to read or make much. */
+  /** Slots for requests that turned out to read or produce much. */
   readonly large: KeyedSemaphore
-  /** What was made of tokens and is on its way to a destination. */
+  /** Memory for request bodies made from tokens, on their way to a destination. */
   readonly made: KeyedSemaphore
 }
 
@@ -44,8 +44,8 @@ export function createTenantQuotas(clock: Pick<Clock, 'after'>): TenantQuotas {
 }
 
 /**
- * What one request takes of its tenant's quotas. It waits for its body first, then for a read slot, and then
- * until the answers of others were taken.
+ * One request's use of its tenant's quotas. It waits for its body first, then for a read slot, and then until earlier answers
+ * were taken.
  */
 export class RequestQuota {
   readonly #tenantQuotas: TenantQuotas
@@ -73,8 +73,8 @@ export class RequestQuota {
   }
 
   /**
-   * Reserves memory for the rest of a body of so many bytes; null for as many as there may be. Returns undefined when
-   * it is reserved at once. Rejects with `tenant_busy`.
+   * Reserves memory for the rest of a body of `length` bytes; null reserves for the largest body. Returns undefined if reserved
+   * at once. Rejects with `tenant_busy`.
    */
   reserveBody(length: number | null): Promise<void> | undefined {
     const bytes = Math.min(length ?? BODY_BYTES_MAX, BODY_BYTES_MAX)
@@ -84,16 +84,16 @@ export class RequestQuota {
     return undefined
   }
 
-  /** Releases what was reserved for a body that is forwarded as it comes after all. */
+  /** Releases the reservation of a body that is forwarded as it comes after all. */
   releaseBody(): void {
     if (this.#body > 0) this.#tenantQuotas.bodies.release(this.#owner, this.#body)
     this.#body = 0
   }
 
   /**
-   * Waits for a slot to read one thing that may be long, or many: on its connection, where several requests were sent
-   * without waiting for answers, among the few that read at a time, and until answers are taken, where too many are not.
-   * Returns undefined when it has one at once. Rejects with `tenant_busy`.
+   * Waits for a slot to read one item that may be long, or many: first on its connection, if requests are pipelined, then for one
+   * of the tenant's few read slots, then until enough pending answers are taken. Returns undefined if it has a slot at once.
+   * Rejects with `tenant_busy`.
    */
   acquireReads(cost: 'single' | 'list'): Promise<void> | undefined {
     if (this.#response.socket === null) return this.#acquireReadsLater(cost)
@@ -106,9 +106,9 @@ export class RequestQuota {
   }
 
   /**
-   * Waits until it is one of the few that read or make much, if it found out on its way that it does; one that `sends`
-   * what it makes, also until what others made is on its way. Once it is handled nothing is left to wait for. Rejects with
-   * `tenant_busy`.
+   * Waits for one of the few slots for large reads, if the request turned out to read or produce much; a request that `sends` its
+   * result also waits until enough earlier results are on their way. Once the request is handled it waits for nothing. Rejects
+   * with `tenant_busy`.
    */
   async acquireLargeRead(sends: boolean): Promise<void> {
     const { large, made } = this.#tenantQuotas
@@ -120,13 +120,13 @@ export class RequestQuota {
       if (slot !== undefined) await this.#wait(slot)
       const late = this.#large || this.#handled
       this.#large ||= !late
-      // Those who had a slot meanwhile may have made too much.
+      // Requests that held a slot meanwhile may have produced too much.
       if (late) large.release(this.#owner, 1)
       else if (isOverLimit()) this.#releaseLargeRead()
     }
   }
 
-  /** Releases its slot for reading or making much. So many bytes of what came of it are kept until it is handled. */
+  /** Releases the slot for large reads. `kept` bytes of its result stay counted until the request is handled. */
   releaseLargeRead(kept: number): void {
     this.#releaseLargeRead()
     if (kept < LARGE_BYTES_MIN) return
@@ -135,7 +135,7 @@ export class RequestQuota {
     this.#releaseMemory()
   }
 
-  /** Counts an answer of so many bytes, which is there already. A client that takes nothing of it for long is disconnected. */
+  /** Counts an answer of `bytes`, which exists already. A client that takes nothing of it for long is disconnected. */
   countAnswer(bytes: number): void {
     this.#tenantQuotas.answers.forceAcquire(this.#owner, bytes)
     this.#answer += bytes
@@ -144,7 +144,7 @@ export class RequestQuota {
     else hurry(response)
   }
 
-  /** Nothing more is done for it. */
+  /** Marks the request as done. */
   handled(): void {
     this.#handled = true
     if (this.#reads > 0) this.#tenantQuotas.reads.release(this.#owner, this.#reads)
@@ -175,7 +175,7 @@ export class RequestQuota {
     return waiting === undefined ? undefined : this.#wait(waiting)
   }
 
-  /** Until the client is gone: a request without one keeps no queue slot. */
+  /** Waits until the client is gone at most: a request without one keeps no queue slot. */
   async #wait(waiting: QueueSlot): Promise<void> {
     this.#waiting = waiting
     if (this.#closed) waiting.leave(brokenOff(undefined))
@@ -191,7 +191,7 @@ export class RequestQuota {
     this.#releaseMemory()
   }
 
-  /** When it is handled and its answer was taken, or nobody is there any more to take it. */
+  /** Runs once the request is handled and its answer was taken, or its client is gone. */
   #releaseMemory(): void {
     if (!this.#handled || !this.#closed) return
     this.releaseBody()
@@ -202,24 +202,24 @@ export class RequestQuota {
   }
 }
 
-/** Has the connection closed of whoever takes nothing of `response` for ANSWER_PAUSE_MS_MAX. */
+/** Closes the connection of a client that takes nothing of `response` for ANSWER_PAUSE_MS_MAX. */
 function hurry(response: ServerResponse): void {
   const { socket } = response
-  // Code that the service runs itself comes over none.
+  // In-process requests have no socket.
   if (!(socket instanceof Socket)) return
   socket.setTimeout(QUIET_MS)
-  // Also where somebody else hears of it: the next request on the connection, whose body is coming in.
+  // Also if other code listens on the socket: the next request on the connection, whose body is coming in.
   response.on('timeout', () => response.destroy())
-  // Unless Node has done so, which has times of its own between requests.
+  // Unless Node has done so, which has timeouts of its own between requests.
   response.once('finish', () => {
     if (socket.timeout === QUIET_MS) socket.setTimeout(0)
   })
 }
 
-/** Node looks twice, since at first it sees that something was taken: by the network. */
+/** Half, since Node checks twice: at the first check it sees progress, because the network took some bytes. */
 const QUIET_MS = ANSWER_PAUSE_MS_MAX / 2
 
-/** Returns the quota of a request, made when it is first asked for. */
+/** Returns the quota of a request, created on first use. */
 export function quotaOf(
   request: FastifyRequest,
   response: ServerResponse,
@@ -229,8 +229,8 @@ export function quotaOf(
 }
 
 /**
- * Who shares a quota: keys of a kind, each session by itself, and code of the tenant, which somebody may wait for. So whoever has a
- * key that many know cannot use up the quota of those who have another.
+ * Returns the owner of a quota. Keys of one type share it; each session has its own, and so has the tenant's code, which a
+ * request may wait for. So the holder of a widely known key cannot use up the quota of other keys.
  */
 function ownerOf({ tenantId, type, keyId, ephemeral }: Principal): string {
   if (type === 'session') return `${tenantId} ${keyId}`

@@ -1,6 +1,6 @@
 /**
- * Answers go to the connection itself, past the framework, which would look at each in ways that nothing here asks for:
- * with its hooks that took 1 to 2 us of a request. It is told once an answer is on its way. Decision 0047.
+ * Writes answers to the connection itself and bypasses the framework, whose hooks and checks took 1 to 2 us of a request and are
+ * not needed here. The framework is notified once an answer is on its way. Decision 0047.
  */
 import type { FastifyReply } from 'fastify'
 import type { IncomingMessage } from 'node:http'
@@ -18,7 +18,7 @@ import { quotaOf } from './request-quota.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Sends what an operation answers, and logs it. */
+/** Sends the answer of an operation, and logs the request. */
 export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer: Answer): void {
   const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
   const fields = headers === undefined ? [] : Object.entries(headers).flat()
@@ -26,12 +26,12 @@ export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer
   if (text !== undefined && headers?.['content-type'] === undefined) {
     fields.push('content-type', JSON_TYPE)
   }
-  // What a tenant's code throws as a response may say so itself.
+  // A response that tenant code returns may set its own cache-control.
   if (text !== undefined && headers?.['cache-control'] === undefined) keepNowhere(reply, fields)
   send(options, reply, status, fields, text)
 }
 
-/** Sends what is said of `error`, and logs it: where requests are forwarded, as an error of the proxy's own. */
+/** Sends the response for `error`, and logs the request; on streaming endpoints it is an error of the proxy's own. */
 export function sendError(
   options: PipelineOptions,
   error: unknown,
@@ -43,7 +43,7 @@ export function sendError(
   const { status, body } = streaming ? renderProxyError(refusal) : renderError(refusal)
   if (refusal instanceof ServiceError) request.refusal = refusal
   const expected = refusal instanceof ServiceError && refusal.ofCaller
-  // What the operator must see is a fault, or a refusal that some failure caused (an unavailable store).
+  // The operator must see faults, and refusals caused by a failure (an unavailable store).
   if (status >= 500 && !expected) request.fault = error ?? new Error('Something threw nothing')
   const fields = ['content-type', JSON_TYPE]
   keepNowhere(reply, fields)
@@ -53,12 +53,12 @@ export function sendError(
   if (status === 413 || isUnread(refusal, request.raw)) {
     lingerAfterAnswer(options.world.clock, request.raw)
   }
-  // The rest of a body that was not read cannot be told from the next request.
+  // The rest of an unread body cannot be told from the next request.
   if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')
   }
   send(options, reply, status, fields, JSON.stringify(body))
-  // The way of the request ended before, if it had any quota; this is for what the error itself took.
+  // The request's own use of its quota ended before; this is for the error's.
   request.quota?.handled()
 }
 
@@ -67,7 +67,7 @@ function isUnread(refusal: unknown, message: IncomingMessage): boolean {
   return refusal instanceof ServiceError && refusal.code === 'tenant_busy' && !message.complete
 }
 
-/** What is shown to a key is for nobody else: nothing on the way, and no browser, is to keep it. */
+/** An answer is meant for the key that asked: no proxy and no browser may keep it. */
 function keepNowhere({ request }: FastifyReply, fields: string[]): void {
   if (request.principal !== null) fields.push('cache-control', 'no-store')
 }
@@ -88,7 +88,7 @@ function send(
   const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length
   if (status !== 204) fields.push('content-length', String(bytes))
   raw.writeHead(status, fields)
-  // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
+  // If writeHead() throws, an error is answered instead, so the framework must not be hijacked before that.
   reply.hijack()
   if (bytes >= LARGE_BYTES_MIN && request.principal !== null) {
     quotaOf(request, raw, tenantQuotas).countAnswer(bytes)

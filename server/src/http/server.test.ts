@@ -21,7 +21,7 @@ import type { AccessPort } from './pipeline-steps.ts'
 import { ConnectionThrottle } from './connection-throttle.ts'
 import { createServer, type Server } from './server.ts'
 
-/** An operation of no consequence, with what a test wants of it. */
+/** A trivial operation, with the overrides a test needs. */
 function operation(record: Partial<Endpoint> = {}): Endpoint {
   return {
     method: 'POST',
@@ -54,7 +54,7 @@ interface Staging {
   readonly access?: Partial<AccessPort>
 }
 
-/** A server of one operation that authenticates everybody. */
+/** A server of one operation that authenticates every caller. */
 function stage(
   record: Partial<Endpoint>,
   { plan, permissions, access }: Staging = {},

@@ -1,9 +1,9 @@
 /**
- * From socket to endpoint and back: everything that is the same for every operation.
+ * The HTTP server: everything between socket and endpoint that is the same for every operation.
  *
- * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then
- * the endpoint decides (endpoint-route.ts), or, where requests are forwarded as they come, the streaming endpoint
- * (streaming-route.ts). No business, no technology but HTTP.
+ * The order is that of interface.md, Errors: headers, key, content type, size, JSON, permission; then the endpoint decides
+ * (endpoint-route.ts), or, for forwarded requests, the streaming endpoint (streaming-route.ts). No business logic, no technology
+ * but HTTP.
  */
 import fastify, { type FastifyInstance } from 'fastify'
 import assert from 'node:assert/strict'
@@ -30,7 +30,7 @@ import { createTenantQuotas } from './request-quota.ts'
 import { sendAnswer, sendError } from './send.ts'
 import { trackInFlight } from './in-flight-responses.ts'
 
-/** What is built here: it listens, answers injected requests, and closes. */
+/** The server built here: it listens, answers injected requests, and closes. */
 export type Server = FastifyInstance
 
 export interface ServerOptions extends Omit<PipelineOptions, 'tenantQuotas'> {
@@ -45,29 +45,28 @@ export function createServer(settings: ServerOptions): Server {
   const streamingPaths = new Set(endpoints.filter(isStreaming).map((it) => it.path))
   const below = [...streamingPaths].map((path) => ({ path, prefix: `${path}/` }))
   const server = fastify({
-    // What follows is for the destination to read, and need not be what the router can.
+    // The rest of the path is for the destination, and the router may be unable to parse it.
     rewriteUrl: ({ url = '' }) => below.find(({ prefix }) => url.startsWith(prefix))?.path ?? url,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,
-    // Percent-encoding may treble an id.
+    // Percent-encoding may triple the length of an id.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: TOKEN_ID_CHARS_MAX * 12 },
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUTS_CHECK_MS,
       maxHeaderSize: HEADER_BYTES_MAX,
-      // Asked for in request-headers.ts: Node's own refusal has no body.
+      // Checked in request-headers.ts: Node's own refusal has no body.
       requireHostHeader: false,
     },
-    // What comes in and goes out is checked by endpoint records: Fastify's own compilers stay on the disk,
-    // which saves their memory.
+    // Endpoint records check requests and responses: Fastify's own compilers stay on disk, which saves their memory.
     schemaController: {
       compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
     },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refuseBadFraming(options.world, error, socket),
-    // A path that cannot be decoded, or is longer than any id, leads nowhere. No hook runs for it.
+    // A path that cannot be decoded, or is longer than any id, matches no route. No hook runs for it.
     frameworkErrors: (cause, request, reply) => {
       request.route = 'none'
       request.principal = request.context = request.quota = null
@@ -82,7 +81,7 @@ export function createServer(settings: ServerOptions): Server {
       )
     },
   })
-  // Two more than are let through, so that the count itself gives the excess away.
+  // Two more are let through, so that the count itself reveals the excess.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
   server.server.prependListener('request', (_message, response) => trackInFlight(response))
@@ -96,7 +95,7 @@ export function createServer(settings: ServerOptions): Server {
   server.decorateRequest('refusal', null)
   server.decorateRequest('fault', null)
   server.decorateRequest('logged', false)
-  // Bodies are read in endpoint-route.ts, or forwarded unread: the framework is told that there are none.
+  // Bodies are read in endpoint-route.ts, or forwarded unread: for the framework there are none.
   server.removeAllContentTypeParsers()
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -106,8 +105,8 @@ export function createServer(settings: ServerOptions): Server {
     sendError(options, error, reply, findPath(paths, request)?.streaming === true),
   )
 
-  // A hook of its own, so that no other request waits for it: what leads nowhere is refused in it and
-  // not in the handler, which would run when the body is there.
+  // In a separate scope, so that no other request waits for this hook. It refuses unknown paths here and not in the handler,
+  // which would run only once the body is there.
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
       assignTraceId(request, options)

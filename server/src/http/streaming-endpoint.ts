@@ -3,15 +3,15 @@ import type { World } from '../ports/world.ts'
 import type { Answer, Operation } from './endpoint.ts'
 
 /**
- * One operation that forwards requests as they come: any body, of any size and type, nothing of it read,
- * and whatever path there is below its own. The answer is another's, and written as it comes.
+ * One operation that forwards requests as they come: any body, of any size and type, unparsed, and any path below its own. The
+ * response is the destination's, written as it comes.
  *
- * Idempotency keys mean nothing to it, and every error is rendered as the proxy's own.
+ * It ignores idempotency keys, and every error is rendered as the proxy's own.
  */
 export interface StreamingEndpoint extends Operation {
   /**
-   * Who calls when no key is sent; null for nobody, who is refused. Such a caller is asked for no permission
-   * on admission: what it may is for `stream` to decide. `inProcessCaller` is whose code is asking, see AccessPort.
+   * Returns the principal of a request without a key; null refuses it. Such a caller needs no permission on admission: `stream`
+   * decides what it may do. `inProcessCaller` is the code that calls, see AccessPort.
    */
   readonly withoutKey?: (
     world: World,
@@ -20,8 +20,8 @@ export interface StreamingEndpoint extends Operation {
     },
   ) => Promise<Principal | null>
   /**
-   * Resolves when the answer is written, or with an answer of our own. Throws before the answer is begun
-   * for an error; throwing after that breaks the connection.
+   * Resolves when the response is written, or with an answer of our own. Throws before the response is begun to answer an error;
+   * throwing later breaks the connection.
    */
   readonly stream: (request: StreamingRequest) => Promise<Answer | undefined>
 }
@@ -30,9 +30,9 @@ export interface StreamingRequest {
   readonly world: World
   readonly context: RequestContext
   readonly method: string
-  /** What was asked for after the operation's own path, as sent: nothing, or from its `/` or `?` on. */
+  /** The part of the request target after the operation's own path, as sent: empty, or from its `/` or `?` on. */
   readonly requestTarget: string
-  /** Names and values in turn, as they came. */
+  /** Alternates names and values, as received. */
   readonly headers: readonly string[]
   /** Null when there is none. */
   readonly body: IncomingBody | null
@@ -40,29 +40,29 @@ export interface StreamingRequest {
 }
 
 export interface IncomingBody {
-  /** In bytes; null when nobody knows yet. */
+  /** In bytes; null if not known yet. */
   readonly length: number | null
-  /** All of it, if it is there already; then there is nothing to be read. */
+  /** The whole body, if it has arrived already; then nothing is left to read. */
   readonly whole: Buffer | null
   /**
-   * Resolves when memory is reserved to keep it whole; rejects with `tenant_busy`. Whoever forwards it as it comes after
-   * all releases that.
+   * Resolves when memory is reserved to keep the body whole; rejects with `tenant_busy`. A caller that forwards it as it comes
+   * after all releases the reservation.
    */
   readonly reserve: () => Promise<void>
   readonly release: () => void
-  /** Can be read once. Rejects when the client breaks off, and with `request_timeout` when it pauses. */
+  /** Can be read once. Rejects when the client aborts, and with `request_timeout` when it pauses. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
-/** An answer, written bit by bit. */
+/** A response, written chunk by chunk. */
 export interface StreamingReply {
-  /** Headers are names and values in turn; those of this server are added. Nothing may be unrecorded. */
+  /** `headers` alternates names and values; this server's own are added. All decisions must be in the audit log before. */
   begin(status: number, reason: string, headers: readonly string[]): void
-  /** Returns whether more is welcome at once; if not, `onDrain` tells when. */
+  /** Returns whether to send more at once; if not, `onDrain` calls back when to go on. */
   data(chunk: Uint8Array): boolean
   onDrain(callback: () => void): void
   end(): void
-  /** Calls back when whoever asked is gone before the answer was whole: at once if so already. */
+  /** Calls back when the client is gone before the response was complete: at once if that has happened already. */
   onGone(callback: () => void): void
 }
 
@@ -70,7 +70,7 @@ export function isStreaming(operation: Operation): operation is StreamingEndpoin
   return 'stream' in operation
 }
 
-/** Names a streaming endpoint's type, so that its record is checked where it is written. */
+/** Types a streaming endpoint's record, so that it is checked where it is written. */
 export function streamingEndpoint(record: StreamingEndpoint): StreamingEndpoint {
   return record
 }

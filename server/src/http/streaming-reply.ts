@@ -6,15 +6,15 @@ import { streamingCorsHeaders } from './cors.ts'
 import type { PipelineOptions } from './pipeline-steps.ts'
 import type { StreamingReply } from './streaming-endpoint.ts'
 
-/** Writes an answer to the connection itself, past the framework: names keep their case, data its pace. */
+/** Writes a response to the connection itself and bypasses the framework: header names keep their case, data its pace. */
 export class WrittenReply implements StreamingReply {
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
   readonly #corsOrigins: PipelineOptions['corsOrigins']
   #drained: () => void = () => {}
-  /** Whether the header section has not left, and waits for data to go along with. */
+  /** Whether the header section is held back to leave with the first data. */
   #headerSectionWaits = false
-  /** Whether somebody looks after those who take nothing. */
+  /** Whether a timeout watches for clients that take nothing. */
   #patient = false
 
   constructor(request: FastifyRequest, reply: FastifyReply, { corsOrigins }: PipelineOptions) {
@@ -23,7 +23,7 @@ export class WrittenReply implements StreamingReply {
     this.#corsOrigins = corsOrigins
   }
 
-  /** What tests inject comes over none. */
+  /** Null for requests injected by tests. */
   get #socket(): Socket | null {
     const { socket } = this.#request.raw
     return socket instanceof Socket ? socket : null
@@ -45,15 +45,15 @@ export class WrittenReply implements StreamingReply {
     const cors = origin === undefined ? {} : streamingCorsHeaders(this.#corsOrigins, origin)
     const own = ['bt-trace-id', traceId, ...Object.entries(cors).flat()]
     const { raw } = this.#reply
-    // What it throws on is answered by an error, so the framework must not be told before that it is relieved.
+    // If writeHead() throws, an error is answered instead, so the framework must not be hijacked before that.
     raw.writeHead(status, reason, [...headers, ...own])
     this.#reply.hijack()
-    // It is whole with its header section, whatever else comes.
+    // Complete with its header section, whatever else comes.
     if (status === 204 || status === 304) {
       raw.end()
       return
     }
-    // Whoever waits for the first byte sees the header section at once. Not by flushHeaders(), which writes it as UTF-8.
+    // A client that waits for the first byte sees the header section at once. Not by flushHeaders(), which writes it as UTF-8.
     this.#headerSectionWaits = true
     queueMicrotask(() => {
       if (this.#headerSectionWaits) this.data(NOTHING)
@@ -87,28 +87,28 @@ export class WrittenReply implements StreamingReply {
     }
   }
 
-  /** Breaks an answer off, so that nobody takes it for whole. */
+  /** Aborts a response, so that the client cannot take it for complete. */
   breakOff(): void {
     const { raw } = this.#reply
     if (raw.writableEnded) return
-    // To a client that reads until the end of the connection, only a reset is not an end.
+    // For a client that reads until the connection ends, only a reset signals an error.
     if (this.#request.raw.httpVersion === '1.0') raw.socket?.resetAndDestroy()
     else {
-      // Of an answer that broke as soon as it began, its caller is to know that there was one: what was written
-      // waits for the end of this turn, and would be thrown away.
+      // If a response breaks right after it began, the client still has to see that there was one: written data waits for the end
+      // of this tick, and would be discarded.
       const socket = this.#socket
       for (let corked = socket?.writableCorked ?? 0; corked > 0; corked--) socket?.uncork()
       raw.destroy()
     }
   }
 
-  /** Whoever takes nothing of it for so long holds up a connection that others wait for. */
+  /** A client that takes nothing for too long holds up a connection that other requests wait for. */
   #waitForDrain(): void {
     const { raw } = this.#reply
     if (raw.socket instanceof Socket) armTimeout(raw.socket, 'drain')
     if (this.#patient) return
     this.#patient = true
-    // An answer behind others has no connection yet, and theirs is theirs.
+    // A response queued after others has no connection yet, and must not touch theirs.
     let socket: Socket | null = raw.socket
     raw.on('socket', (its) => {
       socket = its

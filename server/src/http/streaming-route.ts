@@ -1,6 +1,6 @@
 /**
- * The way of requests that are forwarded: authenticated and admitted as all others, and then nothing is read or written
- * but what the streaming endpoint reads and writes.
+ * Route of forwarded requests: authenticated and admitted like all others; from there on only the streaming endpoint reads and
+ * writes.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import assert from 'node:assert/strict'
@@ -37,7 +37,7 @@ export function addStreamingEndpoint(
   const { method, path, withoutKey } = endpoint
   server.route({
     method,
-    // Below it as well: server.ts leads all of it here.
+    // Also for paths below it: server.ts rewrites them all to this one.
     url: path,
     // Before the framework looks at the body, which it never does.
     onRequest: (request, reply, done) => {
@@ -51,7 +51,7 @@ export function addStreamingEndpoint(
         return done(error as Error)
       }
       if (requestTarget.startsWith('/')) request.route = `${path}/*`
-      // Also of whoever leaves before the end, which the framework does not tell of.
+      // Also logs clients that leave before the end, which the framework does not report.
       reply.raw.on('close', () => logRequest(world, request, reply))
       let keyless = false
       const find = (): Principal | Promise<Principal> => {
@@ -113,7 +113,7 @@ export function addStreamingEndpoint(
         return
       }
       await flushDecisionsBeforeError(error, context, access)
-      // Nobody is there any more to be told.
+      // If the client is gone, there is no recipient for the error.
       if (!written.gone) throw error
     } finally {
       body?.dispose()
@@ -121,7 +121,9 @@ export function addStreamingEndpoint(
     }
   }
 
-  /** What comes after the path, as it was sent: only to one that was written as it is can anything be added. */
+  /**
+   * Returns the part of the target after the path, as sent. The path must be written literally, or nothing can be appended to it.
+   */
   function requestTargetOf({ originalUrl }: FastifyRequest): string {
     const requestTarget = originalUrl.slice(path.length)
     if (!originalUrl.startsWith(path) || HALF_ENCODED.test(requestTarget.split('?', 1)[0]!)) {
@@ -131,7 +133,7 @@ export function addStreamingEndpoint(
   }
 }
 
-/** A percent sign with nothing to it that it could stand for: some readers drop it, and some what follows. */
+/** A percent sign without two hex digits: some readers drop it, others drop what follows. */
 const HALF_ENCODED = /%(?![0-9a-f]{2})/i
 
 function noCheck(): void {}

@@ -4,7 +4,7 @@ import * as fc from '../../test/kit/fast-check.ts'
 import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { parseStrictJson } from './strict-json.ts'
 
-/** Whole numbers as doubles of more digits than are always kept are written, without an exponent. */
+/** Integers as doubles with more digits than are always kept are written, without an exponent. */
 const LARGE = [
   '1152921504606847000',
   '150000000000000000000',

@@ -1,11 +1,10 @@
 /**
- * JSON from outside, read strictly (decision 0010).
+ * Strict parser for JSON from outside (decision 0010).
  *
- * A vault must give back what it was given, so what JavaScript would bend is refused: bytes that are not
- * UTF-8, lone surrogates, numbers that are not finite or whose digits a double cannot hold. Nesting is
- * bounded before parsing, since the parser itself would follow any depth; and so are members, each of which may have
- * a name that nothing was called before, and takes a microsecond then, and items of arrays, of which five million bytes hold
- * half as many. `__proto__` is an ordinary key.
+ * A vault must give back exactly what it was given, so it refuses input that JavaScript would alter: bytes that are not UTF-8,
+ * lone surrogates, numbers that are not finite or whose digits a double cannot hold. Nesting is bounded before parsing, since the
+ * parser itself would follow any depth. So are members, since each may have a new name, which costs a microsecond, and array
+ * items, of which five million bytes hold half as many. `__proto__` is an ordinary key.
  */
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type Json } from '../base/json.ts'
@@ -35,7 +34,7 @@ function parse(text: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch (error) {
-    // The parser's own message quotes the body, which may hold a card number: only the place is kept.
+    // The parser's own message quotes the body, which may hold a card number: only the position is kept.
     const at = /at position (\d+)/.exec((error as Error).message)?.[1]
     throw invalid(
       at === undefined
@@ -45,13 +44,13 @@ function parse(text: string): Json {
   }
 }
 
-/** What is counted of a body before it is parsed. */
+/** Counts taken of a body before it is parsed. */
 interface Form {
-  /** How deep arrays and objects nest, no further than one past what was asked for. */
+  /** Nesting depth of arrays and objects, counted up to one past the limit. */
   readonly depth: number
-  /** Objects and arrays, and their members. */
+  /** Number of objects, arrays and their members. */
   readonly parts: number
-  /** Members and items, what is empty counted for one. */
+  /** Number of members and items; an empty container counts as one. */
   readonly items: number
 }
 
@@ -109,11 +108,11 @@ function refuseLoneSurrogates(text: string): void {
 }
 
 /**
- * Whether an integer, written out, would be written differently once it is a double. `1e300` is what it
- * says, and so are the digits that a double of 1e21 or more writes as such.
+ * Whether an integer, written out, would be written differently once it is a double. `1e300` keeps its meaning, and so do the
+ * digits that a double of 1e21 or more writes as such.
  *
- * `text` is JSON. It is read by hand: the parser tells what a number was written as only by calling back
- * for every value there is, and millions of values hold up everybody for seconds.
+ * `text` is JSON. It is scanned by hand: the parser reveals how a number was written only through a callback for every value, and
+ * millions of values block the event loop for seconds.
  */
 function losesDigits(text: string): boolean {
   for (let at = 0; at < text.length; at++) {
@@ -135,17 +134,17 @@ function isBent(digits: string): boolean {
   return !Number.isSafeInteger(value) && writtenOut(value) !== digits
 }
 
-/** Whole numbers of so many digits are always kept exactly. */
+/** Integers of this many digits are always kept exactly. */
 const EXACT_DIGITS = 15
 
-/** Returns where the quote is that closes the string opened at `at`. */
+/** Returns the position of the quote that closes the string opened at `at`. */
 function endOfString(text: string, at: number): number {
   let end = at + 1
   for (; text.charCodeAt(end) !== QUOTE; end++) if (text.charCodeAt(end) === BACKSLASH) end++
   return end
 }
 
-/** Returns the last place of the number that is being read at `at`. */
+/** Returns the last position of the number that contains `at`. */
 function endOfNumber(text: string, at: number): number {
   let end = at
   while (isOfNumber(text.charCodeAt(end + 1))) end++
@@ -162,7 +161,7 @@ function isOfNumber(code: number): boolean {
   return code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 }
 
-/** Returns the digits of a large whole number, which a double of 1e21 or more is not written with: `1.5e+21`. */
+/** Returns all digits of a large integer, which a double of 1e21 or more is not written with: `1.5e+21`. */
 function writtenOut(value: number): string {
   const [mantissa, exponent] = String(value).split('e+')
   if (exponent === undefined) return mantissa!

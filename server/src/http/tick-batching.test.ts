@@ -6,7 +6,7 @@ import { joinTickBatch } from './tick-batching.ts'
 
 const CLOCK = new SystemClock()
 
-/** Returns how many of those who waited went on in each turn of the event loop. */
+/** Returns how many waiters resumed in each tick of the event loop. */
 async function turnsOf(count: number): Promise<number[]> {
   const gone: number[] = []
   const waiting = Array.from({ length: count }, (_, at) =>

@@ -2,15 +2,15 @@ import { TICK_BATCH_MAX } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 
 let turn: Promise<void> | null = null
-/** How many wait for it. */
+/** Number of requests waiting. */
 let count = 0
 
 /**
- * Resolves once the event loop has read every request that is there, for all of them at once; where they are more than
- * TICK_BATCH_MAX, for so many in each turn.
+ * Resolves once the event loop has read every request that has arrived, for all of them at once; if they exceed TICK_BATCH_MAX,
+ * for that many per tick.
  *
- * Then one kind of work is done for many requests in a row, and what the processor needs for it is at hand
- * for all but the first: under load this halves what a request costs. A single one waits for nobody.
+ * Then one kind of work runs for many requests in a row, and caches are warm for all but the first: under load this halves the
+ * cost of a request. A single request does not wait.
  */
 export function joinTickBatch(clock: Pick<Clock, 'yield'>): Promise<void> {
   if (turn === null) turn = ended(clock.yield())

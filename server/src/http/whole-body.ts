@@ -4,11 +4,11 @@ import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 /**
- * Returns the body of a request when all of it is there; empty when there is none.
+ * Returns the whole body of a request; empty when there is none.
  *
- * Mostly it came in the packet that the headers came in, and then it is taken as it lies. Of one that is long no more is
- * read until memory is reserved for it. Throws, or rejects with, `body_too_large`, `body_invalid` for one that breaks off, and
- * what `reserveBody` does.
+ * Usually it came in the packet of the headers, and is taken as it is. The rest of a long body is read only after memory is
+ * reserved for it. Throws, or rejects with, `body_too_large`, `body_invalid` for an aborted body, and the errors of
+ * `reserveBody`.
  */
 export function wholeBody(
   message: IncomingMessage,
@@ -21,7 +21,7 @@ export function wholeBody(
   return bytes
 }
 
-/** In a pile: kept each by itself, a chunk takes hundreds of bytes, and 5 MiB of chunks of one byte gigabytes. */
+/** Copied into one buffer: kept separately, a chunk takes hundreds of bytes, and 5 MiB of one-byte chunks gigabytes. */
 function gather(message: IncomingMessage, reserveBody: ReserveBody): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   let pile = new BytePile()
@@ -50,7 +50,7 @@ function gather(message: IncomingMessage, reserveBody: ReserveBody): Promise<Buf
     waiting.then(() => message.resume(), refuse)
   }
 
-  /** What follows is thrown away, as the answer goes out. */
+  /** Discards the rest while the answer goes out. */
   function refuse(refusal: unknown): void {
     message.off('data', take)
     pile = new BytePile()
@@ -58,14 +58,16 @@ function gather(message: IncomingMessage, reserveBody: ReserveBody): Promise<Buf
   }
 }
 
-/** Resolves when memory is reserved for a body of so many bytes, null for nobody knows; undefined when it was at once. */
+/**
+ * Reserves memory for a body of `length` bytes, null if unknown. Resolves when reserved; returns undefined if reserved at once.
+ */
 export type ReserveBody = (length: number | null) => Promise<void> | undefined
 
 function tooLarge(): ServiceError {
   return new ServiceError('body_too_large')
 }
 
-/** What is said of a request whose client is gone before it was all there. */
+/** Returns the refusal for a request whose client left before it was complete. */
 export function brokenOff(cause: unknown): ServiceError {
   const errors = { error: ['The request is not well-formed.'] }
   return new ServiceError('body_invalid', errors, { cause })

@@ -8,13 +8,13 @@ import { tokenCountOf } from './token-count.ts'
 export interface OpenedSamples {
   readonly tenants: number
   readonly tokens: number
-  /** How many sealed values were opened. */
+  /** Number of envelopes opened. */
   readonly envelopes: number
 }
 
 /**
- * Opens the keys of every tenant, and some of everything that they sealed, or all of it: what was restored has
- * to be of use, not only there. Throws at the first that does not open.
+ * Opens the keys of every tenant, and a sample of its envelopes, or all: a restored vault has to be usable, not just present.
+ * Throws at the first that does not open.
  */
 export async function openSamples(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -33,7 +33,7 @@ export async function openSamples(
   return { tenants: tenantIds.length, tokens, envelopes }
 }
 
-/** The first stretch of each table, or all. */
+/** Yields the first chunk of each table, or all. */
 async function* sealedBy(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
@@ -51,6 +51,6 @@ async function* sealedBy(
   }
 }
 
-/** No envelope begins so. */
+/** No envelope begins with this. */
 const NO_KEY_ID = Uint8Array.of(0)
 const SAMPLES_AT_ONCE = 1000

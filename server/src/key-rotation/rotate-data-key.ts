@@ -1,7 +1,4 @@
-/**
- * A new data key for a tenant: everything sealed under the one before is sealed anew, and then that is
- * destroyed. Decision 0037.
- */
+/** Rotates a tenant's data key: re-seals every envelope under a new version, then destroys the old one. Decision 0037. */
 import { ENVELOPE_ROWS_AT_ONCE, KEY_ANNOUNCED_LOOK_MS, KEY_RETIREMENT_MS } from '../base/limits.ts'
 import type { KeyMaker, RenewingKeys } from '../ports/keyring.ts'
 import { isUnderOlderKey } from '../ports/retired-keys.ts'
@@ -16,28 +13,28 @@ type Tenants = { readonly store: Pick<Store, 'tenants'> }
 
 export interface RotationOptions {
   readonly maker: KeyMaker
-  /** Lets time pass; rejects when there is to be no going on. */
+  /** Waits; rejects when the rotation is to stop. */
   readonly pause: (ms: number) => Promise<void>
   readonly tell: (progress: RotationProgress) => void
-  /** Instead of KEY_RETIREMENT_MS. For tests. */
+  /** Overrides KEY_RETIREMENT_MS. For tests. */
   readonly retirementMs?: number
 }
 
 export interface RotationProgress {
   readonly tenantId: string
-  /** Which version everything is to be sealed under. */
+  /** The key version to seal everything under. */
   readonly version: number
-  /** Rows that have not been looked through yet: at least as many as are still under an older one. */
+  /** Rows not examined yet: at least as many as are still under an older version. */
   readonly left: number
 }
 
 /**
- * Gives the tenant a new version of its data key, or goes on where somebody was interrupted in it, here or on another
- * server, which may still be at it.
+ * Gives the tenant a new version of its data key, or continues an interrupted rotation, which may have begun on another server
+ * and may still run there.
  *
- * New values are sealed under it as soon as every server knows it. When this resolves nothing is sealed under an older
- * version, and those are gone. Callers notice nothing: what is read opens at any time, and work is done in short
- * chunks. Rejects, with the older versions kept, when an envelope does not open.
+ * New values are sealed under it as soon as every server knows it. When this resolves no envelope is under an older version, and
+ * those versions are gone. Callers notice nothing: every envelope can be opened throughout, and work is done in short chunks.
+ * Rejects, with the older versions kept, if an envelope does not open.
  */
 export async function rotateDataKey(
   world: Pick<World, 'clock' | 'log' | 'store'>,
@@ -48,7 +45,7 @@ export async function rotateDataKey(
     const version = await newestVersion(world, tenantId, options.maker)
     if (version !== null) await rotateTo(version, world, tenantId, options)
   } catch (error) {
-    // Of a tenant that was deleted meanwhile the keys are gone, and with them what there was to do.
+    // The keys of a tenant that was deleted meanwhile are gone, and with them the need to rotate.
     if ((await world.store.tenants.find(tenantId)) !== null) throw error
   }
 }
@@ -66,18 +63,18 @@ async function rotateTo(
 
   let keys = await options.maker.reread(tenantId)
   while (keys.version < version) {
-    // Made just now: others have to know it before anybody seals under it.
+    // The version is new: other servers must know it before any seals under it.
     await options.pause(KEY_ANNOUNCED_LOOK_MS)
     keys = await options.maker.reread(tenantId)
   }
   do {
-    // Another server was quicker, and has begun with the next.
+    // Another server finished first, and has begun with the next version.
     if ((await options.maker.reread(tenantId)).version > version) return
     await renewAll()
   } while (!(await rested()))
   await world.store.commit(tenantId, [{ kind: 'retire-data-keys', before: keys.dataKeyId }])
-  // Nothing can come any more. But what waits for a transaction becomes a token when that is committed,
-  // perhaps where the first walk has been already: the second finds it.
+  // No envelope under an old key can be committed any more. But a pending change becomes a token when its transaction is
+  // committed, perhaps in rows the first pass has covered already: the second finds it.
   await renewAll()
   await renewAll()
   left = 0
@@ -92,7 +89,7 @@ async function rotateTo(
     for await (const { found, looked } of behind(world, tenantId, keys)) {
       const envelopes = renewed(keys, found)
       await committed
-      // The next stretch is read and sealed while the disk is busy with this one.
+      // The next chunk is read and sealed while the disk writes this one.
       committed = commit(envelopes)
       committed.catch(() => {})
       left = Math.max(0, left - looked)
@@ -107,17 +104,20 @@ async function rotateTo(
     await world.store.commit(tenantId, [{ kind: 'renew-envelopes', envelopes }])
   }
 
-  /** Nobody is under way with what was sealed under the key before, as far as time tells, and there is nothing left. */
+  /**
+   * Resolves with whether no envelope is left under an old key, after a wait long enough for all requests that sealed under one
+   * to have committed.
+   */
   async function rested(): Promise<boolean> {
     await options.pause(options.retirementMs ?? KEY_RETIREMENT_MS)
-    // What was handed to the disk before this is on it afterwards.
+    // Waits until all writes issued before are on disk.
     await world.store.check()
     for await (const { found } of behind(world, tenantId, keys)) if (found.length > 0) return false
     return true
   }
 }
 
-/** Tenants whose rotation was begun and not finished. */
+/** Returns the tenants whose rotation was begun and not finished. */
 export async function unfinishedRotations(world: Tenants): Promise<string[]> {
   const unfinished: string[] = []
   for (const id of await world.store.tenants.ids()) {
@@ -126,7 +126,7 @@ export async function unfinishedRotations(world: Tenants): Promise<string[]> {
   return unfinished
 }
 
-/** Returns the version to be rotated to, made unless there is one already; null when the tenant is gone. */
+/** Returns the version to rotate to, made unless there is one already; null if the tenant is gone. */
 async function newestVersion(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
@@ -142,11 +142,11 @@ async function newestVersion(
     const key = await maker.next(tenantId, newest + 1, world.clock.now())
     const made = { kind: 'insert-tenant-key', key } as const
     await world.store.commit(tenantId, [{ kind: 'require-root-key', id }, made])
-    // Made by us, or by somebody who was quicker; or the tenant is gone, or the root key another.
+    // We or another server made it; or the tenant is gone, or the root key changed.
   }
 }
 
-/** Rejects when keys that are wrapped by the root key of this name would be of no use. */
+/** Rejects unless the root key of this id is installed: keys wrapped by another would be useless. */
 async function requireRootKey({ store }: Tenants, id: string): Promise<void> {
   const installed = await store.tenants.rootKeyCheck()
   if (installed?.id === id) return
@@ -161,7 +161,7 @@ async function dataKeyVersions(world: Tenants, tenantId: string): Promise<number
   return keys.filter((it) => it.purpose === 'enc').map((it) => it.version)
 }
 
-/** Everything that is not sealed under the newest key, a stretch at a time, with others' work between. */
+/** Yields all envelopes that are not under the newest key, chunk by chunk, and yields to other work in between. */
 async function* behind(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
@@ -177,7 +177,7 @@ async function* behind(
     })
     yield stretch
     after = stretch.next
-    // Where somebody has been before there is less to do for each row.
+    // Rows rotated before cost less, so more of them are read at a time.
     limit = ENVELOPE_ROWS_AT_ONCE * (stretch.found.length === 0 ? SKIPPED_FACTOR : 1)
     await world.clock.yield()
   } while (after !== null)
@@ -187,7 +187,7 @@ function renewed(keys: RenewingKeys, found: readonly StoredEnvelope[]): RenewedE
   return found.flatMap((it) => {
     try {
       const renewed = keys.renew(sealContextOf(it), it.envelope)
-      // What is sealed under a later key, and opens, is left to whoever made that.
+      // An envelope under a later key that opens is left to the server that made that key.
       return isUnderOlderKey(it.envelope, keys.dataKeyId) ? [{ ...it, renewed }] : []
     } catch (cause) {
       throw new Error(

@@ -5,10 +5,10 @@ import type { RewrappedKey } from '../ports/change.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Wraps every tenant's keys by the root key `to` instead of the one that is installed, all in one commit.
+ * Wraps every tenant's keys with the root key `to` instead of the installed one, all in one commit.
  *
- * Before it the old root key is the right one, after it the new one, and nothing lies between. Returns
- * how many keys were wrapped anew: 0 when that was done already. Decision 0037.
+ * Before the commit the old root key is valid, after it the new one, with no state in between. Returns the number of keys
+ * rewrapped: 0 if that was done already. Decision 0037.
  */
 export async function rotateRootKey(
   world: Pick<World, 'store'>,
@@ -35,5 +35,5 @@ export async function rotateRootKey(
   throw new Error('Cannot replace the root key: tenants and their keys change too often; try again')
 }
 
-/** Each loses to a tenant that was made or deleted, or a key that was made, meanwhile. */
+/** Each attempt loses to a tenant or key that was created or deleted meanwhile. */
 const ATTEMPTS_MAX = 10

@@ -2,10 +2,9 @@ import type { SealContext } from '../ports/keyring.ts'
 import type { StoredEnvelope } from '../ports/stored.ts'
 
 /**
- * Returns the context that an envelope was sealed for, as the module it belongs to says it: tokens/sealing.ts,
- * access/commit.ts, proxy/configured/sealed-proxy-configuration.ts,
- * reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
- * reactors/callbacks/secrets.ts. With any other it would not open.
+ * Returns the context that an envelope was sealed for, as its module defines it: tokens/sealing.ts, access/commit.ts,
+ * proxy/configured/sealed-proxy-configuration.ts, reactors/sealed-reactor-configuration.ts, reactors/jobs/job-state.ts,
+ * reactors/callbacks/secrets.ts. The envelope opens with no other.
  */
 export function sealContextOf({ table, part, id, type, containers }: StoredEnvelope): SealContext {
   switch (table) {

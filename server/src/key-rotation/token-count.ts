@@ -1,6 +1,6 @@
 import type { World } from '../ports/world.ts'
 
-/** Returns how many tokens there are: nearly all that is sealed. */
+/** Returns the number of tokens, which make up nearly all envelopes. */
 export async function tokenCountOf(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,

@@ -79,7 +79,7 @@ test('decodeAuditEvent() reads no event that was cut short, and none of another 
 
 test('chainHash() is SHA-256 over the hash before, number, count of items and event', () => {
   const some = encodeAuditEvent(EVENT)
-  // Written down by hand: the form is for ever.
+  // Written by hand, since the format must never change.
   assert.equal(some.toString('hex'), written(`01 ${PREFIX} ${IDS}`))
   assert.equal(
     encodeAuditEvent({ ...EVENT, destination: 'api.example' }).toString('hex'),
@@ -97,7 +97,7 @@ test('chainHash() is SHA-256 over the hash before, number, count of items and ev
   assert.equal(first.toString('hex'), HASH)
 })
 
-/** Of the event above as number 1: `(32 zero bytes, 1, 2, event)` through another program's SHA-256. */
+/** Hash of the event above as number 1: SHA-256 of `(32 zero bytes, 1, 2, event)`, computed by another program. */
 const HASH = 'c4df65a5017c548e31caafdb857b0aef296083f46f650d394412531bf37118c3'
 
 const EVENT: AuditEvent = {
@@ -117,7 +117,7 @@ const EVENT: AuditEvent = {
   entityIds: ['01945d00-0000-4000-8000-00000000000d', 'x'],
 }
 
-/** All but the form, up to the permission. */
+/** Everything after the format byte, up to the permission. */
 const PREFIX = [
   '019ca9450a00 01 02',
   'ffff 01945d0000004000800000000000000b',

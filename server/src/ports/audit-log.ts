@@ -3,11 +3,11 @@ import type { Transform } from '../base/access.ts'
 import { readUuid, writeUuid } from '../base/uuid-bytes.ts'
 
 /**
- * The audit log: its events, how they are written down, and what chains them.
+ * The audit log: its events, their encoding, and the hash chain.
  *
- * An event is about one operation of one request on one kind of thing, whatever the number of things: a
- * bulk of ten thousand tokens is some ten events. It names who, what and when, and never holds data. The
- * form in bytes is for ever, since hashes and checkpoints are made over it. Decision 0020.
+ * An event is about one operation of one request on one entity type, however many entities: a bulk of ten thousand tokens makes
+ * some ten events. It names the initiator, the operation and the time, and never holds data. The encoding never changes, since
+ * hashes and checkpoints are computed over it. Decision 0020.
  */
 export interface AuditEvent {
   /** Epoch milliseconds. */
@@ -20,19 +20,19 @@ export interface AuditEvent {
   /** Such as `create`, `read`, `use`. */
   readonly operation: string
   readonly allowed: boolean
-  /** Whether it was done and something is different now; what was read, or only allowed, changes nothing. */
+  /** Whether the operation changed something; a read or a mere permission does not. */
   readonly changed: boolean
-  /** The permission that was asked for; empty where none was. */
+  /** The permission that was checked; empty if none was. */
   readonly permission: string
-  /** How much of the data of a token was to be shown; null where it is not about data. */
+  /** How much of a token's data was shown; null if it is not about data. */
   readonly shown: Transform | null
-  /** Whether an earlier answer was given again. */
+  /** Whether an earlier answer was replayed. */
   readonly replayed: boolean
-  /** Whether it was only asked what would be sent, and nothing was. */
+  /** Whether it was a dry run, which sends nothing. */
   readonly dryRun: boolean
-  /** The host that something was to be sent to, with its port where that is not the scheme's own. */
+  /** The destination host, with its port unless it is the scheme's default. */
   readonly destination: string | null
-  /** At most AUDIT_EVENT_ENTITIES_MAX; none where the operation was about no single thing. */
+  /** At most AUDIT_EVENT_ENTITIES_MAX; empty if the operation was about no single entity. */
   readonly entityIds: readonly string[]
 }
 
@@ -40,22 +40,22 @@ export interface AuditEvent {
 export interface ChainPosition {
   /** Of the event, from 1, without gaps; 0 is before the first. */
   readonly number: number
-  /** Items up to here, this event's included: what lists are numbered by. */
+  /** Number of items up to and including this event: the numbering of lists. */
   readonly listed: number
   /** Over everything up to here; 32 bytes, all zero before the first. */
   readonly hash: Uint8Array
 }
 
 export interface StoredAuditEvent extends ChainPosition {
-  /** encodeAuditEvent(). */
+  /** Made by encodeAuditEvent(). */
   readonly entry: Uint8Array
 }
 
-/** Says which part of the chain is whole, in a way that only the tenant's keys can say it. */
+/** Attests that a part of the chain is intact, with a proof that only the tenant's keys can make. */
 export interface AuditCheckpoint {
-  /** The last event that was removed for its age. */
+  /** The last event removed by retention. */
   readonly removed: ChainPosition
-  /** The last event at the time. */
+  /** The last event at the time of the checkpoint. */
   readonly last: ChainPosition
   readonly at: number
   /** TenantKeys.attest() over all of it. */
@@ -65,11 +65,10 @@ export interface AuditCheckpoint {
 export const CHAIN_START: ChainPosition = { number: 0, listed: 0, hash: new Uint8Array(32) }
 
 /**
- * Returns how many items of a list the event is: one for each thing, or one where there is none.
+ * Returns the number of list items of an event: one per entity, or one if it has none.
  *
- * Reading the audit log is part of the audit log but of no list that does not ask for it: otherwise each page
- * would push what is on the next one further away, and whoever turns pages until one is empty would never
- * come to an end.
+ * Reads of the audit log are in the audit log, but only in lists that ask for them: otherwise each page read would push the next
+ * one further away, and a client that reads pages until one is empty would never come to an end.
  */
 export function itemCountOf({
   entityType,
@@ -85,8 +84,8 @@ function itemCount(entityType: string, things: number): number {
 export const AUDIT_LOG_ENTITY_TYPE = 'log'
 
 /**
- * Returns the hash of an event that follows `previous`: SHA-256 over the hash before, the event's number
- * and its count of items so far (8 bytes each, big-endian), and its bytes.
+ * Returns the hash of an event that follows `previous`: SHA-256 over the previous hash, the event's number and its count of items
+ * so far (8 bytes each, big-endian), and its bytes.
  */
 export function chainHash(
   previous: Uint8Array,
@@ -99,11 +98,11 @@ export function chainHash(
   writeWhole(hashed, number, 32)
   writeWhole(hashed, listed, 40)
   hashed.set(entry, PREFIX_BYTES)
-  // As text it comes in half the time: bytes that are made outside JavaScript cost more than hashing does.
+  // A binary string takes half the time: bytes allocated outside JavaScript cost more than the hashing.
   return Buffer.from(hash('sha256', hashed.subarray(0, length), 'binary'), 'binary')
 }
 
-/** What is hashed is put together here, one after the other. */
+/** Reused buffer for the hash input. */
 let hashed = Buffer.allocUnsafeSlow(1024)
 
 const PREFIX_BYTES = 48
@@ -114,18 +113,18 @@ function writeWhole(bytes: Buffer, value: number, at: number): void {
 }
 
 /**
- * Writes an event as bytes: form (1), time (6), flags (1), transform (1), application, key, trace id, kind
- * of thing, operation, permission, the number of ids (4), ids. A text is its length (2) and UTF-8; a uuid is
- * `ffff` and 16 bytes. Numbers are big-endian.
+ * Encodes an event: format (1), time (6), flags (1), transform (1), application, key, trace id, entity type, operation,
+ * permission, the number of ids (4), ids. A text is its length (2) and UTF-8; a UUID is `ffff` and 16 bytes. Numbers are
+ * big-endian.
  *
- * That is form 1. Form 2 is of events with a destination, which comes after the permission; no other differs
- * from what it always was. Decision 0026.
+ * That is format 1. Format 2 is for events with a destination, which comes after the permission; all other events keep format 1.
+ * Decision 0026.
  */
 export function encodeAuditEvent(event: AuditEvent): Buffer {
   return Buffer.from(writeAuditEvent(event))
 }
 
-/** The same, in bytes that are good until the next call: for who copies them anyway. */
+/** Like encodeAuditEvent(), into a buffer that is valid until the next call: for callers that copy it anyway. */
 export function writeAuditEvent(event: AuditEvent): Buffer {
   const { entityIds, destination } = event
   const most = lengthMax(event)
@@ -147,14 +146,14 @@ export function writeAuditEvent(event: AuditEvent): Buffer {
   return bytes.subarray(0, at)
 }
 
-/** Two or three texts as they were written last: most events in a row have them in common. */
+/** Caches the encoding of the last two or three texts: successive events mostly share them. */
 class LastTexts {
   #first: string | null = null
   #second = ''
   #third: string | null = null
   #bytes: Uint8Array = new Uint8Array()
 
-  /** Returns where the texts end. */
+  /** Returns the offset after the texts. */
   write(bytes: Buffer, at: number, first: string, second: string, third: string | null): number {
     if (first === this.#first && second === this.#second && third === this.#third) {
       bytes.set(this.#bytes, at)
@@ -173,23 +172,23 @@ class LastTexts {
 const lastActor = new LastTexts()
 const lastKind = new LastTexts()
 
-/** Events are far shorter than they might be, so each is written here. */
+/** Reused buffer: events are far shorter than their maximum, so each is encoded here first. */
 let scratch = Buffer.allocUnsafeSlow(1024)
 
-/** Throws when the bytes are no event. */
+/** Throws if the bytes are no event. */
 export function decodeAuditEvent(entry: Uint8Array): AuditEvent {
   const [{ things, items: _items, ...summary }, reader] = read(entry)
   return { ...summary, entityIds: Array.from({ length: things }, () => reader.text()) }
 }
 
-/** What an event says but for the ids of the things, of which there may be many. */
+/** An event without its entity ids, of which there may be many. */
 export interface AuditEventSummary extends Omit<AuditEvent, 'entityIds'> {
   readonly things: number
   /** itemCountOf() the event. */
   readonly items: number
 }
 
-/** Throws when the bytes are no event. */
+/** Throws if the bytes are no event. */
 export function decodeAuditEventSummary(entry: Uint8Array): AuditEventSummary {
   return read(entry)[0]
 }
@@ -221,7 +220,7 @@ function read(entry: Uint8Array): [AuditEventSummary, TextReader] {
   return [{ ...summary, things, items: itemCount(summary.entityType, things) }, reader]
 }
 
-/** Returns when the event was made, without reading the rest. */
+/** Returns the time of an event, without decoding the rest. */
 export function timeOfAuditEvent(entry: Uint8Array): number {
   return Buffer.from(entry.buffer, entry.byteOffset, entry.length).readUIntBE(1, 6)
 }
@@ -259,7 +258,7 @@ function lengthMax(event: AuditEvent): number {
   let chars = applicationId.length + keyId.length + traceId.length
   chars += entityType.length + operation.length + permission.length + (destination?.length ?? 0)
   for (const id of entityIds) chars += id.length
-  // A UTF-16 unit takes three bytes at most.
+  // A UTF-16 code unit takes three bytes at most.
   return 13 + (7 + entityIds.length) * 2 + chars * 3
 }
 

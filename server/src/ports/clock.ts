@@ -1,14 +1,14 @@
-/** Where time comes from. */
+/** The source of time. */
 export interface Clock {
   /** Epoch milliseconds, UTC, whole. May step backwards: the operator owns the clock. */
   now(): number
 
-  /** Milliseconds from an arbitrary start that only ever grows, with fractions; for durations. */
+  /** Milliseconds since an arbitrary start, never decreasing, with fractions; for durations. */
   elapsed(): number
 
-  /** Resolves when the event loop has served what was waiting; for sharing it fairly. */
+  /** Resolves when the event loop has run other pending work, so that long work does not block it. */
   yield(): Promise<void>
 
-  /** Resolves when so many milliseconds more have elapsed; keeps no process from ending. */
+  /** Resolves after `ms` milliseconds; does not keep the process alive. */
   after(ms: number): Promise<void>
 }

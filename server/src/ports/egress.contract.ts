@@ -6,11 +6,11 @@ import type { Egress, OutboundCall, OutboundReceiver, OutboundRequest } from './
 /** A destination for a contract, and the egress gateway to it. */
 export interface EgressStage {
   readonly egress: Egress
-  /** Of a destination that may be reached. */
+  /** Of an allowed destination. */
   readonly url: URL
 }
 
-/** What the destination answers: a header section, these chunks one after the other, and then an end, or none. */
+/** The response of the destination: a header section, these chunks one after the other, and then an end, or none. */
 export interface ToldAnswer {
   readonly status: number
   readonly chunks: readonly string[]
@@ -24,7 +24,7 @@ const POST: OutboundRequest = {
   timeoutMs: 600_000,
 }
 
-/** What every Egress promises. `open` returns one with a destination that answers so. */
+/** The contract of every Egress. `open` returns one with a destination that answers so. */
 export function egressContract(
   name: string,
   open: (answer: ToldAnswer) => Promise<EgressStage>,
@@ -80,7 +80,7 @@ export function egressContract(
       call.abort()
       await assert.rejects(call.done, { name: 'EgressFailure', fault: 'aborted' })
       const before = told.length
-      // By the time that another answer has come, the rest of this one would have.
+      // By the time another response has come, the rest of this one would have.
       await (
         await send(whole, POST)
       ).call.done

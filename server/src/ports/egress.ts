@@ -1,32 +1,31 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * The egress gateway, the only way out: everything that leaves this service over a network goes through it.
+ * The egress gateway: everything this service sends over a network goes through it (SSRF protection).
  *
- * In two steps, so that a destination is known to be allowed before anything is opened for it: `vet` decides,
- * `send` goes exactly where was vetted and nowhere else, however names resolve by then.
+ * It has two steps, so that a destination is known to be allowed before anything is opened for it: `vet` decides, `send` connects
+ * exactly to the vetted addresses, however names resolve by then (DNS rebinding).
  */
 export interface Egress {
   /**
-   * Decides whether anything may be sent to `url`, and resolves its name. No connection is opened. What is scarce
-   * (lookups, connections) is shared out by `owner`, a tenant or those who call one of its proxies without a key.
+   * Decides whether anything may be sent to `url`, and resolves its name. No connection is opened. Scarce resources (look-ups,
+   * connections) are shared fairly by `owner`, a tenant or the keyless callers of one of its proxies.
    *
-   * With `listed` only to destinations that are in it, whatever else is allowed; a name that is not is not even
-   * resolved. Rejects with EgressRefusal for what nothing is ever sent to, with EgressFailure
-   * (`unresolved`) when the name has no address.
+   * With `listed` only the destinations in it are allowed, whatever else is; other names are not even resolved. Rejects with
+   * EgressRefusal for a forbidden destination, with EgressFailure (`unresolved`) if the name has no address.
    */
   vet(owner: string, url: URL, listed: readonly string[] | null): Promise<Route>
 
   /**
-   * Sends `request` to where `route` leads, and tells `receiver` what comes back. Redirects are answers like
-   * any other. Nothing is told once `done` is settled or `abort` was called.
+   * Sends `request` to `route`, and passes the response to `receiver`. Redirects are responses like any other. The receiver is
+   * not called after `done` is settled or `abort` was called.
    */
   send(route: Route, request: OutboundRequest, receiver: OutboundReceiver): OutboundCall
 
   /**
-   * Opens a connection to `port` of `host` for bytes that nobody here reads, by the rules of `vet` for an https
-   * URL and with `listed`. It has to begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does,
-   * and with EgressFailure when there is no connection.
+   * Opens a connection to `port` of `host` for bytes that are not inspected, by the rules of `vet` for an https URL and with
+   * `listed`. It must begin with a TLS handshake, unless the destination may be plain http. Rejects as `vet` does, and with
+   * EgressFailure if there is no connection.
    */
   tunnel(
     owner: string,
@@ -35,62 +34,62 @@ export interface Egress {
     listed: readonly string[] | null,
   ): Promise<Duplex>
 
-  /** Ends what is under way and lets go of every connection. */
+  /** Aborts calls in progress and closes every connection. */
   close(): Promise<void>
 }
 
-/** A destination that was vetted. Only the adapter that made it knows what to do with it. */
+/** A vetted destination. Opaque except to the adapter that made it. */
 export interface Route {
   readonly owner: string
   readonly url: URL
-  /** Which rule let it through: it is a public address, or the operator allowed it by this entry. */
+  /** The rule that allowed it: it is a public address, or the operator allowed it by this item. */
   readonly rule: { readonly name: 'public' } | { readonly name: 'allowed'; readonly entry: string }
 }
 
 export interface OutboundRequest {
   readonly method: string
-  /** Names and values in turn, as they go out, but for Host, Content-Length and Transfer-Encoding. */
+  /** Alternates names and values, sent as they are, without Host, Content-Length and Transfer-Encoding. */
   readonly headers: readonly string[]
-  /** What goes out; null for none. A stream of unknown length goes out in chunks. */
+  /** The body; null for none. A stream of unknown length is sent with chunked encoding. */
   readonly body: Uint8Array | OutboundStream | null
   /**
-   * How long the header section of the answer may take, counted anew with each part of a stream that goes out, and then how
-   * long its body may pause.
+   * Timeout for the header section of the response, restarted with each part of a stream that is sent, and then for pauses of its
+   * body.
    */
   readonly timeoutMs: number
 }
 
 export interface OutboundStream {
-  /** In bytes; null when nobody knows yet. More or less than was said fails the call. */
+  /** In bytes; null if not known yet. A stream of another length fails the call. */
   readonly length: number | null
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
 export interface OutboundReceiver {
-  /** Called once, before any data: headers as names and values in turn, as they came. */
+  /** Called once, before any data: `headers` alternates names and values, as received. */
   headerSection(status: number, reason: string, headers: readonly string[]): void
   /** Returns whether more may come at once; if not, nothing comes until `resume`. */
   data(chunk: Uint8Array): boolean
-  /** Called once, when the answer is whole. */
+  /** Called once, when the response is complete. */
   end(): void
 }
 
 export interface OutboundCall {
-  /** Resolves after `end`; rejects with EgressFailure, also after a header section was told. */
+  /** Resolves after `end`; rejects with EgressFailure, even after `headerSection` was called. */
   readonly done: Promise<void>
   resume(): void
   /** Drops the connection: `done` rejects with `aborted`. */
   abort(): void
 }
 
-/** Why nothing is sent to a destination: the rule that refuses it. */
+/** The rule that refuses a destination. */
 export type EgressRule =
   | 'scheme' // neither https nor allowed otherwise
   | 'credentials' // a user or a password in the URL
   | 'host' // no host, or one that cannot be a name
-  | 'literal' // an address where a name is asked for
-  | 'port' // none that there is
-  | 'address' // the name leads to an address that is not public
+  | 'literal' // an address instead of a name
+  | 'port' // invalid port
+  | 'address' // the name resolves to an address that is not public
   | 'unlisted' // not among the application's destinations
 
 export class EgressRefusal extends Error {
@@ -104,14 +103,14 @@ export class EgressRefusal extends Error {
 }
 
 export type EgressFault =
-  | 'unresolved' // the name has no address, or nobody answered
+  | 'unresolved' // the name has no address, or the look-up got no answer
   | 'unreachable' // no connection
-  | 'tls' // no trustworthy one
-  | 'reset' // it ended before the answer did
-  | 'answer-invalid' // what came back is not HTTP, or too large a header section
+  | 'tls' // no trusted connection
+  | 'reset' // the connection ended before the response did
+  | 'answer-invalid' // the response is not HTTP, or its header section too large
   | 'timeout' // the header section took too long, or the body paused
   | 'aborted' // by us
-  | 'request' // the body's stream failed or was not as long as it said
+  | 'request' // the body's stream failed or did not have its declared length
 
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure'

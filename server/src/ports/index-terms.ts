@@ -3,9 +3,9 @@ import { foldCase } from '../base/fold-case.ts'
 import type { StoredToken } from './stored.ts'
 
 /**
- * What a token is found by, in stores that keep an index: the hashes it came with, and one for each of its metadata.
+ * Returns the index terms of a token, for stores that keep an index: its keyed hashes, and one term for each of its metadata.
  *
- * Whoever inserts, changes or deletes a token sees to it that they are there, or go.
+ * A store that inserts, changes or deletes a token must update them.
  */
 export function indexTermsOf({
   indexes,
@@ -18,7 +18,7 @@ export function indexTermsOf({
   ]
 }
 
-/** Returns 16 bytes by which metadata is found whatever its case; keyed hashes have 32. */
+/** Returns the 16 bytes by which metadata is found, ignoring case; keyed hashes have 32. */
 export function metadataIndexTerm(key: string, value: string): Uint8Array {
   const text = JSON.stringify(['metadata', key, foldCase(value)])
   return hash('sha256', text, 'buffer').subarray(0, 16)

@@ -4,8 +4,8 @@ import * as fc from '../../test/kit/fast-check.ts'
 import type { KeyProvider } from './key-provider.ts'
 
 /**
- * What every KeyProvider promises. `open` returns a provider of the same root key for the same
- * `root`, and of another for another.
+ * The contract of every KeyProvider. `open` returns a provider of the same root key for the same `root`, and of another for
+ * another.
  */
 export function keyProviderContract(
   name: string,

@@ -1,14 +1,14 @@
 /**
- * Who holds the root key. It wraps and unwraps tenant keys, and never gives itself away.
+ * Holds the root key (KEK). It wraps and unwraps tenant keys, and never reveals the root key.
  *
- * `context` binds a wrapped key to where it belongs: unwrapping with any other context fails.
+ * `context` binds a wrapped key to its owner: unwrapping with any other context fails.
  */
 export interface KeyProvider {
-  /** Name of the root key now in use; derived from the key, but telling nothing about it. */
+  /** Id of the current root key; derived from the key, but reveals nothing about it. */
   readonly id: string
 
   wrap(key: Uint8Array, context: readonly string[]): Promise<Uint8Array>
 
-  /** Rejects when `wrapped` was made under another root key, for another context, or was altered. */
+  /** Rejects if `wrapped` was made under another root key, for another context, or was altered. */
   unwrap(wrapped: Uint8Array, context: readonly string[]): Promise<Uint8Array>
 }

@@ -11,8 +11,8 @@ import {
 } from './keyring.ts'
 
 /**
- * What every Keyring promises. `open` returns a keyring of always the same root, which finds
- * wrapped keys by the function it is given.
+ * The contract of every Keyring. `open` returns a keyring that always has the same root, and finds wrapped keys by the given
+ * function.
  */
 export function keyringContract(
   name: string,
@@ -307,7 +307,7 @@ export function keyringContract(
       assert.ok(!keys.attests(['record', 'a', 'bc'], Buffer.concat([proof, Uint8Array.of(0)])))
     })
 
-    /** Two tenants' keys, and those of the first as a process that starts later has them. */
+    /** The keys of two tenants, and those of the first as a process that starts later has them. */
     async function setUp() {
       const store = new Map<string, WrappedTenantKey[]>()
       const findKeys = async (tenantId: string) => store.get(tenantId) ?? []
@@ -323,10 +323,10 @@ export function keyringContract(
   })
 }
 
-/** Everything UTF-8 can say: all of Unicode but lone surrogates. */
+/** Everything UTF-8 can encode: all of Unicode except lone surrogates. */
 const text = fc.string({ unit: 'binary', maxLength: 300 })
 
-/** Few different values, so that contexts often differ in one thing only. */
+/** Few different values, so that contexts often differ in one member only. */
 const context: fc.Arbitrary<SealContext> = fc.record(
   {
     id: fc.oneof(
@@ -352,7 +352,7 @@ const CONTEXT: SealContext = {
   containers: ['/pci/', '/high/'],
 }
 
-/** Reads base58. */
+/** Parses base58. */
 function numberOf(text: string): bigint {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
   return Array.from(text).reduce((sum, it) => sum * 58n + BigInt(alphabet.indexOf(it)), 0n)

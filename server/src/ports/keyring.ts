@@ -2,10 +2,10 @@ import type { Sensitive } from '../base/sensitive.ts'
 import type { KeyProvider } from './key-provider.ts'
 
 /**
- * The only one who can turn plaintext into envelopes and back.
+ * The only code that seals plaintext into envelopes and opens them (envelope encryption).
  *
- * A tenant's keys are `enc` (data), `fp` (fingerprints) and `idx` (search indexes), random, versioned,
- * and stored wrapped by the root key. Decision 0005.
+ * A tenant's keys (DEKs) are `enc` (data), `fp` (fingerprints) and `idx` (search indexes), random, versioned, and stored wrapped
+ * by the root key. Decision 0005.
  */
 export interface Keyring {
   /** Makes a tenant's first keys, wrapped, to be committed with the tenant. Nothing is stored. */
@@ -14,77 +14,77 @@ export interface Keyring {
   /**
    * Returns the tenant's keys, from the cache after the first time.
    *
-   * Rejects when the tenant has none or the key provider cannot unwrap them.
+   * Rejects if the tenant has none or the key provider cannot unwrap them.
    */
   open(tenantId: string): TenantKeys | Promise<TenantKeys>
 
-  /** Drops what is remembered of the tenant's keys: they may be gone. */
+  /** Drops the tenant's cached keys: they may be gone. */
   forget(tenantId: string): void
 }
 
 /**
- * Makes new keys and new wrappings for those there are: what the operator's commands need and no request does.
+ * Makes new keys and new wrappings of existing ones, for the operator's commands; no request needs it.
  *
- * Nothing is stored; what comes back is to be committed. Decision 0037.
+ * Nothing is stored; the results are to be committed. Decision 0037.
  */
 export interface KeyMaker {
-  /** The name of the root key that new keys are wrapped by. */
+  /** Id of the root key that wraps new keys. */
   readonly rootKey: string
 
   /** Makes the tenant's data key of this version, wrapped. */
   next(tenantId: string, version: number, now: number): Promise<WrappedTenantKey>
 
-  /** Reads the tenant's keys anew, for everybody; those that are known stay in use until then. */
+  /** Rereads the tenant's keys, for all users of the keyring; the cached ones stay in use until then. */
   reread(tenantId: string): Promise<RenewingKeys>
 
-  /** Returns the same key, wrapped by `to`. Rejects when it cannot be unwrapped. */
+  /** Returns the same key, wrapped by `to`. Rejects if it cannot be unwrapped. */
   rewrap(tenantId: string, key: WrappedTenantKey, to: KeyProvider): Promise<WrappedTenantKey>
 }
 
-/** Keys that can say of an envelope whether it was made as they make them now, and see to it that it is. */
+/** Keys that can tell whether an envelope is under their current version, and renew it. */
 export interface RenewingKeys {
   /** The version of the data key that they seal under. */
   readonly version: number
 
   /**
-   * What every envelope made now begins with, and none made under another version of the data key. Of later
-   * versions it is more, as bytes are compared.
+   * The first bytes of every envelope made now, and of none under another version of the data key. They increase with the
+   * version, compared as bytes.
    */
   readonly dataKeyId: Uint8Array
 
-  /** Returns an envelope for the same context that says the same, made now. Throws as open() does. */
+  /** Returns a new envelope with the same context and plaintext. Throws as open() does. */
   renew(context: SealContext, envelope: Uint8Array): Uint8Array
 }
 
 export interface TenantKeys {
-  /** Returns an envelope only this tenant's keys open, and only for the same context. */
+  /** Returns an envelope that only this tenant's keys open, and only for the same context. */
   seal(context: SealContext, plaintext: Sensitive<string>): Uint8Array
 
-  /** Returns the plaintext, or throws when the envelope was altered or belongs to another context. */
+  /** Returns the plaintext, or throws if the envelope was altered or belongs to another context. */
   open(context: SealContext, envelope: Uint8Array): Sensitive<string>
 
-  /** Returns 44 base58 characters, equal for equal `scope` and `value`, telling nothing else. */
+  /** Returns 44 base58 characters, equal for equal `scope` and `value`, which reveal nothing else. */
   fingerprint(scope: string, value: Sensitive<string>): string
 
-  /** Returns 32 bytes, equal for equal values, by which a token can be found again. */
+  /** Returns 32 bytes, equal for equal values, by which a token can be found. */
   index(value: Sensitive<string>): Uint8Array
 
   /**
-   * Returns a proof that the tenant's keys said `statement`, a list of texts that are no secret.
+   * Returns a proof that the tenant's keys attest `statement`, a list of texts that are not secret.
    *
-   * Nobody without the keys can make one, nor make one of another.
+   * Without the keys no proof can be made, nor one derived from another.
    */
   attest(statement: readonly string[]): Uint8Array
 
-  /** Whether `proof` is one of exactly this statement, under whatever version of the keys. */
+  /** Whether `proof` is for exactly this statement, under any version of the keys. */
   attests(statement: readonly string[], proof: Uint8Array): boolean
 }
 
-/** What an envelope is bound to, as its associated data (AAD). Moved anywhere else it does not open. */
+/** The associated data (AAD) of an envelope. In any other context the envelope does not open. */
 export interface SealContext {
   /** The entity it is part of: a token id, an answer's id. */
   readonly id: string
-  /** Which part of the entity: `data`, `cvc`, `answer`. */
+  /** The part of the entity: `data`, `cvc`, `answer`. */
   readonly part: string
   readonly type: string
   readonly containers: readonly string[]
@@ -95,7 +95,7 @@ export type TenantKeyPurpose = (typeof TENANT_KEY_PURPOSES)[number]
 
 export interface WrappedTenantKey {
   readonly purpose: TenantKeyPurpose
-  /** From 1. Seals are made under the highest, once every server knows it; every version opens. */
+  /** From 1. Envelopes are sealed under the highest, once every server knows it; every version opens. */
   readonly version: number
   readonly wrapped: Uint8Array
   readonly createdAt: number

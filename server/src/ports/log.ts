@@ -1,14 +1,14 @@
 /**
- * Where the operator reads what happened: one structured line an event.
+ * The operator's log: one structured line per event.
  *
- * Fields are named one by one by whoever logs; no body, key or token data ever goes in, and never a
- * whole object from outside. They may be read a while after, so nobody changes them any more.
+ * The code that logs names each field; no body, key or token data is ever included, and never a whole object from outside. Fields
+ * may be read later, so they must not be changed after the call.
  */
 export interface Log {
   info(event: string, fields?: LogFields): void
-  /** For what needs a look and is no fault of this service: `error`, if there is one, is another's. */
+  /** For events that need attention and are no fault of this service: `error`, if there is one, is another system's. */
   warn(event: string, fields?: LogFields, error?: Error): void
-  /** `error` is shown, here as above, with its stack and causes; it must not carry data. */
+  /** `error` is logged, here as above, with its stack and causes; it must not carry data. */
   error(event: string, error: unknown, fields?: LogFields): void
 }
 

@@ -1,7 +1,7 @@
-/** An audit checkpoint as text, for stores to keep. */
+/** Encodes an audit checkpoint as text, for stores to keep. */
 import { CHAIN_START, type ChainPosition, type AuditCheckpoint } from './audit-log.ts'
 
-/** Returns a checkpoint as the text that is kept of it. */
+/** Returns the stored text of a checkpoint. */
 export function packCheckpoint({ removed, last, at, proof }: AuditCheckpoint): string {
   const packed: PackedCheckpoint = {
     removed: packPosition(removed),
@@ -25,7 +25,7 @@ interface PackedPosition {
   readonly hash: string
 }
 
-/** A text that packCheckpoint() did not make is a checkpoint that proves nothing. */
+/** Returns a checkpoint that proves nothing for a text that packCheckpoint() did not make. */
 export function unpackCheckpoint(text: string): AuditCheckpoint {
   try {
     const { removed, last, at, proof } = JSON.parse(text) as PackedCheckpoint

@@ -1,6 +1,6 @@
-/** What a token has several of, in one column: for stores that keep a token in a row. */
+/** Packs a token's lists into one column each, for stores that keep a token in a row. */
 
-/** One container as it is; none or several as JSON. */
+/** A single container as it is; none or several as JSON. */
 export function packContainers(containers: readonly string[]): string {
   const [only] = containers
   if (containers.length === 1 && !only!.startsWith('[')) return only!
@@ -11,7 +11,7 @@ export function unpackContainers(text: string): string[] {
   return text.startsWith('[') ? JSON.parse(text) : [text]
 }
 
-/** All that a token is found by, so that it can be removed with it. */
+/** All index terms of a token, so that they can be removed with it. */
 export function packIndexes(indexes: readonly Uint8Array[]): Uint8Array | null {
   if (indexes.length === 0) return null
   return Buffer.concat(indexes.flatMap((hash) => [Uint8Array.of(hash.length), hash]))

@@ -56,21 +56,21 @@ const CIPHERTEXTS_IN: {
   'delete-job': null,
 }
 
-/** Returns an error when a change holds a ciphertext under a key older than `dataKeyId`; null otherwise. */
+/** Returns an error if a change holds a ciphertext under a key older than `dataKeyId`; null otherwise. */
 export function retiredKeyError(changes: readonly Change[], dataKeyId: Uint8Array): Error | null {
   const stale = changes.flatMap(ciphertextsIn).some((it) => isUnderOlderKey(it, dataKeyId))
   if (!stale) return null
   return new Error('Cannot commit, and nothing was changed: it is sealed under a replaced key')
 }
 
-/** The retired keys of a store that one process writes to: when it ends, so does all that sealed under older keys. */
+/** Retired keys, in memory, for a store with a single writing process: all work under older keys ends with the process. */
 export class RetiredKeys {
   readonly #oldestKeyIds = new Map<string, Uint8Array>()
 
-  /** Returns why the tenant's changes are refused, or null; takes note of what is to be refused from now on. */
+  /** Returns the reason to refuse the tenant's changes, or null; records keys that the changes retire. */
   refusal(tenantId: string, changes: readonly Change[]): Error | null {
     for (const it of changes) if (it.kind === 'retire-data-keys') this.#refuse(tenantId, it.before)
-    // Of nearly all processes: a key is replaced once a year.
+    // The case in nearly all processes: a key is rotated once a year.
     if (this.#oldestKeyIds.size === 0) return null
     const dataKeyId = this.#oldestKeyIds.get(tenantId)
     return dataKeyId === undefined ? null : retiredKeyError(changes, dataKeyId)
@@ -83,7 +83,9 @@ export class RetiredKeys {
   }
 }
 
-/** Whether the key id that the envelope begins with, RenewingKeys.dataKeyId, is less than `dataKeyId`: it was made under an older key. */
+/**
+ * Whether the key id at the start of the envelope, RenewingKeys.dataKeyId, is less than `dataKeyId`: it is under an older key.
+ */
 export function isUnderOlderKey(envelope: Uint8Array, dataKeyId: Uint8Array): boolean {
   return Buffer.compare(envelope.subarray(0, dataKeyId.length), dataKeyId) < 0
 }

@@ -135,7 +135,7 @@ export function auditLogContract(name: string, open: Open): void {
         outcomes.map((it) => it?.kind ?? null),
         [null, 'token-id-taken', 'absent', null],
       )
-      // Of two at a time nobody is promised to be first.
+      // The order of two concurrent commits is not specified.
       const times = await timesOf(store, TENANT)
       assert.deepEqual(
         times.toSorted((a, b) => a - b),
@@ -306,7 +306,7 @@ function park(transactionId: string, ...events: readonly AuditEvent[]): Change {
   return { kind: 'park-audit-events', transactionId, events }
 }
 
-/** When each event says it was made: what events of a test differ in. */
+/** Returns the times of the events: the member in which events of a test differ. */
 async function timesOf(store: Store, tenantId: string): Promise<number[]> {
   const rows = await store.auditLog.rowsAfter(tenantId, 0, 1000)
   return rows.map((it) => decodeAuditEvent(it.entry).at)

@@ -42,7 +42,7 @@ export function commitContract(name: string, open: Open): void {
         assert.equal(await store.answers.find(TENANT, FRESH, NOW), null)
         assert.deepEqual(await store.applications.find(TENANT, uuid(1)), application(1))
         assert.equal(await store.tenants.count(), 1)
-        // And what it would have made can still be made.
+        // And the changes it would have made can still be made.
         await succeed(store, TENANT, fresh())
       })
     }
@@ -112,10 +112,7 @@ export function commitContract(name: string, open: Open): void {
   })
 }
 
-/**
- * Changes that cannot be made after everything(1), by what they meet. What a transaction stands in the way
- * of has its own suite.
- */
+/** Changes that cannot be made after everything(1), by the conflict. Conflicts with a transaction have a suite of their own. */
 const CONFLICTING: Record<
   Exclude<Conflict['kind'], 'token-locked' | 'transaction-full'>,
   Change
@@ -138,7 +135,7 @@ const CONFLICTING: Record<
   'transaction-not-open': { kind: 'enlist', transactionId: uuid(2), now: NOW },
 }
 
-/** Changes that everything(1) does not stand in the way of. */
+/** Changes that do not conflict with everything(1). */
 function fresh(): Change[] {
   const own = { id: FRESH, internalId: FRESH, fingerprint: FRESH, indexes: [hash(FRESH)] }
   return [

@@ -30,7 +30,7 @@ import {
   uuid,
 } from './store-kit.contract.ts'
 
-/** How much of tokens' data a store reads for one question. */
+/** The contract for how much token data a store reads per call. */
 export function dataContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: data`, () => {
     test('find() reads as much data as it may, and no byte more', async (t) => {
@@ -153,7 +153,7 @@ export function dataContract(name: string, open: Open): void {
       for (const it of long) await succeed(store, TENANT, [insert(it)])
       const change = (it: StoredToken, data: Uint8Array, by = 7): Promise<Conflict | null> =>
         store.commit(TENANT, [enlist(by), update(it, { data })])
-      // What is there counts, and what will be.
+      // The data before the change counts, and the data after it.
       for (const it of long.slice(0, 3)) assert.equal(await change(it, filled(part)), null)
       assert.equal(await store.commit(TENANT, [enlist(7), remove(long[3]!)]), null)
       const spare = part - 10
@@ -167,11 +167,11 @@ export function dataContract(name: string, open: Open): void {
       for (const it of full) assert.deepEqual(await it(), FULL)
       assert.equal(await change(short[1]!, filled(PENDING_LIGHT_BYTES_MAX - 10)), null)
       assert.equal(await store.commit(TENANT, [enlist(7), remove(short[2]!)]), null)
-      // Nor is there room for more when what waits has lost its token.
+      // A pending change whose token is gone still counts.
       await store.sweep(NOW + 1)
       assert.deepEqual(await store.tokens.find(TENANT, [uuid(0)]), [])
       assert.deepEqual(await change(long[5]!, filled(1)), FULL)
-      // What it makes itself is not counted, and no other transaction is.
+      // Tokens that it creates are not counted, and neither is another transaction.
       assert.equal(await store.commit(TENANT, [enlist(7), insert(sized(20, part))]), null)
       assert.equal(await change(long[4]!, filled(part), 8), null)
       await succeed(store, TENANT, [end(7, 'committed')])
@@ -201,7 +201,7 @@ function sized(n: number, length: number): StoredToken {
   return token(n, { data: filled(length), metadata: { k: 'v' } })
 }
 
-/** With nothing but data. */
+/** A token with nothing but data. */
 function bare(n: number, length: number, expiresAt: number | null = null): StoredToken {
   return token(n, { data: filled(length), metadata: null, details: null, expiresAt })
 }

@@ -18,7 +18,7 @@ import type { Change, Conflict } from './change.ts'
 import type { DefinitionFilter, DefinitionReader, Store } from './store.ts'
 import type { StoredDefinition, StoredProxy } from './stored.ts'
 
-/** One kind of what is defined under a name. */
+/** One kind of named definition. */
 interface DefinitionKind {
   readonly name: string
   readonly make: (n: number, own?: Partial<StoredDefinition>) => StoredDefinition

@@ -32,7 +32,7 @@ const CVC = { envelope: bytes(70), expiresAt: NOW + 1000 }
 /** A job with a result. */
 const DONE = job(2, { stage: 'keep', result: bytes(31) })
 
-/** Begins no envelope of these tests. */
+/** No envelope of these tests begins with it. */
 const NO_KEY_ID = Uint8Array.of(0xff, 0xff)
 
 export function envelopeContract(name: string, open: Open): void {
@@ -148,7 +148,7 @@ export function envelopeContract(name: string, open: Open): void {
       await succeed(store, TENANT, everything(1))
       await succeed(store, uuid(2), everything(2).slice(1))
       await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0xf0, 0) }])
-      // Whoever was slower is not heard.
+      // A later call with a lower key id has no effect.
       await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0x10, 0) }])
       const [found] = await all(store)
       const stale: Change[] = [
@@ -241,7 +241,7 @@ export function envelopeContract(name: string, open: Open): void {
   })
 }
 
-/** Something in every table: token 3 has an alias, and a transaction has moved it; 4 is made in that. */
+/** Fills every table: token 3 has an alias, and a transaction has moved it; token 4 is made in that transaction. */
 async function fillStore(store: Store): Promise<void> {
   await succeed(store, TENANT, everything(1))
   const named = token(3, { id: 'an alias', type: 'card', cvc: CVC })

@@ -1,4 +1,4 @@
-/** What the parts of the store contract share: numbered things and what happens to them. */
+/** Helpers that the parts of the store contract share: numbered entities and changes of them. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { IDEMPOTENCY_LIFETIME_MS } from '../base/limits.ts'
@@ -60,7 +60,7 @@ export async function idsFound(
   return found.map((it) => it.id)
 }
 
-/** One of each thing, numbered `n`, the installation first. */
+/** One change of each kind, numbered `n`, the installation first. */
 export function everything(n: number): Change[] {
   return [
     { kind: 'install', rootKey: { id: 'root', check: bytes(9) } },
@@ -80,7 +80,7 @@ export function insert(...tokens: readonly StoredToken[]): Change {
   return { kind: 'insert-tokens', tokens }
 }
 
-/** The next revision of `before`, with `own`. */
+/** An update to the next revision of `before`, with `own`. */
 export function update(
   before: StoredToken,
   own: Partial<StoredToken> = {},
@@ -200,7 +200,7 @@ export function reactor(n: number, own: Partial<StoredReactor> = {}): StoredReac
   }
 }
 
-/** One that is due at NOW, to be run. */
+/** A job that is due at NOW, to be run. */
 export function job(n: number, own: Partial<StoredJob> = {}): StoredJob {
   return {
     id: uuid(n),
@@ -245,12 +245,12 @@ export function named(n: number): { id: string; internalId: string } {
   return { id: uuid(n), internalId: uuid(n) }
 }
 
-/** Returns a uuid that sorts by `n`, from -1. */
+/** Returns a UUID that sorts by `n`, from -1. */
 export function uuid(n: number): string {
   return `00000000-0000-4000-8000-${(n + 1).toString(16).padStart(12, '0')}`
 }
 
-/** Returns 32 bytes that are `text`'s own. */
+/** Returns 32 bytes that are unique to `text`. */
 export function hash(text: string): Uint8Array {
   return new TextEncoder().encode(text).slice(-32)
 }

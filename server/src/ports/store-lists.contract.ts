@@ -236,7 +236,7 @@ export function listContract(name: string, open: Open): void {
           totals.add(total)
           assert.deepEqual(numbersOf(items), range(total - 9, total).toReversed())
         }
-        // Something must change for a store that answers at once to make progress.
+        // A store that answers at once needs a commit to make progress.
         await succeed(store, OTHER, [insert(token(n))])
       }
       assert.equal(await commit, null)
@@ -267,7 +267,7 @@ export function listContract(name: string, open: Open): void {
     test('commits in flight are counted once each', async (t) => {
       const store = await opened(t, open)
       const commits = range(0, 400).map((n) =>
-        // Every fourth meets a token that is there.
+        // Every fourth conflicts with an existing token.
         store.commit(TENANT, [insert(token(n % 4 === 3 ? n - 1 : n), token(n + 1_000))]),
       )
       const outcomes = await Promise.all(commits)
@@ -308,7 +308,7 @@ function query(own: Partial<TokenQuery> = {}): TokenQuery {
   return { where: ANY_TOKEN, within: null, now: NOW, ...own }
 }
 
-/** The numbers of all tokens in a list, however it is asked for; its total is theirs. */
+/** Returns the numbers of all tokens in a list, and checks that every way to read it gives the same, and the same total. */
 async function listed(store: Store, asked: TokenQuery, tenantId = TENANT): Promise<number[]> {
   const { total, items } = await store.tokens.list(tenantId, asked, { page: 1, size: 1_000 })
   assert.equal(total, items.length)
@@ -341,7 +341,7 @@ const anyHash = fc.constantFrom('a', 'b').map(hash)
 const anyText = fc.constantFrom('v', 'V', 'w')
 const anyInstant = fc.integer({ min: NOW - 2, max: NOW + 2 })
 
-/** A token's own out of so little that conditions often meet it. */
+/** A token with so few possible values that conditions often match it. */
 const anyToken = fc.record(
   {
     type: fc.constantFrom('card', 'bank'),
@@ -392,7 +392,7 @@ const { condition: anyCondition } = fc.letrec<{ condition: TokenCondition }>((ti
   ),
 }))
 
-/** What a query means, written once more and in other words than those of any store. */
+/** The meaning of a query, implemented independently of any store. */
 function isRight(it: StoredToken, { where, within, now }: TokenQuery): boolean {
   const live = it.expiresAt === null || it.expiresAt > now
   const seen =

@@ -55,7 +55,7 @@ export function longListContract(name: string, open: Open): void {
       const numbers = range(0, LONG)
       const commit = store.commit(TENANT, [insert(...numbers.map((n) => token(n)))])
       const outcome = commit.catch((error: unknown) => error)
-      // Part of it is on its way.
+      // A part of it is being written.
       await succeed(store, OTHER, [insert(token(0))])
       await succeed(store, TENANT, [{ kind: 'retire-data-keys', before: Uint8Array.of(0xff) }])
       const kept = await idsFound(store, TENANT, numbers)
@@ -121,7 +121,7 @@ export function longListContract(name: string, open: Open): void {
 
 const LONG = 10_000
 
-/** Ways for a long list to fail, early, late and beside. */
+/** Ways for a long list to fail: early, late, and because of another change in the commit. */
 const SPOILED: Record<
   string,
   (tokens: readonly StoredToken[]) => { changes: Change[]; conflict: Conflict }

@@ -11,7 +11,7 @@ import {
   type Open,
 } from './store-kit.contract.ts'
 
-/** Of their keys; what they have in common with reactors is in definitionContract(). */
+/** The contract for proxy keys; definitionContract() has what proxies and reactors share. */
 export function proxyContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: keys of proxies`, () => {
     test('an update changes no key', async (t) => {

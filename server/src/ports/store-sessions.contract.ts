@@ -130,7 +130,7 @@ export function sessionContract(name: string, open: Open): void {
   })
 }
 
-/** Two tenants; in the first an application with a key each, numbered 1 and 3. */
+/** Two tenants; in the first, two applications with a key each, numbered 1 and 3. */
 async function furnished(t: Parameters<typeof opened>[0], open: Open): Promise<Store> {
   const store = await opened(t, open)
   await succeed(store, uuid(1), everything(1))

@@ -77,7 +77,7 @@ export function sweepContract(name: string, open: Open): void {
         ),
         tokens.map((it, n) => (n % 2 === 0 ? { ...it, cvc: null } : it)),
       )
-      // An update that was on its way meets the same revision.
+      // An update in progress finds the same revision.
       await succeed(store, TENANT, [update(tokens[0]!)])
     })
 

@@ -124,7 +124,7 @@ export function tokenChangeContract(name: string, open: Open): void {
         type: 'card',
         fingerprint: 'f',
       })
-      // Neither itself, nor what has ended, nor another type is a duplicate.
+      // A token is no duplicate of itself, of an expired token, or of one of another type.
       await succeed(store, TENANT, [update(duplicate, {}, { unlessDuplicate: true })])
       await succeed(store, TENANT, [to('e')])
       const elsewhere = token(4, { type: 'token', fingerprint: 'f' })

@@ -146,9 +146,9 @@ export function tokenContract(name: string, open: Open): void {
       assert.deepEqual(together, duplicates)
       await succeed(store, TENANT, [insert(token(1, { fingerprint: 'f' }))])
       assert.deepEqual(await store.commit(TENANT, [insert(duplicate)]), duplicates)
-      // Only who asks for it is held to it.
+      // Only tokens that ask for deduplication are checked.
       await succeed(store, TENANT, [insert({ ...duplicate, deduplicate: false })])
-      // Other types, fingerprints, tenants are not duplicates; nothing is no fingerprint.
+      // Tokens of other types, fingerprints or tenants are no duplicates; nor are tokens without a fingerprint.
       await succeed(store, TENANT, [
         insert(
           { ...duplicate, ...named(3), type: 'bank' },
@@ -252,7 +252,7 @@ const anyToken = fc.record(
     createdAt: instant,
     modifiedBy: fc.option(fc.oneof(fc.uuid(), text)),
     modifiedAt: fc.option(instant),
-    // What is new was never changed.
+    // A new token was never changed.
     revision: fc.constant(0),
     uncommitted: fc.constant(false),
   },
@@ -261,7 +261,7 @@ const anyToken = fc.record(
 
 const NAMES = ['a', 'b', 'c']
 
-/** A token out of so few that two drawn alike are likely. */
+/** A token from so few values that two similar ones are likely. */
 const smallToken = fc
   .record({
     n: fc.nat(8),
@@ -272,7 +272,7 @@ const smallToken = fc
   })
   .map(({ n, name, ...own }) => token(n, { ...own, id: name ?? uuid(n) }))
 
-/** Adds `token` to `tokens`, or says why not: what an insert means. */
+/** Adds `token` to `tokens`, or returns the conflict: a model of an insert. */
 function modelInsert(tokens: StoredToken[], token: StoredToken): Conflict | null {
   const { type, fingerprint, createdAt } = token
   const live = tokens.filter((it) => it.expiresAt === null || it.expiresAt > createdAt)

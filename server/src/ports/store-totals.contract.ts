@@ -25,7 +25,7 @@ import {
 
 const ENDS = ['committed', 'rolled_back', 'expired'] as const
 
-/** Totals are kept in several ways, and each has to hear of everything that happens to tokens. */
+/** The contract for totals: they are kept in several ways, and every change of tokens must update each. */
 export function totalsContract(name: string, open: Open): void {
   describe(`Store contract: ${name}: totals`, () => {
     for (const end of ENDS) {
@@ -35,7 +35,7 @@ export function totalsContract(name: string, open: Open): void {
         for (const n of range(0, 6)) await transact(store, n)
         await agree(store, NOW, 40)
         await Promise.all(range(0, 6).map((n) => endOf(store, n, end)))
-        // Each made 302 and left 301 of them, deleted one that was there and changed another.
+        // Each made 302 tokens and left 301 of them, deleted an existing one and changed another.
         const left = end === 'committed' ? 40 + 6 * (301 - 1) : 40
         const now = end === 'expired' ? NOW + TRANSACTION_MS : NOW
         await agree(store, now, left)
@@ -99,7 +99,7 @@ export function totalsContract(name: string, open: Open): void {
   })
 }
 
-/** Makes 302 tokens in the transaction `n`, deletes one of them and one that was there, changes another. */
+/** Makes 302 tokens in the transaction `n`, deletes one of them and an existing one, changes another. */
 async function transact(store: Store, n: number): Promise<void> {
   const id = uuid(n)
   const first = (n + 1) * 1_000
@@ -125,7 +125,7 @@ async function endOf(store: Store, n: number, as: (typeof ENDS)[number]): Promis
   await succeed(store, TENANT, [end(n, as, now)])
 }
 
-/** Whoever counts the live tokens of a tenant comes to `count`, as does a walk over all of them. */
+/** Checks that all ways to count a tenant's live tokens give `count`, as does a walk over all of them. */
 async function agree(store: Store, now: number, count: number, tenantId = TENANT): Promise<void> {
   const everybody: TokenQuery = { where: ANY_TOKEN, within: null, now }
   const typed: TokenQuery = { ...everybody, where: { kind: 'type', type: 'card' } }

@@ -32,7 +32,7 @@ const NOT_OPEN = { kind: 'transaction-not-open' } as const
 const LOCKED = { kind: 'token-locked' } as const
 const CHANGED = { kind: 'token-changed' } as const
 
-/** What ends a transaction without a commit, and when. */
+/** Changes that end a transaction without a commit, and their times. */
 const DEATHS = { 'it is rolled back': end(7, 'rolled_back'), 'it expires': end(7, 'expired', LATE) }
 
 export function transactionContract(name: string, open: Open): void {
@@ -88,7 +88,7 @@ export function transactionContract(name: string, open: Open): void {
         assert.deepEqual(await store.tokens.find(TENANT, ids), [])
         assert.deepEqual(await store.tokens.find(TENANT, ids, uuid(8)), [])
         assert.equal(await store.tokens.findByFingerprint(TENANT, 'card', 'f 0', NOW), null)
-        // What is not a token's is made at once.
+        // Changes that are not about tokens are made at once.
         assert.notEqual(await store.answers.find(TENANT, 'answer 1', NOW), null)
 
         const within = await store.tokens.find(TENANT, ids, uuid(7))
@@ -139,7 +139,7 @@ export function transactionContract(name: string, open: Open): void {
       const other = token(2, { id: 'mine', createdAt: LATE - 1 })
       assert.deepEqual(await store.commit(TENANT, [insert(other)]), taken('mine'))
       await succeed(store, TENANT, [insert({ ...other, createdAt: LATE })])
-      // Whoever looked at the clock before is too late now.
+      // A commit with an earlier reading of the clock comes too late.
       assert.deepEqual(await store.commit(TENANT, [end(7, 'committed', LATE - 1)]), NOT_OPEN)
       assert.equal((await store.transactions.find(TENANT, uuid(7)))?.state, 'expired')
     })
@@ -199,7 +199,7 @@ export function transactionContract(name: string, open: Open): void {
           assert.deepEqual(await store.commit(TENANT, [enlist(8), change]), LOCKED)
         }
       }
-      // Another tenant's token of the same internal id is another token.
+      // Another tenant's token with the same internal id is another token.
       await succeed(store, OTHER, [insert(one)])
       await succeed(store, OTHER, [update(one)])
       await succeed(store, TENANT, [end(7, 'committed')])
@@ -213,7 +213,7 @@ export function transactionContract(name: string, open: Open): void {
       const change = (now: number) => update(token(1), { metadata: { a: 'b' } }, { now })
       assert.deepEqual(await store.commit(TENANT, [change(LATE - 1)]), LOCKED)
       await succeed(store, TENANT, [change(LATE)])
-      // Whoever looked at the clock before is too late now.
+      // A commit with an earlier reading of the clock comes too late.
       assert.deepEqual(await store.commit(TENANT, [end(7, 'committed', LATE - 1)]), NOT_OPEN)
       assert.deepEqual(await find(store, 1), [change(LATE).token])
     })

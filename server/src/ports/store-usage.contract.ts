@@ -83,7 +83,7 @@ export function usageContract(name: string, open: Open): void {
       const tokens = range(0, 1_000).map((n) => token(n, n % 2 === 0 ? {} : { type: 'bank' }))
       const commit = store.commit(TENANT, [insert(...tokens)])
       for (let n = 0; n < 20; n++) {
-        // Gives the commit a turn.
+        // Lets the commit make progress.
         await store.check()
         const usage = await store.tokens.usage(TENANT, SPAN)
         const counts = usage.map((it) => it.count)
@@ -119,7 +119,7 @@ export function usageContract(name: string, open: Open): void {
   })
 }
 
-/** An id of its own. */
+/** An id chosen by the caller. */
 function chosen(n: number): Partial<StoredToken> {
   return { ...named(n), id: `chosen ${uuid(n)}` }
 }

@@ -19,7 +19,7 @@ import { totalsContract } from './store-totals.contract.ts'
 import { transactionContract } from './store-transactions.contract.ts'
 import { usageContract } from './store-usage.contract.ts'
 
-/** What every Store promises. `open` returns a store with nothing in it; the suite closes it. */
+/** The contract of every Store. `open` returns an empty store; the suite closes it. */
 export function storeContract(name: string, open: Open): void {
   commitContract(name, open)
   tenantContract(name, open)

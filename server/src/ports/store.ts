@@ -26,12 +26,12 @@ import type {
 import type { TokenQuery, TokenStretch } from './token-query.ts'
 
 /**
- * Where everything rests.
+ * Durable storage.
  *
- * A store is trusted to keep, not to know: what it gets is sealed or is not secret. Reading is split by
- * entity; writing goes through one gate, `commit`, so that a change, its audit events and the answer to be
- * replayed become durable together. Every method names the tenant first, but for the questions that find
- * out who the tenant is, or which are left to be cleared. What is promised here is checked for every adapter by store.contract.ts.
+ * A store is trusted to keep data, not to see it: its input is sealed or not secret. Reading is split by entity; all writes go
+ * through `commit`, so that a change, its audit events and the answer to replay become durable together. Every method takes the
+ * tenant first, except those that identify a tenant or list the deleted ones still to be cleared. store.contract.ts checks this
+ * contract for every adapter.
  */
 export interface Store {
   readonly tenants: TenantReader
@@ -48,26 +48,25 @@ export interface Store {
   /**
    * Makes all of `changes`, in order, or none of them.
    *
-   * When it resolves with `null` they are on disk: they survive a kill and a power cut, and every read
-   * that begins afterwards sees them. A conflict means nothing was changed. Rejection means *unknown*:
-   * whole or absent, nobody can say which; whoever waits is told so when the disk has not answered for
-   * COMMIT_WAIT_MS_MAX. Writes in flight share commits, so a commit costs little under load; a long list of
-   * tokens never holds up other commits for long.
+   * When it resolves with `null` they are on disk: they survive a kill and a power cut, and every later read sees them. A
+   * conflict means that nothing was changed. Rejection means that the outcome is *unknown*: all or nothing was written; the
+   * caller gets it if the disk has not answered for COMMIT_WAIT_MS_MAX. Concurrent writes share commits (group commit), so a
+   * commit costs little under load; a long list of tokens never delays other commits for long.
    */
   commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null>
 
   /**
-   * Removes for good some of what nobody can reach any more at `now`, of all tenants: tokens and security
-   * codes past their end, answers that are no longer replayed, what transactions left behind that were not committed.
+   * Removes for good some of the rows that are unreachable at `now`, of all tenants: expired tokens and security codes, answers
+   * that are no longer replayed, remains of transactions that were not committed.
    *
-   * Resolves with whether there may be more. Each call is short, so that nobody waits long behind it.
+   * Resolves with whether there may be more. Each call is short, so that other work does not wait long.
    */
   sweep(now: number): Promise<boolean>
 
-  /** Resolves when the store can read and write; rejects with the reason when it cannot. */
+  /** Resolves if the store can read and write; rejects with the reason if it cannot. */
   check(): Promise<void>
 
-  /** Waits for commits in flight, then lets go of everything. */
+  /** Waits for commits in flight, then releases all resources. */
   close(): Promise<void>
 }
 
@@ -75,27 +74,27 @@ export interface TenantReader {
   find(tenantId: string): Promise<StoredTenant | null>
   /** Names are unique over all tenants; used on set-up only. */
   findByName(name: string): Promise<StoredTenant | null>
-  /** Of every tenant; for commands that the operator runs. */
+  /** Of every tenant; for the operator's commands. */
   ids(): Promise<string[]>
-  /** How many tenants there are; used on set-up only. */
+  /** The number of tenants; used on set-up only. */
   count(): Promise<number>
   /** The root key this store was set up with; null before the first tenant. */
   rootKeyCheck(): Promise<RootKeyCheck | null>
   /** Every version of each of the tenant's keys. */
   keys(tenantId: string): Promise<WrappedTenantKey[]>
   /**
-   * A stretch of everything the tenant has sealed, visible or not: those envelopes that do not begin with
-   * `dataKeyId`, of some `limit` rows after `after`, or of the first; in an order of the store's own. It ends at the
-   * latest with the row with which what is found is ENVELOPE_BYTES_AT_ONCE.
+   * Returns a chunk of all the tenant's envelopes, visible or not, that do not begin with `dataKeyId`: from about `limit` rows
+   * after `after`, or from the start; in an order of the store's own. It ends at the latest with the row that brings the result
+   * to ENVELOPE_BYTES_AT_ONCE.
    */
   envelopes(tenantId: string, stretch: EnvelopeStretch): Promise<Envelopes>
-  /** The deleted tenants that `clear-tenant` is not done with. */
+  /** The deleted tenants that `clear-tenant` has not finished. */
   deleted(): Promise<DeletedTenant[]>
 }
 
 export interface ApplicationReader {
   find(tenantId: string, id: string): Promise<StoredApplication | null>
-  /** Newest first, filtered by ids and types where given; `total` counts all that match. */
+  /** Newest first, filtered by ids and types if given; `total` counts all matches. */
   list(
     tenantId: string,
     query: ApplicationQuery,
@@ -103,14 +102,14 @@ export interface ApplicationReader {
   ): Promise<Page<StoredApplication>>
   /** Oldest first, and of the same time by version. */
   keys(tenantId: string, applicationId: string): Promise<StoredApplicationKey[]>
-  /** Finds out who holds the key with this SHA-256 hash; null when nobody does. */
+  /** Returns the holder of the key with this SHA-256 hash; null if there is none. */
   findByKeyHash(hash: Uint8Array): Promise<KeyHolder | null>
 }
 
 export interface SessionReader {
   /**
-   * Finds out who speaks with the session key of this SHA-256 hash, expired or not. Null when nobody does
-   * any more: the key that opened the session is gone, or the one that authorised it, or an application.
+   * Returns the holder of the session key with this SHA-256 hash, expired or not. Null if there is none any more: the key that
+   * opened the session is gone, or the one that authorized it, or an application.
    */
   findByKeyHash(hash: Uint8Array): Promise<SessionHolder | null>
   /** The session with this nonce, unless it is expired at `now` or the key that opened it is gone. */
@@ -118,14 +117,14 @@ export interface SessionReader {
 }
 
 /**
- * With `within`, the id of a transaction that is open, tokens are seen as its commit would leave them.
+ * With `within`, the id of an open transaction, tokens are seen as its commit would leave them.
  *
- * No answer has more than SHOWN_DATA_BYTES_MAX of encrypted data, of all its tokens together; some take a lower limit,
- * `bytesMax`. What would have more rejects with TooMuchData, and little more than that is read for it: whoever names a
- * hundred tokens is not to fill memory.
+ * No result has more than SHOWN_DATA_BYTES_MAX of encrypted data, of all its tokens together; some methods take a lower limit,
+ * `bytesMax`. A call beyond it rejects with TooMuchData, and reads little more than that: a caller that names a hundred tokens
+ * must not fill memory.
  */
 export interface TokenReader {
-  /** The tokens that exist, each once, in any order, expired ones included. Unknown ids are left out. */
+  /** The existing tokens, each once, in any order, expired ones included. Unknown ids are left out. */
   find(
     tenantId: string,
     ids: readonly string[],
@@ -133,7 +132,7 @@ export interface TokenReader {
     bytesMax?: number,
   ): Promise<StoredToken[]>
 
-  /** Those of `ids` that find() would find, however much data they have: none of it is read. */
+  /** The `ids` that find() would find, however much data they have: none of it is read. */
   known(tenantId: string, ids: readonly string[], within?: string): Promise<string[]>
 
   /** The oldest token of this type and fingerprint that is not expired at `now`, or null. */
@@ -147,19 +146,18 @@ export interface TokenReader {
   ): Promise<StoredToken | null>
 
   /**
-   * One page of the tokens that meet `query`, by internal id, newest first; `total` counts all of them.
+   * One page of the tokens that match `query`, by internal id, newest first; `total` counts all of them.
    *
-   * Broad questions are answered in chunks, between which other work gets its turn.
+   * Broad queries run in chunks, and other work runs in between.
    */
   list(tenantId: string, query: TokenQuery, page: PageRequest): Promise<Page<StoredToken>>
 
-  /** What comes next in the same order, without counting the rest. */
+  /** The next tokens in the same order, without counting the rest. */
   listAfter(tenantId: string, query: TokenQuery, stretch: TokenStretch): Promise<StoredToken[]>
 
   /**
-   * Counts the visible tokens that are not expired at `now`, by type, in alphabetical order of types;
-   * `active` are those made or modified since `since`, which is the beginning of a day (UTC). Exact, and
-   * cheap however many there are.
+   * Counts the visible tokens that are not expired at `now`, by type, in alphabetical order of types; `active` are those created
+   * or modified since `since`, which is the beginning of a day (UTC). Exact, and cheap however many there are.
    */
   usage(
     tenantId: string,
@@ -168,18 +166,18 @@ export interface TokenReader {
 }
 
 export interface TransactionReader {
-  /** A transaction past its end is found as it was left: `open`, until a commit or a sweep looked at it. */
+  /** A transaction past its end is returned in its last state: `open`, until a commit or a sweep marks it. */
   find(tenantId: string, id: string): Promise<StoredTransaction | null>
 }
 
 export interface DefinitionReader<Stored extends StoredDefinition> {
   find(tenantId: string, id: string): Promise<Stored | null>
-  /** Newest first, filtered where asked; `total` counts all that match. */
+  /** Newest first, filtered if asked; `total` counts all matches. */
   list(tenantId: string, filter: DefinitionFilter, page: PageRequest): Promise<Page<Stored>>
 }
 
 export interface ProxyReader extends DefinitionReader<StoredProxy> {
-  /** Finds out whose the proxy with the key of this SHA-256 hash is; null when there is none. */
+  /** Returns the proxy whose key has this SHA-256 hash; null if there is none. */
   findByKeyHash(hash: Uint8Array): Promise<ProxyHolder | null>
 }
 
@@ -189,11 +187,11 @@ export interface AnswerReader {
 }
 
 /**
- * The audit log: events in the order in which their commits were made, numbered without gaps
- * and chained by their hashes, in each tenant for itself.
+ * The audit log: events in the order of their commits, numbered without gaps and chained by their hashes, separately for each
+ * tenant.
  */
 export interface AuditLogReader {
-  /** Where the tenant's audit log begins and ends; null when the tenant has none. */
+  /** The beginning and end of the tenant's audit log; null if the tenant has none. */
   state(tenantId: string): Promise<AuditLogState | null>
   /** Up to `limit` events numbered above `after`, lowest first. */
   rowsAfter(tenantId: string, after: number, limit: number): Promise<StoredAuditEvent[]>
@@ -204,7 +202,7 @@ export interface AuditLogReader {
 }
 
 export interface AuditLogState {
-  /** The last event that was removed for its age. */
+  /** The last event removed by retention. */
   readonly removed: ChainPosition
   readonly last: ChainPosition
   readonly checkpoint: AuditCheckpoint | null
@@ -218,9 +216,9 @@ export interface EnvelopeStretch {
 
 export interface Envelopes {
   readonly found: readonly StoredEnvelope[]
-  /** How many rows were looked through. */
+  /** Number of rows examined. */
   readonly looked: number
-  /** Null when there is nothing after it. */
+  /** Null if nothing follows. */
   readonly next: EnvelopeCursor | null
 }
 
@@ -241,12 +239,12 @@ export interface ApplicationFilter {
 }
 
 export interface ApplicationQuery extends ApplicationFilter {
-  /** Applications that are expired at this instant are not there. */
+  /** Applications that are expired at this instant are left out. */
   readonly now: number
 }
 
 export interface DefinitionFilter {
   readonly ids?: readonly string[]
-  /** As namePattern() reads it. */
+  /** A pattern for namePattern(). */
   readonly name?: string
 }

@@ -1,6 +1,4 @@
-/**
- * What rests in a store, entity by entity: sealed where it is secret. store.ts says how it is found, change.ts how it changes.
- */
+/** Stored form of every entity: sealed if secret. store.ts has its queries, change.ts its changes. */
 import type {
   AccessRule,
   ApplicationType,
@@ -48,8 +46,8 @@ export interface StoredApplicationKey {
   readonly id: string
   readonly applicationId: string
   /**
-   * SHA-256 of the key, 32 bytes; unique over all tenants. The key itself is in no store, but for the
-   * sealed answer that is replayed to whoever made it with an idempotency key.
+   * SHA-256 of the key, 32 bytes; unique over all tenants. The key itself is in no store, except in the sealed answer that is
+   * replayed to the caller that made it with an idempotency key.
    */
   readonly hash: Uint8Array
   /** The first characters of the key, for people to tell keys apart. */
@@ -59,7 +57,7 @@ export interface StoredApplicationKey {
   readonly createdAt: number
 }
 
-/** Everything identification needs, in one look-up. */
+/** Everything authentication needs, in one look-up. */
 export interface KeyHolder {
   readonly tenant: StoredTenant
   readonly application: StoredApplication
@@ -84,11 +82,11 @@ export interface StoredSession {
   readonly nonceHash: Uint8Array
   readonly createdAt: number
   readonly expiresAt: number
-  /** Null until it is authorised. */
+  /** Null until it is authorized. */
   readonly authorization: SessionAuthorization | null
 }
 
-/** What a session may do, and who said so with which key. */
+/** The rights of a session, and the application and key that granted them. */
 export interface SessionAuthorization {
   readonly permissions: readonly Permission[]
   readonly rules: readonly Rule[]
@@ -96,27 +94,27 @@ export interface SessionAuthorization {
   readonly keyId: string
 }
 
-/** Everything identification needs of a session, in one look-up. */
+/** Everything authentication needs of a session, in one look-up. */
 export interface SessionHolder {
   readonly tenant: StoredTenant
-  /** Which opened it. */
+  /** The application that opened it. */
   readonly application: StoredApplication
   readonly session: StoredSession
-  /** The application that authorised it, as it is now; null until one has. */
+  /** The current state of the application that authorized it; null until one has. */
   readonly authorizer: StoredApplication | null
 }
 
-/** What a tenant has defined under a name, to be called later. */
+/** A tenant's named definition, to be invoked later. */
 export interface StoredDefinition {
   readonly id: string
   readonly name: string
-  /** What it does, sealed. */
+  /** Its configuration, sealed. */
   readonly terms: Uint8Array
   readonly createdBy: string
   readonly createdAt: number
   readonly modifiedBy: string | null
   readonly modifiedAt: number | null
-  /** How often it was changed. */
+  /** Number of changes. */
   readonly revision: number
 }
 
@@ -130,7 +128,7 @@ export type StoredReactor = StoredDefinition
 /** The tables of definitions. */
 export type DefinitionTable = 'proxies' | 'reactors'
 
-/** Everything that is to be known of a proxy before it is invoked, in one look-up. */
+/** Everything needed of a proxy before it is invoked, in one look-up. */
 export interface ProxyHolder {
   readonly tenant: StoredTenant
   readonly proxy: StoredProxy
@@ -141,23 +139,23 @@ export interface TokenUsage {
   /** At least 1. */
   readonly count: number
   readonly active: number
-  /** When one was last made, be it gone since. */
+  /** When the last one was created, even if it is gone since. */
   readonly lastCreatedAt: number
 }
 
 export interface StoredToken {
-  /** What callers know it by; unique in the tenant. */
+  /** The id that callers use; unique in the tenant. */
   readonly id: string
-  /** A time-ordered uuid: equal to `id` unless the caller chose the id. Lists sort by it. */
+  /** A time-ordered UUID: equal to `id` unless the caller chose the id. Lists sort by it. */
   readonly internalId: string
   readonly type: string
   readonly containers: readonly string[]
-  /** Its data without what is kept apart, sealed. */
+  /** Its data without separately stored parts, sealed. */
   readonly data: Uint8Array
-  /** A card security code, sealed, and when it must be gone. */
+  /** A card security code, sealed, and when it must be deleted. */
   readonly cvc: { readonly envelope: Uint8Array; readonly expiresAt: number } | null
   readonly metadata: Readonly<Record<string, string>> | null
-  /** What else the caller asked for and sees again (mask, expressions, ...); not secret, not searched. */
+  /** Other members that the caller set and gets back (mask, expressions, ...); not secret, not searched. */
   readonly details: JsonObject | null
   readonly fingerprint: string | null
   readonly deduplicate: boolean
@@ -168,7 +166,7 @@ export interface StoredToken {
   readonly createdAt: number
   readonly modifiedBy: string | null
   readonly modifiedAt: number | null
-  /** How often it was changed. */
+  /** Number of changes. */
   readonly revision: number
   /** Whether it was made in a transaction that is still open: found only within that. */
   readonly uncommitted: boolean
@@ -204,22 +202,22 @@ export const ENVELOPE_TABLES = [
   'callback_secrets',
 ] as const
 
-/** What an envelope belongs to; `pending` is what an open transaction will make of a token. */
+/** The table of an envelope; `pending` has the changes of tokens in open transactions. */
 export type EnvelopeTable = (typeof ENVELOPE_TABLES)[number]
 
-/** An envelope where it rests, with what its context is made of. */
+/** An envelope in its table, with the members of its context. */
 export interface StoredEnvelope extends EnvelopeCursor {
-  /** `data` or `cvc` of a token, `terms` or `result` of a job; of anything else, all of it. */
+  /** `data` or `cvc` of a token, `terms` or `result` of a job; of all other entities, the whole. */
   readonly part: 'data' | 'cvc' | 'terms' | 'result' | 'all'
   /** Of the token, the answer, the proxy, the reactor or the job; of callback secrets, the tenant. */
   readonly id: string
-  /** Of a token; empty for anything else. */
+  /** Of a token; empty for other entities. */
   readonly type: string
   readonly containers: readonly string[]
   readonly envelope: Uint8Array
 }
 
-/** Where a stretch of envelopes ended. */
+/** The end of a chunk of envelopes. */
 export interface EnvelopeCursor {
   readonly table: EnvelopeTable
   readonly row: string

@@ -1,31 +1,31 @@
 /**
- * Which tokens a list is about, as plain data: what may be seen, and what is looked for.
+ * A query for tokens, as plain data: the containers it may see, and its conditions.
  *
- * A store takes both for granted: whoever asks has found out what the caller may see.
+ * A store does not check permissions: the caller determines what it may see.
  */
 export interface TokenQuery {
   readonly where: TokenCondition
-  /** Only tokens of which a container is one of these or lies below it; null stands for all there are. */
+  /** Only tokens with a container that is one of these or lies below it; null for all tokens. */
   readonly within: readonly string[] | null
-  /** Tokens that are expired at this instant are not there. */
+  /** Tokens that are expired at this instant are left out. */
   readonly now: number
 }
 
-/** A condition on a token; what it does not have meets none but `not`. */
+/** A condition on a token; a missing attribute matches none but `not`. */
 export type TokenCondition =
-  /** Every one of none holds. */
+  /** Holds if empty. */
   | { readonly kind: 'all'; readonly of: readonly TokenCondition[] }
-  /** None of none holds. */
+  /** Does not hold if empty. */
   | { readonly kind: 'any'; readonly of: readonly TokenCondition[] }
   | { readonly kind: 'not'; readonly of: TokenCondition }
   | { readonly kind: 'id'; readonly ids: readonly string[] }
   | { readonly kind: 'type'; readonly type: string }
-  /** In this container, or `below` it as well. */
+  /** In this container, or also `below` it. */
   | { readonly kind: 'container'; readonly path: string; readonly below: boolean }
   | { readonly kind: 'fingerprint'; readonly fingerprint: string }
   /** One of StoredToken.indexes. */
   | { readonly kind: 'index'; readonly hash: Uint8Array }
-  /** The value as it is when `exact`, otherwise whatever its case: see foldCase(). */
+  /** Matches the value exactly if `exact`, otherwise ignoring case: see foldCase(). */
   | {
       readonly kind: 'metadata'
       readonly key: string
@@ -44,9 +44,9 @@ export type TokenCondition =
 /** Holds for every token. */
 export const ANY_TOKEN: TokenCondition = { kind: 'all', of: [] }
 
-/** Where a list goes on: below an internal id, or at the newest when it is null. */
+/** Where a list continues: below an internal id, or at the newest if it is null. */
 export interface TokenStretch {
   readonly after: string | null
-  /** At most so many. */
+  /** The maximum number of tokens. */
   readonly size: number
 }

@@ -1,13 +1,13 @@
 import { SHOWN_DATA_BYTES_MAX } from '../base/limits.ts'
 
-/** The tokens that were asked for have more data, together, than the question takes. */
+/** The requested tokens have more data, together, than the call allows. */
 export class TooMuchData extends Error {
   constructor() {
     super('Cannot read tokens: they have more data, together, than is read at once')
   }
 }
 
-/** Counts the data of tokens as they are read, so that reading stops where it becomes too much. */
+/** Counts the data of tokens as they are read, so that reading stops at the limit. */
 export class DataCount {
   #left: number
 
@@ -26,7 +26,7 @@ export class DataCount {
     this.#left -= data.length
   }
 
-  /** Returns `tokens`, each counted, and reads no further than it has to. */
+  /** Returns `tokens`, each counted, and reads no further than necessary. */
   gather<Token extends { readonly data?: unknown }>(tokens: Iterable<Token>): Token[] {
     const gathered: Token[] = []
     for (const it of tokens) {

@@ -1,4 +1,4 @@
-/** Places in the tables of a vault as text: the key of a row, as whoever reads them in the order of their keys goes on. */
+/** Positions in the tables of a vault as text: the key of a row, from which a reader in key order continues. */
 import {
   VAULT_TABLES,
   type VaultRow,
@@ -7,7 +7,7 @@ import {
   type VaultValue,
 } from './vault-tables.ts'
 
-/** Returns where the row is; null for none. */
+/** Returns the position of the row; null for none. */
 export function writeCursor(table: VaultTableName, row: VaultRow | undefined): string | null {
   if (row === undefined) return null
   const { key, columns }: VaultTable = VAULT_TABLES[table]

@@ -4,8 +4,7 @@ import type { VaultRow, VaultValue } from './vault-tables.ts'
 /**
  * Sums up the rows of a table, whatever their order: equal tables have equal sums.
  *
- * The SHA-256 hashes of the rows are added as numbers. It tells mistakes, which need not be fewer than all that an enemy
- * could think of.
+ * The SHA-256 hashes of the rows are added as numbers. It detects mistakes, and need not withstand an attacker.
  */
 export class VaultDigest {
   rows = 0
@@ -24,7 +23,7 @@ export class VaultDigest {
   }
 }
 
-/** Each value after what tells its kind and its length: so no two rows are written alike. */
+/** Prefixes each value with its type and length, so that different rows never have the same encoding. */
 function addTo(hash: ReturnType<typeof createHash>, value: VaultValue): void {
   if (value instanceof Uint8Array) hash.update(`b${value.length}:`).update(value)
   else if (typeof value === 'string') hash.update(`t${Buffer.byteLength(value)}:${value}`)

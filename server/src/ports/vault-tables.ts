@@ -1,6 +1,6 @@
 /**
- * Everything that a vault holds, table by table, in a form that belongs to no store: what crosses when it moves from
- * one to another. What a store keeps besides is derived from this.
+ * The contents of a vault, table by table, independent of any store: the data copied when it moves from one store to another.
+ * Everything else in a store is derived from it.
  */
 
 export type VaultValue = string | number | boolean | Uint8Array | null
@@ -8,16 +8,16 @@ export type VaultValue = string | number | boolean | Uint8Array | null
 /** In the order of the table's columns. */
 export type VaultRow = readonly VaultValue[]
 
-/** What a column holds, and so how each store keeps it; any may be null. */
+/** The type of a column, and so how each store keeps it; any may be null. */
 export type VaultColumn =
-  /** A uuid of ours. */
+  /** A UUID of ours. */
   | 'id'
   /** An id that a caller may have chosen. */
   | 'name'
   | 'text'
-  /** As packContainers() writes them. */
+  /** Written by packContainers(). */
   | 'containers'
-  /** A JSON object of texts, without spaces. */
+  /** A JSON object of strings, without spaces. */
   | 'metadata'
   | 'bytes'
   | 'number'
@@ -25,7 +25,7 @@ export type VaultColumn =
 
 export interface VaultTable {
   readonly columns: Readonly<Record<string, VaultColumn>>
-  /** The columns that name a row, the tenant first. */
+  /** The columns of the primary key, the tenant first. */
   readonly key: readonly string[]
 }
 
@@ -33,7 +33,7 @@ const MADE = { created_by: 'name', created_at: 'number' } as const
 const MODIFIED = { modified_by: 'name', modified_at: 'number' } as const
 const OWN = { tenant: 'id', id: 'id' } as const
 
-/** What may change of a token. */
+/** The columns of a token that may change. */
 const CONTENT = {
   containers: 'containers',
   data: 'bytes',
@@ -57,7 +57,7 @@ const DEFINITION = {
   revision: 'number',
 } as const
 
-/** In the order in which they move: first what a vault is known by. */
+/** In the order in which they move: first those that identify the vault. */
 export const VAULT_TABLES = {
   installation: {
     columns: { one: 'number', root_key_id: 'text', root_key_check: 'bytes' },
@@ -153,12 +153,12 @@ export const VAULT_TABLES = {
     columns: {
       tenant: 'id',
       serial: 'id',
-      /** Its id, where that is not the internal id. */
+      /** Its id, if it differs from the internal id. */
       name: 'name',
       type: 'text',
       ...CONTENT,
       ...MADE,
-      /** The transaction it was made in, unless that is committed. */
+      /** The transaction it was made in, until that is committed. */
       made_in: 'id',
     },
     key: ['tenant', 'serial'],
@@ -170,7 +170,7 @@ export const VAULT_TABLES = {
   token_counts: {
     columns: {
       tenant: 'id',
-      /** As of tokens; all zero for those that are visible. */
+      /** As for tokens; all zero for visible ones. */
       made_in: 'id',
       type: 'text',
       day: 'number',
@@ -223,24 +223,24 @@ export type VaultTableName = keyof typeof VAULT_TABLES
 
 export const VAULT_TABLE_NAMES = Object.keys(VAULT_TABLES) as readonly VaultTableName[]
 
-/** A stretch of a table in an order of the store's own. */
+/** A chunk of a table in an order of the store's own. */
 export interface VaultChunk {
-  /** None at the end of the table. */
+  /** Empty at the end of the table. */
   readonly rows: readonly VaultRow[]
-  /** The last of them, to be handed in for the next chunk; a text that means something to this store alone. */
+  /** Position of the last row, to be passed in for the next chunk; meaningful to this store alone. */
   readonly last: string | null
 }
 
-/** Whoever shows what a vault holds. */
+/** Reads the contents of a vault. */
 export interface VaultReader {
   /**
-   * Returns what comes after the row `after`, or what comes first: MOVE_ROWS_AT_ONCE rows at most, and as few as hold
-   * MOVE_BYTES_AT_ONCE bytes.
+   * Returns the rows after the row `after`, or the first ones: at most MOVE_ROWS_AT_ONCE rows, ending with the row that brings
+   * them to MOVE_BYTES_AT_ONCE bytes.
    */
   readChunk(table: VaultTableName, after: string | null): Promise<VaultChunk>
 }
 
-/** Where a move is: of the tables before this one all has arrived, and of this one what the source calls `after`. */
+/** The progress of a move: all tables before this one have arrived, and this one up to the source's position `after`. */
 export interface MovePoint {
   readonly table: VaultTableName
   readonly after: string | null

@@ -1,6 +1,6 @@
 import type { Store } from './store.ts'
 
-/** Returns `store` with another way of committing. */
+/** Returns `store` with its commit replaced. */
 export function withCommit(store: Store, commit: Store['commit']): Store {
   return {
     tenants: store.tenants,

@@ -7,7 +7,7 @@ import type { ReactorRunner } from './reactor-runner.ts'
 import type { WorldRandom } from './random.ts'
 import type { Store } from './store.ts'
 
-/** Everything the service touches that is not its own reasoning. */
+/** Everything the service uses outside its own logic. */
 export interface World {
   readonly clock: Clock
   readonly random: WorldRandom

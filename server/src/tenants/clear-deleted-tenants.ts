@@ -2,11 +2,11 @@ import { TENANT_CLEARING_MS } from '../base/limits.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Removes what deleted tenants left behind, chunk by chunk, until nothing is left or `goOn` says no.
+ * Removes the rows of deleted tenants, chunk by chunk, until nothing is left or `goOn` returns false.
  *
- * Nothing of it can be read any more: this is to free the space, and to forget the keys wherever they are still in
- * memory. A tenant is kept in mind for an hour after its deletion, since a request that was on its way may come in
- * late. To be called at every start, and again and again: a tenant may be deleted at any time.
+ * None of them can be read any more: this frees the space, and drops keys that are still in memory. A deleted tenant is tracked
+ * for an hour, since a request in progress may write late. Call this at every start, and regularly: a tenant may be deleted at
+ * any time.
  */
 export async function clearDeletedTenants(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -15,7 +15,7 @@ export async function clearDeletedTenants(
   const deletedBefore = world.clock.now() - TENANT_CLEARING_MS
   for (;;) {
     const deleted = await world.store.tenants.deleted()
-    // Where another server deleted one, this one may have its keys still.
+    // If another server deleted a tenant, this one may still have its keys.
     for (const { id } of deleted) world.keyring.forget(id)
     const due = deleted.filter((it) => !it.empty || it.deletedAt < deletedBefore)
     if (due.length === 0) return

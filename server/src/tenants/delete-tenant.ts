@@ -6,10 +6,10 @@ import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Deletes the caller's tenant. When this returns no key of it opens anything, and the keys that its data
- * were sealed with are gone, so that nobody can read them. Their rows follow: clear-deleted-tenants.ts.
+ * Deletes the caller's tenant. When this returns its API keys no longer work, and its encryption keys are gone, so that its data
+ * cannot be read (crypto-shredding). clear-deleted-tenants.ts removes its rows.
  *
- * Throws `permission_missing`, `key_unknown` when somebody else was quicker, and what commit() throws.
+ * Throws `permission_missing`, `key_unknown` if another request deleted it first, and what commit() throws.
  */
 export async function deleteTenant(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -21,7 +21,7 @@ export async function deleteTenant(
     const conflict = await commit(world, context, [change])
     if (conflict !== null) throw new ServiceError('key_unknown')
   } finally {
-    // Also when nobody knows whether it was done: if not, they are looked up again.
+    // Also if the outcome is unknown: if it was not deleted, they are looked up again.
     world.keyring.forget(context.tenantId)
   }
   return noContent()

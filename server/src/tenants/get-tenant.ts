@@ -13,7 +13,7 @@ export async function readTenant(
   return await getTenant(world, context)
 }
 
-/** Throws `key_unknown` when it was deleted a moment ago, and the caller's key with it. */
+/** Throws `key_unknown` if it was deleted a moment ago, and the caller's key with it. */
 export async function getTenant(
   world: Pick<World, 'store'>,
   { tenantId }: RequestContext,

@@ -9,10 +9,10 @@ import { getTenant } from './get-tenant.ts'
 import { parseUpdateTenant, renderTenant } from './wire.ts'
 
 /**
- * Renames the caller's tenant and changes the settings that are named; the others stay.
+ * Renames the caller's tenant and changes the settings in the request; the others stay.
  *
- * Settings hold from the next request on. Throws `permission_missing`, `body_invalid`, `tenant_name_taken`,
- * `key_unknown`, and what commit() throws.
+ * Settings apply from the next request on. Throws `permission_missing`, `body_invalid`, `tenant_name_taken`, `key_unknown`, and
+ * what commit() throws.
  */
 export async function updateTenant(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

@@ -4,10 +4,10 @@ import type { TokenUsage } from '../ports/stored.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Counts the tenant's tokens as they are now; active are those made or changed in this calendar month
- * (UTC). Throws `permission_missing`.
+ * Counts the tenant's current tokens; active ones were created or changed in this calendar month (UTC). Throws
+ * `permission_missing`.
  *
- * Source: interface.md, Tenants; what a month is, is ours.
+ * Source: interface.md, Tenants; the definition of the month is ours.
  */
 export async function readUsage(
   world: Pick<World, 'clock' | 'store'>,

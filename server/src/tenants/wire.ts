@@ -8,17 +8,17 @@ import { parseBody } from '../http/parse.ts'
 import type { StoredTenant, TokenUsage } from '../ports/stored.ts'
 
 /**
- * Tenants and reports on them as they go over the wire.
+ * Wire format of tenants and their reports.
  *
  * Source: interface.md, Tenants.
  */
 export interface TenantChange {
   readonly name: string
-  /** Those that were named. */
+  /** The settings in the request. */
   readonly settings: Partial<TenantSettings>
 }
 
-/** Every setting, by its name on the wire. */
+/** Every setting, by its wire name. */
 const SETTINGS = {
   fingerprint_tokens: 'fingerprintTokens',
   deduplicate_tokens: 'deduplicateTokens',
@@ -110,7 +110,7 @@ export function renderUsageReport(usage: readonly TokenUsage[]): JsonObject {
           { count, last_created_at: renderInstant(lastCreatedAt) },
         ]),
       ),
-      // Nothing is metered here, so all of them are included.
+      // Usage is not metered, so all of them are included.
       included_monthly_active_tokens: active,
       monthly_active_tokens: active,
       total_tokens: usage.reduce((sum, it) => sum + it.count, 0),
@@ -118,7 +118,7 @@ export function renderUsageReport(usage: readonly TokenUsage[]): JsonObject {
   }
 }
 
-/** Taken and ignored, a setting would be believed to be in force. Says so without repeating its name. */
+/** Refuses unknown settings: ignoring one would let the caller believe it is in force. The message does not repeat its name. */
 function refuseUnknownSettings(body: Json | undefined): void {
   const settings = isJsonObject(body) ? body['settings'] : undefined
   if (!isJsonObject(settings)) return

@@ -5,9 +5,9 @@ import type { Answer } from '../http/endpoint.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Commits or rolls back a transaction that is open; of all that try to end it, one does.
+ * Commits or rolls back an open transaction; of concurrent requests to end it, one succeeds.
  *
- * Throws what transactionRefusal() returns, and what commit() throws.
+ * Throws the refusals of transactionRefusal(), and what commit() throws.
  */
 export async function endTransaction(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

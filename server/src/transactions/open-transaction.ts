@@ -8,10 +8,10 @@ import type { TransactionSettings } from './transaction-settings.ts'
 import { renderTransaction } from './wire.ts'
 
 /**
- * Opens a transaction; whoever in the tenant knows its id may add to it and end it.
+ * Opens a transaction; any caller in the tenant that knows its id may add to it and end it.
  *
- * So it is never answered again to a public application, whose keys are in many hands: there is no body by which
- * one visitor's request could be told from another's.
+ * So its answer is never replayed to a public application, whose keys many clients share: without a body, one visitor's request
+ * cannot be told from another's.
  */
 export async function openTransaction(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,

@@ -1,5 +1,5 @@
 /**
- * Transactions as callers see them. The state is not among it: it shows in what is refused.
+ * Wire format of transactions. It does not include the state, which shows only in refusals.
  *
  * Source: interface.md, Transactions.
  */

@@ -10,8 +10,8 @@ import { excessOf } from './excess.ts'
 import { parseAuthorizeSession } from './wire.ts'
 
 /**
- * Gives a session of the caller's tenant its rights, once. It has them from its next request on, for as
- * long as the caller's key lives, and never more of them than the caller's application has at the time.
+ * Grants a session of the caller's tenant its rights, once. The session has them from its next request on, until the caller's key
+ * is deleted, and never more of them than the caller's application has at the time.
  *
  * Throws `key_type_unfit` for an ephemeral key, `body_invalid`, `session_not_found` (never opened, expired, or another tenant's),
  * `rights_exceeded`, `session_authorized`, and what commit() throws.
@@ -41,7 +41,7 @@ export async function authorizeSession(
   const answer = { status: 200 }
   const conflict = await commit(world, context, [change], answer)
   if (conflict === null) return answer
-  // Somebody else was quicker, or its time: the next look says which.
+  // A concurrent request authorized it, or it expired: getSession() tells which.
   await getSession(world, context, nonce)
   throw new ServiceError('session_authorized')
 }

@@ -3,14 +3,13 @@ import { ANY_ID, holds, impliedTransform, ruleCovers, transformIn } from '../aut
 import { permissionsOf } from '../permissions.ts'
 
 /**
- * Returns the permissions by which `session` would let somebody do with a token in one container what
- * `grantor` may not do, or would show more of it. None means: in no container, for no id.
+ * Returns the permissions by which `session` could do with a token in one container what `grantor` may not do, or would see more
+ * of it. An empty list means: in no container, for no id.
  *
- * What rules say changes at the containers they name and nowhere else. So it is enough to ask about those
- * and, for each, about a place below it that no rule names. A rule with a condition on the id may hold or
- * not; then what comes after it counts as well. Of a token in several containers this says nothing: a
- * session is held to its grantor's rights whenever it asks (decision 0018), and this is to tell a grantor in
- * time.
+ * The effect of rules changes only at the containers they name. So it is enough to check those and, for each, a container below
+ * it that no rule names. A rule with a condition on the id may apply or not; then the next rule counts as well. Tokens in several
+ * containers are not covered: a session is held to its grantor's rights in every request (decision 0018), and this check only
+ * warns a grantor early.
  */
 export function excessOf(session: Rights, grantor: Rights): Permission[] {
   const rules = session.rules.toSorted((a, b) => a.priority - b.priority)
@@ -27,7 +26,7 @@ export function excessOf(session: Rights, grantor: Rights): Permission[] {
   )
 }
 
-/** What the session may see there, according to the token's id: one transform, several, or none. */
+/** Returns the transforms the session may get there, depending on the token's id: one, several, or none. */
 function givenAt(session: Rights, permission: Permission, container: string): Transform[] {
   const given: Transform[] = []
   for (const rule of session.rules) {

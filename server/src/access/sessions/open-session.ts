@@ -9,13 +9,13 @@ import { commit } from '../commit.ts'
 import { renderSession } from './wire.ts'
 
 /**
- * Opens a session of the caller's application: a key without rights, and a nonce for whoever may give it
- * some. It dies with the key that opened it.
+ * Opens a session of the caller's application: a key without rights, and a nonce by which a private application can grant it
+ * some. It ends with the key that opened it.
  *
- * Both are shown here and kept as hashes only. The answer is not remembered for an idempotency key: the key
- * of a public application is in many hands, and so may be the idempotency key.
+ * Both are shown here and kept as hashes only. The answer is not remembered for an idempotency key: many clients share the key of
+ * a public application, and perhaps an idempotency key.
  *
- * Throws `key_type_unfit` for an ephemeral key, `key_unknown` when the caller's key is gone by now, and what commit() throws.
+ * Throws `key_type_unfit` for an ephemeral key, `key_unknown` if the caller's key is gone by now, and what commit() throws.
  */
 export async function openSession(
   world: Pick<World, 'clock' | 'keyring' | 'random' | 'store'>,

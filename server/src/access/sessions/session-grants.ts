@@ -2,7 +2,7 @@ import type { Condition, Permission, Rights, Rule, Transform } from '../../base/
 import { CONTAINER_FORM, parseContainer } from '../container.ts'
 import { parsePermissions } from '../grants.ts'
 
-/** What a session is to be allowed, each member of the right type and nothing more. */
+/** Requested rights of a session: each member has the right type, nothing else is checked. */
 export interface SessionGrantsDraft {
   readonly permissions?: readonly string[] | undefined
   readonly rules?: readonly SessionRuleDraft[] | undefined
@@ -18,8 +18,8 @@ export interface SessionRuleDraft {
 }
 
 /**
- * Returns `draft` as a session's rights, and what is wrong with it by member; the rights mean something only
- * when nothing is. Rules stay in the order they were sent in.
+ * Returns `draft` as a session's rights, and its errors by member; the rights are valid only if there are none. Rules stay in the
+ * order they were sent in.
  *
  * Source: interface.md, Sessions.
  */

@@ -16,7 +16,7 @@ import { parseSessionGrants } from './session-grants.ts'
 import { expiry, permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
 
 /**
- * Sessions as they go over the wire.
+ * Wire format of sessions.
  *
  * Source: interface.md, Sessions.
  */
@@ -61,7 +61,7 @@ export const sessionSchema = z
 export interface SessionRequest {
   readonly nonce: string
   readonly rights: Rights
-  /** Null for as it is. */
+  /** Null keeps the current expiry. */
   readonly expiresAt: number | null
 }
 
