@@ -1,3 +1,48 @@
+/**
+ * The egress gateway: every outbound connection of the service passes through here. It prevents SSRF, including DNS
+ * rebinding and request smuggling. Decision 0023.
+ *
+ *   proxy, callback, ...                                        reactor (through the jail's broker)
+ *        | vet(owner, url, listed)                                    | tunnel(owner, host, port, listed)
+ *   +------------------------------------------------------------------------+
+ *   | vet      endpointOf(url)        parse: scheme, host, port              |
+ *   |          isListed()             the destinations of the caller         |
+ *   |          beforeLookup()         what no address could make right       |
+ *   |          DNS: Names             per owner; kept 5 s, failures 1 s      |
+ *   |            LookupQueue          fair; 3 lookups at a time, 2 per owner |
+ *   |          judge(all addresses)   one forbidden address refuses all      |
+ *   +------------------------------------------------------------------------+
+ *        | VettedRoute: the addresses, no name                        | the addresses
+ *        | send(route, request, receiver)                             |
+ *   +-------------------------------------------+                     |
+ *   | call     UndiciCall, or NodeCall for      |   Timekeeper: one   |
+ *   |          fields undici would not send     |   timer, 250 ms     |
+ *   +-------------------------------------------+                     |
+ *        | admit                                                      |
+ *   +-------------------------------------------+                     |
+ *   | Pool     per owner, endpoint, addresses   |   1,000 pools,      |
+ *   |          64 requests in flight,           |   the least         |
+ *   |          256 queued                       |   recently used     |
+ *   |   PooledConnection (undici) | DialAgent   |   retires           |
+ *   +-------------------------------------------+                     |
+ *        |                                                            |
+ *   +------------------------------------------------------------------------+
+ *   | dial     permits(address) again; connect to the address; compare the   |
+ *   |          peer's address; TLS verified against the name                 |
+ *   +------------------------------------------------------------------------+
+ *        |                                                            |
+ *   destination > ThrottledReader + InformationalFilter         destination: TLS of the reactor's
+ *     > parser > call > receiver                                own, or plain text where allowed
+ *
+ * Invariants:
+ *  - Sockets connect to vetted addresses, never to names. No second lookup can change the target (DNS rebinding).
+ *  - Every address is checked twice: all of them in judge(), the dialled one again in dial().
+ *  - Connections and TLS sessions are never shared between owners or destinations, nor name answers between owners.
+ *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed; written requests are not
+ *    retried.
+ *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
+ *  - Every queue, response buffer, header section and wait is bounded.
+ */
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'

@@ -1,3 +1,44 @@
+/**
+ * Runs reactors: tenants' code, each in a sandboxed process of its own. Decisions 0030, 0033 and 0034.
+ *
+ *   run(job)
+ *      |
+ *   +-- service process ----------------------------------------------------------------+
+ *   |  RunQueue: 64 runs at a time, 16 per tenant; 64 waiting per tenant, 5 s each      |
+ *   |      |                                                                            |
+ *   |  picks a GuestProcess, in this order:                                             |
+ *   |      warm        same tenant, reactor and version; stopped (SIGSTOP) between runs |
+ *   |      prewarmed   empty, ready for its first code; 2 are kept                      |
+ *   |      fresh       started now                                                      |
+ *   |      |                                                                            |
+ *   |  GuestProcess <---- frames ----> Broker <----> WaysOut                            |
+ *   |      |               (data)      32 connections   toHost: tunnel of the           |
+ *   |      |                           64 KiB window      egress gateway                |
+ *   |      |                                            toService: in-process           |
+ *   |      |                                              connection                    |
+ *   |  watch: every 20 ms, kills a run above 320 MiB of private memory                  |
+ *   +------|----------------------------------------------------------------------------+
+ *          | pipe: descriptor 3, both ways (code, arguments, result, tunnels)
+ *          | stderr: read up to 64 KiB, for crash reports
+ *   +-- walls, by level --------------------------------------------------------+
+ *   |  hardened   bubblewrap namespaces > launcher as in jail                   |
+ *   |  jail       launcher: own user, rlimits, Landlock, seccomp > guest        |
+ *   |  portable   Node's --permission and refused sockets; no kernel walls      |
+ *   |   +-- guest process (guest/main.ts) ------------------------------------+ |
+ *   |   |  loads code > runs it > reports; net and tls go over descriptor 3   | |
+ *   |   |  TLS to destinations ends here: the service relays ciphertext       | |
+ *   |   +---------------------------------------------------------------------+ |
+ *   +---------------------------------------------------------------------------+
+ *
+ * Invariants:
+ *  - The walls are self-tested at start. If they do not hold, no reactor ever runs.
+ *  - A process belongs to one tenant, reactor and version from its first job until it ends, and runs one job at a time.
+ *  - Every byte from a guest is untrusted: length checked first, parsed strictly. A guest that breaks the protocol is
+ *    killed.
+ *  - A guest reaches the network only through the broker, while its job runs, and only the job's destinations or the
+ *    service. When the run ends, the broker closes its tunnels.
+ *  - Between runs a guest is stopped and uses no processor time. Closing the runner kills every guest.
+ */
 import { fileURLToPath } from 'node:url'
 import {
   REACTOR_PREWARMED,

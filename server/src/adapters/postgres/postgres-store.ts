@@ -1,3 +1,48 @@
+/**
+ * The PostgreSQL store. Any number of Symbolon servers may share one database.
+ *
+ *   caller   caller   caller                             caller   caller
+ *      \       |       / commit(tenant, changes)            \       / find(), list(), ...
+ *   +------------------------------+                   +------------------+
+ *   | commit queue                 |                   | token finder     |  batches lookups by id:
+ *   |   <= 10,000 commits          |                   |   <= 2 in flight |  ~1,000 ids per statement
+ *   |   <= 200,000 rows            |                   +------------------+
+ *   +------------------------------+                            | other reads go straight to the pool
+ *      |             |           |                     +------------------+
+ *    batch         batch     long commit               | reader pool, 8   |  one statement each,
+ *   ~1,000 rows   ~1,000    > 256 tokens,              +------------------+  no transaction
+ *      |             |       travels alone     sweep,           |
+ *      |             |           |             check            |
+ *   +--------------------------------------------------+        |
+ *   | writer pool, 4 pipelined connections             |        |
+ *   +--------------------------------------------------+        |
+ *      |  one transaction per connection batch:                 |
+ *      |    BEGIN                                               |
+ *      |    insert tokens that cannot conflict                  |
+ *      |    lock tenant_heads FOR UPDATE, in id order           |
+ *      |    plain commits: one statement per table              |
+ *      |    other commits: a unit of work each,                 |
+ *      |                   behind a SAVEPOINT                   |
+ *      |    append audit events, move chain tips, write tally   |
+ *      |    COMMIT                                              |
+ *   +----------------------------------------------------------------+
+ *   | PostgreSQL, shared with other Symbolon servers                 |
+ *   +----------------------------------------------------------------+
+ *
+ * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and apply-change (unit of work) >
+ * audit writer and tally > session (one transaction) > database (pools) > pg.
+ *
+ * Invariants:
+ *  - Tenant lock: the row lock on a tenant's chain tip (tenant_heads) orders its commits across all servers. No server
+ *    keeps state that another one needs.
+ *  - Lock order: every batch locks its tenants sorted by id, so batches cannot deadlock on tenant locks.
+ *  - One batch per tenant: a server never has two batches in flight for the same tenant, so a slow tenant delays one batch.
+ *    Long commits are exempt; only the row lock orders those.
+ *  - Atomic: a commit is made whole or not at all, and its audit events with it. A conflict undoes only its own commit.
+ *  - Durable: a commit resolves only after COMMIT returned. Lost answers to COMMIT are never retried: the outcome is
+ *    unknown, and the commit rejects.
+ *  - Bounded: every queue, connection attempt, statement, lock wait and commit has a limit. Beyond it, the call fails.
+ */
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
