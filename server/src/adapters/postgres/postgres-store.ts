@@ -73,20 +73,15 @@ import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 
 export interface PostgresOptions {
-  /** As connectionSettings() reads it. */
+  /** Read by connectionSettings(). */
   readonly url: string
-  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  /** Replaces COMMIT_WAIT_MS_MAX, for tests. */
   readonly commitWaitMs?: number
-  /** Whether part of a vault will do: for whoever moves it here, to look at what has arrived. */
+  /** Opens a vault whose move into this database is unfinished, to inspect the part that has arrived. */
   readonly unfinished?: true
 }
 
-/**
- * Everything in a PostgreSQL database, which any number of processes may share.
- *
- * No process holds what another has to know: the order of a tenant's commits is that of a lock in the database.
- * Decisions 0035 and 0036.
- */
+/** A store in a PostgreSQL database that any number of processes may share. Decisions 0035 and 0036. */
 export class PostgresStore implements Store {
   readonly tenants: TenantReader
   readonly applications: ApplicationReader
@@ -100,15 +95,15 @@ export class PostgresStore implements Store {
   readonly auditLog: AuditLogReader
   readonly #database: Database
   readonly #queue: PostgresCommitQueue
-  /** One sweep at a time: more would wait for the same tenants, and their writers for all of them. */
+  /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
   #swept: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | null = null
 
   /**
-   * Opens the store, migrated.
+   * Opens the store and migrates it.
    *
-   * Rejects when the database cannot be reached, is newer than the program, would call durable what is not or give back
-   * something else, or holds part of a vault that is being moved into it.
+   * Rejects when the database cannot be reached, is newer than the program, is not durable, does not return data as it
+   * was written, or holds an unfinished move.
    */
   static async open({
     url,
