@@ -11,7 +11,7 @@ export interface DialCall {
 /**
  * Keeps connections for Node's own client, each made by dial().
  *
- * Ignores the agent's options for connections: Node does not enforce those for TLS.
+ * Does not use the agent's own options that restrict addresses: Node does not enforce them for TLS.
  */
 export class DialAgent extends http.Agent {
   readonly #target: Target

@@ -31,7 +31,7 @@
  *   |          peer's address; TLS verified against the name                 |
  *   +------------------------------------------------------------------------+
  *        |                                                            |
- *   destination > ThrottledReader + InformationalFilter         destination: TLS of the reactor's
+ *   destination > read throttle > drop 1xx (undici)             destination: TLS of the reactor's
  *     > parser > call > receiver                                own, or plain text where allowed
  *
  * Invariants:

@@ -22,7 +22,7 @@ const AVOIDED: Readonly<Record<string, RegExp>> = {
   'a row by its place': /\bctid\b/,
 }
 
-/** One exception per key, and the reason for it. */
+/** The one exception allowed per file. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'migrate.ts': 'an advisory lock',
 }
