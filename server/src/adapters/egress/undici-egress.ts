@@ -41,7 +41,7 @@
  *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed; written requests are not
  *    retried.
  *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
- *  - Every queue, response buffer, header section and wait is bounded.
+ *  - Queues, lookups, connection attempts, header sections and silence are bounded; reads are throttled per tick.
  */
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'

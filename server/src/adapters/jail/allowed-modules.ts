@@ -1,4 +1,4 @@
-/** Built-in modules that are safe behind the walls: they only compute. */
+/** Built-in modules that code may require: behind the walls, none does more than it is documented to do. */
 export const BUILT_INS = [
   'assert',
   'assert/strict',

@@ -247,7 +247,7 @@ interface CurrentRun {
 
 const PAGE_BYTES = 4096
 
-/** Ignores outside configuration, prevents later changes of flags, and bounds memory. */
+/** Ignores outside configuration, prevents later changes of flags, bounds memory and returns freed memory. */
 const RUNTIME_FLAGS = [
   '--openssl-config=/dev/null',
   '--disable-sigusr1',

@@ -20,7 +20,7 @@ export function redactor(texts: readonly string[]): (line: string) => string {
   }
 }
 
-/** Shorter values identify nobody, and redacting them would cut up ordinary words. */
+/** Shorter values identify no person, and redacting them would cut up ordinary words. */
 const CHARS_MIN = 3
 /** Searching every line for more values would let one tenant slow down all others. */
 const VALUES_MAX = 10_000

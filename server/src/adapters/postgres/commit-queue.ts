@@ -185,7 +185,7 @@ export class PostgresCommitQueue {
 
   /**
    * Runs the batch. Retries after a serialization failure or deadlock, and after a lost connection if COMMIT was not
-   * sent yet. If the answer to COMMIT is lost, nobody can tell the outcome, so that is never retried.
+   * sent yet. If the answer to COMMIT is lost, the outcome is unknown, so that is never retried.
    */
   async #run(batch: readonly Commit[]): Promise<CommitOutcome[]> {
     for (let tries = 1; ; tries++) {

@@ -251,7 +251,7 @@ describe('PostgresStore while its database is away', () => {
     clusters.push(cluster)
     const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
     await succeed(store, TENANT, [insert(token(0))])
-    // Killing a backend makes the server end all connections and recover; nobody can connect for a while.
+    // Killing a backend makes the server end all connections and recover; no client can connect for a while.
     const { rows } = await query(
       cluster.url,
       "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'",

@@ -41,7 +41,8 @@
  *  - Atomic: a commit is made whole or not at all, and its audit events with it. A conflict undoes only its own commit.
  *  - Durable: a commit resolves only after COMMIT returned. Lost answers to COMMIT are never retried: the outcome is
  *    unknown, and the commit rejects.
- *  - Bounded: every queue, connection attempt, statement, lock wait and commit has a limit. Beyond it, the call fails.
+ *  - Bounded: queued commits, waiting reads, connection attempts, statements, lock waits and commits have limits. Beyond
+ *    them, the call fails.
  */
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'

@@ -81,7 +81,7 @@ export class PostgresVaultTarget implements VaultReader {
 
   /**
    * Begins the move `id` in an empty database with the vault's installation row, so that another server cannot set up a
-   * vault there from now on. Rejects when somebody else was first.
+   * vault there from now on. Rejects when another process was first.
    */
   async begin(id: string, { table, rows, to }: Omit<Arrival, 'from'>): Promise<void> {
     await this.#transaction(async () => {

@@ -10,8 +10,8 @@ export interface VisibleFiles {
 
 /**
  * Restricts this thread, and the program it becomes, to the files in `visible`, without TCP and without access to
- * processes and abstract sockets outside, as far as this kernel supports it. The seccomp filter also refuses all of
- * that, independently. Throws when there is no Landlock at all.
+ * processes and abstract sockets outside, as far as this kernel supports it. Whatever its Landlock cannot restrict,
+ * the seccomp filter refuses on its own. Throws when there is no Landlock at all.
  *
  * Source: the kernel's userspace-api/landlock.
  */
