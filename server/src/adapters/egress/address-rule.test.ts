@@ -74,7 +74,7 @@ describe('specialPurpose()', () => {
   }
 
   test('agrees with lists that Node made of the same blocks, at their edges and anywhere', () => {
-    // One for each family: Node looks for an IPv4 address among the mapped ones as well.
+    // One list per family: Node also looks an IPv4 address up among the IPv4-mapped ones.
     const lists = { 4: new BlockList(), 6: new BlockList() }
     for (const [cidr] of SPECIAL_BLOCKS) {
       const [first, bits] = cidr.split('/')
@@ -86,7 +86,7 @@ describe('specialPurpose()', () => {
     const address = fc.oneof(anywhere(4), anywhere(6), atAnEdge())
     fc.assert(
       fc.property(address, (it) => {
-        // ISATAP is ours alone: Node knows nothing of it.
+        // Only our table has ISATAP; Node does not know it.
         fc.pre(
           it.version === 4 || !/^0?0?[02]?00005efe$/.test(it.value.toString(16).slice(-16, -8)),
         )
@@ -126,7 +126,7 @@ function anywhere(version: 4 | 6): fc.Arbitrary<IpAddress> {
   return fc.bigInt({ min: 0n, max }).map((value) => ({ version, value }))
 }
 
-/** The first address of a block and the last, and their neighbours outside. */
+/** Returns the first and last address of a block, and their neighbors outside it. */
 function atAnEdge(only?: 4 | 6): fc.Arbitrary<IpAddress> {
   const edges = SPECIAL_BLOCKS.flatMap(([cidr]) => {
     const { version, first, bits } = parseIpBlock(cidr)!

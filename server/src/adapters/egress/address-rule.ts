@@ -1,15 +1,15 @@
 /**
- * Which addresses are not public, and what the registries call them.
+ * Lists the addresses that are not public, under their names in the registries.
  *
- * Sources: the IANA special-purpose address registries for IPv4 and IPv6, each block by the name it has there, also
- * those marked as globally reachable: nobody's API lives in them. Multicast, site-local and reserved space, from
- * their RFCs. What cloud providers answer at in public space. Of IPv6, only 2000::/3 has been given out at all.
+ * Sources: the IANA special-purpose address registries for IPv4 and IPv6, with each block's name there, including
+ * blocks marked as globally reachable, because no API is served from them; the RFCs of multicast, site-local and
+ * reserved space; and the public addresses at which cloud platforms answer. Of IPv6, only 2000::/3 has been allocated.
  *
- * An IPv4 address inside an IPv6 one is unpacked and judged again, since a translator on the way unpacks it too.
+ * An IPv4 address inside an IPv6 one is unpacked and judged again, because a translator on the path unpacks it too.
  */
 import { inBlock, parseIpBlock, type IpAddress, type IpBlock } from '../../base/ip-address.ts'
 
-/** Returns the name of what `address` belongs to, or null when it is an ordinary public one. */
+/** Returns the name of the block that `address` belongs to, or null for an ordinary public address. */
 export function specialPurpose(address: IpAddress): string | null {
   const inner = innerAddress(address)
   const insideOut = inner === null ? null : specialPurpose(inner)
@@ -20,13 +20,13 @@ export function specialPurpose(address: IpAddress): string | null {
   return address.version === 6 && !inBlock(address, GLOBAL_UNICAST) ? 'Unassigned' : null
 }
 
-/** Returns the IPv4 address that `address` carries along for a translator or a tunnel, or null. */
+/** Returns the IPv4 address embedded in `address` for a translator or tunnel, or null. */
 export function innerAddress(address: IpAddress): IpAddress | null {
   if (address.version === 4) return null
   for (const { block, shift, inverted } of CARRIERS) {
     if (inBlock(address, block)) return ipv4(address.value >> shift, inverted)
   }
-  // ISATAP may sit below any prefix. RFC 5214, section 6.1.
+  // ISATAP may appear under any prefix. RFC 5214, section 6.1.
   const interfaceId = (address.value >> 32n) & 0xffff_ffffn
   return interfaceId === 0x5efen || interfaceId === 0x0200_5efen ? ipv4(address.value) : null
 }
@@ -36,7 +36,7 @@ function ipv4(value: bigint, inverted = false): IpAddress {
   return { version: 4, value: inverted ? bits ^ 0xffff_ffffn : bits }
 }
 
-/** Every block, for tests: they hold the table to a second opinion. */
+/** All blocks, for tests that compare the table with an independent implementation. */
 export const SPECIAL_BLOCKS: readonly (readonly [cidr: string, name: string])[] = [
   ['0.0.0.0/8', 'This network'],
   ['10.0.0.0/8', 'Private-Use'],
@@ -57,7 +57,7 @@ export const SPECIAL_BLOCKS: readonly (readonly [cidr: string, name: string])[] 
   ['224.0.0.0/4', 'Multicast'],
   ['240.0.0.0/4', 'Reserved'],
   ['255.255.255.255/32', 'Limited Broadcast'],
-  // Azure answers at it inside every virtual network: name service, health, keys of the machine.
+  // Azure's platform address inside every virtual network: DNS, health probes, machine keys.
   ['168.63.129.16/32', 'Cloud platform'],
 
   ['::/128', 'Unspecified Address'],
@@ -93,7 +93,7 @@ const IPV4 = NAMED.filter(([block]) => block.version === 4)
 const IPV6 = NAMED.filter(([block]) => block.version === 6)
 const GLOBAL_UNICAST = blockOf('2000::/3')
 
-/** Where IPv6 carries IPv4: how far from the end it lies, and whether its bits are turned round. */
+/** Where IPv6 addresses embed IPv4: the offset from the end, and whether the bits are inverted. */
 const CARRIERS: readonly { block: IpBlock; shift: bigint; inverted?: boolean }[] = [
   { block: blockOf('::/96'), shift: 0n },
   { block: blockOf('::ffff:0:0/96'), shift: 0n },
@@ -101,7 +101,7 @@ const CARRIERS: readonly { block: IpBlock; shift: bigint; inverted?: boolean }[]
   { block: blockOf('64:ff9b::/96'), shift: 0n },
   { block: blockOf('64:ff9b:1::/48'), shift: 0n },
   { block: blockOf('2002::/16'), shift: 80n },
-  // Of Teredo, the client's own address. RFC 4380, section 4.
+  // Teredo: the client's address. RFC 4380, section 4.
   { block: blockOf('2001::/32'), shift: 0n, inverted: true },
 ]
 

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 25_000
 class BareCall extends EgressCall {
   protected goOn(): void {}
   protected drop(): void {}
-  /** A part of the request went out. */
+  /** Reports that a part of the request was sent. */
   send(): void {
     this.onSent()
   }

@@ -9,9 +9,9 @@ import { failureOf } from './faults.ts'
 import type { Timed, Timekeeper } from './timekeeper.ts'
 
 /**
- * One request under way, whatever carries it: keeps what is promised about its answer, its time and its end.
+ * One request in flight, over either client: guarantees the order of its callbacks, its timeouts and its end.
  *
- * What carries it reports to onHeaderSection, onData, onEnd and onError; it is told to pause, to go on, and to drop the
+ * The client reports to onHeaderSection, onData, onEnd and onError, and is told to pause, resume, or drop the
  * connection.
  */
 export abstract class EgressCall implements OutboundCall, Timed {
@@ -27,7 +27,7 @@ export abstract class EgressCall implements OutboundCall, Timed {
   #moved = false
   #deadline: number
   #inBody = false
-  /** Backpressure: what came although we asked to pause. A parser does not always stop at once. */
+  /** Backpressure: chunks that arrive after a pause, because a parser does not always stop at once. */
   #buffered: Uint8Array[] = []
   #ended = false
 
@@ -68,7 +68,7 @@ export abstract class EgressCall implements OutboundCall, Timed {
     this.fail(new EgressFailure('aborted'))
   }
 
-  /** Ends the call with `error`, and the connection with it. */
+  /** Ends the call and its connection with `error`. */
   fail(error: unknown): void {
     if (this.#settle()) {
       this.#reject(failureOf(error, this.#inBody))
@@ -77,21 +77,21 @@ export abstract class EgressCall implements OutboundCall, Timed {
   }
 
   tick(now: number): void {
-    // While we are the ones who pause, or have more to say, the destination is not late.
+    // While the receiver pauses, or data still moves, the destination is not late.
     if (this.#moved || this.#paused) {
       this.#moved = false
       this.#deadline = now + this.request.timeoutMs
     } else if (now >= this.#deadline) this.fail(new EgressFailure('timeout'))
   }
 
-  /** A part of the request has gone out. */
+  /** Notes that a part of the request was sent. */
   protected onSent(): void {
     this.#moved = true
   }
 
   protected onHeaderSection(status: number, reason: string, headers: readonly string[]): void {
     if (this.#over) return
-    // No final status: there is none below, and nobody asked to switch protocols.
+    // Not a final status: 1xx never is, and no protocol switch was requested.
     if (status < 200 || headers.length > EGRESS_HEADERS_MAX * 2) {
       this.fail(new EgressFailure('answer-invalid'))
       return
@@ -101,7 +101,7 @@ export abstract class EgressCall implements OutboundCall, Timed {
     this.#receiver.headerSection(status, reason, headers)
   }
 
-  /** Returns whether to go on reading. */
+  /** Returns whether to continue reading. */
   protected onData(chunk: Uint8Array): boolean {
     if (this.#over) return false
     this.#moved = true
@@ -119,10 +119,10 @@ export abstract class EgressCall implements OutboundCall, Timed {
     if (this.#settle()) this.#reject(failureOf(error, this.#inBody))
   }
 
-  /** Goes on reading after a pause. */
+  /** Resumes reading after a pause. */
   protected abstract goOn(): void
 
-  /** Lets go of the connection, or of the wait for one. */
+  /** Drops the connection, or the place in the queue for one. */
   protected abstract drop(): void
 
   #finish(): void {

@@ -6,7 +6,8 @@ import { DestinationRule, knownAddress } from './destination-rule.ts'
 import { endpointOf } from './egress-endpoint.ts'
 
 describe('DestinationRule', () => {
-  // allow, url, what it resolves to, verdict: the entry that let it through, `public`, or the rule that refuses.
+  // Columns: allow, url, resolved addresses, verdict. The verdict is the entry that permits it, `public`, or the
+  // refusing rule.
   const cases: [allow: string, url: string, addresses: string, verdict: string][] = [
     ['', 'https://a.example/', '8.8.8.8', 'public'],
     ['', 'https://a.example/', '8.8.8.8 2606:4700::1', 'public'],
@@ -49,7 +50,7 @@ describe('DestinationRule', () => {
     ['64:ff9b::10.0.0.1', 'http://[64:ff9b::a00:1]/', '64:ff9b::a00:1', '64:ff9b::10.0.0.1'],
     ['::/0', 'https://a.example/', '::ffff:10.0.0.1', 'refused: address'],
 
-    // 4400 is our own port, on this machine, which has 192.168.7.7 and 9.9.9.9.
+    // 4400 is the service's own port, on a machine with the addresses 192.168.7.7 and 9.9.9.9.
     ['127.0.0.1/32', 'http://127.0.0.1:4400/', '127.0.0.1', 'refused: address'],
     ['127.0.0.1/32', 'http://127.0.0.1:4401/', '127.0.0.1', '127.0.0.1/32'],
     ['127.0.0.0/8', 'http://127.9.9.9:4400/', '127.9.9.9', 'refused: address'],
@@ -61,7 +62,7 @@ describe('DestinationRule', () => {
     ['192.168.0.0/16', 'http://a.example:4400/', '192.168.7.8', '192.168.0.0/16'],
     ['', 'https://a.example:4400/', '9.9.9.9', 'refused: address'],
     ['', 'https://a.example:4400/', '9.9.9.8', 'public'],
-    // Written as IPv6, it is the same one.
+    // The same address, IPv4-mapped.
     ['a.example', 'http://a.example:4400/', '::ffff:192.168.7.7', 'refused: address'],
     ['a.example', 'http://a.example:4400/', '::ffff:c0a8:707', 'refused: address'],
     ['a.example', 'http://a.example:4400/', '::ffff:9.9.9.9', 'refused: address'],

@@ -4,31 +4,31 @@ import { EgressRefusal, type EgressRule, type Route } from '../../ports/egress.t
 import { innerAddress, specialPurpose } from './address-rule.ts'
 import type { EgressEndpoint } from './egress-endpoint.ts'
 
-/** An address that a name has, with what is known of it. */
+/** An address of a name, and its special purpose. */
 export interface KnownAddress {
   readonly text: string
   readonly ip: IpAddress
-  /** What it belongs to, or null when it is public. */
+  /** The special-purpose block it belongs to, or null when it is public. */
   readonly special: string | null
 }
 
-/** Returns null for what is no address that can be dialled, one with a zone id for example. */
+/** Returns null for text that is not an address to dial, such as one with a zone id. */
 export function knownAddress(text: string): KnownAddress | null {
   const ip = parseIpAddress(text)
   return ip === null ? null : addressKnownAs(text, ip)
 }
 
-/** As knownAddress(), of one that was read already. */
+/** Like knownAddress(), for an address that is parsed already. */
 export function addressKnownAs(text: string, ip: IpAddress): KnownAddress {
   return { text, ip, special: specialPurpose(ip) }
 }
 
 /**
- * What may be reached, as the operator has it: public addresses by name over TLS, and beside them only what is
- * allowed in so many words.
+ * The rule against SSRF: allows public addresses by name over TLS, and everything else only if the operator's allowlist
+ * names it.
  *
- * Our own ports on this machine are reached by no block and no name, only by an entry that names the port: whoever
- * allows the machine itself means what runs beside the vault, not the vault.
+ * The service's own ports on this machine need an entry with that port; a block or a bare name is not enough. Operators
+ * who allow the machine mean its other programs, not the vault.
  */
 export class DestinationRule {
   readonly #allowed: readonly Destination[]
@@ -36,19 +36,19 @@ export class DestinationRule {
   readonly #ownAddresses: () => readonly string[]
   readonly #ownPorts = new Set<number>()
 
-  /** `ownAddresses` are those of this machine, asked for only when it matters. */
+  /** `ownAddresses` returns this machine's addresses; it is called only when they matter. */
   constructor(allowed: readonly Destination[], ownAddresses: () => readonly string[]) {
     this.#allowed = allowed
     this.#hasBlocks = allowed.some((it) => it.host.kind === 'block')
     this.#ownAddresses = ownAddresses
   }
 
-  /** From now on `port` on this machine is our own. */
+  /** Declares `port` on this machine as the service's own. */
   own(port: number): void {
     this.#ownPorts.add(port)
   }
 
-  /** Throws EgressRefusal for what no address can make right, so that its name need not be asked for. */
+  /** Throws EgressRefusal for endpoints that no address could make acceptable, which saves the lookup. */
   beforeLookup(endpoint: EgressEndpoint): void {
     if (endpoint.literal !== null && this.#entryFor(endpoint, endpoint.literal) === null) {
       throw new EgressRefusal('literal')
@@ -59,8 +59,8 @@ export class DestinationRule {
   }
 
   /**
-   * Returns by which rule all of `addresses` may be reached as `endpoint`. Throws EgressRefusal when one of them
-   * may not: which of them is dialled is nothing that the name should decide.
+   * Returns the rule by which `endpoint` may be reached at all of `addresses`. Throws EgressRefusal if one is
+   * forbidden: the owner of the name must not be able to choose which one is dialled.
    */
   judge(endpoint: EgressEndpoint, addresses: readonly KnownAddress[]): Route['rule'] {
     let needed: Destination | null = null
@@ -72,13 +72,13 @@ export class DestinationRule {
     return needed === null ? { name: 'public' } : { name: 'allowed', entry: needed.text }
   }
 
-  /** Whether this one address may be dialled: judge(), once more, where the socket is made. */
+  /** Applies judge() to a single address, right before the socket is made. */
   permits(endpoint: EgressEndpoint, address: string): boolean {
     const known = knownAddress(address)
     return known !== null && typeof this.#entryNeeded(endpoint, known) !== 'string'
   }
 
-  /** Null when none is needed, and the rule that refuses when one is and there is none. */
+  /** Returns the allowlist entry that permits the address, null if none is needed, or the rule that refuses it. */
   #entryNeeded(
     endpoint: EgressEndpoint,
     { ip, special }: KnownAddress,
@@ -98,14 +98,14 @@ export class DestinationRule {
     const { host, literal, port } = endpoint
     for (const it of this.#allowed) {
       if (!fits(it)) continue
-      // By its text an address is in a block, whatever it carries along: it is judged as an address alone.
+      // A literal address must not match as text, or an IPv4 address inside it would go unchecked.
       if (literal === null && coversHost(it, host, port)) return it
       if (ip !== null && coversWhole(it, ip, port)) return it
     }
     return null
   }
 
-  /** Also in the form of IPv6 in which resolvers and systems write an address of IPv4. */
+  /** Also recognizes the IPv4-mapped form that resolvers and systems use. */
   #isOurs(ip: IpAddress): boolean {
     if (LOOPBACK.has(specialPurpose(ip) ?? '')) return true
     const inner = innerAddress(ip)
@@ -120,7 +120,7 @@ function isSame(one: IpAddress, other: IpAddress): boolean {
   return one.version === other.version && one.value === other.value
 }
 
-/** What reaches this machine from within, whichever of its addresses we listen on. */
+/** Blocks that reach this machine itself, whatever address we listen on. */
 const LOOPBACK: ReadonlySet<string> = new Set([
   'Loopback',
   'Loopback Address',
@@ -129,8 +129,8 @@ const LOOPBACK: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A block of IPv6 does not cover what an address in it carries: whoever allows the addresses of a translator
- * means the public ones behind it.
+ * An IPv6 block does not cover special IPv4 addresses embedded in it: operators who allow a translator's prefix mean
+ * the public addresses it leads to.
  */
 function coversWhole(entry: Destination, ip: IpAddress, port: number): boolean {
   if (!coversAddress(entry, ip, port)) return false

@@ -3,7 +3,7 @@ import { EGRESS_IDLE_MS } from '../../base/limits.ts'
 import { http } from '../../base/node-http.ts'
 import { dial, type DialSettings, type Target, type TlsMemory } from './dial.ts'
 
-/** The call for which a connection is made; it may stop wanting it. */
+/** The call that a connection is made for; it may cancel. */
 export interface DialCall {
   giveUp: (() => void) | null
 }
@@ -11,7 +11,7 @@ export interface DialCall {
 /**
  * Keeps connections for Node's own client, each made by dial().
  *
- * An agent has settings of its own for what may be dialled; they are not used, since that for TLS is not enforced.
+ * Does not use the agent's own options that restrict addresses: Node does not enforce them for TLS.
  */
 export class DialAgent extends http.Agent {
   readonly #target: Target
@@ -19,7 +19,7 @@ export class DialAgent extends http.Agent {
   readonly #memory: TlsMemory
 
   constructor(target: Target, settings: DialSettings, memory: TlsMemory) {
-    // The time limit ends idle connections; the destination's own hint shortens it.
+    // The timeout closes idle connections; a keep-alive hint of the destination shortens it.
     super({ keepAlive: true, timeout: EGRESS_IDLE_MS })
     this.#target = target
     this.#settings = settings

@@ -5,7 +5,7 @@ import { parseIpAddress } from '../../base/ip-address.ts'
 import { EgressFailure } from '../../ports/egress.ts'
 import type { EgressEndpoint } from './egress-endpoint.ts'
 
-/** A destination that was vetted: where it is, and nothing that has to be looked up again. */
+/** A vetted destination, with its addresses: no further lookup is needed. */
 export interface Target {
   readonly endpoint: EgressEndpoint
   /** In the order to try them. */
@@ -14,11 +14,11 @@ export interface Target {
 
 export interface DialSettings {
   readonly trust: () => SecureContext
-  /** Asked of every address again, right before it is dialled. */
+  /** Checks every address again, right before it is dialled. */
   readonly permits: (endpoint: EgressEndpoint, address: string) => boolean
 }
 
-/** Resumes what was agreed with one destination before: kept with its connections, shared with nobody. */
+/** TLS session to resume with one destination; kept with its pool, never shared. */
 export interface TlsMemory {
   session: Buffer | undefined
 }
@@ -28,11 +28,11 @@ export type DialCallback = (
 ) => void
 
 /**
- * Every connection that leaves is made here: to an address, never to a name, so that nothing can resolve to
- * something else in between.
+ * Makes every outbound connection: to an address, never to a name, so that no second lookup can change the target (DNS
+ * rebinding).
  *
- * Calls `done` once, with a connection to the first address that accepts one, or with EgressFailure. Returns how
- * to give up; then `done` is called with `aborted`.
+ * Calls `done` once, with a connection to the first address that accepts one, or with EgressFailure. Returns a function
+ * that cancels; `done` is then called with `aborted`.
  */
 export function dial(
   { endpoint, addresses }: Target,
@@ -71,18 +71,18 @@ export function dial(
       else finish(null)
     }
     raw.once('error', next).once('connect', connected)
-    // Of the last one, the limit is the call's own.
+    // For the last address, the call's own timeout applies.
     if (!last) timer = setTimeout(() => next(new Error('Nobody accepts')), EGRESS_CONNECT_MS_MAX)
   }
 
   function secure(raw: Socket, address: string): void {
-    // Without a name to send, the certificate has to be for the address.
+    // Without a server name, the certificate must be valid for the address.
     const name = endpoint.literal === null ? endpoint.host : ''
     const tls = connectTls({
       socket: raw,
       host: address,
       servername: name,
-      // It has the oldest version of TLS that is spoken, too.
+      // Also sets the minimum TLS version.
       secureContext: trust(),
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
@@ -115,8 +115,8 @@ export function dial(
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 /**
- * Only what comes once the certificate and its name were found right is remembered: a resumed session is not
- * checked for its name again.
+ * Stores sessions only after the certificate and its name were verified: a resumed session is not checked for its name
+ * again.
  */
 function rememberSession(tls: TLSSocket, memory: TlsMemory): void {
   if (tls.getProtocol() === 'TLSv1.2') memory.session = tls.getSession()
@@ -125,7 +125,7 @@ function rememberSession(tls: TLSSocket, memory: TlsMemory): void {
   })
 }
 
-/** The same address, however each is written. */
+/** Compares addresses regardless of notation. */
 function isSame(one: string | undefined, other: string): boolean {
   const [a, b] = [parseIpAddress(one ?? ''), parseIpAddress(other)]
   return a !== null && b !== null && a.version === b.version && a.value === b.value

@@ -1,8 +1,8 @@
 import { EgressFailure, type EgressFault } from '../../ports/egress.ts'
 
 /**
- * What an error of a connection means to whoever sent the request; `inBody` says whether a header section was told. What is no
- * error of a connection is returned as it is: it is ours.
+ * Maps a connection error to the EgressFailure reported to the sender. `inBody`: the header section was already
+ * delivered. Returns other errors unchanged: they are bugs of ours.
  */
 export function failureOf(error: unknown, inBody: boolean): unknown {
   if (error instanceof EgressFailure || !(error instanceof Error)) return error
@@ -14,11 +14,11 @@ function faultOf({ name, message }: Error, code: string, inBody: boolean): Egres
   const known = FAULTS[code]
   if (known !== undefined) return known
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'answer-invalid' : 'reset'
-  // Undici says so of any header section with a length in it that it cannot read, and of a body that was cut off.
+  // Undici reports this for an unreadable Content-Length and for a body that was cut off.
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return inBody ? 'reset' : 'answer-invalid'
   if (name === 'HTTPParserError') return CUT_OFF.test(message) ? 'reset' : 'answer-invalid'
   if (code.startsWith('HPE_')) return 'answer-invalid'
-  // An alert that comes after the handshake, since the other side wanted a certificate of ours.
+  // A TLS alert after the handshake: the destination required a client certificate.
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls'
   if (/^E[A-Z0-9]+$/.test(code)) return 'reset'
   return null
@@ -27,7 +27,7 @@ function faultOf({ name, message }: Error, code: string, inBody: boolean): Egres
 const CUT_OFF = /Invalid EOF state/
 
 const FAULTS: Readonly<Record<string, EgressFault>> = {
-  // The connection ended inside an answer.
+  // The connection ended inside a response.
   HPE_INVALID_EOF_STATE: 'reset',
   UND_ERR_HEADERS_OVERFLOW: 'answer-invalid',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'request',

@@ -42,7 +42,7 @@ test('one without an end is handed on when it is too long', () => {
   assert.equal(read(endless, []), endless)
 })
 
-/** What is read of `text` when it arrives in these pieces. */
+/** Returns what the filter lets through when `text` arrives in these pieces. */
 function read(text: string, cuts: readonly number[]): string {
   const filter = new InformationalFilter()
   const stream = new PassThrough()

@@ -1,18 +1,18 @@
 import type { Socket } from 'node:net'
 
 /**
- * Takes informational answers out of what a connection says: `100 Continue`, `103 Early Hints` and the like.
+ * Drops informational responses from a connection: `100 Continue`, `103 Early Hints` and others.
  *
- * A client has to bear with any number of them (RFC 9110, section 15.2), and undici takes a `100` that nobody asked for as
- * an error, whatever came before it. `101` is no such answer: nobody is asked to switch. Undici takes what there is by
- * `read`, so that is where they are left out. As long as it cannot be said whether one begins, or until it has ended,
- * what came is buffered.
+ * A client must accept any number of them (RFC 9110, section 15.2), but undici treats an unrequested `100` as an error,
+ * whatever came before it. `101` is not dropped: no protocol switch is ever requested. Undici consumes the socket
+ * through `read`, so that is where they are filtered. Bytes are buffered while it is unclear whether such a response
+ * begins, and until it ends.
  */
 export class InformationalFilter {
   #atHeaderSection = false
   #buffered: Buffer | null = null
 
-  /** From here on an answer begins: only before it can there be others. */
+  /** Marks the start of a response: informational ones can come only before it. */
   expectHeaderSection(): void {
     this.#atHeaderSection = true
     this.#buffered = null
@@ -22,7 +22,7 @@ export class InformationalFilter {
     const read = socket.read.bind(socket)
     this.#buffered = null
     socket.read = (size?: number): Buffer | null => {
-      // By read(0) a stream asks itself for more.
+      // Streams call read(0) themselves to request more data.
       if (size !== undefined || !this.#atHeaderSection) return read(size) as Buffer | null
       for (;;) {
         const chunk = read() as Buffer | null
@@ -34,14 +34,14 @@ export class InformationalFilter {
     return socket
   }
 
-  /** Returns what remains, or null for nothing yet. */
+  /** Returns the remaining bytes, or null for none yet. */
   #filter(chunk: Buffer): Buffer | null {
     let bytes = this.#buffered === null ? chunk : Buffer.concat([this.#buffered, chunk])
     this.#buffered = null
     while (mayBeInformational(bytes)) {
       const end = bytes.indexOf('\r\n\r\n')
       if (end === -1) {
-        // One that goes on and on is left to the parser, which knows when it is too long.
+        // An overlong one is left to the parser, which limits header sections.
         if (bytes.length > INFORMATIONAL_BYTES_MAX) break
         this.#buffered = bytes
         return null
@@ -59,7 +59,7 @@ const BEGINNING = 'HTTP/1.1 1'
 const INFORMATIONAL = /^HTTP\/1\.[01] 1(?!01)\d\d$/
 
 function mayBeInformational(bytes: Buffer): boolean {
-  // The digit that tells them apart, for all but the first bytes of a connection in tatters.
+  // Fast path: this digit of the status decides, unless only the first few bytes have arrived.
   if (bytes.length >= 12 && bytes[9] !== 0x31) return false
   const beginning = bytes.toString('latin1', 0, 12)
   if (beginning.length === 12) return INFORMATIONAL.test(beginning)

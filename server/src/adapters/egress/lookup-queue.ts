@@ -5,18 +5,18 @@ import {
 } from '../../base/limits.ts'
 
 /**
- * The fair queue of name lookups: those who wait are served one owner after the other, and never has one owner all
- * lookups, so that slow names of one do not block the names of others.
+ * The fair queue of name lookups: serves owners round-robin and never gives one owner every slot, so that one owner's
+ * slow names do not block the names of others.
  */
 export class LookupQueue {
-  /** The owners of the lookups that run. */
+  /** Owners of the lookups in flight, once per lookup. */
   readonly #running: string[] = []
-  /** What waits, by owner; the owner served last is last. */
+  /** Queued lookups by owner; the owner served last comes last. */
   readonly #waiting = new Map<string, Set<() => void>>()
 
   /**
-   * Calls `begin` when the owner may look a name up, which ends with release(). Returns how to stop waiting; null when too
-   * many of the owner's wait already.
+   * Calls `begin` when the owner may look up a name; end the lookup with release(). Returns a function that leaves the
+   * queue, or null when the owner has too many lookups queued.
    */
   acquire(owner: string, begin: () => void): (() => void) | null {
     const queue = this.#waiting.get(owner) ?? new Set()

@@ -1,9 +1,9 @@
 import { EgressFailure, type OutboundStream } from '../../ports/egress.ts'
 
 /**
- * The chunks of `stream`, as many bytes as it said; what is not needed any more is not drawn from it. Throws
- * EgressFailure (`request`) when the stream fails, is longer, or ends before. `onSent` is called when more is asked for,
- * that is when the last chunk has gone out.
+ * Yields the chunks of `stream` and verifies their declared length; pulls no more than needed. Throws EgressFailure
+ * (`request`) when the stream fails, is too long, or ends early. Calls `onSent` when the next chunk is requested, which
+ * means that the previous one was sent.
  */
 export async function* measured(
   { length, chunks }: OutboundStream,

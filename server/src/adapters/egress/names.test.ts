@@ -89,7 +89,7 @@ test('nobody waits for the slow names of another owner, be it for a name that bo
   const ends = Promise.allSettled([...slow, inVain])
   assert.equal((await names.answer('other', 'good.example')).key, '8.8.8.8')
   await assert.rejects(inVain, { fault: 'unresolved' })
-  // Several wait: they are served round-robin.
+  // Both owners have lookups queued: they are served round-robin.
   const two = ['x', 'y'].map((it) => [names.answer(it, `${it}0`), names.answer(it, `${it}1`)])
   assert.equal(asked.length, EGRESS_LOOKUPS_MAX + 1)
   for (let it = 0; it < 4; it++) {

@@ -10,25 +10,24 @@ import { EgressFailure } from '../../ports/egress.ts'
 import { knownAddress, type KnownAddress } from './destination-rule.ts'
 import { LookupQueue } from './lookup-queue.ts'
 
-/** Returns every address of a name, in the order to try them; rejects when it has none. */
+/** Returns all addresses of a name, in the order to try them; rejects when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
-/** The addresses a name had, all of them, when it was asked for. */
+/** All addresses that a name had at the time of the lookup. */
 export interface NameAnswer {
   readonly addresses: readonly KnownAddress[]
-  /** The same as texts. */
+  /** The addresses as text. */
   readonly texts: readonly string[]
-  /** The same for the same addresses, in whatever order they came. */
+  /** Cache key: equal for equal sets of addresses, whatever their order. */
   readonly key: string
 }
 
 /**
- * What names resolve to, remembered for a few seconds: a busy proxy asks once, and whoever asks meanwhile waits
- * for the same answer. Each owner asks for itself: what one waits for in vain is no answer for another.
+ * Resolves names, and caches the answers for a few seconds: a busy proxy looks its destination up once, and concurrent
+ * callers share the lookup. Answers are per owner: one owner's timeout is no answer for another.
  *
- * The system's resolver is asked, as every program on the machine does, hosts file included. It holds a thread
- * for as long as it takes, and cannot be stopped: so few lookups run at a time, and nobody waits for one longer
- * than the limit.
+ * Uses the system's resolver, like every program on the machine, including the hosts file. A lookup occupies a thread
+ * until it returns and cannot be cancelled, so few run at a time, and callers stop waiting at the limit.
  */
 export class Names {
   readonly #resolve: Resolve
@@ -52,7 +51,7 @@ export class Names {
   }
 
   #remember(asked: string, answer: Promise<NameAnswer>): void {
-    // Until it is there, it does not age.
+    // An answer does not age until it has arrived.
     const entry: Remembered = { answer, until: Infinity }
     this.#remembered.delete(asked)
     this.#remembered.set(asked, entry)
@@ -68,7 +67,7 @@ export class Names {
   async #lookUp(owner: string, name: string): Promise<NameAnswer> {
     const { promise: found, resolve, reject } = Promise.withResolvers<readonly string[]>()
     const stopWaiting = this.#queue.acquire(owner, () => {
-      // A lookup that was given up counts until it comes back: it is the thread that is scarce.
+      // An abandoned lookup keeps its slot until it returns, because it still occupies a thread.
       const release = (): void => this.#queue.release(owner)
       this.#resolve(name).then(resolve, reject).finally(release)
     })
@@ -92,7 +91,7 @@ interface Remembered {
   until: number
 }
 
-/** The resolver of this machine. */
+/** Looks the name up with the resolver of this machine. */
 export function systemResolve(name: string): Promise<string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<string[]>()
   lookup(name, { all: true, order: 'verbatim' }, (error, found) => {
@@ -103,11 +102,11 @@ export function systemResolve(name: string): Promise<string[]> {
 }
 
 function answerOf(texts: readonly string[]): NameAnswer {
-  // Each is judged, kept and compared: thousands, of thousands of names, would fill memory.
+  // Each address is judged, cached and compared; thousands of addresses for thousands of names would fill memory.
   if (texts.length > EGRESS_ADDRESSES_MAX) throw new Error('The name has too many addresses')
   const addresses = texts.map((text) => {
     const known = knownAddress(text)
-    // One that cannot be judged would be passed over, and an answer is taken as a whole or not at all.
+    // Skipping an address that cannot be judged would accept part of an answer; it is all or nothing.
     if (known === null) throw new Error('The resolver returned what is no address')
     return known
   })

@@ -9,7 +9,9 @@ import { measured } from './measured.ts'
 import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
-/** A request by Node's own client, for the fields that undici does not send; on connections of our making. */
+/**
+ * A request through Node's own client, for header fields that undici does not send. Its connections come from dial().
+ */
 export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   readonly #pool: Pool
   readonly #agent: Agent
@@ -17,7 +19,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   #begun = false
   #sending: ClientRequest | null = null
   #answer: IncomingMessage | null = null
-  /** Gives up a connection that is being made. */
+  /** Cancels the connection attempt in progress. */
   giveUp: (() => void) | null = null
 
   constructor(
@@ -67,7 +69,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     }
     const sending = http.request(options)
     this.#sending = sending
-    // Node leaves fields out beyond a number; their bytes are bounded already.
+    // Node drops header fields beyond a count; their bytes are bounded already.
     sending.maxHeadersCount = 0
     sending.on('response', (answer) => this.#receive(answer))
     sending.on('upgrade', (_, socket) => {
@@ -106,7 +108,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     })
     answer.on('error', (error) => this.onError(error))
     answer.on('end', () => {
-      // What it did not wait for is not sent to it any more.
+      // The destination responded without waiting for the rest of the request, so the rest is not sent.
       if (!this.#sending!.writableFinished) this.#sending!.destroy()
       this.#release()
       this.onEnd()
@@ -129,5 +131,5 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   }
 }
 
-/** A request by these methods without a body says so. Source: RFC 9110, section 8.6. */
+/** Methods whose requests send `Content-Length: 0` without a body. Source: RFC 9110, section 8.6. */
 const BODY_EXPECTED: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])

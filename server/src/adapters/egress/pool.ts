@@ -6,18 +6,18 @@ import type { DialSettings, Target, TlsMemory } from './dial.ts'
 import { PooledConnection, type ReaderOptions } from './pooled-connection.ts'
 import { authorityOf } from './egress-endpoint.ts'
 
-/** A call that waits for a connection. */
+/** A call queued for a connection. */
 export interface QueuedCall {
-  /** There is a connection for it; when it is done, it says so by release(). */
+  /** Starts the call, now that there is a connection for it; the call ends it with release(). */
   begin(): void
   fail(error: unknown): void
 }
 
 /**
- * The connections of one owner to one destination: used again one after the other, never by somebody else.
+ * The connections of one owner to one destination, reused sequentially and never shared with another owner.
  *
- * A request has a connection to itself. Those that find none free wait in a queue, and leave it when their time is
- * up. The connection used last is taken first, so that connections nobody needs fall idle and are closed.
+ * Each request has a connection to itself. When none is free, requests queue until their timeout. The most recently
+ * used connection is taken first, so that surplus ones become idle and close.
  */
 export class Pool {
   readonly #target: Target
@@ -36,17 +36,17 @@ export class Pool {
     this.readerOptions = readerOptions
   }
 
-  /** As the Host of a request has it. */
+  /** The value of the Host field. */
   get authority(): string {
     return authorityOf(this.#target.endpoint)
   }
 
-  /** For a call that goes by Node's own client. */
+  /** The agent for calls through Node's own client. */
   get agent(): Agent {
     return (this.#agent ??= new DialAgent(this.#target, this.#settings, this.#memory))
   }
 
-  /** Begins `call` at once, or when a connection is free; fails it when too many wait already. */
+  /** Starts `call` at once or when a connection is free; fails it when the queue is full. */
   admit(call: QueuedCall): void {
     if (this.#active < EGRESS_CONNECTIONS_MAX) this.#begin(call)
     else if (this.#waiting.size < EGRESS_WAITING_MAX) this.#waiting.add(call)
@@ -56,7 +56,7 @@ export class Pool {
     }
   }
 
-  /** For a call that goes by undici. */
+  /** Returns a connection for a call through undici. */
   takeConnection(): PooledConnection {
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
@@ -73,24 +73,24 @@ export class Pool {
     return connection
   }
 
-  /** For a call that has not begun. */
+  /** Removes a call that has not started. */
   leave(call: QueuedCall): void {
     this.#waiting.delete(call)
   }
 
-  /** For one that has, with its connection if it took one. */
+  /** Ends a call that has started, and takes back its connection if it used one. */
   release(connection: PooledConnection | null): void {
     this.#active -= 1
     if (connection !== null && !connection.dropped) {
       if (this.#closed) connection.drop()
       else this.#idle.push(connection)
     }
-    // Later, when undici is done with the answer that has just ended.
+    // Deferred until undici has finished with the response that just ended.
     if (this.#waiting.size > 0) queueMicrotask(this.#beginNext)
     else if (this.#closed && this.#active === 0) this.#agent?.destroy()
   }
 
-  /** Closes what is idle now, and the rest as it is released. */
+  /** Closes idle connections now, and the others when they are released. */
   retire(): void {
     this.#closed = true
     for (const connection of this.#idle.splice(0)) connection.drop()

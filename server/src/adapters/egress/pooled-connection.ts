@@ -12,11 +12,10 @@ import { ThrottledReader } from './throttled-reader.ts'
 import { authorityOf } from './egress-endpoint.ts'
 
 /**
- * One pooled connection to a destination, or the making of it, and one request at a time on it.
+ * One pooled connection to a destination, established or in progress, with one request at a time.
  *
- * The client of undici makes a new connection when the last one is closed, always by our own dial(). It follows
- * no redirect, retries nothing that was written, and speaks HTTP/1.1 alone: one request cannot be heard or
- * delayed by another on the same connection.
+ * Undici's client reconnects after a close, always through dial(). It follows no redirect, retries nothing that was
+ * written, and speaks HTTP/1.1 only, so a request can neither read nor delay another one on the same connection.
  */
 export class PooledConnection {
   readonly #client: Client
@@ -25,7 +24,7 @@ export class PooledConnection {
   #giveUp: (() => void) | null = null
   #dropped = false
 
-  /** `onIdle` is called when the connection was closed; an idle one is then good for nothing. */
+  /** Calls `onClosed` when the connection has closed; an idle one is then useless. */
   constructor(
     target: Target,
     settings: DialSettings,
@@ -49,7 +48,7 @@ export class PooledConnection {
       keepAliveTimeout: EGRESS_IDLE_MS,
       keepAliveMaxTimeout: EGRESS_IDLE_MS_MAX,
       keepAliveTimeoutThreshold: EGRESS_IDLE_MARGIN_MS,
-      // Time is kept for all calls together, by the timekeeper.
+      // The timekeeper enforces the timeouts of all calls.
       headersTimeout: 0,
       bodyTimeout: 0,
       useMilo: false,
@@ -67,12 +66,12 @@ export class PooledConnection {
     this.#client.dispatch(options, handler)
   }
 
-  /** Takes note of a chunk of the answer, of so many bytes. */
+  /** Counts a chunk of the response, in bytes. */
   countChunk(bytes: number): void {
     this.#reader.count(bytes)
   }
 
-  /** Ends the connection, and the attempt to make one. */
+  /** Closes the connection, or cancels the attempt to establish it. */
   drop(): void {
     this.#dropped = true
     this.#giveUp?.()
@@ -80,7 +79,7 @@ export class PooledConnection {
   }
 }
 
-/** Who reads, and when. */
+/** The owner that reads, and the throttle that limits it. */
 export interface ReaderOptions {
   readonly throttle: ReadThrottle
   readonly owner: string

@@ -7,18 +7,18 @@ import {
 import type { ReadThrottle } from '../../base/read-throttle.ts'
 
 /**
- * Has undici read what a connection says in portions, while the throttle has budget.
+ * Makes undici read a connection in portions, as the throttle's budget allows.
  *
- * Undici takes what there is by `read`, all of it at once, so that is where it is given less. To have it pause after some
- * chunks is no help: it puts the rest back where the socket has read more by then, and more each time. A portion is as
- * long as some chunks like those of the last one. Of a header section, which has thousands of fields if it likes, it is short; and
- * each line of it counts as a chunk would.
+ * Undici consumes everything available in one `read`, so `read` returns less. Pausing undici after some chunks does not
+ * help: it pushes the rest back in front of newly read data, more of it each time. A portion is sized for a number of
+ * chunks like the last ones. In a header section, which may have thousands of fields, portions are small, and each line
+ * counts as a chunk.
  */
 export class ThrottledReader {
   readonly #throttle: ReadThrottle
   readonly #owner: string
   #portion = EGRESS_PORTION_BYTES_MIN
-  /** Of the last portion. */
+  /** Size and chunks of the last portion. */
   #bytes = 0
   #chunks = 0
   #atHeaderSection = true
@@ -29,14 +29,14 @@ export class ThrottledReader {
     this.#owner = owner
   }
 
-  /** Takes note of a chunk that was in what was read, of so many bytes. */
+  /** Counts a chunk of the last portion, in bytes. */
   count(bytes: number): void {
     this.#chunks += 1
     this.#atHeaderSection = false
     this.#throttle.count(bytes)
   }
 
-  /** From here on an answer begins. */
+  /** Marks the start of a response. */
   expectHeaderSection(): void {
     this.#portion = EGRESS_PORTION_BYTES_MIN
     this.#chunks = 0
@@ -51,7 +51,7 @@ export class ThrottledReader {
       socket.emit('readable')
     }
     socket.read = (size?: number): Buffer | null => {
-      // By read(0) a stream asks itself for more.
+      // Streams call read(0) themselves to request more data.
       if (size !== undefined) return read(size) as Buffer | null
       if (isGivenUp(socket.errored)) return null
       if (this.#throttle.isExhausted) {
@@ -85,16 +85,17 @@ export class ThrottledReader {
 }
 
 /**
- * Whether undici gave the connection up, because of what it read: it would go on to read what had come. What came before the
- * other side ended the connection is read to its end.
+ * Whether undici dropped the connection because of the data it read; it would otherwise parse the rest of that data.
+ * Data that arrived before the destination closed the connection is still read to its end.
  */
 function isGivenUp(error: Error | null): boolean {
   return error !== null && 'code' in error && String(error.code).startsWith('UND_ERR_')
 }
 
 /**
- * Has undici's parser not make an error for each further line of a header section that is too long: there may be ten thousand in what it
- * has read, each of which takes as long as twenty lines. There is no way to tell it from outside, so this looks inside.
+ * Stops undici's parser from creating an error for every further line of an oversized header section. There may be ten
+ * thousand such lines in the data read, each costing as much as twenty ordinary ones. Undici has no option for this, so
+ * it changes the parser's internal limit.
  */
 function overlookTheRest(socket: Socket): void {
   const key = Object.getOwnPropertySymbols(socket).find((it) => it.description === 'parser')

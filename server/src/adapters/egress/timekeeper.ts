@@ -1,22 +1,21 @@
 import { EGRESS_TICK_MS } from '../../base/limits.ts'
 
-/** What must not take for ever. */
+/** Something with a time limit. */
 export interface Timed {
-  /** Its slot among those that the timekeeper watches; its own to write. */
+  /** Its slot among the watched ones; only the timekeeper writes it. */
   slot: number
-  /** Looks whether its time is up, and acts on it; `now` in milliseconds of the same clock as all of its times. */
+  /** Fails if its time is up. `now` is in milliseconds, of the same clock as all its times. */
   tick(now: number): void
   abort(): void
 }
 
 /**
- * One timer for everything in flight: a timer for each call costs more than the call has to spare. In return a
- * limit may be exceeded by one tick.
+ * One timer for every call in flight: a timer per call would cost too much. In return, limits may be exceeded by one
+ * tick.
  *
- * They are in an array, and whoever is last takes the slot of one that leaves. A set would be the thing, but as many come
- * and go as there are calls, and it makes itself anew each time as many have gone as are left. The old one knows the new
- * one and all who were in it: once one of them is in the old generation of the heap, so is every call from then on, and
- * with it all that it holds.
+ * Calls are kept in an array; when one leaves, the last one takes its slot. A Set is the obvious choice, but V8
+ * rebuilds its table each time as many calls have left as remain, and the old table references the new one and all its
+ * members. Once one table is in the old generation of the heap, every later call, and all it holds, is retained.
  */
 export class Timekeeper {
   readonly #watched: Timed[] = []
@@ -28,11 +27,11 @@ export class Timekeeper {
 
   watch(it: Timed): void {
     it.slot = this.#watched.push(it) - 1
-    // It does not keep the process alive: what is watched does.
+    // Watching does not keep the process alive; the watched sockets do.
     this.#timer ??= setInterval(this.#tick, EGRESS_TICK_MS).unref()
   }
 
-  /** For one that is watched. */
+  /** Stops watching a call that is watched. */
   leave({ slot }: Timed): void {
     const last = this.#watched.pop()!
     if (last.slot === slot) return
@@ -55,7 +54,7 @@ export class Timekeeper {
     if (this.#watched.length === 0) this.stop()
   }
 
-  /** From the end, so that whoever takes the slot of one that leaves meanwhile has been seen to. */
+  /** Iterates from the end, so that a call which moves into a freed slot was visited already. */
   #each(see: (it: Timed) => void): void {
     for (let at = this.#watched.length - 1; at >= 0; at--) see(this.#watched[at]!)
   }

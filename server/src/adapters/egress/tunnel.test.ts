@@ -101,7 +101,7 @@ test('tunnelUrl() writes addresses of both versions as a URL has them', () => {
   assert.equal(tunnelUrl('10.0.0.1', 443).hostname, '10.0.0.1')
 })
 
-/** `private.test` leads to this machine. */
+/** Returns an egress gateway for which `private.test` resolves to this machine. */
 function egress(...allowed: string[]): UndiciEgress {
   return new UndiciEgress({
     allow: allowed.map((it) => parseDestination(it)!),

@@ -4,8 +4,8 @@ import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
 import { dial, type DialSettings, type Target } from './dial.ts'
 
 /**
- * Returns the URL whose destination a tunnel to `host` and `port` has, to be judged like any other. Throws
- * EgressRefusal for what is neither.
+ * Returns the URL of a tunnel's destination, to be vetted like any other. Throws EgressRefusal for an invalid host or
+ * port.
  */
 export function tunnelUrl(host: string, port: number): URL {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new EgressRefusal('port')
@@ -14,10 +14,10 @@ export function tunnelUrl(host: string, port: number): URL {
   return new URL(`https://${written}:${port}`)
 }
 
-/** What may stand in a name or an address: nothing that means something else in a URL. */
+/** Characters of names and addresses; none has another meaning in a URL. */
 const HOST = /^[A-Za-z0-9_.:-]+$/
 
-/** Resolves with a connection as it was dialled; what is said over it is its user's. */
+/** Resolves with a raw connection; the caller speaks its own protocol over it. */
 export function dialTunnel(
   target: Target,
   settings: DialSettings,
@@ -41,7 +41,7 @@ export function dialTunnel(
   return promise
 }
 
-/** Ends a connection whose first bytes out do not begin a handshake, in one write or in several at once. */
+/** Closes the connection unless the first bytes sent begin a TLS handshake, in a single write or a vectored one. */
 function holdToTls(socket: Socket): Socket {
   socket._write = (chunk: Buffer, encoding, done) => {
     letGo()
@@ -55,14 +55,14 @@ function holdToTls(socket: Socket): Socket {
   }
   return socket
 
-  /** From then on it writes as its kind does. */
+  /** Restores the socket's own methods. */
   function letGo(): void {
     Reflect.deleteProperty(socket, '_write')
     Reflect.deleteProperty(socket, '_writev')
   }
 }
 
-/** Whether a record of TLS begins with `bytes` that holds a ClientHello. Source: RFC 8446, sections 4 and 5.1. */
+/** Whether `bytes` begin a TLS record with a ClientHello. Source: RFC 8446, sections 4 and 5.1. */
 function beginsHandshake(bytes: Buffer): boolean {
   const [kind, major, minor, high, low, message = CLIENT_HELLO] = bytes
   if (low === undefined || kind !== TLS_HANDSHAKE || major !== 3 || minor! > 4) return false

@@ -6,13 +6,13 @@ import { measured } from './measured.ts'
 import type { QueuedCall, Pool } from './pool.ts'
 import type { Timekeeper } from './timekeeper.ts'
 
-/** A request on a pooled connection of undici; it is its own handler, so that sending one makes little more than this. */
+/** A request on a pooled connection of undici. It is its own handler, which saves allocations per request. */
 export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.DispatchHandler {
   readonly #pool: Pool
   readonly #path: string
   #connection: PooledConnection | null = null
   #controller: Dispatcher.DispatchController | null = null
-  /** Bytes of the body that are still to come, as far as its header section says. */
+  /** Bytes of the body still to come, if the header section gave its length. */
   #left = Infinity
 
   constructor(
@@ -64,8 +64,8 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#left -= chunk.byteLength
     this.#connection?.countChunk(chunk.byteLength)
-    // At the last byte there is nothing to pause for; and paused there, undici would take the end of a connection
-    // that the destination does not keep for the loss of the rest.
+    // After the last byte there is nothing left to pause. If undici were paused there, it would report the close of a
+    // connection that is not kept alive as a truncated body.
     if (!this.onData(chunk) && this.#left > 0) controller.pause()
   }
 
@@ -80,7 +80,7 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
   }
 
   protected goOn(): void {
-    // Not within another call's turn of the parser, of which there is only one.
+    // Not inside another call's parser callback: undici has a single parser.
     queueMicrotask(() => this.#controller?.resume())
   }
 
@@ -107,7 +107,7 @@ function headersOf(
   return [...headers, 'content-length', String(body.length)]
 }
 
-/** What the header section says of the body's length; the parser has seen to it that it says so once, in digits. */
+/** Returns the body's length from the header section; the parser has verified that there is one value, in digits. */
 function lengthOf(headers: readonly string[]): number {
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at]!
@@ -121,7 +121,7 @@ function latin1(bytes: Buffer): string {
   return bytes.toString('latin1')
 }
 
-/** Undici reads the reason as UTF-8, although it has no encoding; what it could not read is not forwarded. */
+/** Undici decodes the reason phrase as UTF-8, although its encoding is undefined; undecodable text is not forwarded. */
 function asSent(reason: string): string {
   return PLAIN.test(reason) ? reason : ''
 }

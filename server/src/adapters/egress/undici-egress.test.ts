@@ -176,7 +176,7 @@ for (const carrier of ['undici', 'node'] as const) {
           assert.ok(!paused, 'data came while it paused')
           paused = true
           pauses += 1
-          // Long enough for what is on its way to arrive, the end of the connection with it.
+          // Long enough for the data in flight to arrive, including the end of the connection.
           void turns(pauses === 1 ? 500 : 1).then(() => {
             paused = false
             call.now!.resume()
@@ -217,7 +217,7 @@ for (const carrier of ['undici', 'node'] as const) {
       turning.abort()
       await counting
       for (const it of receivers) assert.equal(it.body.toString(), digits.join(''))
-      // What was left of one tick, all of the next, and in each a portion that was begun.
+      // The rest of one tick, all of the next, and one portion begun in each.
       const portion = EGRESS_PORTION_BYTES_MIN / '1\r\n0\r\n'.length
       assert.ok(most <= 2 * (READ_CHUNKS_PER_TICK + portion), `${most} in one tick`)
     })
@@ -226,7 +226,7 @@ for (const carrier of ['undici', 'node'] as const) {
       for (const [fields, status] of [
         [EGRESS_HEADERS_MAX - 1, 204],
         [EGRESS_HEADERS_MAX, null],
-        // More than all their bytes may be, after one field that takes almost all.
+        // One field that takes almost all the bytes allowed, then more than the rest.
         [20_000, null],
       ] as const) {
         const long = status === null && fields > 10_000 ? `x: ${'x'.repeat(65_000)}\r\n` : ''
@@ -272,7 +272,7 @@ for (const carrier of ['undici', 'node'] as const) {
         const request = { ...GET, method: 'POST', headers: own, body }
         await assert.rejects(sent(egress, url, request), { fault: 'request' })
       }
-      // And nothing of it is left for who comes next.
+      // Nothing of it leaks into the next request.
       assert.equal((await sent(egress, url, { ...GET, headers: own })).status, 204)
     })
 
@@ -330,7 +330,7 @@ for (const carrier of ['undici', 'node'] as const) {
       const calls = Array.from({ length: count }, send)
       await assert.rejects(send().done, { fault: 'unreachable' })
       await until(() => waiting.length === EGRESS_CONNECTIONS_MAX)
-      // Whoever stops waiting frees a slot for another.
+      // A call that leaves the queue frees its place.
       const last = calls.pop()!
       last.abort()
       await assert.rejects(last.done, { fault: 'aborted' })
@@ -419,7 +419,7 @@ test('send() tries the addresses of a name in their order', async (t) => {
 })
 
 test('send() keeps the connections of so many destinations, and lets those go that were used longest ago', async (t) => {
-  // However long it takes to use them all, none is closed because it was idle.
+  // Using all of them takes longer than the idle timeout; none may close meanwhile.
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const slow: Socket[] = []
   const { egress, destination, url } = await stage(t, {
@@ -435,7 +435,7 @@ test('send() keeps the connections of so many destinations, and lets those go th
     await sent(egress, new URL(url.href.replace('name', `name-${it}`)), GET)
   }
   assert.equal(destination.open(), EGRESS_POOLS_MAX + 1)
-  // What is under way is brought to its end, and only then let go.
+  // Requests in flight are completed before their connection closes.
   slow[0]!.write('HTTP/1.1 204 No Content\r\n\r\n')
   await call.done
   await until(() => destination.open() === EGRESS_POOLS_MAX)
@@ -470,7 +470,7 @@ const noContent: ConnectionHandler = onRequest((socket) =>
   socket.write('HTTP/1.1 204 No Content\r\n\r\n'),
 )
 
-/** Answers each request once it is whole, of whatever length, and notes its header section. */
+/** Responds to each complete request, of any length, and records its header section. */
 function noting(headerSections: string[]): ConnectionHandler {
   return (socket) => {
     let text = ''
@@ -536,7 +536,7 @@ async function turns(count: number): Promise<void> {
   for (let it = 0; it < count; it += 1) await new Promise((resolve) => void setImmediate(resolve))
 }
 
-/** Waits for what the other side of a connection notices, turn by turn. */
+/** Waits, one event loop turn at a time, until the other end of a connection has noticed. */
 async function until(met: () => boolean): Promise<void> {
   while (!met()) await turns(1)
 }
@@ -549,7 +549,7 @@ interface EgressStageOptions {
   readonly allow?: readonly string[]
 }
 
-/** A destination on loopback, which answers 204 unless told otherwise, and an egress gateway that leads to it. */
+/** Starts a destination on loopback, which responds 204 by default, and an egress gateway that may reach it. */
 async function stage(
   t: { after: (end: () => Promise<void>) => unknown },
   options: EgressStageOptions = {},

@@ -1,3 +1,48 @@
+/**
+ * The egress gateway: every outbound connection of the service passes through here. It prevents SSRF, including DNS
+ * rebinding and request smuggling. Decision 0023.
+ *
+ *   proxy, callback, ...                                        reactor (through the jail's broker)
+ *        | vet(owner, url, listed)                                    | tunnel(owner, host, port, listed)
+ *   +------------------------------------------------------------------------+
+ *   | vet      endpointOf(url)        parse: scheme, host, port              |
+ *   |          isListed()             the destinations of the caller         |
+ *   |          beforeLookup()         what no address could make right       |
+ *   |          DNS: Names             per owner; kept 5 s, failures 1 s      |
+ *   |            LookupQueue          fair; 3 lookups at a time, 2 per owner |
+ *   |          judge(all addresses)   one forbidden address refuses all      |
+ *   +------------------------------------------------------------------------+
+ *        | VettedRoute: the addresses, no name                        | the addresses
+ *        | send(route, request, receiver)                             |
+ *   +-------------------------------------------+                     |
+ *   | call     UndiciCall, or NodeCall for      |   Timekeeper: one   |
+ *   |          fields undici would not send     |   timer, 250 ms     |
+ *   +-------------------------------------------+                     |
+ *        | admit                                                      |
+ *   +-------------------------------------------+                     |
+ *   | Pool     per owner, endpoint, addresses   |   1,000 pools,      |
+ *   |          64 requests in flight,           |   the least         |
+ *   |          256 queued                       |   recently used     |
+ *   |   PooledConnection (undici) | DialAgent   |   retires           |
+ *   +-------------------------------------------+                     |
+ *        |                                                            |
+ *   +------------------------------------------------------------------------+
+ *   | dial     permits(address) again; connect to the address; compare the   |
+ *   |          peer's address; TLS verified against the name                 |
+ *   +------------------------------------------------------------------------+
+ *        |                                                            |
+ *   destination > read throttle > drop 1xx (undici)             destination: TLS of the reactor's
+ *     > parser > call > receiver                                own, or plain text where allowed
+ *
+ * Invariants:
+ *  - Sockets connect to vetted addresses, never to names. No second lookup can change the target (DNS rebinding).
+ *  - Every address is checked twice: all of them in judge(), the dialled one again in dial().
+ *  - Connections and TLS sessions are never shared between owners or destinations, nor name answers between owners.
+ *  - A connection carries one request at a time, over HTTP/1.1. Redirects are not followed; written requests are not
+ *    retried.
+ *  - Callers cannot set the fields that name the destination or frame the body: these come from the route and the body.
+ *  - Queues, lookups, connection attempts, header sections and silence are bounded; reads are throttled per tick.
+ */
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
@@ -27,24 +72,24 @@ import { UndiciCall } from './undici-call.ts'
 import { wayOf } from './way-of.ts'
 
 export interface EgressSettings {
-  /** Exempt from the ban on what is not public. */
+  /** Exempt from the rule that only public addresses may be reached. */
   readonly allow: readonly Destination[]
-  /** Certificates of authorities, as PEM, trusted besides the machine's own. */
+  /** Certificate authorities in PEM, trusted in addition to the machine's. */
   readonly extraAuthorities: readonly string[]
-  /** In place of the system's resolver, for tests. */
+  /** Replaces the system's resolver, for tests. */
   readonly resolve?: Resolve
 }
 
-/** The egress gateway: what stands between callers and SSRF. Ours: decision 0023. */
+/** The egress gateway, on undici and Node's HTTP client. Decision 0023. */
 export class UndiciEgress implements Egress {
   readonly #rule: DestinationRule
   readonly #names: Names
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
   readonly #throttle = new ReadThrottle(TICK_CLOCK)
-  /** By owner and destination, the one used last at the end. */
+  /** By owner and destination; the most recently used comes last. */
   readonly #pools = new Map<string, Pool>()
-  /** That one. */
+  /** The most recently used pool. */
   #usedLast: Pool | null = null
   readonly #tunnels = new Set<Duplex>()
   #trust: SecureContext | null = null
@@ -59,7 +104,7 @@ export class UndiciEgress implements Egress {
     }
   }
 
-  /** From now on `port` on this machine is the service's own: see DestinationRule. */
+  /** Declares `port` on this machine as the service's own: see DestinationRule. */
   own(port: number): void {
     this.#rule.own(port)
   }
@@ -115,7 +160,7 @@ export class UndiciEgress implements Egress {
     this.#timekeeper.stop()
   }
 
-  /** Returns what is to be judged, unless no address can make it right: throws EgressRefusal then. */
+  /** Returns the addresses to judge. Throws EgressRefusal if no address could make the endpoint acceptable. */
   #addressesOf(
     owner: string,
     endpoint: EgressEndpoint,
@@ -143,14 +188,14 @@ export class UndiciEgress implements Egress {
   }
 }
 
-/** What carries requests, loaded when there may be one: a vault that sends nothing saves its memory, 12 MB. */
+/** The HTTP clients, loaded with the first call: a vault that sends nothing saves their 12 MB of memory. */
 let carriers: typeof import('./pool.ts') | undefined
 
-/** How a route leads to where it was vetted to lead. */
+/** The vetted target of a route, and the pool for it. */
 interface VettedPath {
   readonly target: Target
   readonly owner: string
-  /** Of the pool. */
+  /** Key of the pool. */
   readonly key: string
 }
 

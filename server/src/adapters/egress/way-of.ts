@@ -1,14 +1,14 @@
 /**
- * Says what can send these fields: undici, or Node's own client for what undici would refuse or leave out.
+ * Returns the client for these header fields: undici, or Node's own client for those undici would refuse or drop.
  *
- * Throws for the fields that say where a request goes and where it ends: these come from the route and the body,
- * and a second opinion on them is how requests are smuggled.
+ * Throws for fields that name the destination or frame the body. These come from the route and the body; a second,
+ * conflicting source is how request smuggling works.
  */
 export function wayOf(headers: readonly string[]): 'undici' | 'node' {
   let way: 'undici' | 'node' = 'undici'
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at]!
-    // Most names are told apart by their length, and need not be put into lower case.
+    // The length excludes most names, which saves lowercasing them.
     if (!LENGTHS.has(name.length)) continue
     const folded = name.toLowerCase()
     if (NOT_THEIRS.has(folded)) throw new Error(`Cannot send: ${folded} is not the sender's to set`)

@@ -1,4 +1,4 @@
-/** Built-in modules that do nothing behind walls but what they say. */
+/** Built-in modules that code may require: behind the walls, none does more than it is documented to do. */
 export const BUILT_INS = [
   'assert',
   'assert/strict',
@@ -35,7 +35,7 @@ export const BUILT_INS = [
   'zlib',
 ] as const
 
-/** Packages that come along, each because reactor code in the wild requires it. */
+/** Bundled packages, each because existing reactor code requires it. */
 export const PACKAGES = [
   '@basis-theory/basis-theory-js',
   'axios',

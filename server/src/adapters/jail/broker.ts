@@ -5,20 +5,20 @@ import type { ReactorJob } from '../../ports/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
 
-/** For whom something is opened, and where they may send. */
+/** The tenant a connection is opened for, and the destinations it may reach. */
 export type Whose = Pick<ReactorJob, 'tenantId' | 'destinations'>
 
-/** Ways out of the jail: both reject with what a guest is told. */
+/** The only ways out of the jail. Both reject with an error for the guest. */
 export interface WaysOut {
-  /** A connection to a destination that they may reach. */
+  /** Opens a connection to an allowed destination. */
   toHost(whose: Whose, host: string, port: number): Promise<Duplex>
-  /** A connection to the service itself. */
+  /** Opens a connection to the service itself. */
   toService(whose: Whose): Promise<Duplex>
 }
 
 /**
- * Carries bytes between a guest and the outside: it asks for a host and a port, and gets a connection or a
- * reason. Never more than a window of each connection is held here in either direction.
+ * Relays bytes between a guest and the outside. The guest asks for a host and port, and gets a connection or a refusal.
+ * Per connection and direction, at most one window of bytes is buffered here.
  */
 export class Broker {
   readonly #ways: WaysOut
@@ -30,7 +30,7 @@ export class Broker {
     this.#send = send
   }
 
-  /** Throws at what no guest of ours would say. For nobody, when nothing runs, nothing is opened. */
+  /** Handles a frame; throws when it breaks the protocol. Without a running job (`whose` is null), refuses to open. */
   take(whose: Whose | null, { kind, payload }: Frame): void {
     const number = payload.readUInt32BE(0)
     const content = payload.subarray(4)
@@ -39,7 +39,7 @@ export class Broker {
       if (relayed !== undefined) throw new Error('A connection that there is already')
       this.#begin(whose, number, content)
     } else if (relayed !== undefined) relayed.take(kind, content)
-    // Of one that is not there any more, the guest did not know yet.
+    // Frames for a closed connection: the guest may not know yet that it is closed.
     else if (kind < FRAME.data || kind > FRAME.close) throw new Error('A kind that there is not')
   }
 
@@ -70,14 +70,14 @@ export class Broker {
   }
 }
 
-/** One connection. */
+/** One relayed connection. */
 class RelayedConnection {
   readonly #tell: (kind: number, content?: string | Uint8Array) => void
   #outside: Duplex | null = null
   #early: Buffer[] = []
   #finished = false
   #closed = false
-  /** What the guest may still send before it is told of more credit, and what it will still take. */
+  /** Bytes the guest may still send before it gets more credit, and bytes it still accepts. */
   #inward = WINDOW_BYTES
   #outward = WINDOW_BYTES
 
@@ -146,7 +146,7 @@ class RelayedConnection {
   }
 }
 
-/** Throws for what is no host and port. */
+/** Throws when the content is not a host and port. */
 function parseConnectionTarget(content: Buffer): { host: string; port: number } {
   if (content.length > CONNECTION_TARGET_BYTES_MAX) throw new Error('A long name')
   const json: Json = JSON.parse(content.toString())
@@ -158,7 +158,7 @@ function parseConnectionTarget(content: Buffer): { host: string; port: number } 
 
 const CONNECTION_TARGET_BYTES_MAX = 1024
 
-/** Fixed words: what lies behind a name is not for the guest to learn. */
+/** Fixed messages: the guest must not learn what a name resolves to. */
 function reasonOf(error: unknown): string {
   if (error instanceof EgressRefusal) return `Refused by the rule on ${error.rule}`
   if (error instanceof EgressFailure) return `The destination cannot be used: ${error.fault}`

@@ -24,7 +24,7 @@ test('removeLeftFolders() removes what is of nobody who runs, and nothing else',
   const gone = PROCESS_IDS_MAX + 1
   const kept = [
     `symbolon-guest-${space}-${process.pid}-a`,
-    // Of a container that shares the folder, for instance.
+    // For example, of a container that shares the folder.
     `symbolon-guest-1${space}-${gone}-b`,
     `symbolon-guest-${gone}`,
     `symbolon-test-${space}-${gone}-c`,

@@ -17,7 +17,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MiB } from '../../base/limits.ts'
 
-/** The guest's own program, where it may be read from inside. */
+/** The guest's program, in a place that guests can read. */
 export interface GuestFiles {
   readonly folder: string
   readonly main: string
@@ -25,9 +25,9 @@ export interface GuestFiles {
 }
 
 /**
- * Has the guest's program ready as JavaScript: in a published package it lies there as it is; of a checkout, a copy
- * without types is made in a folder of its own, since stripping them would cost each guest a compiler's worth of
- * memory. What services that were killed have left of such folders is removed.
+ * Prepares the guest's program as JavaScript. A published package contains it. A checkout gets a copy without types in
+ * a temporary folder: if each guest stripped them, each would need the memory of a compiler. Also removes such folders
+ * left by services that were killed.
  */
 export function prepareGuestFiles(): GuestFiles {
   const source = fileURLToPath(new URL('./guest/main.ts', import.meta.url))
@@ -43,7 +43,7 @@ export function prepareGuestFiles(): GuestFiles {
     const script = scripts[n]!.replaceAll(OWN_MODULE, '$1.mjs$2')
     writeReadable(path.join(folder, `${path.basename(file, '.ts')}.mjs`), script)
   }
-  // Where Node stops looking for what kind of modules these are.
+  // Ends Node's search for the module type here.
   writeReadable(path.join(folder, 'package.json'), '{}')
   return {
     folder,
@@ -52,16 +52,16 @@ export function prepareGuestFiles(): GuestFiles {
   }
 }
 
-/** Lets every user read the file, whatever the umask of the service. */
+/** Makes the file readable for every user, whatever the service's umask. */
 function writeReadable(file: string, text: string): void {
   writeFileSync(file, text)
   chmodSync(file, 0o644)
 }
 
-/** A module beside, imported or found by its address. */
+/** Matches references to sibling modules, by import or URL. */
 const OWN_MODULE = /(\b(?:from |new URL\()'\.\/[a-z-]+)\.ts(')/g
 
-/** Removes the folders in `parent` that services of this user have made which do not run any more. */
+/** Removes folders in `parent` that this user's services left behind and that no longer run. */
 export function removeLeftFolders(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, start, id] = /^(symbolon-guest-\d+-)(\d+)-/.exec(name) ?? []
@@ -73,18 +73,18 @@ export function removeLeftFolders(parent: string): void {
       const { uid } = lstatSync(folder)
       if (uid === process.getuid?.()) rmSync(folder, { recursive: true, force: true })
     } catch {
-      // Another service has been as quick.
+      // Another service removed it first.
     }
   }
 }
 
-/** Ids of processes mean something where they were given: containers may share a folder and not them. */
+/** Includes the PID namespace: containers may share the folder but not their process ids. */
 function nameFor(id: number): string {
   let space = '0'
   try {
     space = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))![0]
   } catch {
-    // Not every system has such a thing, and then there is but one.
+    // Some systems have no PID namespaces, so there is only one.
   }
   return `symbolon-guest-${space}-${id}`
 }
@@ -99,10 +99,10 @@ function isRunning(id: number): boolean {
 }
 
 /**
- * Returns what is in `files`, as JavaScript, in their order.
+ * Returns the contents of `files` as JavaScript, in the same order.
  *
- * By a process of its own, and once: the compiler that strips types stays in memory, and takes 25 MB of it. What it
- * made is kept where Node keeps what it compiled, if it does, so that the next start goes without.
+ * Runs once, in a process of its own, because the compiler that strips types would stay in memory with 25 MB. The
+ * result is stored in Node's compile cache, if that is enabled, to speed up the next start.
  */
 function withoutTypes(files: readonly string[]): readonly string[] {
   const kept = getCompileCacheDir()
@@ -112,7 +112,10 @@ function withoutTypes(files: readonly string[]): readonly string[] {
 
 let stripped: readonly string[] | undefined
 
-/** As `strip()`, unless that was done of the same files by the same Node and is in the file `kept`. */
+/**
+ * Returns the result cached in the file `kept` if it is for the same files and the same Node; otherwise calls strip()
+ * and stores its result.
+ */
 export function keptOrStripped(files: readonly string[], kept: string): readonly string[] {
   const digest = digestOf(files)
   const made = readKept(kept)
@@ -123,7 +126,7 @@ export function keptOrStripped(files: readonly string[], kept: string): readonly
       mode: 0o600,
     })
   } catch {
-    // A place that cannot be written costs the next start some time.
+    // Without a writable cache, the next start is only slower.
   }
   return scripts
 }
@@ -133,7 +136,9 @@ interface StrippedFiles {
   readonly scripts: readonly string[]
 }
 
-/** Whoever reads while another writes finds half of it, and makes it anew. */
+/**
+ * Returns undefined for an incomplete file, which another process may be writing; the scripts are then stripped again.
+ */
 function readKept(file: string): StrippedFiles | undefined {
   try {
     const { digest, scripts } = JSON.parse(readFileSync(file, 'utf8')) as Partial<StrippedFiles>

@@ -18,32 +18,33 @@ import { parseThrown } from './parse-thrown.ts'
 import { redactor } from './redact.ts'
 import { CHANNEL, type Walls } from './walls.ts'
 
-/** What every guest is started with. */
+/** Settings common to all guests. */
 export interface GuestSettings {
   readonly walls: Walls
   readonly setUp: GuestSetUp
   readonly waysOut: WaysOut
   readonly output: ReactorOutput | null
-  /** Whether the values that a reactor was handed are taken out of what it says. */
+  /** Whether to redact the values that a reactor was given from its output. */
   readonly redacts: boolean
 }
 
-/** Told what a reactor says on its console, a piece at a time. */
+/** Receives a reactor's console output, piece by piece. */
 export type ReactorOutput = (job: ReactorJob, text: string) => void
 
 /**
- * One process behind walls. Prewarmed at first, it belongs to one reactor from its first job on, for good.
+ * One process behind the walls. It starts prewarmed; its first job binds it to one reactor until it ends. One job at a
+ * time.
  *
- * What comes out of it is taken for an enemy's: bounded, read strictly, and the process killed at the first thing
- * that an honest one would not say. One job at a time.
+ * Its output is treated as an attacker's: bounded and parsed strictly, and any violation of the protocol kills the
+ * process.
  */
 export class GuestProcess {
-  /** Resolves once it is ready for a job; rejects with why it is not. */
+  /** Resolves when it is ready for a job; rejects with the reason if it cannot start. */
   readonly ready: Promise<void>
-  /** Resolves once the process is gone. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
-  /** Resolves once the id is known. */
+  /** Resolves when the guest's process id is known. */
   readonly #guest: Promise<void>
   #id: number | null = null
   readonly #channel: Duplex
@@ -92,12 +93,12 @@ export class GuestProcess {
     return this.#gone
   }
 
-  /** Of the process that the code is in; null before it is ready. */
+  /** Process id of the guest itself; null before it is known. */
   get id(): number | null {
     return this.#id
   }
 
-  /** Runs `job`, which must be of the reactor and version of all jobs before it. */
+  /** Runs `job`, which must have the same reactor and version as all earlier jobs. */
   async run(job: ReactorJob): Promise<ReactorOutcome> {
     const number = ++this.#runs
     const { promise, resolve } = Promise.withResolvers<ReactorOutcome>()
@@ -123,7 +124,7 @@ export class GuestProcess {
     return outcome
   }
 
-  /** Stops it from using the processor until `thaw`. */
+  /** Stops the process until thaw(), so that it uses no processor time. */
   freeze(): void {
     this.#signal('SIGSTOP')
   }
@@ -132,7 +133,7 @@ export class GuestProcess {
     this.#signal('SIGCONT')
   }
 
-  /** Ends it; a job that runs comes out as `reason`. */
+  /** Kills the process; a running job ends with `reason`. */
   kill(reason: 'timed-out' | 'out-of-memory' | null = null): void {
     this.#killedFor ??= reason
     this.#signal('SIGKILL')
@@ -141,7 +142,7 @@ export class GuestProcess {
     this.#channel.destroy()
   }
 
-  /** Memory that nobody shares with it, in bytes; 0 once it is gone. */
+  /** Private (unshared) resident memory in bytes; 0 once the process has ended. */
   privateBytes(): number {
     try {
       const [, resident = 0, shared = 0] = readFileSync(`/proc/${this.id}/statm`, 'utf8')
@@ -155,13 +156,16 @@ export class GuestProcess {
     }
   }
 
-  /** The most of it that was ever seen. */
+  /** Peak of privateBytes(), as far as observed. */
   privateBytesMax(): number {
     this.privateBytes()
     return this.#privateBytesMax
   }
 
-  /** Ours to signal as long as it is a child of our child: once that has seen it end, the id may be another's. */
+  /**
+   * Signals the guest only while it is our child or our child's child: after that, its id may belong to another
+   * process.
+   */
   #signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const id = this.#id
     if (id === null) void this.#guest.then(() => this.#signal(signal), ignore)
@@ -177,7 +181,7 @@ export class GuestProcess {
     }
   }
 
-  /** Throws at what no guest of ours would say. */
+  /** Handles a frame; throws when it breaks the protocol. */
   #take(it: Frame): void {
     const { kind, payload } = it
     if (kind === FRAME.ready && this.#begun !== null) {
@@ -222,7 +226,7 @@ export class GuestProcess {
     this.#channel.destroy()
   }
 
-  /** Keeps the beginning; a guest that goes on writes to nobody. */
+  /** Keeps the start of stderr; when the guest writes more, closes the pipe. */
   #listenToErrors(errors: Readable): void {
     errors.on('error', ignore).on('data', (chunk: Buffer) => {
       this.#complaint += chunk.toString('latin1')
@@ -234,16 +238,16 @@ export class GuestProcess {
 interface CurrentRun {
   readonly job: ReactorJob
   readonly number: number
-  /** Bytes of output that an honest guest may still send. */
+  /** Bytes of output that a conforming guest may still send. */
   outputLeft: number
-  /** Made when it is first needed. */
+  /** Created when first needed. */
   redact: ((line: string) => string) | null
   readonly settle: (outcome: ReactorOutcome) => void
 }
 
 const PAGE_BYTES = 4096
 
-/** Nothing from outside is read, nothing is switched on later, and memory is bounded and given back. */
+/** Ignores outside configuration, prevents later changes of flags, bounds memory and returns freed memory. */
 const RUNTIME_FLAGS = [
   '--openssl-config=/dev/null',
   '--disable-sigusr1',
@@ -267,28 +271,28 @@ function parseAnswer(kind: number, text: string): ReactorOutcome {
   throw new Error('A kind that there is not')
 }
 
-/** All that the code was handed, as JSON texts. */
+/** Returns all values the code was given, as JSON texts. */
 function handedTo({ args, configuration, apiKey }: ReactorJob): string[] {
   return [args.reveal(), configuration.reveal(), JSON.stringify(apiKey?.reveal() ?? null)]
 }
 
-/** As shells have it, and whoever waits for a process on another's behalf: 128 and the signal that ended it. */
+/** Decodes an exit code of 128 + signal, as used by shells and by programs that wait for another process. */
 function signalOf(code: number | null): NodeJS.Signals | null {
   const found = Object.entries(constants.signals).find(([, it]) => it + 128 === code)
   return (found?.[0] as NodeJS.Signals | undefined) ?? null
 }
 
-/** Null once it is gone. */
+/** Returns the parent's process id, or null once the process has ended. */
 function parentOf(id: number): number | null {
   try {
-    // What is between brackets is a name of the process's own choice.
+    // The name in parentheses is chosen by the process itself, and may contain anything.
     return Number(readFileSync(`/proc/${id}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1])
   } catch {
     return null
   }
 }
 
-/** It may end between being looked for and being told. */
+/** Ignores a process that ended in the meantime. */
 function signalIfThere(id: number, signal: NodeJS.Signals): void {
   try {
     process.kill(id, signal)

@@ -193,7 +193,7 @@ async function prewarmed(): Promise<[GuestProcess, GuestFiles]> {
   return [guest, files]
 }
 
-/** The ids of those that a process has begun. */
+/** Returns the ids of the processes started by a process. */
 function bubblewraps(of = process.pid): number[] {
   return childrenOf(of).filter((it) => statOf(it).includes('(bwrap)'))
 }
@@ -205,7 +205,7 @@ function childrenOf(id: number): number[] {
     .filter((it) => new RegExp(`\\) \\w ${id} `).test(statOf(it)))
 }
 
-/** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
+/** Returns the kernel's process state, `T` for stopped; null for a process that does not exist or is a zombie. */
 function stateOf(id: number): string | null {
   const [, state = 'X'] = /\) (\w)/.exec(statOf(id)) ?? []
   return state === 'Z' || state === 'X' ? null : state
@@ -213,7 +213,7 @@ function stateOf(id: number): string | null {
 
 const SCHED_IDLE = 5
 
-/** Fields 19 and 41 of what the kernel says of a process, proc_pid_stat(5). */
+/** Reads fields 19 and 41 of /proc/pid/stat, proc_pid_stat(5). */
 function schedulingOf(id: number): { niceness: number; policy: number } {
   const fields = statOf(id).split(') ')[1]!.split(' ')
   return { niceness: Number(fields[19 - 3]), policy: Number(fields[41 - 3]) }

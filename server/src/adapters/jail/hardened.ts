@@ -12,16 +12,16 @@ import { canBeReadByAll } from './readable.ts'
 import { runtimeFiles } from './runtime-files.ts'
 import type { GuestFileAccess, Walls } from './walls.ts'
 
-/** Where distributions put bubblewrap. */
+/** Where distributions install bubblewrap. */
 const PLACES = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap']
 
-/** The descriptor at which bubblewrap tells who the guest is. */
+/** Descriptor on which bubblewrap reports the guest's process id. */
 const STATUS = 4
 const STATUS_CHARS_MAX = 4096
 
 /**
- * The jail inside namespaces of its own, made by bubblewrap at `program`: no other process, no network, no file but
- * what it is made of. Ours: decision 0033.
+ * The `hardened` level: the jail inside namespaces created by the bubblewrap at `program`. The guest sees no other
+ * process, no network, and only the files that it consists of. Decision 0033.
  */
 export function hardened(inside: GuestFileAccess, program = findBubblewrap()): Walls {
   let world: BubblewrapSandbox | null = null
@@ -34,7 +34,7 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
         arguments: [...flags, inside.main],
         variables: [],
         readable: inside.readable,
-        // Who it is has been settled before bubblewrap began.
+        // The user is changed before bubblewrap starts.
         ownUser: false,
         runtime,
         dataBytesMax: REACTOR_DATA_BYTES_MAX,
@@ -44,7 +44,7 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
       const child = spawn(program, args, {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
         env: {},
-        // Where there is no other user to be, one stays who one is.
+        // Without another user to change to, the guest keeps the service's.
         ...(id > 0 && { uid: id, gid: id }),
       })
       return { child, guest: guestOf(child.stdio[STATUS] as Readable | undefined) }
@@ -52,12 +52,12 @@ export function hardened(inside: GuestFileAccess, program = findBubblewrap()): W
   }
 }
 
-/** What every guest finds around it. */
+/** The environment of every guest. */
 interface BubblewrapSandbox {
-  /** What the runtime is made of. */
+  /** The files of the Node runtime. */
   readonly runtime: readonly string[]
   readonly ownUser: boolean
-  /** For bubblewrap. */
+  /** Arguments of bubblewrap. */
   readonly arguments: readonly string[]
 }
 
@@ -82,10 +82,10 @@ function worldAround({ readable, aliases }: GuestFileAccess, program: string): B
 
 const NAMESPACES = [
   '--unshare-all',
-  // Also for root, for whom the flag before leaves it out.
+  // `--unshare-all` omits the user namespace when run by root.
   '--unshare-user',
   '--die-with-parent',
-  // Nothing but the guest is in there: who is seen outside is the guest, and its end is the end of all.
+  // The guest is the namespace's only process: the child seen outside is the guest, and the namespace ends with it.
   '--as-pid-1',
   '--new-session',
   '--cap-drop',
@@ -101,19 +101,19 @@ const NAMESPACES = [
   '/dev/null',
 ]
 
-/** Returns where it is, or where it would be. */
+/** Returns the path of bubblewrap, or the path where it is usually installed. */
 export function findBubblewrap(): string {
   return PLACES.find(existsSync) ?? PLACES[0]!
 }
 
-/** Reads what bubblewrap says, and has the kernel end that process first when memory is short. */
+/** Reads the guest's id from bubblewrap, and makes it the kernel's first choice to kill when memory runs out. */
 async function guestOf(status: Readable | undefined): Promise<number> {
   let said = ''
   for await (const chunk of status ?? []) {
     said += chunk
     if (said.length > STATUS_CHARS_MAX) throw new Error('bubblewrap says more than it should')
   }
-  // It ended before it had anything to say, and why is on its error output.
+  // It ended before it reported anything; stderr has the reason.
   if (said === '') return await never()
   const { 'child-pid': id } = JSON.parse(said)
   if (!Number.isInteger(id)) throw new Error('bubblewrap does not say who the guest is')

@@ -92,7 +92,7 @@ describe('JailRunner.run()', () => {
   })
 
   test('runs as many of a tenant as it may, and the others after them', async (t) => {
-    // No time passes: starting so many processes may take longer than one may wait in the queue.
+    // Timers are frozen: starting this many processes may take longer than the queue's timeout.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const slow = Array.from({ length: REACTOR_TENANT_RUNS_MAX + 2 }, () => {
       return job('module.exports = () => new Promise((resolve) => setTimeout(resolve, 50, 1))')
@@ -301,7 +301,7 @@ describe('a guest', () => {
   })
 })
 
-/** As the kernel has it, `T` for stopped; null for a process that there is not, or that only waits to be buried. */
+/** Returns the kernel's process state, `T` for stopped; null for a process that does not exist or is a zombie. */
 function stateOf(pid: number): string | null {
   try {
     const state = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1]!
@@ -311,7 +311,7 @@ function stateOf(pid: number): string | null {
   }
 }
 
-/** Each test is another reactor, so that none meets what another left. */
+/** Each test uses another reactor, so that none gets a process of another test. */
 let jobs = 0
 
 function job(code: string): ReactorJob {
@@ -328,7 +328,7 @@ function job(code: string): ReactorJob {
   }
 }
 
-/** Goes on when the kernel refuses it more: the host may look only then. */
+/** Retries when the kernel refuses memory: the host may check only then. */
 function bomb(piece: string): string {
   return `module.exports = () => { const all = []; for (;;) try { all.push(${piece}) } catch {} }`
 }

@@ -1,3 +1,44 @@
+/**
+ * Runs reactors: tenants' code, each in a sandboxed process of its own. Decisions 0030, 0033 and 0034.
+ *
+ *   run(job)
+ *      |
+ *   +-- service process ----------------------------------------------------------------+
+ *   |  RunQueue: 64 runs at a time, 16 per tenant; 64 waiting per tenant, 5 s each      |
+ *   |      |                                                                            |
+ *   |  picks a GuestProcess, in this order:                                             |
+ *   |      warm        same tenant, reactor and version; stopped (SIGSTOP) between runs |
+ *   |      prewarmed   empty, ready for its first code; 2 are kept                      |
+ *   |      fresh       started now                                                      |
+ *   |      |                                                                            |
+ *   |  GuestProcess <---- frames ----> Broker <----> WaysOut                            |
+ *   |      |               (data)      32 connections   toHost: tunnel of the           |
+ *   |      |                           64 KiB window      egress gateway                |
+ *   |      |                                            toService: in-process           |
+ *   |      |                                              connection                    |
+ *   |  watch: every 20 ms, kills a run above 320 MiB of private memory                  |
+ *   +------|----------------------------------------------------------------------------+
+ *          | pipe: descriptor 3, both ways (code, arguments, result, tunnels)
+ *          | stderr: read up to 64 KiB, for crash reports
+ *   +-- walls, by level --------------------------------------------------------+
+ *   |  hardened   bubblewrap namespaces > launcher as in jail                   |
+ *   |  jail       launcher: own user, rlimits, Landlock, seccomp > guest        |
+ *   |  portable   Node's --permission and refused sockets; no kernel walls      |
+ *   |   +-- guest process (guest/main.ts) ------------------------------------+ |
+ *   |   |  loads code > runs it > reports; net and tls go over descriptor 3   | |
+ *   |   |  TLS to destinations ends here: the service relays ciphertext       | |
+ *   |   +---------------------------------------------------------------------+ |
+ *   +---------------------------------------------------------------------------+
+ *
+ * Invariants:
+ *  - The walls are self-tested at start. If they do not hold, no reactor ever runs.
+ *  - A process belongs to one tenant, reactor and version from its first job until it ends, and runs one job at a time.
+ *  - Every byte from a guest is untrusted: length checked first, parsed strictly. A guest that breaks the protocol is
+ *    killed.
+ *  - A guest reaches the network only through the broker, while its job runs, and only the job's destinations or the
+ *    service. When the run ends, the broker closes its tunnels.
+ *  - Between runs a guest is stopped and uses no processor time. Closing the runner kills every guest.
+ */
 import { fileURLToPath } from 'node:url'
 import {
   REACTOR_PREWARMED,
@@ -31,45 +72,47 @@ import { WarmProcesses } from './warm-processes.ts'
 
 export interface JailSettings {
   readonly level: ReactorLevel
-  /** Packages that code may require besides those that come along, as installed beside the service. */
+  /** Packages installed beside the service that code may require, in addition to the bundled ones. */
   readonly packages: readonly string[]
-  /** Certificates of authorities, as PEM, that code trusts besides the public ones. */
+  /** Certificate authorities in PEM that code trusts, in addition to the public ones. */
   readonly authorities: readonly string[]
   readonly waysOut: WaysOut
-  /** Nobody hears what reactors say unless somebody asks: it may be what they were handed, in another form. */
+  /** Receives reactors' output. Dropped by default: it may contain the reactor's input in another form. */
   readonly output?: ReactorOutput | null
-  /** Unless it is false, the values that they were handed are taken out: not for whoever hands them over and listens. */
+  /**
+   * Redacts input values from the output, by default. `false` is for callers who supply the input and read the output.
+   */
   readonly redacts?: boolean
-  /** Without it, code may require anything: for whoever wants to see that the walls hold alone. */
+  /** `false` lets code require any module, to test that the walls hold without these checks. */
   readonly checks?: boolean
-  /** Told of each run that has ended what it took. */
+  /** Called with the resources used, after each run. */
   readonly measured?: (job: ReactorJob, took: Took) => void
-  /** Where bubblewrap is, for `hardened`; unless told, where distributions put it. */
+  /** Path of bubblewrap, for `hardened`; by default, where distributions install it. */
   readonly bubblewrap?: string
-  /** How long the test of the walls may take, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
+  /** Timeout of the walls' self-test in milliseconds; `WALLS_TEST_MS_MAX` by default. */
   readonly wallsTestMsMax?: number
 }
 
-/** What a run took. */
+/** Resources used by a run. */
 export interface Took {
   readonly ms: number
-  /** The most that it was seen to have of memory that nobody shares with it. */
+  /** Peak of its private (unshared) memory, as far as observed. */
   readonly privateBytes: number
 }
 
-/** Reactors in a process of their own each, behind the walls of its level. Ours: decisions 0030, 0033 and 0034. */
+/** Runs each reactor in a process of its own, behind the walls of the configured level. */
 export class JailRunner implements ReactorRunner {
   readonly level: ReactorLevel | null
-  /** Why there is no level, for the operator; null when there is one. */
+  /** Why no level is available, as a message for the operator; null when one is. */
   readonly flaw: string | null
-  /** Of the packages that were asked for, those that are not installed. */
+  /** Requested packages that are not installed. */
   readonly missing: readonly string[]
   readonly #files: GuestFiles
   readonly #settings: GuestSettings
   readonly #prewarmed: GuestProcess[] = []
   readonly #warm = new WarmProcesses()
   readonly #running = new Set<GuestProcess>()
-  /** All that are there, whatever they do. */
+  /** All guests that exist, in any state. */
   readonly #guests = new Set<GuestProcess>()
   readonly #queue = new RunQueue()
   readonly #watch: NodeJS.Timeout
@@ -78,9 +121,10 @@ export class JailRunner implements ReactorRunner {
   #closed = false
 
   /**
-   * Tries the walls before anything is run behind them: where they do not stand, nothing will be.
+   * Opens the runner and self-tests the walls. If they do not hold, the runner refuses every run.
    *
-   * Prewarmed processes come a while after, or with the first run: starting them takes what a start has to spare least.
+   * Prewarmed processes start a little later or with the first run, because starting them would slow down the service's
+   * start.
    */
   static async open(settings: JailSettings): Promise<JailRunner> {
     const tested = new JailRunner({ ...settings, waysOut: NO_WAY, checks: false }, null)
@@ -126,7 +170,7 @@ export class JailRunner implements ReactorRunner {
     this.#watch = setInterval(() => this.#look(), REACTOR_WATCH_MS).unref()
   }
 
-  /** How many run something, wait frozen for their own reactor, and wait for whichever comes. */
+  /** Numbers of guests that run a job, wait stopped for their own reactor, and wait prewarmed for any reactor. */
   get processes(): { running: number; warm: number; blank: number } {
     const [running, blank] = [this.#running.size, this.#prewarmed.length]
     return { running, warm: Math.max(0, this.#guests.size - running - blank), blank }
@@ -143,7 +187,7 @@ export class JailRunner implements ReactorRunner {
       return await this.#runIn(await this.#processFor(job), job)
     } finally {
       release()
-      // Not before: to start a process takes longer than most runs do.
+      // After the run: starting a process takes longer than most runs do.
       this.#fill()
     }
   }
@@ -193,13 +237,13 @@ export class JailRunner implements ReactorRunner {
       try {
         this.#fill()
       } catch {
-        // Where there is no process to be had, the first run tries again, and says so.
+        // If no process can be started, the first run tries again and reports the error.
       }
     }
     this.#filling = setTimeout(fill, REACTOR_PREWARM_AFTER_MS).unref()
   }
 
-  /** Starts prewarmed processes until there are as many as should wait. */
+  /** Starts prewarmed processes up to the target number. */
   #fill(): void {
     while (!this.#closed && this.#prewarmed.length < REACTOR_PREWARMED)
       this.#prewarmed.push(this.#start())

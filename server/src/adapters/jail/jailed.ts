@@ -9,7 +9,7 @@ import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 
 export const LAUNCHER = fileURLToPath(new URL('./launch/launch.ts', import.meta.url))
 
-/** Landlock, a filter of system calls, and limits: walls that take no privilege. Ours: decision 0030. */
+/** The `jail` level: Landlock, a seccomp filter and resource limits, none of which need privileges. Decision 0030. */
 export function jailed({ main, readable }: GuestFileAccess): Walls {
   const ownUser = process.getuid?.() === 0 && canBeReadByAll([process.execPath, ...readable])
   return {
@@ -32,9 +32,12 @@ export function jailed({ main, readable }: GuestFileAccess): Walls {
   }
 }
 
-/** For the launcher, not for the guest: in a checkout two fifths of a guest's start are stripping and compiling the launcher. */
+/**
+ * Environment of the launcher, not of the guest. In a checkout, stripping and compiling the launcher takes two fifths
+ * of a guest's start.
+ */
 function whereCompiled(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir()
-  // What Node is told is the folder above: in it there is one for each version of Node.
+  // NODE_COMPILE_CACHE is the parent folder: Node adds a subfolder per version.
   return cache === undefined ? {} : { NODE_COMPILE_CACHE: path.dirname(cache) }
 }

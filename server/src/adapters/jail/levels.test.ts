@@ -1,4 +1,4 @@
-/** What every level promises, whatever its walls are made of. */
+/** Tests what every level promises, whatever its walls are made of. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -101,7 +101,7 @@ test('JailRunner.open() says what is missing where there is no bubblewrap, and r
   await runner.close()
 })
 
-/** Each is another reactor. */
+/** Each test uses another reactor. */
 let jobs = 0
 
 function job(code: string, args = '{}'): ReactorJob {
@@ -118,7 +118,7 @@ function job(code: string, args = '{}'): ReactorJob {
   }
 }
 
-/** Counts the processes below `id` that are stopped. */
+/** Counts the stopped processes below `id`. */
 function stoppedBelow(id: number): number {
   const ids = readdirSync('/proc').filter((it) => /^\d+$/.test(it))
   const all = ids.map(statOf).filter((it) => it !== null)
@@ -129,7 +129,7 @@ function stoppedBelow(id: number): number {
   return below(id)
 }
 
-/** As the kernel has it, proc_pid_stat(5); null once the process is gone. */
+/** Reads /proc/pid/stat, proc_pid_stat(5); returns null once the process has ended. */
 function statOf(id: string): { id: number; state: string; parent: number } | null {
   try {
     const [state = '', parent] = readFileSync(`/proc/${id}/stat`, 'latin1')

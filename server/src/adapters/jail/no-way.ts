@@ -1,7 +1,7 @@
 import { EgressRefusal } from '../../ports/egress.ts'
 import type { WaysOut } from './broker.ts'
 
-/** No way out at all: for guests that have no business outside. */
+/** Refuses every connection, for guests that need none. */
 export const NO_WAY: WaysOut = {
   toHost: () => Promise.reject(new EgressRefusal('unlisted')),
   toService: () => Promise.reject(new EgressRefusal('unlisted')),

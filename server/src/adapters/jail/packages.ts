@@ -1,17 +1,20 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 
-/** Packages as they are installed beside the service. */
+/** Packages installed beside the service. */
 export interface InstalledPackages {
-  /** By name, the folder `node_modules` that has it. */
+  /** Per name, the `node_modules` folder that contains it. */
   readonly homes: Readonly<Record<string, string>>
-  /** Of the packages and of all they depend on. */
+  /** Folders of the packages and of all their dependencies. */
   readonly folders: readonly string[]
-  /** Of `names`, the folders where `anchor` finds them, if they are elsewhere. */
+  /** Symbolic links under which `anchor` finds packages of `names`. */
   readonly aliases: readonly string[]
 }
 
-/** Finds `names` as `anchor`, a file, would. What is not installed is left out: nobody will find it inside. */
+/**
+ * Resolves `names` as the file `anchor` would. Packages that are not installed are omitted, so no guest can require
+ * them.
+ */
 export function installedPackages(names: readonly string[], anchor: string): InstalledPackages {
   const homes: Record<string, string> = {}
   const folders = new Set<string>()
@@ -27,7 +30,7 @@ export function installedPackages(names: readonly string[], anchor: string): Ins
   return { homes, folders: [...folders], aliases }
 }
 
-/** Where the package is found without following a link, if that is a `node_modules` as well. */
+/** Returns the `node_modules` that contains the package after resolving links, or `home` if that is none. */
 function realHome(name: string, home: string): string {
   const real = realpathSync(path.join(home, name))
   const above = path.join(real, ...name.split('/').map(() => '..'))
@@ -48,7 +51,7 @@ function collect(name: string, home: string, folders: Set<string>): void {
   }
 }
 
-/** As Node looks for it: in each node_modules on the way up. */
+/** Searches as Node does: every node_modules on the way up. */
 function findHome(name: string, from: string): string | null {
   for (let folder = from; ; folder = path.dirname(folder)) {
     const home = path.join(folder, 'node_modules')

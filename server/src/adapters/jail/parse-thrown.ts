@@ -2,7 +2,9 @@ import { JSON_DEPTH_MAX } from '../../base/limits.ts'
 import { isJsonObject, type Json } from '../../base/json.ts'
 import type { ThrownError } from '../../ports/reactor-runner.ts'
 
-/** Reads what a guest says was thrown. Throws when it is no JSON object, or nested beyond JSON_DEPTH_MAX. */
+/**
+ * Parses what a guest reports as thrown. Throws if it is not a JSON object, or is nested deeper than JSON_DEPTH_MAX.
+ */
 export function parseThrown(text: string): ThrownError {
   const json: Json = JSON.parse(text)
   if (depthOf(text) > JSON_DEPTH_MAX) throw new Error('Nested too deeply')

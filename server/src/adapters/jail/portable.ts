@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { guestIs, type GuestFileAccess, type Walls } from './walls.ts'
 
 /**
- * No walls of the kernel: a process of its own that Node itself keeps from files, programs and threads, and that code
- * of ours keeps from the network. Node says of the first that code which means harm gets around it; so does code
- * get around the second. Ours: decision 0034.
+ * The `portable` level: no kernel walls. Node's permission model keeps the process from files, programs and threads,
+ * and our code in the guest keeps it from the network. Malicious code can bypass both; Node documents this for its
+ * permission model. Decision 0034.
  */
 export function portable({ main, readable }: GuestFileAccess): Walls {
   const allowed = readable.map((it) => `--allow-fs-read=${it}`)
@@ -19,5 +19,5 @@ export function portable({ main, readable }: GuestFileAccess): Walls {
   }
 }
 
-/** The permission model of this Node does not know of its database, which opens any file. */
+/** This Node's permission model does not cover node:sqlite, which opens any file. */
 const FLAGS = ['--permission', '--no-experimental-sqlite']

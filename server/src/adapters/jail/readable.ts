@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Whether a user who is nobody in particular gets to all of `files`: a guest that becomes one must still find
- * what it is made of, and does not when the service lies in somebody's closed home.
+ * Whether every user can read all of `files`. A guest that runs as an unused user needs that, and a service inside a
+ * private home directory does not offer it.
  */
 export function canBeReadByAll(files: readonly string[]): boolean {
   return files.every((file) => {

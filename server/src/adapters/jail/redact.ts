@@ -1,15 +1,15 @@
 import type { Json } from '../../base/json.ts'
 
 /**
- * Returns what takes every value of `texts`, JSON each, out of a line: what a reactor was handed must not come out
- * by its console; where it was handed too much to look for, or says so much that it was looked for often enough, nothing
- * does any more. A value in another form, cut up or encoded, is not known again.
+ * Returns a function that redacts every value in `texts`, JSON each, from a line: a reactor's input must not leave
+ * through its console. Given too many values, or after too many comparisons, it redacts whole lines. It does not
+ * recognize values that are split up or encoded.
  */
 export function redactor(texts: readonly string[]): (line: string) => string {
   const values = new Set<string>()
   for (const it of texts) collect(JSON.parse(it) as Json, values)
   if (values.size > VALUES_MAX) return () => REDACTED
-  // Of two values one of which begins the other, the longer is taken out first.
+  // If one value is a prefix of another, the longer one goes first.
   const longestFirst = [...values].toSorted((a, b) => b.length - a.length)
   let left = LOOKS_MAX
   return (line) => {
@@ -20,11 +20,13 @@ export function redactor(texts: readonly string[]): (line: string) => string {
   }
 }
 
-/** What is shorter says nothing about anybody, and would take every other word apart. */
+/** Shorter values identify no person, and redacting them would cut up ordinary words. */
 const CHARS_MIN = 3
-/** To look for more of them in every line is work that one tenant makes for all. */
+/** Searching every line for more values would let one tenant slow down all others. */
 const VALUES_MAX = 10_000
-/** Of one value in one line each, some 25 to 50 ns: all that a run says takes about a twentieth of a second. */
+/**
+ * Comparisons of one value with one line, at 25 to 50 ns each: all output of a run takes about a twentieth of a second.
+ */
 const LOOKS_MAX = 1_000_000
 const CHARS_LIKE_A_LOOK = 64
 const REDACTED = '[redacted]'

@@ -6,18 +6,21 @@ import {
 } from '../../base/limits.ts'
 import { RunnerBusy } from '../../ports/reactor-runner.ts'
 
-/** The queue of runs: who may run now, and who waits; so many of one tenant, so many in all. */
+/** The queue of runs, with limits per tenant and in total. */
 export class RunQueue {
   readonly #running = new Map<string, number>()
   readonly #waiting: QueuedRun[] = []
   #total = 0
 
-  /** Whether `acquire` would let the tenant in, or wait. */
+  /** Whether `acquire` would admit or queue a run of the tenant. */
   hasCapacity(tenantId: string): boolean {
     return this.#mayRun(tenantId) || this.#waitingOf(tenantId) < REACTOR_TENANT_WAITING_MAX
   }
 
-  /** Resolves with how to release the slot. Rejects with RunnerBusy when too many wait, or it took too long. */
+  /**
+   * Resolves with a function that releases the slot. Rejects with RunnerBusy when the queue is full or the wait too
+   * long.
+   */
   async acquire(tenantId: string): Promise<() => void> {
     if (!this.#mayRun(tenantId)) await this.#wait(tenantId)
     else this.#begin(tenantId)

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 
 /**
- * Returns the files that Node is made of here, by the names under which the loader looks for them: program, loader,
- * libraries. Throws for a program that is no ELF of 64 bits.
+ * Returns the files that this Node consists of, under the names the dynamic loader uses: program, loader, libraries.
+ * Throws when the program is not a 64-bit ELF file.
  */
 export function runtimeFiles(program: string = process.execPath): string[] {
   const loader = loaderOf(program)
@@ -19,11 +19,11 @@ export function runtimeFiles(program: string = process.execPath): string[] {
 
 const CACHE = '/etc/ld.so.cache'
 
-/** The program header that names the loader. */
+/** Program header with the path of the loader. */
 const PT_INTERP = 3
 
 /**
- * The loader that the program asks for; null for one that needs none.
+ * Returns the loader that the program names, or null for a static program.
  *
  * Source: the System V ABI, object files.
  */

@@ -74,7 +74,7 @@ test('testWalls() lets the test take ten seconds, or as long as it is told', asy
   assert.deepEqual(given, [10_000, 7])
 })
 
-/** Runs code with no walls at all. */
+/** Runs code without any walls. */
 async function runBare({ code, args }: ReactorJob): Promise<ReactorOutcome> {
   const command = [PROBE, code, args.reveal(), 'bare']
   const child = spawnSync(process.execPath, command, { encoding: 'utf8' })

@@ -2,12 +2,12 @@ import { Sensitive } from '../../base/sensitive.ts'
 import type { ReactorJob, ReactorLevel, ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { GUEST_HOST } from './launch/launch-plan.ts'
 
-/** How long the test of the walls may take, in milliseconds. */
+/** Timeout of the self-test, in milliseconds. */
 export const WALLS_TEST_MS_MAX = 10_000
 
 /**
- * Has code of ours try, from inside, what the walls are there to stop. Returns what is wrong with them, in a
- * sentence or two for the operator, or null when they stand.
+ * Runs our own code inside the walls that attempts everything they must prevent. Returns the flaws, in a sentence or
+ * two for the operator, or null when the walls hold.
  */
 export async function testWalls(
   run: (job: ReactorJob) => Promise<ReactorOutcome>,
@@ -30,7 +30,7 @@ export async function testWalls(
   return `code inside could ${reached.join(', ')}: this system does not enforce what it promised to`
 }
 
-/** From the complaint of the launcher to what is missing, and how to get it. */
+/** Translates the launcher's error into what is missing and how to get it. */
 function explain(complaint: string): string {
   for (const [pattern, explanation] of EXPLANATIONS) {
     const found = pattern.exec(complaint)
@@ -41,7 +41,7 @@ function explain(complaint: string): string {
 
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [
-    // Of the launcher, and of bubblewrap.
+    // The launcher's message, or bubblewrap's.
     /EACCES: permission denied, open '([^']+)'|bwrap: Can't find source path (.+): Permission denied/,
     'guests have no privileges, not even those of root, and cannot read $1: install the service where every user may read it, such as /opt, or run it as the owner of that folder',
   ],
@@ -81,7 +81,7 @@ function messagesOf(error: unknown): string {
   return messages.join(': ')
 }
 
-/** Each attempt is named for what it would be able to do. */
+/** Each attempt is named after what it would achieve. */
 const ATTEMPTS = `
   const fs = require('fs'), child = require('child_process'), dgram = require('dgram'), net = require('net')
   const listening = (it) => new Promise((resolve, reject) => it.once('error', reject).once('listening', resolve))

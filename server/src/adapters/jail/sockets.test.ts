@@ -8,7 +8,7 @@ import { EgressRefusal } from '../../ports/egress.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
 import { JailRunner } from './jail-runner.ts'
 
-/** What was asked for, in order. */
+/** The connections requested, in order. */
 const asked: string[] = []
 
 const echo = onRequest((socket, headerSection, body) => {
@@ -16,7 +16,7 @@ const echo = onRequest((socket, headerSection, body) => {
   const said = JSON.stringify({ line, length: body.length, long: 'a'.repeat(LONG) })
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${said.length}\r\n\r\n${said}`)
 })
-/** More than a window, so that more credit has to be given on the way. */
+/** More than one window, so that credit must be granted on the way. */
 const LONG = 300_000
 
 /** Longer than any run here takes on the slowest machine. */

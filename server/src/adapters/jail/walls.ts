@@ -1,32 +1,32 @@
 import type { ChildProcess } from 'node:child_process'
 
-/** How guests are begun at one level, and what holds them. */
+/** Starts guests at one level, behind the walls of that level. */
 export interface Walls {
-  /** Begins a process in which Node, with `flags`, runs the guest's program and finds its channel at CHANNEL. */
+  /** Starts a process in which Node, with `flags`, runs the guest's program, with its pipe at descriptor CHANNEL. */
   begin(flags: readonly string[]): StartedGuest
 }
 
 export interface StartedGuest {
   readonly child: ChildProcess
-  /** Resolves with the id of the guest itself: of `child`, or of a child of that. */
+  /** Resolves with the process id of the guest itself, which is `child` or a child of it. */
   readonly guest: Promise<number>
 }
 
-/** What walls are built around. */
+/** The files that the walls expose. */
 export interface GuestFileAccess {
   /** The guest's program. */
   readonly main: string
-  /** Files and folders that it may read, and no others. */
+  /** The only files and folders that the guest may read. */
   readonly readable: readonly string[]
-  /** Other ways by which it gets to some of them. */
+  /** Symbolic links to some of them. */
   readonly aliases: readonly string[]
 }
 
-/** The descriptor over which host and guest speak. */
+/** Descriptor of the pipe between host and guest. */
 export const CHANNEL = 3
 
-/** For walls that need no process of their own: the guest is `child`. */
+/** For walls without a process of their own: the guest is `child`. */
 export function guestIs(child: ChildProcess): Promise<number> {
-  // Without an id it never began, and says so itself.
+  // Without an id it never started; its `error` event reports that.
   return child.pid === undefined ? new Promise(() => {}) : Promise.resolve(child.pid)
 }

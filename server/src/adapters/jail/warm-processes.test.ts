@@ -54,7 +54,7 @@ function owner(reactorId: string) {
   return { tenantId: 'tenant-a', reactorId, version: '1' }
 }
 
-/** One that has so many bytes to itself, and no process. */
+/** A stand-in for a guest: reports `bytes` of private memory and has no process. */
 function guest(bytes: number): GuestProcess & { grown: number; gone: boolean } {
   const it = {
     gone: false,

@@ -2,16 +2,16 @@ import { REACTOR_WARM_BYTES_MAX, REACTOR_WARM_MS_MAX } from '../../base/limits.t
 import type { ReactorJob } from '../../ports/reactor-runner.ts'
 import type { GuestProcess } from './guest-process.ts'
 
-/** Whose a process is. */
+/** The reactor that a process belongs to. */
 type Owner = Pick<ReactorJob, 'tenantId' | 'reactorId' | 'version'>
 
-/** Processes that have run and wait, frozen, for their own reactor's next run. */
+/** Guests that have run and wait, stopped, for their own reactor's next run. */
 export class WarmProcesses {
-  /** The one used last at the end. */
+  /** The most recently used comes last. */
   readonly #waiting: PrewarmedProcess[] = []
   #bytes = 0
 
-  /** Takes the one used last, which has the most of its memory at hand; null when there is none. */
+  /** Takes the most recently used one, whose memory is most likely still resident; null when there is none. */
   take(owner: Owner): GuestProcess | null {
     for (;;) {
       const index = this.#waiting.findLastIndex((it) => isSame(it.owner, owner))
@@ -21,7 +21,7 @@ export class WarmProcesses {
     }
   }
 
-  /** Keeps it as long as there is memory and time; those of the same reactor's other versions end here. */
+  /** Keeps the guest until memory or time runs out. Kills guests of the reactor's other versions. */
   put({ tenantId, reactorId, version }: Owner, guest: GuestProcess): void {
     for (let it = this.#waiting.length - 1; it >= 0; it--) {
       const { owner, guest: other } = this.#waiting[it]!
@@ -36,8 +36,9 @@ export class WarmProcesses {
   }
 
   /**
-   * Looks at those that came since it was last called, and ends the ones used longest ago until the rest fit. To look
-   * costs as much as a tenth of a short run, and of many runs in a row only the last one leaves something behind.
+   * Measures the guests added since the last call, and kills the least recently used until the rest fit. Measuring
+   * costs a tenth of a short run, so it is done here and not per run: of many runs in a row, only the last leaves its
+   * guest.
    */
   look(): void {
     for (const it of this.#waiting) {
@@ -63,7 +64,7 @@ export class WarmProcesses {
 interface PrewarmedProcess {
   readonly owner: Owner
   readonly guest: GuestProcess
-  /** Null until it was looked at. */
+  /** Null until measured. */
   bytes: number | null
   readonly timer: NodeJS.Timeout
 }

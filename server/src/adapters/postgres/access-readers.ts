@@ -1,4 +1,4 @@
-/** Reads who may do what: applications, their keys, sessions. */
+/** Reads applications, their keys, and sessions. */
 import { isUuid } from '../../base/id.ts'
 import type { ApplicationReader, SessionReader } from '../../ports/store.ts'
 import { applicationKeyOf, applicationOf, sessionOf, tenantOf, type PostgresRow } from './rows.ts'
@@ -52,7 +52,7 @@ export function applicationReader(ask: AskPostgres): ApplicationReader {
   }
 }
 
-/** Returns a page of rows that have the total beside them; without items there is one row of nothing else. */
+/** Returns a page of rows joined with their total count. An empty page is one row with nulls beside the total. */
 export function pageOf<Stored>(
   rows: readonly PostgresRow[],
   storedOf: (row: PostgresRow) => Stored,
@@ -63,8 +63,8 @@ export function pageOf<Stored>(
 }
 
 /**
- * Sessions, alive only as long as the keys that opened and authorised them: that is looked up each time, so that
- * deleting a key has nothing to look for.
+ * Reads sessions. A session lives only as long as the keys that opened and authorized it; each lookup checks that, so
+ * deleting a key need not search for its sessions.
  */
 export function sessionReader(ask: AskPostgres): SessionReader {
   return {

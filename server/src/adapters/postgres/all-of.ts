@@ -1,11 +1,11 @@
 import { DatabaseError } from 'pg'
 
 /**
- * Resolves as Promise.all() does, but rejects only when nothing is under way any more: what is done next on a connection
- * must not meet what was begun before and goes on.
+ * Resolves as Promise.all() does, but rejects only once every promise has settled: the next statement on a connection
+ * must not overlap with earlier ones that are still running.
  *
- * It rejects with what went wrong, and not with what was refused because of that: after a statement that fails the
- * database refuses all that follow in the transaction, and which of them is heard of first is chance.
+ * Rejects with the root cause, not with a consequence. After a failed statement the database refuses all that follow in
+ * the transaction, and which rejection arrives first is chance.
  */
 export async function allOf<const Promises extends readonly Promise<unknown>[]>(
   promises: Promises,

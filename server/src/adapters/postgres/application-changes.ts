@@ -35,7 +35,7 @@ export async function updateApplication(unitOfWork: UnitOfWork, it: StoredApplic
   return changed === 0 ? ABSENT : null
 }
 
-/** Its keys go along. */
+/** Deletes the application and its keys. */
 export async function deleteApplication({ session, tenantId }: UnitOfWork, id: string): ChangeStep {
   const values = [tenantId, id]
   await session.run('DELETE FROM application_keys WHERE tenant = $1 AND application = $2', values)

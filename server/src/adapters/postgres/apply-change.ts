@@ -1,4 +1,4 @@
-/** Makes one change of a commit, in the transaction of its batch, while its tenant is locked. */
+/** Applies one change of a commit, in its batch's transaction, while its tenant is locked. */
 import type { Change } from '../../ports/change.ts'
 import { clearTenant } from './clearing.ts'
 import { insertDefinition, updateDefinition } from './definition-changes.ts'

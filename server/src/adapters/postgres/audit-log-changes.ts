@@ -1,4 +1,4 @@
-/** What is done with an audit log besides appending to it. */
+/** Changes to an audit log other than appending: parking, trimming, checkpoints. */
 import { PARKED_MAX } from '../../base/limits.ts'
 import { packCheckpoint } from '../../ports/packed-checkpoint.ts'
 import type { ChainPosition, AuditCheckpoint } from '../../ports/audit-log.ts'
@@ -63,7 +63,10 @@ export async function dropParked(
   return null
 }
 
-/** Several servers may do so at once: a beginning never moves back. */
+/**
+ * Deletes audit events up to a chain position. Safe when several servers trim at once: the start of the log never moves
+ * back.
+ */
 export async function trimAuditLog(
   { session, tenantId }: UnitOfWork,
   { number, listed, hash }: ChainPosition,
@@ -77,7 +80,7 @@ export async function trimAuditLog(
   return null
 }
 
-/** Nor does what a checkpoint covers become less. */
+/** Stores an audit checkpoint, unless the stored one already covers more events. */
 export async function putAuditCheckpoint(
   { session, tenantId }: UnitOfWork,
   checkpoint: AuditCheckpoint,

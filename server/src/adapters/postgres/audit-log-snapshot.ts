@@ -6,7 +6,7 @@ import { refuseUnfinishedMove, requireFidelity } from './requirements.ts'
 import type { PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 
-/** What is there to be checked, as it was at one moment. */
+/** A read-only view of all audit logs at one moment, for verification. */
 export interface PostgresAuditLogSnapshot {
   readonly tenants: TenantReader
   readonly auditLog: AuditLogReader
@@ -14,15 +14,15 @@ export interface PostgresAuditLogSnapshot {
 }
 
 /**
- * Opens the audit log in the database at `url` for reading, beside servers that may be running on it.
+ * Opens the audit logs in the database at `url` for reading, while servers may be running on it.
  *
- * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached, has
- * no audit log in it, or part of one that is on its way.
+ * All reads see the same moment, whatever is written meanwhile. Rejects when the database cannot be reached, has no
+ * audit log, or holds the unfinished part of a move.
  */
 export async function openPostgresAuditLog(url: string): Promise<PostgresAuditLogSnapshot> {
   const client = await connectedTo({
     ...bounded(connectionSettings(url)),
-    // To check is to compute between questions, for longer than those who hold locks may.
+    // Verification computes between queries, for longer than connections that hold locks may idle.
     idle_in_transaction_session_timeout: 0,
   })
   const ask: AskPostgres = async (text, values = []) =>

@@ -10,7 +10,7 @@ import { columnsOf, rowsFrom } from './bulk.ts'
 import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
-/** An event that is to be appended. */
+/** An audit event waiting to be appended. */
 export interface PostgresPendingEvent {
   readonly items: number
   readonly entry: Uint8Array
@@ -30,7 +30,7 @@ const ROW = {
 
 const TIP = { tenant: 'uuid', number: 'bigint', listed: 'bigint', hash: 'bytea' } as const
 
-/** Fails where the number of an event is taken, and so does the transaction. */
+/** Fails if an event's number is taken, which fails the whole transaction. */
 const INSERT = kept(
   'insert-audit-events',
   `INSERT INTO record (${Object.keys(ROW).join(', ')}) SELECT * FROM ${rowsFrom(ROW, 'rows')}`,
@@ -42,12 +42,12 @@ const MOVE_TIPS = kept(
     FROM ${rowsFrom(TIP, 'ends')} WHERE tenant_heads.tenant = ends.tenant`,
 )
 
-/** Events that go to the database in one statement. */
+/** Audit events per INSERT statement. */
 const ROWS_AT_ONCE = 1_000
 
 /**
- * Appends to the audit logs of tenants whose chain tips are locked: numbers and chains events in the order in which they
- * were added. Nobody else can be doing so, on whatever server.
+ * Appends to the audit logs of tenants whose chain tips are locked: numbers and chains the events in the order they
+ * were added. The lock excludes every other writer, on any server.
  */
 export class PostgresAuditWriter {
   readonly #tips: Map<string, ChainPosition>
@@ -62,7 +62,10 @@ export class PostgresAuditWriter {
     for (const it of events) this.#pending.push({ tenant, it })
   }
 
-  /** Writes what was appended since the last time. Throws at once what keeps it from being sent: COMMIT must not follow then. */
+  /**
+   * Writes the events appended since the last call. Throws synchronously if they cannot be sent, because COMMIT must
+   * not follow then.
+   */
   write(session: Session): Promise<unknown> {
     const moved = new Set<string>()
     const rows: (string | number | Uint8Array)[][] = []

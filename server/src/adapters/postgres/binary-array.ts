@@ -1,5 +1,5 @@
 /**
- * Arrays as PostgreSQL's own bytes: half as long as their text, and neither side has to write or to read digits.
+ * Encodes arrays in PostgreSQL's binary format: half as long as text, and neither side formats or parses digits.
  *
  * Source: postgresql.org, array_recv() and the receiving functions of each type.
  */
@@ -8,7 +8,7 @@ import type { PostgresValue } from './session.ts'
 
 export type Scalar = Exclude<PostgresValue, readonly unknown[]>
 
-/** Numbers of the types that are sent so. Source: its catalogue pg_type. */
+/** Type numbers (OIDs) of the types sent in binary. Source: PostgreSQL's catalogue pg_type. */
 const TYPE: Readonly<Record<string, number>> = {
   boolean: 16,
   bytea: 17,
@@ -18,15 +18,15 @@ const TYPE: Readonly<Record<string, number>> = {
   uuid: 2950,
 }
 
-/** Dimensions, whether there are nulls, type, length, number of the first element: four bytes each. */
+/** Dimensions, null flag, element type, length, first index: four bytes each. */
 const HEADER_BYTES = 20
 const NULL = -1
 
 /**
  * Returns an array parameter for `values`, to be read as `type[]`.
  *
- * Where a value is none of its type, that is the array as text, so that the database says what is wrong with it. An array of
- * nothing but nulls is sent as an empty one: `unnest` fills up the shorter of several arrays with nulls.
+ * If a value is not of that type, returns the values unencoded, to be sent as text, so that the database reports what
+ * is wrong. An array of only nulls is sent as an empty one: `unnest` pads the shorter of several arrays with nulls.
  */
 export function arrayOf(type: string, values: readonly Scalar[]): PostgresValue {
   const oid = TYPE[type]
@@ -48,7 +48,7 @@ class ArrayWriter {
     for (const [n, it] of [1, 1, type, length, 1].entries()) this.#bytes.writeInt32BE(it, 4 * n)
   }
 
-  /** Adds the next element, or returns false: it is none of the type. */
+  /** Adds the next element; returns false if it is not of the array's type. */
   add(value: Scalar): boolean {
     this.#reserve(4 + longest(value))
     const from = this.#at + 4
@@ -63,7 +63,7 @@ class ArrayWriter {
     return this.#bytes.subarray(0, this.#at)
   }
 
-  /** Returns how many bytes it wrote; null when `value` is none of the type. */
+  /** Returns how many bytes it wrote, or null if `value` is not of the array's type. */
   #write(value: NonNullable<Scalar>, at: number): number | null {
     const bytes = this.#bytes
     if (typeof value === 'string') {
@@ -97,7 +97,7 @@ class ArrayWriter {
   }
 }
 
-/** The bytes that a value takes at most. */
+/** Upper bound of the encoded length of `value`, in bytes. */
 function longest(value: Scalar): number {
   if (typeof value === 'string') return Math.max(16, 3 * value.length)
   return value instanceof Uint8Array ? value.length : 8

@@ -1,16 +1,16 @@
 import { arrayOf, type Scalar } from './binary-array.ts'
 import type { PostgresValue } from './session.ts'
 
-/** Columns and their types, in the order of the values of a row. */
+/** Columns and their types, in the order of a row's values. */
 export type Columns = Readonly<Record<string, string>>
 
-/** Returns `FROM` for many rows: an array for each column is one parameter, from the `first` on. */
+/** Returns a `FROM` item for many rows: one array parameter per column, numbered from `first`. */
 export function rowsFrom(columns: Columns, name: string, first = 1): string {
   const arrays = Object.values(columns).map((type, n) => `$${n + first}::${type}[]`)
   return `unnest(${arrays.join(', ')}) AS ${name} (${Object.keys(columns).join(', ')})`
 }
 
-/** Returns the parameters for rowsFrom(). */
+/** Returns the parameters of rowsFrom(). */
 export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]): PostgresValue[] {
   return Object.values(columns).map((type, n) =>
     arrayOf(
@@ -20,7 +20,7 @@ export function columnsOf(columns: Columns, rows: readonly (readonly Scalar[])[]
   )
 }
 
-/** Returns what inserts many rows at once; those that are there already are passed over. */
+/** Returns an INSERT for many rows, which skips rows that already exist. */
 export function insertRows(table: string, columns: Columns): string {
   const names = Object.keys(columns).join(', ')
   return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${rowsFrom(columns, 'rows')}

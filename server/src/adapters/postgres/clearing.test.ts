@@ -8,7 +8,7 @@ test('of a deleted tenant every table with rows of tenants is cleared, but for i
   const tables = [...schema.matchAll(/^CREATE TABLE (\w+) \(\n {2}tenant uuid/gm)].map(
     (it) => it[1]!,
   )
-  // Keys go with the tenant itself, before anything else; the chain tip goes when nothing else is left.
+  // Keys go first, with the tenant itself; the chain tip goes last.
   const others = ['tenant_heads', 'tenant_keys']
   assert.deepEqual(tables.toSorted(), [...Object.keys(CLEARED), ...others].toSorted())
 })

@@ -1,7 +1,7 @@
-/** Removes the rows of a deleted tenant, a little at a time. */
+/** Removes the rows of a deleted tenant in small steps. */
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'
 
-/** What a deleted tenant leaves behind: tables by what names a row of them. */
+/** Tables that still hold rows of a deleted tenant, with the columns that identify a row within the tenant. */
 export const CLEARED = {
   application_keys: 'application, id',
   applications: 'id',
@@ -20,10 +20,10 @@ export const CLEARED = {
   record: 'number',
 } as const
 
-/** Rows of each table that one step removes. */
+/** Rows that one step removes from each table. */
 const ROWS_MAX = 64
 
-/** Returns the condition that nothing is left of the tenant `tenant`, an SQL expression. */
+/** Returns an SQL condition that holds when no rows of `tenant`, an SQL expression, are left. */
 export function isCleared(tenant: string): string {
   const empty = Object.keys(CLEARED).map(
     (table) => `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.tenant = ${tenant})`,
@@ -31,7 +31,9 @@ export function isCleared(tenant: string): string {
   return `(${empty.join(' AND ')})`
 }
 
-/** Only of a tenant that is deleted. The chain tip goes last: it is what writers take turns by. */
+/**
+ * Clears one step of a deleted tenant; does nothing for any other. The chain tip goes last, because writers lock it.
+ */
 export async function clearTenant(
   { session, tenantId }: UnitOfWork,
   { deletedBefore }: { readonly deletedBefore: number },

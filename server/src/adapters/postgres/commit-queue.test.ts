@@ -15,7 +15,7 @@ import {
 import type { Change } from '../../ports/change.ts'
 import { openPatiently } from '../../../test/kit/postgres/patient-store.ts'
 
-/** Of what there are eight at once: a batch of as many of the longest would fail, and all that is in it. */
+/** Eight of the longest at once: in one batch they would time out, and every commit in it would fail. */
 const LONG: Readonly<Record<string, (n: number) => Change>> = {
   tokens: (n) => insert({ ...token(n), data: new Uint8Array(MiB) }),
   answers: (n) => ({

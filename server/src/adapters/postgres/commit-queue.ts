@@ -5,9 +5,9 @@ import { isPlain } from './plain-commits.ts'
 import { runBatch, type Commit, type CommitOutcome } from './run-batch.ts'
 import { troubleOf, type Session } from './session.ts'
 
-/** Somebody who waits for a commit. */
+/** A queued commit and its caller. */
 interface WaitingCommit extends Commit {
-  /** What it costs, in rows that are inserted with those of others. */
+  /** Estimated cost, in rows inserted in bulk. */
   readonly rows: number
   readonly long: boolean
   readonly resolve: (conflict: Conflict | null) => void
@@ -15,42 +15,43 @@ interface WaitingCommit extends Commit {
 }
 
 export interface PostgresQueueOptions {
-  /** How long a batch may take before nobody waits for it any more, nor for anything after it. */
+  /** How long a batch may take before its callers, and all queued ones, are rejected; in milliseconds. */
   readonly commitWaitMs: number
 }
 
 /**
- * Rows that one batch takes along, more or less, for how many a commit stands that takes several statements, and how long
- * one is: what is longer costs as many. A batch of nothing but the largest tokens would take longer than a statement may.
+ * Bounds a batch, roughly, in rows. A commit that needs its own statements counts GUARDED_ROWS more, and each ROW_BYTES
+ * of data count as one row. Without that, a batch of only the largest tokens would exceed the statement timeout.
  */
 const BATCH_ROWS_MAX = 1_000
 const GUARDED_ROWS = 10
 const ROW_BYTES = 4 * KiB
 
-/** Commits with more tokens than this go by themselves, on a connection that waits for nobody. */
+/** Commits with more tokens than this run alone, on a connection of their own. */
 const COMMIT_TOKENS_MAX = 256
 
-/** Batches under way at a time: beyond two, nothing is gained. */
+/** Batches in flight at a time; more than two gain nothing. */
 const BATCHES_MAX = 2
 const LISTS_MAX = 1
 
 /**
- * From so many on, a batch waits up to COMMIT_DELAY_MS for those who were just answered to be back: they are on their way,
- * and whoever comes alone costs the database as many statements. Fewer never wait.
+ * With at least this many commits expected, a batch waits up to COMMIT_DELAY_MS for callers that were just answered:
+ * their next commits are on their way, and a commit that runs alone costs the database as many statements as a batch.
+ * Smaller batches never wait.
  */
 const COMMIT_SIBLINGS_MIN = 16
 const COMMIT_DELAY_MS = 1
 
-/** Commits that wait, and their rows; with more, the next is turned away at once. */
+/** Limits on queued commits and their rows; beyond them, the next commit is rejected at once. */
 const WAITING_MAX = 10_000
 const WAITING_ROWS_MAX = 200_000
 
 /**
  * Gathers commits into batches: group commit. Decision 0007.
  *
- * A batch leaves when the event loop has served what was ready and one of two is free; under load, when whoever was just
- * answered is in it again. Meanwhile the next one gathers. No tenant is in two of them: whoever holds it up would hold
- * up all others.
+ * A batch leaves once the event loop has run what was ready and one of two slots is free; under load, once the callers
+ * just answered have come back. Meanwhile the next batch gathers. A tenant is never in two batches at once: one that is
+ * slow would then hold up every other tenant.
  */
 export class PostgresCommitQueue {
   readonly #database: Database
@@ -59,10 +60,10 @@ export class PostgresCommitQueue {
   #waitingRows = 0
   #batches = 0
   #lists = 0
-  /** Tenants that a batch under way writes for. */
+  /** Tenants with a batch in flight. */
   readonly #busy = new Set<string>()
   #leaving = false
-  /** How many are likely to be in the next batch: those just answered, and those already waiting. */
+  /** Likely size of the next batch: the callers just answered, plus those already queued. */
   #expected = 0
   #delay: NodeJS.Timeout | null = null
   #closing: PromiseWithResolvers<void> | null = null
@@ -90,7 +91,7 @@ export class PostgresCommitQueue {
     return promise
   }
 
-  /** Takes no more, and resolves when all in flight have their outcome. */
+  /** Rejects new commits, and resolves once every queued one has its outcome. */
   async close(): Promise<void> {
     this.#closing = Promise.withResolvers()
     if (this.#delay !== null) this.#leaveNow()
@@ -113,7 +114,7 @@ export class PostgresCommitQueue {
     })
   }
 
-  /** Whether everybody is there that is likely to come, or they are too few to be waited for. */
+  /** Whether all expected commits have arrived, or they are too few to wait for. */
   #gathered(): boolean {
     const full = this.#waiting.length >= this.#expected || this.#waitingRows >= BATCH_ROWS_MAX
     return this.#expected < COMMIT_SIBLINGS_MIN || full || this.#closing !== null
@@ -129,7 +130,7 @@ export class PostgresCommitQueue {
     if (idle) this.#closing?.resolve()
   }
 
-  /** Sends the next batch, or the next long list, on its way; returns whether there was one. */
+  /** Sends the next batch, or the next long commit; returns whether there was one. */
   #leave(long: boolean): boolean {
     const batch: WaitingCommit[] = []
     const left: WaitingCommit[] = []
@@ -172,8 +173,8 @@ export class PostgresCommitQueue {
   }
 
   /**
-   * Tells everybody who waits that the database does not answer. What has not left yet never will; what is under way
-   * may still be written.
+   * Rejects the batch and everything queued, because the database does not answer. Queued commits are dropped for good;
+   * the batch itself may still be written.
    */
   #tooLate(batch: readonly WaitingCommit[]): void {
     const reason = new Error(`The database has not answered for ${this.#commitWaitMs} ms`)
@@ -183,8 +184,8 @@ export class PostgresCommitQueue {
   }
 
   /**
-   * Runs the batch, again when it met somebody who was quicker, or a connection that was lost before it was asked to
-   * commit, or that could not be asked any more. What happens to the request to commit itself nobody can tell, if no answer comes.
+   * Runs the batch. Retries after a serialization failure or deadlock, and after a lost connection if COMMIT was not
+   * sent yet. If the answer to COMMIT is lost, the outcome is unknown, so that is never retried.
    */
   async #run(batch: readonly Commit[]): Promise<CommitOutcome[]> {
     for (let tries = 1; ; tries++) {
@@ -222,7 +223,7 @@ function tokensIn(changes: readonly Change[]): number {
   return tokens
 }
 
-/** Of what there is no telling how long it is but by looking. */
+/** Bytes of the changes whose size varies without bound. */
 function bytesIn(changes: readonly Change[]): number {
   let bytes = 0
   for (const it of changes) {

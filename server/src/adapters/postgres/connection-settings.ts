@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs'
 import { isIP, isIPv4 } from 'node:net'
 import type { ClientConfig } from 'pg'
 
-/** What sentences for the operator begin with. */
+/** Begins every error message for the operator. */
 const ADDRESS = 'The address of the database, SYMBOLON_DATABASE_URL,'
 
-/** Members of the address that mean something; any other is most likely a mistake. */
+/** Parameters of the address that are supported; any other is probably a mistake, and refused. */
 const KNOWN = new Set(['sslmode', 'sslrootcert', 'host', 'application_name'])
 
 /**
- * Returns how to connect to the database at `url`: `postgres://user:password@host:port/name`.
+ * Returns connection settings for the database at `url`: `postgres://user:password@host:port/name`.
  *
- * What goes over a network is encrypted, and the server has to prove that it is the one named: `sslmode=verify-full`
- * is what happens unless the address says `disable`, or names this machine or a socket (`host=/run/postgresql`) and no
- * `sslrootcert`: a PEM file of authorities in place of the system's. Throws an Error with a sentence for the
+ * Over a network, traffic is encrypted and the server must prove its name: the default is `sslmode=verify-full`. TLS is
+ * off only if the address says `disable`, or names this machine or a socket (`host=/run/postgresql`) and has no
+ * `sslrootcert`, a PEM file of authorities to trust instead of the system's. Throws an Error with a message for the
  * operator, which never repeats the password.
  */
 export function connectionSettings(url: string): ClientConfig {
@@ -54,7 +54,7 @@ function decoded(text: string): string {
 
 function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
   const file = parameters.get('sslrootcert')
-  // Whoever names authorities wants proof, also of a server at the other end of a tunnel from here.
+  // Naming authorities asks for verification, even of a server behind a local tunnel.
   const plain = isHere(host) && file === null
   const mode = parameters.get('sslmode') ?? (plain ? 'disable' : 'verify-full')
   if (mode === 'disable') return false
@@ -77,7 +77,7 @@ function readAuthority(file: string): string {
   }
 }
 
-/** A socket, or a name or address of this machine alone. */
+/** Whether `host` is a socket, or a name or address of this machine alone. */
 function isHere(host: string): boolean {
   if (isIPv4(host)) return host.startsWith('127.')
   return host.startsWith('/') || host === 'localhost' || host === '::1'

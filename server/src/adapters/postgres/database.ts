@@ -9,52 +9,52 @@ import { ServiceError } from '../../base/service-error.ts'
 import type { PostgresRow } from './rows.ts'
 import { queryOf, Session, troubleOf, type AskPostgres } from './session.ts'
 
-/** Connections for questions, and for batches: two that are under way, one long list, one for the rest. */
+/** Pool sizes. Writers: two batches in flight, one long commit, one for everything else. */
 const READERS_MAX = 8
 const WRITERS_MAX = 4
 
-/** How long a new connection may take. */
+/** Timeout for a new connection, in milliseconds. */
 const CONNECT_MS_MAX = 4_000
 
-/** How long the first one may take, at the start. */
+/** Timeout for the first connection, at start. */
 const START_MS_MAX = 20_000
 
-/** How long one statement may take, by the database's clock and by ours. */
+/** Timeout for one statement, enforced by the database and, a little later, by us. */
 const STATEMENT_MS_MAX = 4_000
 const ANSWER_MS_MAX = 4_500
 
-/** How long one waits for somebody else's lock, such as that of a tenant's chain tip. */
+/** Timeout for a lock held by another transaction, such as a tenant's chain tip. */
 const LOCK_MS_MAX = 3_000
 
-/** How long a connection may do nothing inside a transaction before the database ends it: its locks are in the way. */
+/** How long a transaction may idle before the database ends the connection, because its locks block others. */
 const IDLE_IN_TRANSACTION_MS_MAX = 10_000
 
 const IDLE_MS_MAX = 60_000
 
-/** Reads wait for one of the connections no longer than they would for a new one; more of them are turned away. */
+/** Reads waiting for a connection, each no longer than for a new one; beyond this, reads are rejected at once. */
 const WAITING_MAX = 2_000
 
-/** How often a transaction that met somebody who was quicker is tried. */
+/** Attempts at a transaction that loses to a concurrent one. */
 export const TRIES_MAX = 5
 
 /**
- * Connections to the database, made anew when they are lost.
+ * The connection pools. Lost connections are replaced.
  *
- * Nothing here waits for long: while the database refuses connections, everything is refused at once.
+ * Nothing here waits for long: while the database refuses connections, every call fails at once.
  */
 export class Database {
   readonly #readers: Pool
   readonly #writers: Pool
 
-  /** `deadlineFactor` multiplies the bounds of every connection. */
+  /** `deadlineFactor` multiplies the timeouts of every connection. */
   constructor(settings: ClientConfig, deadlineFactor = 1) {
     const bounds = bounded(settings, deadlineFactor)
     this.#readers = poolOf(bounds, READERS_MAX)
-    // What is sent before the last answer has come is on its way at once.
+    // Pipelined: statements are sent without waiting for earlier answers.
     this.#writers = poolOf({ ...bounds, pipeline: true }, WRITERS_MAX)
   }
 
-  /** Runs one statement that reads. Rejects with `store_unavailable` when nobody answers. */
+  /** Runs one reading statement. Rejects with `store_unavailable` when the database does not answer. */
   readonly ask: AskPostgres = async (sql, values = []) => {
     if (this.#readers.waitingCount >= WAITING_MAX)
       throw unavailable(new Error('Too many reads wait'))
@@ -64,14 +64,14 @@ export class Database {
       } catch (error) {
         const trouble = troubleOf(error)
         if (trouble === 'own') throw error
-        // A connection that the database has closed is found out by using it.
+        // Using a connection is the only way to find out that the database has closed it.
         const stale = trouble === 'away' && isBroken(error) && tries <= READERS_MAX
         if (!(trouble === 'again' && tries < TRIES_MAX) && !stale) throw unavailable(error)
       }
     }
   }
 
-  /** Calls `work` with a connection, which is thrown away when `work` rejects. */
+  /** Calls `work` with a connection. When `work` rejects, rolls back, or discards the connection if it is unusable. */
   async write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
     const client = await this.#writers.connect()
     try {
@@ -84,15 +84,15 @@ export class Database {
     }
   }
 
-  /** Ends all connections once they are free. */
+  /** Closes all connections once they are free. */
   async close(): Promise<void> {
     await Promise.all([this.#readers.end(), this.#writers.end()])
   }
 }
 
 /**
- * Calls `work` with a connection of its own, on which everything takes as long as it takes: for what is done before
- * anybody waits, such as migrations, and another server's.
+ * Calls `work` with a connection of its own and no statement timeout, for work before anyone is served, such as
+ * migrations or moving a vault.
  */
 export async function atLeisure<Result>(
   settings: ClientConfig,
@@ -107,22 +107,22 @@ export async function atLeisure<Result>(
 }
 
 /**
- * Returns a connection. That it is lost later is found out by using it.
+ * Returns a new connection. Its loss is noticed only when it is used.
  *
- * Rejects with a sentence for the operator when there is none to be had.
+ * Rejects with a message for the operator when it cannot connect.
  */
 export async function connectedTo(settings: ClientConfig): Promise<pg.Client> {
   const client = new pg.Client({ ...settings, types: { getTypeParser: parserOf } })
   client.on('error', () => {})
   await client.connect().catch((error: unknown) => {
-    // A name with several addresses fails once for each, and says nothing itself.
+    // A name with several addresses yields an AggregateError with no message of its own.
     const [cause] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
     throw new Error('Cannot reach the database', { cause })
   })
   return client
 }
 
-/** A connection on which a transaction failed is good for the next one, if it can be rolled back. */
+/** Returns a connection to the pool after a failed transaction: rolled back if possible, discarded otherwise. */
 async function giveBack(client: PoolClient, error: unknown): Promise<void> {
   if (troubleOf(error) !== 'away') {
     try {
@@ -130,7 +130,7 @@ async function giveBack(client: PoolClient, error: unknown): Promise<void> {
       client.release()
       return
     } catch {
-      // It is not, then.
+      // The connection cannot be reused.
     }
   }
   client.release(true)
@@ -144,9 +144,9 @@ export function isBroken(error: unknown): boolean {
   return isUnsent(error) || error.message.startsWith('Connection terminated unexpectedly')
 }
 
-/** Whether the connection was known to be lost before the statement was sent on it: then nobody has heard of that. */
+/** Whether the connection was known to be lost before the statement was sent, so the database never saw it. */
 export function isUnsent(error: unknown): boolean {
-  // pg says so with no code.
+  // pg reports this without an error code.
   return error instanceof Error && error.message.endsWith('connection error and is not queryable')
 }
 
@@ -155,20 +155,20 @@ function unavailable(cause: unknown): ServiceError {
 }
 
 function poolOf(bounds: ClientConfig, max: number): Pool {
-  // It is waited for; only its type does not say so.
+  // pg awaits the promise, although the type of `onConnect` does not say so.
   const onConnect = findByKeys as (client: ClientBase) => void
   const pool = new pg.Pool({ ...bounds, max, idleTimeoutMillis: IDLE_MS_MAX, onConnect })
-  // Whoever uses a connection that is lost learns of it anyway, and an idle one is replaced when one is needed;
-  // without these listeners it would end the process.
+  // Using a lost connection reports the error anyway, and the pool replaces idle ones on demand; without these
+  // listeners the error would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * Has the database find rows by their keys alone: there is one for every question. A statement with a name is planned once,
- * and a plan that reads a whole table, because that is small in a new vault, would go on for minutes in one that is filled. A database that
- * does not know the setting plans as it likes.
+ * Makes the planner use indexes only: every query has one. A named statement is planned once, and a sequential scan
+ * chosen while a new vault's table is small would stay in use for minutes as it fills. Databases that do not know the
+ * setting plan as they like.
  */
 async function findByKeys(client: ClientBase): Promise<void> {
   try {
@@ -178,7 +178,7 @@ async function findByKeys(client: ClientBase): Promise<void> {
   }
 }
 
-/** Returns `settings` with the bounds that every connection has. */
+/** Returns `settings` with the timeouts of every pooled connection. */
 export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfig {
   return {
     ...settings,
@@ -192,7 +192,7 @@ export function bounded(settings: ClientConfig, deadlineFactor = 1): ClientConfi
   }
 }
 
-/** Type numbers of PostgreSQL's own types. Source: its catalogue pg_type. */
+/** Type numbers (OIDs). Source: PostgreSQL's catalogue pg_type. */
 const TYPE = { bytea: 17, bigint: 20 } as const
 
 function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => unknown {
@@ -201,7 +201,7 @@ function parserOf(type: number, format?: 'text' | 'binary'): (value: never) => u
   return pg.types.getTypeParser(type, format)
 }
 
-/** `\x`, and two digits for each byte. */
+/** Parses bytea in hex format: `\x`, then two digits per byte. */
 function bytesOf(text: string): Uint8Array {
   const { buffer, byteOffset, length } = Buffer.from(text.slice(2), 'hex')
   return new Uint8Array(buffer, byteOffset, length)

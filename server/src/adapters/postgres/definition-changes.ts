@@ -1,9 +1,9 @@
-/** Writes what tenants define under names. */
+/** Writes proxies and reactors. */
 import type { StoredDefinition, DefinitionTable } from '../../ports/stored.ts'
 import { packOptional, packText } from './text.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
-/** `hash` is the key's, where the table has one. */
+/** `hash` is the proxy key's, for the table that has one. */
 export async function insertDefinition(
   { session, tenantId }: UnitOfWork,
   table: DefinitionTable,
@@ -33,7 +33,7 @@ export async function insertDefinition(
   return null
 }
 
-/** Puts it in the place of its last revision; returns whether that was there. */
+/** Replaces the previous revision; returns whether that was there. */
 export async function updateDefinition(
   { session, tenantId }: UnitOfWork,
   table: DefinitionTable,

@@ -1,4 +1,4 @@
-/** Reads what tenants define under names. */
+/** Reads proxies and reactors. */
 import { isUuid } from '../../base/id.ts'
 import { namePattern } from '../../base/name-pattern.ts'
 import type { DefinitionReader, ProxyReader } from '../../ports/store.ts'
@@ -8,7 +8,7 @@ import { proxyOf, tenantOf, type PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 import { unpackText } from './text.ts'
 
-/** What the database knows nothing of, a name's case in every alphabet, is asked here, over ids and names. */
+/** Case-insensitive name search runs here, over ids and names: databases fold case only for some alphabets. */
 export function definitionReader<Stored extends StoredDefinition>(
   ask: AskPostgres,
   table: 'proxies' | 'reactors',

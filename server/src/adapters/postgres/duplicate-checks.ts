@@ -1,4 +1,4 @@
-/** Who has a duplicate: a live token of the same type and fingerprint. */
+/** Finds duplicates: live tokens of the same type and fingerprint. */
 import type { StoredToken } from '../../ports/stored.ts'
 import { columnsOf, rowsFrom } from './bulk.ts'
 import type { Session } from './session.ts'
@@ -19,7 +19,7 @@ interface DuplicateLookup {
   readonly tenantId: string
   readonly token: StoredToken
   readonly now: number
-  /** The internal id of what is itself no duplicate: of a token that is there already. */
+  /** Internal id to exclude from the search: the token itself, if it exists already. */
   readonly own?: string
 }
 
@@ -27,10 +27,10 @@ const SAME = `tokens.tenant = asked.tenant AND tokens.type = asked.type
   AND tokens.fingerprint = asked.fingerprint AND tokens.serial <> asked.own
   AND ${livesAt('asked.now')}`
 
-/** What everybody sees: tokens of transactions that are open count for those alone. */
+/** Seen from outside transactions: tokens of open transactions do not count. */
 const DUPLICATE = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND ${VISIBLE})`
 
-/** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
+/** Seen from inside the transaction: counts its own tokens and its pending updates, but not its pending deletions. */
 const DUPLICATE_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISIBLE} OR ${madeIn('$7::uuid')})
     AND NOT EXISTS (SELECT 1 FROM pending WHERE pending.tenant = tokens.tenant
       AND pending.serial = tokens.serial AND pending.holder = $7::uuid))
@@ -41,7 +41,7 @@ const DUPLICATE_WITHIN = `EXISTS (SELECT 1 FROM tokens WHERE ${SAME} AND (${VISI
       AND pending.serial <> asked.own AND NOT pending.deleted
       AND ${livesAt('asked.now', 'pending')} AND ${livesAt('asked.now')})`
 
-/** Returns which of `asked` have a duplicate, by their place. */
+/** Returns the indexes of the items in `asked` that have a duplicate. */
 async function haveDuplicates(
   session: Session,
   asked: readonly DuplicateLookup[],
@@ -63,7 +63,7 @@ async function haveDuplicates(
   return new Set(found.map((row) => Number(row.n)))
 }
 
-/** Returns the places of those of `tokens`, which are new, that asked for deduplication and have a duplicate. */
+/** Returns the indexes of the new `tokens` that ask for deduplication and have a duplicate. */
 export async function duplicatesOf(
   { session, tenantId, within }: UnitOfWork,
   tokens: readonly StoredToken[],
@@ -75,7 +75,7 @@ export async function duplicatesOf(
   return new Set(places.filter((_place, n) => found.has(n)))
 }
 
-/** Whether another token is a duplicate of `token` as it would be. */
+/** Whether another token would be a duplicate of the changed `token`. */
 export async function hasDuplicate(
   { session, tenantId, within }: UnitOfWork,
   token: StoredToken,
@@ -87,7 +87,7 @@ export async function hasDuplicate(
   )
 }
 
-/** Returns the places of those that have a duplicate. They are not part of any transaction. */
+/** Returns the indexes of the items that have a duplicate, seen from outside transactions. */
 export async function placesOfDuplicates(
   session: Session,
   asked: readonly DuplicateLookup[],

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ENVELOPE_TABLES } from '../../ports/stored.ts'
 import { SEALED } from './envelope-columns.ts'
 
-/** Bytes that are no envelopes: hashes, what is wrapped by the root key, the audit log. */
+/** Columns of bytes that hold no envelopes: hashes, keys wrapped by the root key, the audit log. */
 const NOT_SEALED = [
   'application_keys.hash',
   'installation.root_key_check',

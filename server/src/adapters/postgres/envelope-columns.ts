@@ -1,4 +1,4 @@
-/** Everything that a tenant has sealed, and how it is looked through and put in each other's place. */
+/** Lists every column that holds envelopes, scans them, and replaces envelopes during key rotation. */
 import { ENVELOPE_BYTES_AT_ONCE } from '../../base/limits.ts'
 import type { RenewedEnvelope } from '../../ports/change.ts'
 import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
@@ -7,18 +7,18 @@ import { packText } from './text.ts'
 
 interface PostgresSealedColumns {
   readonly table: EnvelopeTable
-  /** The column that names a row within the tenant, and its type. */
+  /** The column that identifies a row within the tenant, and its type. */
   readonly row: string
   readonly rowType: 'uuid' | 'text'
   readonly columns: Readonly<Record<string, StoredEnvelope['part']>>
-  /** What the context of its envelopes is made of, and where that stands. */
+  /** SQL for the parts of the envelopes' seal context, and the FROM item they come from. */
   readonly id: string
   readonly type: string
   readonly containers: string
   readonly from: string
 }
 
-/** Every column with envelopes in it, table by table; a test holds that there are no others. */
+/** All columns with envelopes, table by table; a test proves that there are no others. */
 export const SEALED: readonly PostgresSealedColumns[] = [
   {
     ...whole('tokens', 'data', 'serial'),
@@ -33,7 +33,7 @@ export const SEALED: readonly PostgresSealedColumns[] = [
     id: 'coalesce(token.name, token.serial::text)',
     type: 'token.type',
     containers: "coalesce(it.containers, '[]')",
-    // Where the token is gone already nothing will come of it.
+    // Pending changes of a deleted token never take effect, so the join may skip them.
     from: 'pending AS it JOIN tokens AS token USING (tenant, serial)',
   },
   { ...whole('answers', 'body'), rowType: 'text' },
@@ -44,9 +44,9 @@ export const SEALED: readonly PostgresSealedColumns[] = [
 ]
 
 /**
- * Returns the statement that looks at a stretch of one table: the envelopes that do not begin with $2, of $3 rows of the
- * tenant $1, where `follows` those after $4; of the others there is nothing but the row. It stops at the first row that is
- * too much, and says as `stretch` how many rows there were.
+ * Returns a query that scans up to $3 rows of tenant $1 in one table, those after $4 if `follows`. It yields the
+ * envelopes that do not start with $2, the current key id, and null in place of the others. It stops at the first row
+ * beyond the byte limit; `stretch` is the number of rows scanned.
  */
 export function lookFor(sealed: PostgresSealedColumns, follows: boolean): string {
   const { row, rowType, columns, id, type, containers, from } = sealed
@@ -66,7 +66,7 @@ export function lookFor(sealed: PostgresSealedColumns, follows: boolean): string
     WHERE bytes_before < ${ENVELOPE_BYTES_AT_ONCE} ORDER BY place`
 }
 
-/** Puts envelopes in the place of those that are still what was read: a statement for each column. */
+/** Replaces envelopes that have not changed since they were read: one statement per column. */
 export async function renewEnvelopes(
   session: Session,
   tenantId: string,
@@ -91,7 +91,7 @@ export async function renewEnvelopes(
   }
 }
 
-/** A table with one envelope in each row. */
+/** Describes a table with one envelope per row. */
 function whole(table: EnvelopeTable, column: string, row = 'id'): PostgresSealedColumns {
   return {
     table,

@@ -6,7 +6,7 @@ import type { PostgresRow } from './rows.ts'
 import type { AskPostgres } from './session.ts'
 import { packText, unpackText } from './text.ts'
 
-/** Reads what a tenant has sealed, table by table, each in the order of its key. */
+/** Reads a tenant's envelopes, table by table, in key order. */
 export function envelopeReader(ask: AskPostgres): TenantReader['envelopes'] {
   return async (tenantId, { dataKeyId: head, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)

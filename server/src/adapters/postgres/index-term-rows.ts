@@ -3,7 +3,7 @@ import { insertRows, columnsOf, rowsFrom } from './bulk.ts'
 import type { PostgresRow } from './rows.ts'
 import type { Session } from './session.ts'
 
-/** A row of token_indexes: what a token is found by. */
+/** A row of token_indexes: one index term of a token. */
 export type IndexTermRow = readonly [tenant: string, hash: Uint8Array, serial: string]
 
 const COLUMNS = { tenant: 'uuid', hash: 'bytea', serial: 'uuid' } as const
@@ -28,7 +28,7 @@ export async function deleteIndexTerms(
   for (const it of chunksOf(terms)) await session.run(sql, columnsOf(COLUMNS, it))
 }
 
-/** The index terms of rows of tenant, internal id and packed indexes; `column` says where those are. */
+/** Expands packed index terms into rows. `rows` have tenant, internal id and the packed terms in `column`. */
 export function indexTermsIn(rows: readonly PostgresRow[], column = 'indexes'): IndexTermRow[] {
   return rows.flatMap((row) => {
     const packed = row[column]

@@ -1,6 +1,6 @@
 /**
- * Writes jobs; each change names the revision that was read. A claim is a lease: whoever comes second finds another
- * revision, on whatever server, and nothing ends a claim but its time, since its server may well be there.
+ * Writes jobs. Each change names the revision it was based on. A claim is a lease: a second claimant, on any server,
+ * finds another revision. Only time ends a claim, because its server may still be alive.
  */
 import type { JobChange, StoredCallbackSecrets, StoredJob } from '../../ports/jobs.ts'
 import type { ChangeStep, UnitOfWork } from './unit-of-work.ts'

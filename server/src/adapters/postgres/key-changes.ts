@@ -1,4 +1,4 @@
-/** Replaces the keys of tenants, what they sealed, and the root key that wraps them. */
+/** Writes tenant keys, renewed envelopes, and the root key that wraps the tenant keys. */
 import type { KeyChange } from '../../ports/change.ts'
 import { renewEnvelopes } from './envelope-columns.ts'
 import { holdRootKey } from './tenant-changes.ts'
@@ -37,7 +37,7 @@ export async function changeKeys(unitOfWork: UnitOfWork, change: KeyChange): Cha
       return null
 
     case 'destroy-tenant-keys':
-      // Only below one that is there.
+      // Older versions only, and only if that version exists.
       await session.run(
         `DELETE FROM tenant_keys WHERE tenant = $1 AND purpose = 'enc' AND version < $2
            AND EXISTS (SELECT 1 FROM tenant_keys AS newer
@@ -80,7 +80,7 @@ async function replaceRootKey(
     ],
   )
   if (wrapped !== keys.length) return CHANGED
-  // As many as were wrapped anew: another is one that somebody made meanwhile.
+  // Every key must have been rewrapped; a surplus one was added by another server meanwhile.
   const [all] = await session.ask('SELECT count(*) AS count FROM tenant_keys')
   return Number(all!.count) === keys.length ? null : CHANGED
 }

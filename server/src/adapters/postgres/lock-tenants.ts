@@ -3,9 +3,10 @@ import type { PostgresRow } from './rows.ts'
 import { kept, type Session } from './session.ts'
 
 /**
- * Locks the chain tips of tenants and returns them: until the transaction ends nobody else writes for these tenants.
+ * Locks the tenants' chain tips and returns them. Until the transaction ends, no other transaction writes for these
+ * tenants.
  *
- * Always in the same order, so that no two servers can wait for each other.
+ * Locks in sorted order, so that no two servers can deadlock.
  */
 export async function lockTenants(
   session: Session,
@@ -14,7 +15,7 @@ export async function lockTenants(
   const ids = [...new Set(tenantIds)].sort()
   const locked = await lock(session, ids)
   if (locked.length === ids.length) return locked
-  // A tenant's first commit.
+  // First commit of a tenant.
   await session.run(
     `INSERT INTO tenant_heads (tenant, removed_number, removed_listed, removed_hash, number,
        listed, hash, sealed_number)

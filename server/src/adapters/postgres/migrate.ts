@@ -3,13 +3,13 @@ import type { Session } from './session.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
-/** Names the lock that starting servers take turns by: the first letters of the program, as a number. */
+/** Advisory lock that serializes starting servers: the first letters of the program's name, as a number. */
 const LOCK = 0x73796d62
 
 /**
- * Brings the database to this program's version, all the way or not at all, and while no other server does.
+ * Migrates the database to this program's version, atomically, and excludes other servers meanwhile.
  *
- * Throws when the database is newer than the program: an old program would not know what it breaks.
+ * Throws when the database is newer than the program: an old program could corrupt it.
  */
 export async function migrate(session: Session): Promise<void> {
   const steps = readdirSync(FOLDER)
@@ -17,7 +17,7 @@ export async function migrate(session: Session): Promise<void> {
     .sort()
   await session.run('BEGIN')
   await session.run('SELECT pg_advisory_xact_lock($1)', [LOCK])
-  // The lock means little in databases that only speak the language; there the row does.
+  // Databases that only speak PostgreSQL's language may not honor the advisory lock; this row lock works there.
   await session.run(
     'CREATE TABLE IF NOT EXISTS schema_version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)',
   )
@@ -36,7 +36,7 @@ export async function migrate(session: Session): Promise<void> {
   await session.commit()
 }
 
-/** Returns every column, key and index of the database: what schema.sql says. */
+/** Returns every column, key and index of the database, for comparison with schema.sql. */
 export async function schemaOf(session: Session): Promise<string> {
   const columns = await session.ask(
     `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns

@@ -1,4 +1,4 @@
-/** What callers are told when the database, or the way to it, fails. */
+/** Tests what callers are told when the database, or the connection to it, fails. */
 import assert from 'node:assert/strict'
 import { after, describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -31,7 +31,7 @@ import type { Change } from '../../ports/change.ts'
 import type { Store } from '../../ports/store.ts'
 import { PostgresStore } from './postgres-store.ts'
 
-/** A store whose connections go through a proxy, and another that goes straight. */
+/** Opens one store whose connections go through a proxy, and another that connects directly. */
 async function meddled(
   t: TestContext,
   options: { readonly commitWaitMs?: number } = {},
@@ -42,14 +42,14 @@ async function meddled(
 }> {
   const url = await freshDatabase()
   const proxy = await meddlingProxy(url)
-  // Before the store: what the proxy has swallowed would keep it from closing for seconds.
+  // Before the store: bytes that the proxy swallowed would delay the store's closing by seconds.
   t.after(() => proxy.close())
   const straight = await opened(t, () => PostgresStore.open({ url }))
   const store = await opened(t, () => PostgresStore.open({ url: proxy.url, ...options }))
   return { proxy, store, straight }
 }
 
-/** Lets the first `times` requests that `which` matches meet `fate`; says how many did. */
+/** Applies `fate` to the first `times` requests that match `which`; returns a counter of them. */
 function spoil(
   proxy: MeddlingProxy,
   which: RegExp,
@@ -67,7 +67,7 @@ function spoil(
 
 const HELD_MS = 987_654
 
-/** Has the deadline of the last commit pass when the test says so, and not with the time. */
+/** Replaces the timer of the last commit's deadline, so that the test decides when it fires. */
 function heldDeadline(t: TestContext): { pass: () => void } {
   const real = setTimeout
   let last = (): void => assert.fail('No commit has a deadline')
@@ -145,7 +145,7 @@ describe('PostgresStore.commit()', () => {
     const url = await freshDatabase()
     const store = await opened(t, () => PostgresStore.open({ url }))
     await succeed(store, TENANT, [insert(token(1)), recorded(1)])
-    // A place that cannot be hashed.
+    // A position that cannot be hashed.
     await query(url, 'UPDATE tenant_heads SET number = -7')
     const commits = range(2, 9).map((n) => store.commit(TENANT, [insert(token(n)), recorded(n)]))
     for (const it of await Promise.allSettled(commits)) assert.equal(it.status, 'rejected')
@@ -154,7 +154,7 @@ describe('PostgresStore.commit()', () => {
     await succeed(store, TENANT, [insert(token(2)), recorded(2)])
   })
 
-  // COMMIT is on its way before the last statements are answered.
+  // COMMIT is sent before the last statements are answered.
   const LAST = [/INSERT INTO record/, /UPDATE tenant_heads/, /INSERT INTO token_counts/, /^COMMIT/]
   const FATES = ['lose', 'lose-answer', 'swallow', { code: '40003' }] as const
   for (const [which, fate] of LAST.flatMap((it) => FATES.map((fate) => [it, fate] as const))) {
@@ -172,7 +172,7 @@ describe('PostgresStore.commit()', () => {
       await commit
       assert.equal(count.met, 1)
       const found = await idsFound(straight, TENANT, [1])
-      // The database had heard of it, or not.
+      // The database may or may not have seen it.
       if (fate === 'lose-answer' && which.test('COMMIT')) assert.equal(found.length, 1)
       if (fate === 'lose') assert.equal(found.length, 0)
       const { last } = (await straight.auditLog.state(TENANT)) ?? { last: { number: 0 } }
@@ -204,7 +204,7 @@ describe('PostgresStore', () => {
     for (const n of range(0, 5)) {
       await query(
         url,
-        // Those of other files have the same server.
+        // Test files share one server: only connections to this database.
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
       )
@@ -227,7 +227,7 @@ describe('PostgresStore', () => {
     await other.query('BEGIN; SELECT 1 FROM tenant_heads FOR UPDATE')
     let over = false
     const stuck = assert.rejects(store.commit(TENANT, [insert(token(2))])).then(() => (over = true))
-    // Those that left in one batch share its fate.
+    // Commits of one batch share its fate.
     const waiting = `SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`
     while ((await query(url, waiting)).rows.length === 0) await sleep(1)
@@ -251,7 +251,7 @@ describe('PostgresStore while its database is away', () => {
     clusters.push(cluster)
     const store = await opened(t, () => PostgresStore.open({ url: cluster.url }))
     await succeed(store, TENANT, [insert(token(0))])
-    // Backends are killed, all are ended, the database recovers: nobody can connect for a while.
+    // Killing a backend makes the server end all connections and recover; no client can connect for a while.
     const { rows } = await query(
       cluster.url,
       "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'",

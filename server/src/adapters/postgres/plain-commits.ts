@@ -1,4 +1,4 @@
-/** Commits of the everyday: tokens, answers to be replayed, audit events. */
+/** Bulk path for the most common commits: new tokens, answers remembered for replay, audit events. */
 import type { Change } from '../../ports/change.ts'
 import type { StoredAnswer } from '../../ports/stored.ts'
 import { allOf } from './all-of.ts'
@@ -19,7 +19,7 @@ const ANSWER = {
   expires_at: 'bigint',
 } as const
 
-/** Whether the commit is made of nothing but what can be inserted with that of others, and is almost never refused. */
+/** Whether the commit has only changes that can be inserted in bulk with others' and almost never conflict. */
 export function isPlain(changes: readonly Change[]): boolean {
   return changes.every(
     (it) =>
@@ -29,7 +29,7 @@ export function isPlain(changes: readonly Change[]): boolean {
   )
 }
 
-/** Whether nobody else can be in the way of the commit's tokens: their names are ours, and duplicates are let be. */
+/** Whether no other commit can conflict with its tokens: their ids are generated, and duplicates are allowed. */
 export function isUnopposed({ changes }: Commit): boolean {
   return changes.every(
     (it) =>
@@ -38,14 +38,14 @@ export function isUnopposed({ changes }: Commit): boolean {
   )
 }
 
-/** Whether their tokens are more than one statement takes. */
+/** Whether the commits have more tokens than one statement takes. */
 export function isLong(commits: Iterable<Commit>): boolean {
   let tokens = 0
   for (const it of commits) tokens += tokensOf(it).length
   return tokens > ROWS_AT_ONCE
 }
 
-/** Inserts the tokens of commits that are unopposed; returns whether all were new. */
+/** Inserts the tokens of unopposed commits; returns whether all were new. */
 export async function insertUnopposed(
   session: Session,
   commits: Iterable<Commit>,
@@ -54,15 +54,15 @@ export async function insertUnopposed(
 }
 
 interface Together {
-  /** Those whose tokens are there already. */
+  /** Commits whose tokens are inserted already. */
   readonly begun: ReadonlySet<Commit>
   readonly tally: PostgresTokenTally
   readonly auditWriter: PostgresAuditWriter
 }
 
 /**
- * Makes plain commits in one statement for each table, all sent before the first is answered. Resolves with those
- * that were left out because a token of theirs has, or may have, a duplicate; with null when something was in the way.
+ * Applies plain commits with one statement per table, all sent before the first is answered. Resolves with the commits
+ * left out because one of their tokens has, or may have, a duplicate; with null when any insert conflicted.
  */
 export async function insertTogether(
   session: Session,
@@ -85,13 +85,13 @@ export async function insertTogether(
     ])
     return inserted && remembered ? left : null
   } catch (error) {
-    // The first to fail; what was sent after it was not even tried.
+    // The first error counts; later statements were not even tried.
     if (troubleOf(error) !== 'own') throw error
     return null
   }
 }
 
-/** The commits with a token that may not have a duplicate, and has one, here or in the database. */
+/** Returns the commits with a token that must not have a duplicate but has one, in the batch or in the database. */
 async function withDuplicates(session: Session, commits: readonly Commit[]): Promise<Set<Commit>> {
   const all = commits.flatMap((commit) => tokensOf(commit).map((it) => ({ commit, ...it })))
   const asked = all.filter(({ token }) => mustBeUnique(token))
@@ -113,7 +113,7 @@ function keyOf({ tenantId, token: { type, fingerprint } }: TokenInsert): string 
   return JSON.stringify([tenantId, type, fingerprint])
 }
 
-/** Returns whether none of them is remembered already. */
+/** Remembers the answers of the commits; returns whether all were new. */
 async function rememberAnswers(session: Session, commits: readonly Commit[]): Promise<boolean> {
   const times: number[] = []
   const rows = commits.flatMap(({ tenantId, changes }) =>

@@ -1,4 +1,4 @@
-/** What the SQL does without, so that databases which only speak PostgreSQL's language can be used. */
+/** Keeps the SQL to what databases that only speak PostgreSQL's language support too. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 const FOLDER = import.meta.dirname
 
-/** docs/operate/postgres.md says why. */
+/** docs/operate/postgres.md gives the reasons. */
 const AVOIDED: Readonly<Record<string, RegExp>> = {
   'a trigger': /\bCREATE\s+(OR\s+REPLACE\s+)?(CONSTRAINT\s+)?TRIGGER\b/i,
   'a procedure': /\bCREATE\s+(OR\s+REPLACE\s+)?(FUNCTION|PROCEDURE)\b|\bDO\s+\$\$|plpgsql/i,
@@ -22,7 +22,7 @@ const AVOIDED: Readonly<Record<string, RegExp>> = {
   'a row by its place': /\bctid\b/,
 }
 
-/** One for each, and why. */
+/** The one exception allowed per file. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'migrate.ts': 'an advisory lock',
 }

@@ -1,3 +1,49 @@
+/**
+ * The PostgreSQL store. Any number of Symbolon servers may share one database.
+ *
+ *   caller   caller   caller                             caller   caller
+ *      \       |       / commit(tenant, changes)            \       / find(), list(), ...
+ *   +------------------------------+                   +------------------+
+ *   | commit queue                 |                   | token finder     |  batches lookups by id:
+ *   |   <= 10,000 commits          |                   |   <= 2 in flight |  ~1,000 ids per statement
+ *   |   <= 200,000 rows            |                   +------------------+
+ *   +------------------------------+                            | other reads go straight to the pool
+ *      |             |           |                     +------------------+
+ *    batch         batch     long commit               | reader pool, 8   |  one statement each,
+ *   ~1,000 rows   ~1,000    > 256 tokens,              +------------------+  no transaction
+ *      |             |       travels alone     sweep,           |
+ *      |             |           |             check            |
+ *   +--------------------------------------------------+        |
+ *   | writer pool, 4 pipelined connections             |        |
+ *   +--------------------------------------------------+        |
+ *      |  one transaction per connection batch:                 |
+ *      |    BEGIN                                               |
+ *      |    insert tokens that cannot conflict                  |
+ *      |    lock tenant_heads FOR UPDATE, in id order           |
+ *      |    plain commits: one statement per table              |
+ *      |    other commits: a unit of work each,                 |
+ *      |                   behind a SAVEPOINT                   |
+ *      |    append audit events, move chain tips, write tally   |
+ *      |    COMMIT                                              |
+ *   +----------------------------------------------------------------+
+ *   | PostgreSQL, shared with other Symbolon servers                 |
+ *   +----------------------------------------------------------------+
+ *
+ * Layers, top down: store (this file) > commit queue > run-batch > plain-commits and apply-change (unit of work) >
+ * audit writer and tally > session (one transaction) > database (pools) > pg.
+ *
+ * Invariants:
+ *  - Tenant lock: the row lock on a tenant's chain tip (tenant_heads) orders its commits across all servers. No server
+ *    keeps state that another one needs.
+ *  - Lock order: every batch locks its tenants sorted by id, so batches cannot deadlock on tenant locks.
+ *  - One batch per tenant: a server never has two batches in flight for the same tenant, so a slow tenant delays one batch.
+ *    Long commits are exempt; only the row lock orders those.
+ *  - Atomic: a commit is made whole or not at all, and its audit events with it. A conflict undoes only its own commit.
+ *  - Durable: a commit resolves only after COMMIT returned. Lost answers to COMMIT are never retried: the outcome is
+ *    unknown, and the commit rejects.
+ *  - Bounded: queued commits, waiting reads, connection attempts, statements, lock waits and commits have limits. Beyond
+ *    them, the call fails.
+ */
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'
 import type { Change, Conflict } from '../../ports/change.ts'
@@ -28,22 +74,17 @@ import { sweepChunk, tenantsToSweep } from './sweep.ts'
 import { tokenReader } from './token-reader.ts'
 
 export interface PostgresOptions {
-  /** As connectionSettings() reads it. */
+  /** Read by connectionSettings(). */
   readonly url: string
-  /** Multiplies every deadline; 1 unless given. For tests, whose machine may be busy. */
+  /** Multiplies every deadline, 1 by default; for tests on a busy machine. */
   readonly deadlineFactor?: number
-  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  /** Replaces COMMIT_WAIT_MS_MAX, for tests. */
   readonly commitWaitMs?: number
-  /** Whether part of a vault will do: for whoever moves it here, to look at what has arrived. */
+  /** Opens a vault whose move into this database is unfinished, to inspect the part that has arrived. */
   readonly unfinished?: true
 }
 
-/**
- * Everything in a PostgreSQL database, which any number of processes may share.
- *
- * No process holds what another has to know: the order of a tenant's commits is that of a lock in the database.
- * Decisions 0035 and 0036.
- */
+/** A store in a PostgreSQL database that any number of processes may share. Decisions 0035 and 0036. */
 export class PostgresStore implements Store {
   readonly tenants: TenantReader
   readonly applications: ApplicationReader
@@ -57,15 +98,15 @@ export class PostgresStore implements Store {
   readonly auditLog: AuditLogReader
   readonly #database: Database
   readonly #queue: PostgresCommitQueue
-  /** One sweep at a time: more would wait for the same tenants, and their writers for all of them. */
+  /** Serializes sweeps: concurrent ones would wait for the same tenants' locks, and block these tenants' writers. */
   #swept: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | null = null
 
   /**
-   * Opens the store, migrated.
+   * Opens the store and migrates it.
    *
-   * Rejects when the database cannot be reached, is newer than the program, would call durable what is not or give back
-   * something else, or holds part of a vault that is being moved into it.
+   * Rejects when the database cannot be reached, is newer than the program, is not durable, does not return data as it
+   * was written, or holds an unfinished move.
    */
   static async open({
     url,

@@ -1,4 +1,4 @@
-/** Reads what is found by an id or a key. */
+/** Reads tenants, answers, transactions and audit logs by id or key. */
 import { isUuid } from '../../base/id.ts'
 import { unpackCheckpoint } from '../../ports/packed-checkpoint.ts'
 import type { StoredAuditEvent } from '../../ports/audit-log.ts'
@@ -82,7 +82,7 @@ export function answerReader(ask: AskPostgres): AnswerReader {
   }
 }
 
-/** The chain tip of a tenant that never recorded anything is at 0. */
+/** Reads audit logs. A tenant without audit events has its chain tip at 0. */
 export function auditLogReader(ask: AskPostgres): AuditLogReader {
   return {
     state: async (tenantId) => {

@@ -1,7 +1,7 @@
-/** What a database has to be like before anybody serves from it. */
+/** Checks that a database is fit to serve from. */
 import type { AskPostgres, Session } from './session.ts'
 
-/** What is acknowledged has to survive a power cut, so the database has to wait for its disk. */
+/** An acknowledged commit must survive a power cut, so COMMIT has to wait for the disk. */
 export async function requireDurability(session: Session): Promise<void> {
   const [row] = await session.ask('SHOW synchronous_commit')
   const value = String(row!.synchronous_commit)
@@ -12,7 +12,7 @@ export async function requireDurability(session: Session): Promise<void> {
   )
 }
 
-/** What is read has to be what was written. SQL_ASCII takes texts as the bytes that they are. */
+/** Text must be read back as it was written. SQL_ASCII stores text as plain bytes. */
 const FAITHFUL = [
   {
     setting: 'server_encoding',
@@ -35,9 +35,9 @@ export async function requireFidelity(ask: AskPostgres): Promise<void> {
   }
 }
 
-/** Half a vault looks like a whole one: what has not arrived yet would be told to be absent. */
+/** Part of a vault looks like a whole one: rows that have not arrived yet would be reported as absent. */
 export async function refuseUnfinishedMove(ask: AskPostgres): Promise<void> {
-  // Whoever only reads may find a database of an older program, which nothing was moved to.
+  // A reader may meet a database of an older program, which has no such table and cannot hold a move.
   const [table] = await ask("SELECT to_regclass('moving') IS NOT NULL AS there")
   if (table!.there !== true) return
   const moving = await ask('SELECT 1 FROM moving WHERE NOT finished')

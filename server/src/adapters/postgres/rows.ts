@@ -1,4 +1,4 @@
-/** Rows as they come from the database, and the stored things they stand for. */
+/** Converts database rows into the stored types. */
 import { unpackContainers, unpackIndexes } from '../../ports/packed-token.ts'
 import type { StoredJob } from '../../ports/jobs.ts'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
@@ -81,12 +81,12 @@ export function proxyOf(row: PostgresRow): StoredProxy {
   return { ...definitionOf(row), hash: row.hash as Uint8Array }
 }
 
-/** The id of a token. */
+/** Returns the id of a token. */
 export function idOf({ serial: internalId, name }: PostgresRow): string {
   return name === null ? String(internalId) : text(name)!
 }
 
-/** `uncommitted` is a column of those who look from within a transaction. */
+/** Rows read within a transaction have the column `uncommitted`. */
 export function tokenOf(row: PostgresRow): StoredToken {
   const { serial: internalId, cvc, cvc_expires_at: expiresAt } = row
   const metadata = parse(row.metadata) as Record<string, string> | null
@@ -110,7 +110,7 @@ export function tokenOf(row: PostgresRow): StoredToken {
   } as StoredToken
 }
 
-/** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
+/** Unpacks a token's index terms, stored as one value: the caller's hashes, then those of its metadata. */
 function indexesOf(packed: unknown, entries: number): Uint8Array[] {
   if (!(packed instanceof Uint8Array)) return []
   const indexTerms = unpackIndexes(packed)

@@ -15,26 +15,26 @@ export interface Commit {
   readonly changes: readonly Change[]
 }
 
-/** What became of a commit: made, refused, or impossible for a reason of its own. */
+/** Outcome of a commit: null when made, the conflict, or an error of its own. */
 export type CommitOutcome = null | Conflict | Error
 
-/** What a batch writes at its end, for all its commits. */
+/** State shared by the commits of a batch, written at its end. */
 interface Ending {
   readonly tips: LockedChainTips
   readonly tally: PostgresTokenTally
   readonly auditWriter: PostgresAuditWriter
-  /** Whether there is a savepoint, of the commit before. */
+  /** Whether an earlier commit left a savepoint. */
   saved: boolean
 }
 
 /**
- * Makes every commit of the batch whole or not at all, all in one transaction, up to the step that makes it durable:
- * `commit` says when. Resolves with an outcome for each.
+ * Runs a batch of commits in one transaction, each commit atomic, and ends it with `commit`, which makes it durable.
+ * Resolves with an outcome per commit.
  *
- * Tokens that nobody can be in the way of are inserted first. Then the tenants are locked, in one order, so nobody else
- * writes for them meanwhile. Commits that are almost never refused are made together, in one statement for each
- * table; the others have a savepoint each. If one of the first is refused after all, everything is rolled back and made
- * again with savepoints.
+ * First come tokens that cannot conflict with anything. Then the tenants are locked, in a fixed order, which excludes
+ * other writers for them. Plain commits, which almost never conflict, go together, with one statement per table; each
+ * of the others has a savepoint. If a plain commit does conflict, everything is rolled back and run again with
+ * savepoints.
  */
 export async function runBatch(
   session: Session,
@@ -49,12 +49,12 @@ export async function runBatch(
   }
   if (made === null) throw new Error('A commit with a savepoint can be gone back on')
   const { outcomes, auditWriter: record, tally } = made
-  // Nothing of this can be refused and leave the transaction whole, so committing need not wait for the others' answers.
+  // A failure in any of these fails the whole transaction, so COMMIT need not wait for their answers.
   await allOf([record.write(session), tally.write(session), commit()])
   return outcomes
 }
 
-/** Null when one of `together` was refused: then nothing can be said of the others. */
+/** Returns null when one of `together` was refused: the outcomes of the others are unknown then. */
 async function attempt(
   session: Session,
   commits: readonly Commit[],
@@ -82,11 +82,11 @@ async function attempt(
 }
 
 /**
- * Begins the transaction, inserts the tokens of `begun`, and locks the chain tips of all tenants, which it resolves with;
- * with null when a token was in the way.
+ * Begins the transaction, inserts the tokens of `begun` and locks the chain tips of all tenants. Resolves with the
+ * tips, or with null if a token conflicted.
  *
- * All are on their way before one is answered: every answer that is waited for costs a turn of the event loop. Only
- * a list that is no single statement is there whole before anything is locked.
+ * Everything is sent before the first answer arrives: each awaited answer costs a turn of the event loop. Only a list
+ * that needs several statements is inserted completely before anything is locked.
  */
 async function begin(
   session: Session,
@@ -110,7 +110,7 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   if (refusal !== null) return refusal
   const { tenantId, changes } = commit
   const unitOfWork = newUnitOfWork(session, tenantId, enlistedIn(changes))
-  // What is counted apart until then is to be found there, and stay there if the commit is refused.
+  // Ending a transaction reads the sums counted apart for it, and they must stay if the commit is refused.
   if (changes.some((it) => it.kind === 'end-transaction')) await ending.tally.write(session)
   await session.run(ending.saved ? 'RELEASE SAVEPOINT one; SAVEPOINT one' : 'SAVEPOINT one')
   ending.saved = true
@@ -131,7 +131,7 @@ async function guarded(session: Session, commit: Commit, ending: Ending): Promis
   return null
 }
 
-/** The locked chain tips, and which keys they name as retired. */
+/** The locked chain tips, and the keys that they declare retired. */
 class LockedChainTips {
   readonly #oldestKeyIds: ReadonlyMap<string, Uint8Array>
 
@@ -142,7 +142,7 @@ class LockedChainTips {
     )
   }
 
-  /** Returns why the commit is not to be made, or null. */
+  /** Returns why the commit must not be made, or null. */
   refusal({ tenantId, changes }: Commit): Error | null {
     const dataKeyId = this.#oldestKeyIds.get(tenantId)
     return dataKeyId === undefined ? null : retiredKeyError(changes, dataKeyId)

@@ -26,7 +26,7 @@ export async function insertSession(
     ],
   )
   if (made === 0) return ABSENT
-  // Some for every new one: so they never pile up, and nobody pays for many.
+  // Deletes a few expired sessions per new one: they never pile up, and no single request pays for many.
   await session.run(
     `DELETE FROM sessions WHERE tenant = $1 AND id IN
        (SELECT id FROM sessions WHERE tenant = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT 10)`,

@@ -6,6 +6,6 @@ test('kept() gives another name to another text, so that no version ever runs th
   const [one, other] = [kept('find', 'SELECT 1'), kept('find', 'SELECT 2')]
   assert.notEqual(one.name, other.name)
   assert.deepEqual(kept('find', 'SELECT 1'), one)
-  // The database would cut off what is longer, and then they might be the same.
+  // The database truncates longer names, which could then collide.
   assert.ok(kept('insert-plain-tokens', 'SELECT 1').name.length < 64)
 })

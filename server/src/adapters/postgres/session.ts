@@ -10,21 +10,21 @@ export type PostgresValue =
   | null
   | readonly (string | number | boolean | Uint8Array | null)[]
 
-/** A statement. */
+/** An SQL text, or a named prepared statement. */
 export type PostgresStatement = string | NamedStatement
 
-/** One that a connection keeps by its name. */
+/** A prepared statement, which a connection keeps under its name. */
 interface NamedStatement {
   readonly name: string
   readonly text: string
 }
 
 /**
- * Returns a statement that is parsed and planned once on each connection, and not each time: for those that every request
- * asks. It may return no `*` of a table, or it fails when a newer server has added a column.
+ * Returns a prepared statement: parsed and planned once per connection instead of each time. For queries that every
+ * request makes. It must not select `*` of a table, or it fails when a newer server has added a column.
  *
- * Its text is part of its name: whoever shares connections with other versions, by a pooler that knows no names, is told
- * that there is no such statement, and never runs theirs.
+ * The name contains a hash of the text. Behind a pooler that does not track names, servers of different versions share
+ * connections: they get an error about an unknown statement, and never run each other's.
  */
 export function kept(name: string, text: string): NamedStatement {
   return { name: `${name} ${hash('sha256', text).slice(0, 16)}`, text }
@@ -36,10 +36,10 @@ export type AskPostgres = (
   values?: readonly PostgresValue[],
 ) => Promise<PostgresRow[]>
 
-/** One connection, for as long as a transaction takes. */
+/** One connection, for the duration of a transaction. */
 export class Session {
   readonly #client: ClientBase
-  /** How many statements were sent: for tests that count what something costs. */
+  /** Number of statements sent, for tests that count the cost of an operation. */
   sent = 0
 
   constructor(client: ClientBase) {
@@ -51,13 +51,13 @@ export class Session {
     return (await this.#client.query<PostgresRow>(queryOf(sql, values))).rows
   }
 
-  /** Runs one statement and returns how many rows it touched. */
+  /** Runs one statement and returns the number of rows affected. */
   async run(sql: PostgresStatement, values: readonly PostgresValue[] = []): Promise<number> {
     this.sent++
     return (await this.#client.query(queryOf(sql, values))).rowCount ?? 0
   }
 
-  /** Resolves when what the transaction did is durable. */
+  /** Resolves when the transaction is durable. */
   async commit(): Promise<void> {
     this.sent++
     const { command } = await this.#client.query('COMMIT')
@@ -65,21 +65,21 @@ export class Session {
   }
 }
 
-/** Returns what pg is asked. */
+/** Returns the query in pg's form. */
 export function queryOf(sql: PostgresStatement, values: readonly PostgresValue[]): QueryConfig {
   return { ...(typeof sql === 'string' ? { text: sql } : sql), values: values as unknown[] }
 }
 
-/** What an error says about what it met. */
+/** Classifies an error. */
 export type Trouble =
-  /** Somebody was quicker: the same may succeed when it is tried again. */
+  /** Lost to a concurrent transaction: a retry may succeed. */
   | 'again'
-  /** The values are to blame, not the database. */
+  /** The values are at fault, not the database. */
   | 'own'
-  /** Nobody answers, or not in time, or it is no time for questions. */
+  /** The database does not answer, not in time, or is in no state to. */
   | 'away'
 
-/** Conditions by the classes of their codes. Source: postgresql.org, appendix "PostgreSQL Error Codes". */
+/** Classifies an error by the class of its code. Source: postgresql.org, appendix "PostgreSQL Error Codes". */
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof DatabaseError)) return 'away'
   const code = error.code ?? ''
@@ -87,5 +87,5 @@ export function troubleOf(error: unknown): Trouble {
   return OWN.has(code.slice(0, 2)) ? 'own' : 'away'
 }
 
-/** Cardinality, data, constraints, limits of the program. */
+/** Cardinality violation, data exception, integrity constraint violation, program limit exceeded. */
 const OWN: ReadonlySet<string> = new Set(['21', '22', '23', '54'])

@@ -1,4 +1,4 @@
-/** Removes for good what nobody can reach any more, a little at a time, of a few tenants at a time. */
+/** Deletes unreachable rows for good, in small chunks of a few tenants each. */
 import { SWEEP_BYTES_AT_ONCE } from '../../base/limits.ts'
 import { lockTenants } from './lock-tenants.ts'
 import type { PostgresRow } from './rows.ts'
@@ -7,13 +7,13 @@ import { COUNTED, PostgresTokenTally, countedIn } from './token-tally.ts'
 import { deleteIndexTerms, indexTermsIn } from './index-term-rows.ts'
 import { HIDDEN } from './visibility.ts'
 
-/** Rows of each kind that one chunk removes at most, and the tenants it is about: what their writers wait for. */
+/** Rows per kind, and tenants, that one chunk touches at most. Writers for these tenants wait meanwhile. */
 const ROWS_MAX = 256
 const TENANTS_MAX = 16
 
 const ENDED = `state IN ('committed', 'rolled_back', 'expired')`
 
-/** What there may be to sweep, at the parameters now and forgotten. */
+/** Queries for tenants with something to sweep; $1 is now, $2 forgotten. */
 const LOOKS = [
   'SELECT tenant FROM tokens WHERE expires_at <= $1',
   'SELECT tenant FROM tokens WHERE cvc_expires_at <= $1',
@@ -24,7 +24,7 @@ const LOOKS = [
   `SELECT tenant FROM transactions WHERE ${ENDED} AND expires_at <= $2 AND NOT unswept`,
 ]
 
-/** Returns tenants with something to sweep; none when there is nothing. */
+/** Returns some tenants with something to sweep, or none. */
 export async function tenantsToSweep(
   ask: AskPostgres,
   now: number,
@@ -39,7 +39,7 @@ export async function tenantsToSweep(
   return rows.map((row) => String(row.tenant))
 }
 
-/** Sweeps a chunk of what `tenants` have, in one transaction. Several servers may do so at once. */
+/** Sweeps a chunk of the rows of `tenants`, in one transaction. Safe when several servers sweep at once. */
 export async function sweepChunk(
   session: Session,
   tenants: readonly string[],
@@ -93,7 +93,7 @@ export async function sweepChunk(
     )
   }
 
-  /** Of a transaction that came to nothing, nothing is to be recorded, and nothing to be counted. */
+  /** Sweeps a transaction that was not committed: drops its parked audit events and its sums. */
   async function sweepDead({ tenant, id }: PostgresRow): Promise<void> {
     const values = [String(tenant), String(id)]
     const removed = await deleteTokens('made_in = $2::uuid', [[String(tenant)], String(id)])
@@ -131,10 +131,10 @@ export async function sweepChunk(
   }
 }
 
-/** What a token holds that may be long. */
+/** Size of a token's columns that may be large. */
 const LONG = `octet_length(data) + coalesce(octet_length(metadata), 0) + coalesce(octet_length(details), 0)`
 
-/** The keys of some rows that hold no more than is removed at once, or of one that does. */
+/** Selects the keys of some rows within the byte limit of one chunk, or of a single row that exceeds it. */
 function few(key: string, bytes: string, source: string): string {
   return `SELECT ${key} FROM (
       SELECT ${key}, sum(bytes) OVER so_far AS bytes, row_number() OVER so_far AS place

@@ -48,15 +48,15 @@ export async function insertTenant(
 }
 
 /**
- * Whoever adds keys, and whoever wraps all there are by another root key, takes turns: so none is forgotten. Resolves with
- * the name of the root key; null where there is none.
+ * Locks the row of the root key, shared. Adding keys and rewrapping all of them exclude each other, so no key is
+ * missed. Resolves with the id of the root key, or null when there is none.
  */
 export async function holdRootKey(session: Session): Promise<string | null> {
   const [row] = await session.ask('SELECT root_key_id FROM installation FOR SHARE')
   return row === undefined ? null : String(row.root_key_id)
 }
 
-/** Of two tenants that take a name at once, the second one meets the index: its commit fails, and changes nothing. */
+/** If two tenants take a name at once, the second violates the unique index: its commit fails and changes nothing. */
 export async function updateTenant({ session }: UnitOfWork, it: StoredTenant): ChangeStep {
   const named = await session.ask('SELECT 1 FROM tenants WHERE name = $1 AND id <> $2', [
     packText(it.name),

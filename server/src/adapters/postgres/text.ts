@@ -1,15 +1,15 @@
 /**
- * Texts as the database keeps them: as they are, but for NUL, which it has no place for.
+ * Stores text as it is, except for NUL, which PostgreSQL text cannot hold.
  *
- * NUL and the character that escapes it are written as two, each by itself: so a beginning of a text stays one.
+ * NUL and the escape character become two characters each, so a prefix of a text stays a prefix when packed.
  */
 
-/** Returns the text as a parameter of a statement. */
+/** Encodes text as a statement parameter. */
 export function packText(text: string): string {
   return RESERVED.test(text) ? text.replaceAll(EACH_RESERVED, (it) => PACKED[it]!) : text
 }
 
-/** Returns the text that a column holds. */
+/** Decodes text from a column. */
 export function unpackText(packed: string): string {
   return packed.includes('\u0001') ? packed.replaceAll(EACH_PACKED, (it) => UNPACKED[it]!) : packed
 }

@@ -1,4 +1,7 @@
-/** Updates and deletes tokens: at once, of a token that is there only for its transaction, or to wait for that one. */
+/**
+ * Updates and deletes tokens: at once outside transactions and for a transaction's own tokens, otherwise pending until
+ * the transaction commits.
+ */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
 import type { ChangeOf } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
@@ -63,7 +66,7 @@ export async function deleteToken(
   if (await isLocked(unitOfWork, token.internalId, now)) return LOCKED
   const as = { token, revision: token.revision, now }
   if (waits(unitOfWork, token)) {
-    // A revision that nobody ever read.
+    // A revision that no reader has ever seen.
     const nothing = COLUMNS.map((it) => (it === 'revision' ? -1 : null))
     return await pend(unitOfWork, as, true, nothing)
   }
@@ -79,7 +82,7 @@ export async function deleteToken(
   return null
 }
 
-/** A token as it was read, when. */
+/** A token, the revision that was read, and the time. */
 interface Read {
   readonly token: StoredToken
   readonly revision: number
@@ -90,7 +93,7 @@ function waits({ within }: UnitOfWork, token: StoredToken): boolean {
   return within !== null && !token.uncommitted
 }
 
-/** The row of the token if it is there as it was read, for whoever reads so. */
+/** Returns the token's row if it still has the revision that was read and is visible, or null. */
 async function find(
   { session, tenantId, within }: UnitOfWork,
   { token, revision, now }: Read,
@@ -104,7 +107,10 @@ async function find(
   return row ?? null
 }
 
-/** Notes what the transaction will make of a token. What it made of it before counts, where it did. */
+/**
+ * Stores what the transaction will change about a token. A pending change from earlier supplies the revision to
+ * compare.
+ */
 async function pend(
   { session, tenantId, within }: UnitOfWork,
   { token, revision, now }: Read,
@@ -143,13 +149,13 @@ async function pend(
   }
 }
 
-/** What a row holds that may be long. */
+/** Size of a row's columns that may be large. */
 function bytesIn(table: string): string {
   const columns = ['data', 'metadata', 'details'].map((it) => `${table}.${it}`)
   return columns.map((it) => `coalesce(octet_length(${it}), 0)`).join(' + ')
 }
 
-/** Locks of transactions that are over are void; any other is in the way of everybody else. */
+/** Whether another open transaction has a pending change to the token. Drops pending changes of ended transactions. */
 async function isLocked(
   { session, tenantId, within }: UnitOfWork,
   internalId: string,

@@ -77,7 +77,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** How many rows all steps of a plan returned or rejected. */
+/** Counts the rows that all steps of a plan returned or rejected. */
 function rowsIn(plan: PlanNode): number {
   const rejected =
     (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Join Filter'] ?? 0)

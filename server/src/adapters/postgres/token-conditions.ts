@@ -5,17 +5,17 @@ import type { PostgresValue } from './session.ts'
 import { packText } from './text.ts'
 import { VISIBLE, livesAt } from './visibility.ts'
 
-/** The parameters of a statement that is being put together. */
+/** Collects the parameters of a statement while it is built. */
 export class Parameters {
   readonly values: PostgresValue[] = []
 
-  /** Adds a parameter and returns what stands for it. Only this goes into the text. */
+  /** Adds a parameter and returns its placeholder. Only the placeholder goes into the text. */
   add(value: PostgresValue, type: string): string {
     return `$${this.values.push(value)}::${type}`
   }
 }
 
-/** The tokens of the tenant that a query is about: parts of a statement in which each is a row of `tokens`. */
+/** The tokens that a query selects, as parts of a statement in which each is a row of `tokens`. */
 export interface Selection {
   readonly from: string
   readonly where: string
@@ -24,11 +24,11 @@ export interface Selection {
 }
 
 /**
- * The tenant is the first parameter.
+ * Returns the selection; the tenant is parameter $1.
  *
- * The planner estimates one row for a tenant that the table's statistics do not know yet, and then joins by comparing every
- * token with every match. So nothing here can become such a join: matches are looked up one by one, which LATERAL
- * and LIMIT require, and further index terms stay subqueries. See decision 0065.
+ * For a tenant that the statistics do not know yet, the planner estimates one row, and would then join by comparing
+ * every token with every match. So nothing here may become such a join: LATERAL and LIMIT force matches to be looked up
+ * one by one, and further index terms stay subqueries. Decision 0065.
  */
 export function selectionOf({ where, within, now }: TokenQuery, parameters: Parameters): Selection {
   const lookup = lookupOf(where)
@@ -43,7 +43,7 @@ export function selectionOf({ where, within, now }: TokenQuery, parameters: Para
   return { from, where: condition, sortKey: 'found.serial' }
 }
 
-/** True or false, never null, so that its negation is what it says. The rows meet the index term of `lookup` already. */
+/** Returns a condition that is true or false, never null, so that NOT works. The rows match `lookup` already. */
 function conditionSql(
   condition: TokenCondition,
   parameters: Parameters,
@@ -97,14 +97,17 @@ function conditionSql(
   }
 }
 
-/** Returns the part of the condition to look tokens up by, in an index: all tokens that meet the whole meet it; null for none. */
+/**
+ * Returns the part of the condition to use as an index lookup, or null if there is none. Every token that meets the
+ * whole condition meets this part.
+ */
 function lookupOf(condition: TokenCondition): TokenCondition | null {
   if (weightOf(condition) === UNBOUND) return null
   if (condition.kind !== 'all') return condition
   return lookupOf(condition.of.toSorted((a, b) => weightOf(a) - weightOf(b))[0]!)
 }
 
-/** Returns a statement for the internal ids, each once, of all tokens that may meet what lookupOf() returned. */
+/** Returns a query for the internal ids, each once, of all tokens that may meet the result of lookupOf(). */
 function lookupSql(condition: TokenCondition, parameters: Parameters): string {
   switch (condition.kind) {
     case 'index':
@@ -129,7 +132,10 @@ function lookupSql(condition: TokenCondition, parameters: Parameters): string {
 
 const UNBOUND = Number.MAX_SAFE_INTEGER
 
-/** Ids, data and fingerprints are likely to be rarer than what is in metadata, and few than many. */
+/**
+ * Estimates rows: ids, index terms and fingerprints match fewer than metadata does, and a short list fewer than a long
+ * one.
+ */
 function weightOf(condition: TokenCondition): number {
   switch (condition.kind) {
     case 'id':
@@ -169,13 +175,13 @@ function hasIndexTerm(term: Uint8Array, parameters: Parameters): string {
     AND it.hash = ${parameters.add(term, 'bytea')} AND it.serial = tokens.serial) IS TRUE)`
 }
 
-/** A comparison of a column with a path, that holds for all that begins with it, too. */
+/** Returns a comparison of a column with a path that matches the whole subtree. */
 function below(path: string, parameters: Parameters): (column: string) => string {
   const text = parameters.add(packText(path), 'text')
   return (column) => `left(${column}, length(${text})) = ${text}`
 }
 
-/** Holds when one of a token's containers meets one of `comparisons`; most tokens have only one. */
+/** Holds when one of the token's containers meets one of `comparisons`; most tokens have a single container. */
 function inOneOf(comparisons: readonly ((column: string) => string)[]): string {
   const on = (column: string): string =>
     joined(

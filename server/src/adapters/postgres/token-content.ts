@@ -1,11 +1,11 @@
-/** What may change of a token, as rows keep it. */
+/** The columns of a token, and the values of those that can change. */
 import { packContainers, packIndexes } from '../../ports/packed-token.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import type { Scalar } from './binary-array.ts'
 import { packOptional, packText } from './text.ts'
 
-/** What every token has. */
+/** Columns that every token has values for. */
 export const COMMON = {
   containers: 'text',
   data: 'bytea',
@@ -14,7 +14,7 @@ export const COMMON = {
   revision: 'integer',
 } as const
 
-/** The columns that an update replaces, and their types; those that are null of most tokens come last. */
+/** Columns that an update replaces, with their types; those that are usually null come last. */
 export const CONTENT = {
   ...COMMON,
   cvc: 'bytea',
@@ -27,7 +27,7 @@ export const CONTENT = {
   modified_at: 'bigint',
 } as const
 
-/** The columns of a whole token, and of whose it is. */
+/** All columns of a token, including its owner's. */
 export const TOKEN_COLUMNS = [
   'tenant',
   'serial',
@@ -38,14 +38,14 @@ export const TOKEN_COLUMNS = [
   'created_at',
 ]
 
-/** TOKEN_COLUMNS in a SELECT, of `table`; its data is null where that is not so, and is then left on the disk. */
+/** Selects TOKEN_COLUMNS of `table`. Where `condition` does not hold, data is null and stays on disk. */
 export function columnsIf(condition: string, table: string): string {
   return TOKEN_COLUMNS.map((it) =>
     it === 'data' ? `CASE WHEN ${condition} THEN ${table}.data END AS data` : `${table}.${it}`,
   ).join(', ')
 }
 
-/** In the order of CONTENT. */
+/** Returns a token's values in the order of CONTENT. */
 export function contentOf(token: StoredToken): Scalar[] {
   const { cvc, metadata, details } = token
   return [
@@ -65,7 +65,7 @@ export function contentOf(token: StoredToken): Scalar[] {
   ]
 }
 
-/** The database reads this as JSON, where NUL has no place either. */
+/** Encodes metadata so that PostgreSQL can read it as JSON, which cannot hold NUL either. */
 function packMetadata(metadata: Readonly<Record<string, string>>): string {
   const entries = Object.entries(metadata).map((it) => it.map(packText))
   return JSON.stringify(Object.fromEntries(entries))

@@ -20,7 +20,7 @@ interface TokenLookup {
 const INTERNAL_IDS = { tenant: 'uuid', serial: 'uuid', most: 'integer' } as const
 const NAMES = { tenant: 'uuid', name: 'text', most: 'integer' } as const
 
-/** One row at a time, by its key: LIMIT keeps the plan from being a join, which might read all there are. */
+/** Looks rows up one by one, by key: LIMIT keeps the plan from becoming a join, which might read the whole table. */
 function select(columns: string): string {
   return `SELECT found.* FROM ${rowsFrom(INTERNAL_IDS, 'asked')}
     CROSS JOIN LATERAL (SELECT ${columns} FROM tokens WHERE tokens.tenant = asked.tenant
@@ -42,13 +42,13 @@ const WEIGH = kept(
    FROM (${select('octet_length(tokens.data) AS bytes')}) AS weighed`,
 )
 
-/** Ids that one statement asks for, more or less. */
+/** Approximate number of ids per statement. */
 const IDS_AT_ONCE = 1_000
 
-/** Statements under way at a time; what comes meanwhile is asked together, next. */
+/** Statements in flight at a time; lookups that arrive meanwhile share the next one. */
 const IN_FLIGHT_MAX = 2
 
-/** Finds tokens by their ids: whoever asks at the same time is answered by one statement. */
+/** Finds tokens by id, and batches concurrent lookups into one statement. */
 export class TokenFinder {
   readonly #ask: AskPostgres
   #waiting: TokenLookup[] = []
@@ -59,14 +59,14 @@ export class TokenFinder {
     this.#ask = ask
   }
 
-  /** Resolves as TokenReader.find() does outside of transactions. */
+  /** Resolves as TokenReader.find() does outside transactions. */
   async find(
     tenantId: string,
     ids: readonly string[],
     bytesMax = SHOWN_DATA_BYTES_MAX,
   ): Promise<StoredToken[]> {
     if (ids.length === 0) return []
-    // Each of several may have all that may be read of them together.
+    // The statement bounds each token by the limit for all of them, so the sum has to be checked first.
     if (ids.length > 1 && bytesMax > LARGE_BYTES_MIN) await this.#weigh(tenantId, ids, bytesMax)
     const { promise, resolve, reject } = Promise.withResolvers<StoredToken[]>()
     this.#waiting.push({ tenantId, ids: [...new Set(ids)], bytesMax, resolve, reject })
@@ -74,14 +74,14 @@ export class TokenFinder {
     return await promise
   }
 
-  /** As TokenReader.known(), outside of transactions. */
+  /** Resolves as TokenReader.known() does outside transactions. */
   async known(tenantId: string, ids: readonly string[]): Promise<string[]> {
     if (ids.length === 0) return []
     const rows = await this.#ask(KNOWN, parametersFor([{ tenantId, ids: [...new Set(ids)] }]))
     return rows.map(idOf)
   }
 
-  /** Throws TooMuchData. */
+  /** Throws TooMuchData when the tokens' data exceeds `bytesMax` in total. */
   async #weigh(tenantId: string, ids: readonly string[], bytesMax: number): Promise<void> {
     const asked = parametersFor([{ tenantId, ids: [...new Set(ids)] }])
     const [row] = await this.#ask(WEIGH, asked)
@@ -125,7 +125,7 @@ export class TokenFinder {
     }
   }
 
-  /** By tenant and id, with their data if anybody asked for so much. */
+  /** Returns tokens by tenant and id, with data if at least one lookup allows its size. */
   async #find(asked: readonly TokenLookup[]): Promise<Map<string, Map<string, StoredToken>>> {
     const rows = await this.#ask(FIND, parametersFor(asked))
     const found = new Map<string, Map<string, StoredToken>>()
@@ -140,7 +140,7 @@ export class TokenFinder {
   }
 }
 
-/** Of select(). */
+/** Returns the parameters of select(). */
 function parametersFor(
   asked: readonly (Pick<TokenLookup, 'tenantId' | 'ids'> & { readonly bytesMax?: number })[],
 ): PostgresValue[] {

@@ -1,4 +1,4 @@
-/** Inserts tokens: many at once, and with the questions that must be answered first. */
+/** Inserts tokens, in bulk and after the checks for conflicts. */
 import { isUuid } from '../../base/id.ts'
 import type { Conflict } from '../../ports/change.ts'
 import type { StoredToken } from '../../ports/stored.ts'
@@ -24,19 +24,20 @@ const MADE = {
 
 const COLUMNS = { ...MADE, ...CONTENT, name: 'text', uuid_name: 'uuid', made_in: 'uuid' } as const
 
-/** The columns before those that are null of most tokens: each column of a statement costs something for each row. */
+/** Columns without those that are usually null: every column of a statement costs something for every row. */
 const PLAIN = { ...MADE, ...COMMON } as const
 const PLAIN_COLUMNS = Object.keys(PLAIN).length
 
-/** Tokens that go to the database in one statement. */
+/** Tokens per INSERT statement. */
 export const ROWS_AT_ONCE = 1_000
 
 const INSERT = kept('insert-tokens', insertInto(COLUMNS))
 const INSERT_PLAIN = kept('insert-plain-tokens', insertInto(PLAIN))
 
 /**
- * An internal id must be nobody's name either. Few tokens have a name that is a uuid, so that is quick to ask, for one row at a
- * time: LIMIT keeps the plan from being a join, which might read all there are. An internal id or a name that is taken fails.
+ * Returns an INSERT that skips rows whose internal id is already the name of another token. Few names are UUIDs, so the
+ * check is cheap, one row at a time: LIMIT keeps the plan from becoming a join, which might read the whole table. A
+ * taken internal id or name fails the statement.
  */
 function insertInto(columns: Columns): string {
   const names = Object.keys(columns).join(', ')
@@ -45,14 +46,14 @@ function insertInto(columns: Columns): string {
       AND named.uuid_name = rows.serial LIMIT 1) IS NULL`
 }
 
-/** A token on its way into the database. */
+/** A token to insert, its tenant, and the transaction it is made in, if any. */
 export interface TokenInsert {
   readonly tenantId: string
   readonly token: StoredToken
   readonly within: string | null
 }
 
-/** Inserts tokens and what they are found by; returns whether all were new, or fails because one was not. */
+/** Inserts tokens and their index terms. Returns false, or rejects, if one of them exists already. */
 export async function insertTokens(
   session: Session,
   tokens: readonly TokenInsert[],
@@ -95,7 +96,7 @@ function isPlainRow(row: readonly unknown[]): boolean {
   return true
 }
 
-/** Inserts the tokens of a commit in their order, unless one of them has a duplicate or a name that is taken. */
+/** Inserts a commit's tokens, unless one has a duplicate or its name is taken. */
 export async function insertInOrder(
   unitOfWork: UnitOfWork,
   tokens: readonly StoredToken[],
@@ -112,7 +113,7 @@ export async function insertInOrder(
   return null
 }
 
-/** Looks for the first token that cannot be inserted, as if they were inserted one after the other. */
+/** Returns the conflict of the first token that cannot be inserted, as if they were inserted one after the other. */
 async function conflictAmong(
   unitOfWork: UnitOfWork,
   tokens: readonly StoredToken[],
@@ -144,7 +145,7 @@ async function conflictAmong(
   return null
 }
 
-/** What is there by the names and internal ids of `tokens`, which are one namespace. */
+/** Returns the existing tokens under the names and internal ids of `tokens`, which share one namespace. */
 async function takenNames(
   { session, tenantId }: UnitOfWork,
   tokens: readonly StoredToken[],
@@ -176,8 +177,8 @@ async function takenNames(
 }
 
 /**
- * Frees a name that a transaction reserved which came to nothing, and says whether it did. The row is swept
- * under its internal id, which is taken until then.
+ * Frees a name reserved by a transaction that was not committed; returns whether it did. The row keeps its internal id
+ * until it is swept.
  */
 async function isFreed(
   { session, tenantId }: UnitOfWork,

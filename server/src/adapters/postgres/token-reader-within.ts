@@ -1,4 +1,4 @@
-/** Reads tokens as a transaction sees them: with its own, and as it left the others. */
+/** Reads tokens as a transaction sees them: with its own tokens and its pending changes applied. */
 import { isUuid } from '../../base/id.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { idOf, tokenOf, type PostgresRow } from './rows.ts'
@@ -30,7 +30,7 @@ export async function findWithin(
   return rows.flatMap(overlaid)
 }
 
-/** The ids of those that findWithin() would find. */
+/** Returns the ids of the tokens that findWithin() would find. */
 export async function knownWithin(
   ask: AskPostgres,
   tenantId: string,
@@ -46,7 +46,7 @@ export async function knownWithin(
   return rows.map(idOf)
 }
 
-/** Of statements that look for some of SEEN_FROM by their ids. */
+/** Returns the parameters of the lookups by id over SEEN_FROM. */
 function askedFor(tenantId: string, ids: readonly string[], within: string): PostgresValue[] {
   const known = isUuid(within) ? within : null
   return [tenantId, known, ids.filter(isUuid), [...new Set(ids)].map(packText)]
@@ -72,12 +72,12 @@ export async function findDuplicateWithin(
   return rows.flatMap(overlaid)[0] ?? null
 }
 
-/** What the transaction made of the token in `row`; nothing when it deleted it. */
+/** Applies the transaction's pending change to the token in `row`; returns nothing if it deletes the token. */
 function overlaid(row: PostgresRow): StoredToken[] {
   if (row.over_deleted === true) return []
   if (row.over_deleted === null) return [tokenOf(row)]
   const over = Object.keys(CONTENT).map((it) => [it, row[`over_${it}`]!] as const)
-  // Until the commit its end is still the old one, if that is earlier.
+  // Until the commit, the old expiry still applies if it is earlier.
   const ends = [row.expires_at, row.over_expires_at].filter((it) => typeof it === 'number')
   const expiresAt = ends.length > 0 ? Math.min(...ends) : null
   return [tokenOf({ ...row, ...Object.fromEntries(over), expires_at: expiresAt })]

@@ -14,7 +14,7 @@ import { NOTHING, VISIBLE, livesAt } from './visibility.ts'
 import type { TokenQuery } from '../../ports/token-query.ts'
 import { DataCount } from '../../ports/too-much-data.ts'
 
-/** What comes after so much that the question is not answered at all is left in the database. */
+/** Data beyond the limit, at which the whole query is refused, stays on disk. */
 const UP_TO_ALL = columnsIf(
   `sum(octet_length(items.data)) OVER (ORDER BY items.serial DESC) <= ${SHOWN_DATA_BYTES_MAX}`,
   'items',
@@ -57,7 +57,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
       return row === undefined ? null : count.gather([tokenOf(row)])[0]!
     },
 
-    /** One statement, and so one state of the database. */
+    /** Runs one statement, so page and total come from the same snapshot. */
     list: async (tenantId, query, { page, size }) => {
       const parameters = new Parameters()
       parameters.add(tenantId, 'uuid')
@@ -91,7 +91,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
       return new DataCount().gather(rows.map(tokenOf))
     },
 
-    /** The sums that are kept of tokens, less those that are expired and not swept yet. */
+    /** Returns the stored sums, less tokens that are expired but not swept yet. */
     usage: async (tenantId, { now, since }) => {
       const active = 'greatest(created_at, coalesce(modified_at, 0)) >= $3'
       const rows = await ask(
@@ -118,7 +118,7 @@ export function tokenReader(ask: AskPostgres): TokenReader {
   }
 }
 
-/** Adds the sums up, for to count all tokens is to read them. */
+/** Adds up the stored sums, because counting all tokens would mean reading them. */
 function countOfAll({ now }: TokenQuery, parameters: Parameters): string {
   const at = parameters.add(now, 'bigint')
   return `(SELECT coalesce(sum(count), 0)::bigint FROM token_counts

@@ -32,19 +32,19 @@ interface Sum {
   lastCreatedAt: number
 }
 
-/** A token that is counted: how it is told apart in the sums. */
+/** The attributes by which a token is counted. */
 export interface CountedToken {
   readonly type: string
   readonly createdAt: number
   readonly modifiedAt: number | null
-  /** The transaction it was made in, while that is not committed. */
+  /** The transaction it was made in, until that commits. */
   readonly madeIn: string | null
 }
 
 /** The columns that countedIn() reads. */
 export const COUNTED = 'type, created_at, modified_at, made_in'
 
-/** Reads what a row of COUNTED and `hidden` says. */
+/** Reads the attributes from a row with COUNTED and `hidden`. */
 export function countedIn(row: PostgresRow): CountedToken {
   return {
     type: String(row.type),
@@ -59,11 +59,11 @@ export function countedOf(token: StoredToken, madeIn: string | null): CountedTok
   return { type: packText(type), createdAt, modifiedAt, madeIn }
 }
 
-/** Adds up what happens to tokens, to be written once. Decision 0019. */
+/** Accumulates changes to token counts, to write them in one statement. Decision 0019. */
 export class PostgresTokenTally {
   #sums = new Map<string, Sum>()
 
-  /** `count` is 1 for a token that is there now, -1 for one that is not there any more. */
+  /** `count` is 1 for a token added, -1 for one removed. */
   add(tenant: string, { type, createdAt, modifiedAt, madeIn }: CountedToken, count: 1 | -1): void {
     const day = Math.floor(Math.max(createdAt, modifiedAt ?? 0) / DAY_MS)
     const made = madeIn ?? NOTHING
@@ -76,7 +76,7 @@ export class PostgresTokenTally {
     if (count > 0) sum.lastCreatedAt = Math.max(sum.lastCreatedAt, createdAt)
   }
 
-  /** Takes over what `other` added up. */
+  /** Merges the counts of `other`. */
   take(other: PostgresTokenTally): void {
     for (const [name, it] of other.#sums) {
       const own = this.#sums.get(name)
@@ -89,7 +89,10 @@ export class PostgresTokenTally {
     other.#sums = new Map()
   }
 
-  /** Writes what was added up, and begins anew. Throws at once what keeps it from being sent: COMMIT must not follow then. */
+  /**
+   * Writes the accumulated counts and resets them. Throws synchronously if they cannot be sent, because COMMIT must not
+   * follow then.
+   */
   write(session: Session): Promise<unknown> {
     if (this.#sums.size === 0) return Promise.resolve()
     const rows = [...this.#sums.values()].map((it) => [...it.key, it.count, it.lastCreatedAt])

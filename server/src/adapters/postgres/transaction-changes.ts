@@ -38,7 +38,7 @@ export async function requireOpen(
   return found.length === 0 ? NOT_OPEN : null
 }
 
-/** Whoever finds a transaction past its end says so for everybody, before acting on it. */
+/** Marks a transaction as expired if its time is up. Call it before acting on such a transaction. */
 export async function expireIfPast(
   session: Session,
   tenantId: string,
@@ -53,7 +53,10 @@ export async function expireIfPast(
   return ended > 0
 }
 
-/** However many tokens it made, to show them is to change a row; what it waited to change is bounded. */
+/**
+ * Ends a transaction. Committing shows all its tokens by changing one row, however many there are; its pending changes
+ * are bounded.
+ */
 export async function endTransaction(unitOfWork: UnitOfWork, { id, as, now }: End): ChangeStep {
   const { session, tenantId } = unitOfWork
   if (!isUuid(id)) return NOT_OPEN
@@ -84,7 +87,7 @@ async function applyRemovals({ session, tenantId, tally }: UnitOfWork, id: strin
   await deleteIndexTerms(session, indexTermsIn(removed))
 }
 
-/** A token that has expired meanwhile stays so. */
+/** Applies pending updates. Tokens that expired meanwhile stay expired. */
 async function applyUpdates({ session, tenantId, tally }: UnitOfWork, id: string, now: number) {
   const which = `pending.tenant = $1 AND pending.holder = $2 AND NOT pending.deleted
     AND tokens.tenant = pending.tenant AND tokens.serial = pending.serial AND ${livesAt('$3')}`
@@ -107,7 +110,7 @@ async function applyUpdates({ session, tenantId, tally }: UnitOfWork, id: string
   await insertIndexTerms(session, indexTermsIn(changed, 'new_indexes'))
 }
 
-/** Adds what was counted apart to what everybody sees. All of it has been written before. */
+/** Merges the transaction's sums into the visible ones. Its tally must be written already. */
 async function showSums({ session, tenantId }: UnitOfWork, id: string): Promise<void> {
   await session.run(
     `INSERT INTO token_counts (tenant, made_in, type, day, count, last_created_at)

@@ -1,4 +1,4 @@
-/** What is promised of a store, of two that share a database and take turns. */
+/** Runs the store's contract on two stores that share a database and alternate. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -78,15 +78,15 @@ test('what waited behind the commit that refuses it is refused', async (t) => {
   assert.equal(await totalOf(store), before)
 })
 
-/** How many transactions wait for a lock. */
+/** Counts the transactions that wait for a lock. */
 async function waitingIn(url: string): Promise<number> {
-  // Those of other files have the same server.
+  // Test files share one server: only connections to this database.
   const asked = `SELECT count(*) AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`
   return Number((await query(url, asked)).rows[0].count)
 }
 
-/** Of all that is sealed. */
+/** Counts all envelopes. */
 async function totalOf(store: Store): Promise<number> {
   let [count, after] = [0, null as EnvelopeCursor | null]
   do {
@@ -97,7 +97,7 @@ async function totalOf(store: Store): Promise<number> {
   return count
 }
 
-/** Every call goes to the store that the last one did not go to. */
+/** Returns a store that sends each call to the other of two stores, alternating. */
 async function takingTurns(): Promise<Store> {
   const first = database === null
   const url = await (database ??= freshDatabase())

@@ -3,7 +3,7 @@ import type { PostgresPendingEvent } from './audit-writer.ts'
 import type { Session } from './session.ts'
 import { PostgresTokenTally } from './token-tally.ts'
 
-/** A commit being made: whose it is, and what is to be written with it at the end of the batch. */
+/** A commit in progress: its tenant, and what the batch writes for it at the end. */
 export interface UnitOfWork {
   readonly session: Session
   readonly tenantId: string
@@ -21,5 +21,5 @@ export function newUnitOfWork(
   return { session, tenantId, within, tally: new PostgresTokenTally(), events: [] }
 }
 
-/** What a change comes to: null when it is made. */
+/** Outcome of a change: null when made, or the conflict. */
 export type ChangeStep = Promise<Conflict | null>

@@ -1,4 +1,4 @@
-/** How the tables of a vault are kept here: names, types and texts. */
+/** Maps the tables of a vault to this store's names, types and texts. */
 import { isUuid } from '../../base/id.ts'
 import { packContainers, unpackContainers } from '../../ports/packed-token.ts'
 import {
@@ -23,18 +23,18 @@ const TYPES: Readonly<Record<VaultColumn, string>> = {
   flag: 'boolean',
 }
 
-/** Returns the table here; the chain tips are what all writing takes turns by, and are called so. */
+/** Returns this store's name for a table. */
 export function tableHere(table: VaultTableName): string {
   return table === 'record_heads' ? 'tenant_heads' : table
 }
 
-/** Returns the columns of a table and their types, without those that only this store has. */
+/** Returns a table's columns and types, without those that only this store has. */
 export function columnsHere(table: VaultTableName): Columns {
   const { columns }: VaultTable = VAULT_TABLES[table]
   return Object.fromEntries(Object.entries(columns).map(([name, kind]) => [name, TYPES[kind]]))
 }
 
-/** Columns that only this store has, and what they hold by what the others do. */
+/** Returns the columns that only this store has, and how to derive their values from the others. */
 export function derivedColumns(table: VaultTableName): {
   readonly columns: Columns
   readonly of: (row: VaultRow) => VaultValue[]
@@ -50,25 +50,25 @@ export function derivedColumns(table: VaultTableName): {
   }
 }
 
-/** Returns the row as parameters of a statement. */
+/** Encodes a row as statement parameters. */
 export function packRow(table: VaultTableName, row: VaultRow): VaultValue[] {
   const kinds: readonly VaultColumn[] = Object.values(VAULT_TABLES[table].columns)
   return row.map((it, n) => (typeof it === 'string' ? withTexts(packText)(kinds[n]!, it) : it))
 }
 
-/** Returns what columns of the table hold, as every store has it. */
+/** Decodes column values into the form common to all stores. */
 export function unpackRow(table: VaultTableName, row: VaultRow): VaultValue[] {
   const kinds: readonly VaultColumn[] = Object.values(VAULT_TABLES[table].columns)
   return row.map((it, n) => (typeof it === 'string' ? withTexts(unpackText)(kinds[n]!, it) : it))
 }
 
-/** Returns the value of the key's column `n` as a parameter. */
+/** Encodes the value of key column `n` as a statement parameter. */
 export function packKey(table: VaultTableName, n: number, value: VaultValue): VaultValue {
   const { key, columns }: VaultTable = VAULT_TABLES[table]
   return typeof value === 'string' ? withTexts(packText)(columns[key[n]!]!, value) : value
 }
 
-/** Applies `change` to each text by itself, where a column has several. */
+/** Applies `change` to each text of a column that holds several. */
 function withTexts(change: (text: string) => string) {
   return (kind: VaultColumn, value: string): string => {
     if (kind === 'containers') return packContainers(unpackContainers(value).map(change))

@@ -9,7 +9,7 @@ import {
 import type { AskPostgres } from './session.ts'
 import { columnsHere, packKey, tableHere, unpackRow } from './vault-columns.ts'
 
-/** Shows what the database holds. */
+/** Reads the vault in the database, chunk by chunk. */
 export function vaultReader(ask: AskPostgres): VaultReader {
   return {
     readChunk: async (table, after) => {
@@ -24,7 +24,7 @@ export function vaultReader(ask: AskPostgres): VaultReader {
   }
 }
 
-/** Stops at the first row that is too much, for nobody knows beforehand how long rows are. */
+/** Returns the query for a chunk. It stops at the first row beyond the byte limit, because row sizes are unknown. */
 function chunkQuery(table: VaultTableName, follows: boolean): string {
   const { key }: VaultTable = VAULT_TABLES[table]
   const types = columnsHere(table)

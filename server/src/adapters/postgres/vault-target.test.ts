@@ -16,7 +16,7 @@ import { PostgresStore } from './postgres-store.ts'
 import { tableHere } from './vault-columns.ts'
 import { withVaultTarget, type PostgresVaultTarget } from './vault-target.ts'
 
-/** Tables that nothing moves to, and why. */
+/** Tables that a move does not fill, and why. */
 const OWN: Readonly<Record<string, string>> = {
   moving: 'how far the move is',
   pulse: 'it is written to prove that writing works, and says nothing',
@@ -144,7 +144,7 @@ const TENANT = '00000000-0000-4000-8000-00000000000a'
 
 interface StartedMove {
   readonly url: string
-  /** Where the move is. */
+  /** Returns the current point of the move. */
   readonly at: () => MovePoint
   readonly arrive: (
     table: VaultTableName,
@@ -153,7 +153,7 @@ interface StartedMove {
   ) => Promise<void>
 }
 
-/** Calls `work` with a new database that a move has been begun in. */
+/** Calls `work` with a new database in which a move has begun. */
 async function begun(work: (target: PostgresVaultTarget, begun: StartedMove) => Promise<void>) {
   const url = await freshDatabase()
   await withVaultTarget(url, async (target) => {
@@ -171,7 +171,7 @@ async function begun(work: (target: PostgresVaultTarget, begun: StartedMove) => 
   })
 }
 
-/** Texts with all there is in them, but for halves of characters, which no store has kept. */
+/** Texts of any characters except lone surrogates, which no store keeps. */
 const aText = fc.string({ unit: 'binary', maxLength: 8 })
 
 const aToken = fc.record({
@@ -191,7 +191,7 @@ const aToken = fc.record({
   deduplicate: fc.boolean(),
 })
 
-/** Returns a row with what is given in it, and something that fits everywhere else. */
+/** Returns a row with the values in `given`, and valid ones for every other column. */
 function rowOf(table: VaultTableName, given: Readonly<Record<string, VaultValue>>): VaultRow {
   const usual: Record<string, VaultValue> = {
     id: TENANT,
@@ -216,7 +216,7 @@ function internalId(number: number): string {
   return `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`
 }
 
-/** Bytes are bytes, of whatever class. */
+/** Compares bytes regardless of their class. */
 function plain(rows: readonly VaultRow[]): unknown {
   return rows.map((row) => row.map((it) => (it instanceof Uint8Array ? [...it] : it)))
 }

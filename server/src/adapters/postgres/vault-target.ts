@@ -15,7 +15,7 @@ import { troubleOf, type Session } from './session.ts'
 import { columnsHere, derivedColumns, packRow, tableHere } from './vault-columns.ts'
 import { vaultReader } from './vault-reader.ts'
 
-/** What is there before a move: nothing, a vault, or as much of one as a move brought. */
+/** State of the target before a move: empty, a vault, or the part of a vault that a move has brought. */
 export type TargetState =
   | { readonly holds: 'nothing' | 'a vault' }
   | {
@@ -25,7 +25,7 @@ export type TargetState =
       readonly finished: boolean
     }
 
-/** A chunk of a table on its way, and where the move is when it has arrived. */
+/** A chunk of a table, and the points of the move before and after it. */
 export interface Arrival {
   readonly table: VaultTableName
   readonly rows: readonly VaultRow[]
@@ -34,9 +34,9 @@ export interface Arrival {
 }
 
 /**
- * Calls `work` with the database at `url` as what a vault is to be moved into, its tables made if need be.
+ * Calls `work` with the database at `url` as the target of a move, its tables created if needed.
  *
- * Rejects, and leaves it as it is, when the tables in it are none of ours, or it would call durable what is not.
+ * Rejects, and changes nothing, when the database has tables of another program or is not durable.
  */
 export async function withVaultTarget<Result>(
   url: string,
@@ -53,8 +53,8 @@ export async function withVaultTarget<Result>(
 }
 
 /**
- * The database that a vault moves into, a chunk after the other: each arrives together with how far the move is, or not
- * at all. So it can be cut off anywhere, and goes on from there.
+ * The database that a vault moves into. Each chunk arrives in one transaction with the progress of the move, so an
+ * interrupted move continues where it stopped.
  */
 export class PostgresVaultTarget implements VaultReader {
   readonly #session: Session
@@ -80,8 +80,8 @@ export class PostgresVaultTarget implements VaultReader {
   }
 
   /**
-   * Begins the move `id` in a database that holds nothing, by what a vault is known by: whoever would set one up here at
-   * this moment finds that there is one. Rejects when somebody was quicker.
+   * Begins the move `id` in an empty database with the vault's installation row, so that another server cannot set up a
+   * vault there from now on. Rejects when another process was first.
    */
   async begin(id: string, { table, rows, to }: Omit<Arrival, 'from'>): Promise<void> {
     await this.#transaction(async () => {
@@ -97,7 +97,7 @@ export class PostgresVaultTarget implements VaultReader {
     })
   }
 
-  /** Rejects, and changes nothing, unless the move is where it is said to come from. */
+  /** Writes a chunk. Rejects, and changes nothing, unless the move is at the point `from`. */
   async put({ table, rows, from, to }: Arrival): Promise<void> {
     await this.#transaction(async () => {
       const moved = await this.#session.run(
@@ -118,7 +118,10 @@ export class PostgresVaultTarget implements VaultReader {
     return await saying(() => this.#reader.readChunk(table, after))
   }
 
-  /** Lets the database be served from. Before, it learns how much is in it, or its first answers take long. */
+  /**
+   * Completes the move, so that servers may use the database. Runs ANALYZE first, because without statistics the first
+   * queries would be slow.
+   */
   async finish(id: string): Promise<void> {
     await saying(() => this.#session.run('ANALYZE'))
     await this.#transaction(async () => {
@@ -145,7 +148,7 @@ export class PostgresVaultTarget implements VaultReader {
         await work()
         await this.#session.commit()
       } catch (error) {
-        // Where there is no connection any more, there is nothing to roll back either.
+        // A lost connection needs no rollback.
         await this.#session.run('ROLLBACK').catch(() => {})
         throw error
       }
@@ -153,7 +156,7 @@ export class PostgresVaultTarget implements VaultReader {
   }
 }
 
-/** Somebody's other tables would be in the way, or ours in theirs. */
+/** Refuses a database that holds another program's tables. */
 async function refuseStrangers(session: Session): Promise<void> {
   const tables = (
     await session.ask(
@@ -166,17 +169,17 @@ async function refuseStrangers(session: Session): Promise<void> {
   )
 }
 
-/** The name of a table that this program may not know. */
+/** Returns the table of that name; throws when this program does not know it. */
 function tableNamed(name: unknown): VaultTableName {
   const table = VAULT_TABLE_NAMES.find((it) => it === name)
   if (table === undefined) throw new MoveRefusal(`Cannot go on: the move is at ${String(name)}`)
   return table
 }
 
-/** What is said as it is: it is not the database's fault. */
+/** An error to pass on as it is: the database is not at fault. */
 class MoveRefusal extends Error {}
 
-/** Runs `work`, and says what to do when the database is not there any more. */
+/** Runs `work`, and tells the operator how to continue when the connection is lost. */
 async function saying<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

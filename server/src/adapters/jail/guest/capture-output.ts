@@ -2,9 +2,9 @@ import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 
 /**
- * Has what the code says on its console go to `tell`, a line at a time, and no more than `bytesMax` of it until the
- * function that is returned is called; what it writes past the console is nobody's. What does not fit is left out
- * as a whole: whoever takes values out of it does not know a part of one again.
+ * Sends the code's console output to `tell`, line by line, up to `bytesMax` bytes until the returned function is
+ * called, which resets the limit. Output that bypasses the console is lost. A line that does not fit is dropped as a
+ * whole, because a redactor cannot recognize part of a value.
  */
 export function captureOutput(bytesMax: number, tell: (line: string) => void): () => void {
   let left = bytesMax

@@ -1,7 +1,7 @@
 import { FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './frames.ts'
 import type { ConnectionTarget } from './messages.ts'
 
-/** What a connection tells whoever uses it. */
+/** Events of a connection. */
 export interface ConnectionEvents {
   opened(): void
   data(chunk: Buffer): void
@@ -9,7 +9,7 @@ export interface ConnectionEvents {
   closed(error: Error | null): void
 }
 
-/** Connections to the outside, all over the one channel. */
+/** Connections to the outside, multiplexed over the pipe to the host. */
 export class Connections {
   readonly #send: (frame: Buffer) => void
   readonly #open = new Map<number, Connection>()
@@ -27,7 +27,7 @@ export class Connections {
     return connection
   }
 
-  /** Returns whether the frame was about a connection. */
+  /** Handles a frame; returns whether it concerned a connection. */
   take({ kind, payload }: Frame): boolean {
     if (kind < FRAME.data) return false
     const number = payload.readUInt32BE(0)
@@ -52,13 +52,13 @@ export class Connection {
     this.#events = events
   }
 
-  /** Calls `done` once all of `chunk` is on its way. */
+  /** Calls `done` once all of `chunk` was sent. */
   write(chunk: Buffer, done: () => void): void {
     this.#waiting.push({ chunk, done })
     this.#flush()
   }
 
-  /** Says that `bytes` have been used up, and as many may come. */
+  /** Grants the host credit for as many bytes as were consumed. */
   used(bytes: number): void {
     const amount = Buffer.allocUnsafe(4)
     amount.writeUInt32BE(bytes)

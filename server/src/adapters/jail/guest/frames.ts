@@ -1,45 +1,46 @@
 /**
- * What host and guest say to each other, over one descriptor: a length of four bytes, a kind of one, a payload.
+ * The protocol between host and guest, over one descriptor. A frame is a length of four bytes, a kind of one byte, and
+ * a payload.
  *
- * The host reads this from code nobody trusts, so the length is looked at before anything is kept.
+ * The host reads frames from untrusted code, so it checks the length before it buffers anything.
  */
 export const FRAME = {
-  /** To the guest: what it may load, once. JSON. */
+  /** To the guest, once: the modules it may load. JSON. */
   setUp: 1,
-  /** To the guest: text of the code, once. */
+  /** To the guest, once: the text of the code. */
   code: 2,
-  /** To the guest, before each run: JSON texts, handed to the code as they are parsed. */
+  /** To the guest, before each run: JSON texts, passed to the code as parsed. */
   configuration: 3,
   args: 4,
-  /** To the guest: begin. JSON. */
+  /** To the guest: start the run. JSON. */
   run: 5,
 
-  /** From the guest: it is set up. */
+  /** From the guest: setup is complete. */
   ready: 32,
-  /** From the guest: the number of the run in four bytes, then the result as JSON. */
+  /** From the guest: the run's number in four bytes, then the result as JSON. */
   returned: 33,
-  /** From the guest: the number, then what was thrown, reduced to JSON. */
+  /** From the guest: the run's number, then the thrown error, reduced to JSON. */
   threw: 34,
-  /** The same, thrown where nobody caught it: the guest is not to be used again. */
+  /** Like `threw`, but uncaught: the guest must not be reused. */
   crashed: 35,
-  /** From the guest: the number, then why there is nothing to run. */
+  /** From the guest: the run's number, then why there is no function to run. */
   noFunction: 36,
-  /** From the guest: a line of output. */
+  /** From the guest: the run's number, then a line of output. */
   output: 37,
 
-  /** Both ways, each with the number of a connection first: bytes, credit for more bytes, no more of them, the end. */
+  /** Both ways, each after a connection's number: bytes, credit for more bytes, end of one direction, close. */
   data: 64,
   credit: 65,
   finish: 66,
   close: 67,
-  /** From the guest: open one, to a host and a port. JSON. */
+  /** From the guest: open a connection to a host and port. JSON. */
   open: 68,
-  /** To the guest: it is open; or why not. */
+  /** To the guest: the connection is open, or why it was refused. */
   opened: 69,
   refused: 70,
 } as const
 
-/** Bytes of one connection that may be under way in one direction, before the other side has taken them. */
+/** Bytes of a connection in flight per direction, before the other side must grant credit. */
 export const WINDOW_BYTES = 64 * 1024
 /** Connections that one guest may have open. */
 export const CONNECTIONS_MAX = 32
@@ -49,7 +50,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Of kind and length. */
+/** Bytes of the length and the kind. */
 const HEADER_BYTES = 5
 
 export function frame(kind: number, ...parts: readonly Uint8Array[]): Buffer {
@@ -64,25 +65,25 @@ export function textFrame(kind: number, text: string): Buffer {
   return frame(kind, Buffer.from(text))
 }
 
-/** A frame about the run, or the connection, with this number. */
+/** Returns a frame that starts with the number of a run or connection. */
 export function numberedFrame(kind: number, number: number, content: string | Uint8Array): Buffer {
   const header = Buffer.allocUnsafe(4)
   header.writeUInt32BE(number)
   return frame(kind, header, typeof content === 'string' ? Buffer.from(content) : content)
 }
 
-/** Cuts a stream of bytes into frames again. */
+/** Splits a byte stream into frames. */
 export class FrameReader {
   readonly #bytesMax: number
   #chunks: Buffer[] = []
   #length = 0
 
-  /** `bytesMax` bounds a payload. */
+  /** `bytesMax` limits the payload. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 
-  /** Returns the frames that are whole by now. Throws RangeError when one says that it is too long. */
+  /** Returns the frames completed so far. Throws RangeError when one announces too long a payload. */
   push(chunk: Buffer): Frame[] {
     this.#chunks.push(chunk)
     this.#length += chunk.length
@@ -99,7 +100,7 @@ export class FrameReader {
     return frames
   }
 
-  /** The first bytes, in one piece; what had to be joined for that stays joined. */
+  /** Returns the first bytes in one piece; chunks joined for that stay joined. */
   #peek(length: number): Buffer {
     if (this.#chunks[0]!.length < length) this.#chunks = [Buffer.concat(this.#chunks)]
     return this.#chunks[0]!.subarray(0, length)

@@ -1,8 +1,8 @@
 /**
- * Inside the walls: takes code, runs it, says what came of it. Started empty, it belongs to one reactor from the
- * first code on.
+ * The guest's program, inside the walls: receives code, runs it, reports the result. Its first code binds it to one
+ * reactor.
  *
- * Nothing here protects anything: all of it is in the hands of the code it runs. What protects is outside.
+ * Nothing here is a security boundary: the code it runs controls all of it. The walls outside protect the service.
  */
 import { Socket } from 'node:net'
 import { captureOutput } from './capture-output.ts'

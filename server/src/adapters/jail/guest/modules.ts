@@ -2,27 +2,27 @@ import { createRequire, registerHooks, Module } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import type { GuestSetUp } from './messages.ts'
 
-/** Where the code is said to lie; there is no such file. */
+/** The folder that the code appears to be in; it does not exist. */
 const HOME = '/reactor/'
 const COMMON_FILE = `${HOME}reactor.js`
 const MODULE_URL = `file://${HOME}reactor.mjs`
 
-/** The names under which code in the wild requires the package of reactor errors. */
+/** Names under which existing reactor code requires the package of reactor errors. */
 const ERROR_PACKAGES = [
   '@basis-theory/basis-theory-reactor-formulas-sdk-js',
   '@basis-theory/basistheory-reactor-formulas-sdk-js',
 ]
 
-/** There is nothing to run: it does not parse, or exports no function. */
+/** The code does not parse, or exports no function. */
 export class NoFunction extends Error {}
 
-/** The text that MODULE_URL stands for. */
+/** The source text behind MODULE_URL. */
 let moduleText = ''
 
 /**
- * Loads `code` as CommonJS or, where it cannot be, as an ES module, and returns the function it exports.
+ * Loads `code` as CommonJS or, if that fails, as an ES module, and returns the function it exports.
  *
- * Throws NoFunction; what the code throws while it loads is thrown on.
+ * Throws NoFunction; rethrows what the code throws while it loads.
  */
 export async function loadCode(code: string): Promise<(req: object) => unknown> {
   moduleText = code
@@ -50,19 +50,19 @@ async function evaluate(code: string): Promise<unknown> {
   }
 }
 
-/** A module with the method by which Node itself compiles a file of CommonJS. */
+/** A module with Node's internal method that compiles CommonJS. */
 interface Compilable extends Module {
   _compile(code: string, filename: string, format: 'commonjs'): unknown
 }
 
 const MODULE_SYNTAX = /^\s*(?:import|export)\b|\bawait\b|\bimport\.meta\b/m
 
-/** Thrown by the parser; code that has run may throw the same class, with itself in the stack. */
+/** Whether the parser threw the error; running code may throw a SyntaxError too, but then is in the stack. */
 function isFaultOfSyntax(error: unknown): error is SyntaxError {
   return error instanceof SyntaxError && !/\n\s+at .*\/reactor\/reactor\./.test(error.stack ?? '')
 }
 
-/** What `module.exports` is, or the default export of a module, also of one compiled to CommonJS. */
+/** Returns `module.exports`, or the default export of a module, including one compiled to CommonJS. */
 function defaultOf(exported: unknown): unknown {
   if (typeof exported === 'function' || typeof exported !== 'object' || exported === null) {
     return exported
@@ -70,7 +70,7 @@ function defaultOf(exported: unknown): unknown {
   return 'default' in exported ? defaultOf(exported.default) : exported
 }
 
-/** Has the code to come require and import what `setUp` allows, and nothing else. */
+/** Restricts later code to requiring and importing what `setUp` allows. */
 export function holdImports({ builtIns, packages, checks }: GuestSetUp): void {
   const errors = new URL('./reactor-errors.ts', import.meta.url).href
   registerHooks({

@@ -4,8 +4,8 @@ import { SERVICE, type GuestSetUp } from './messages.ts'
 const CLIENT = '@basis-theory/basis-theory-js'
 
 /**
- * Returns what the code gets as `bt`: the public client, ready to use with `apiKey`, against the service itself;
- * null without a key. It is loaded when the code first uses it: most code never does, and it is large.
+ * Returns the code's `bt`: the public client, initialized with `apiKey` for the service itself; null without a key. It
+ * loads on first use, because it is large and most code never uses it.
  */
 export function openClient(apiKey: string | null, { packages }: GuestSetUp): object | null {
   const home = packages[CLIENT]
@@ -33,7 +33,7 @@ function load(home: string, apiKey: string): object {
     CLIENT,
   )
   const client = new BasisTheory()
-  // All but the reporting of errors is done before this returns.
+  // Only the reporting of errors is asynchronous.
   client.init(apiKey, { apiBaseUrl: `http://${SERVICE.host}:${SERVICE.port}` }).catch(() => {})
   return client
 }

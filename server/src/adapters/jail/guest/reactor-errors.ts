@@ -1,8 +1,8 @@
 /**
- * What reactor code throws to answer with a status: the classes that it requires from the package of reactor errors.
+ * Error classes that reactor code throws to respond with a status, from the package of reactor errors.
  *
- * Told apart by `name`, `status` and `errors`, never by class: the host sees JSON. Sources: wire contract, errors
- * raised by reactor code; texts where it names a vendor's address are ours.
+ * Recognized by `name`, `status` and `errors`, never by class, because the host sees JSON. Sources: wire contract,
+ * errors raised by reactor code; texts that would name a vendor's address are our own.
  */
 const FALLBACK = 'Something went wrong while running the reactor.'
 
@@ -86,7 +86,7 @@ export class ServiceUnavailableError extends BasisTheoryReactorError {
   }
 }
 
-/** Its status, headers and body are the answer. */
+/** Its status, headers and body become the response. */
 export class CustomHttpResponseError extends Error {
   override name = 'CustomHttpResponseError'
   status: number
@@ -105,7 +105,7 @@ export class CustomHttpResponseError extends Error {
   }
 }
 
-/** Whatever was given as errors, as lists of texts by name. */
+/** Converts any `errors` value into lists of texts by name. */
 function errorTexts(errors: unknown): ErrorTexts {
   if (typeof errors === 'string' && errors !== '') return { error: [errors] }
   if (Array.isArray(errors)) return { error: errors.map(textOf) }
@@ -126,7 +126,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? jsonText(value) : String(value)
 }
 
-/** JSON in which what contains itself reads `[Circular]`. */
+/** Returns JSON in which circular references read `[Circular]`. */
 function jsonText(value: object): string {
   const above: unknown[] = []
   return JSON.stringify(value, function (this: unknown, _key, member: unknown) {

@@ -1,8 +1,8 @@
 /**
- * Takes away what would make a socket or reach another process past the channel, where no wall does.
+ * Removes the functions that create sockets or reach other processes, for levels without a wall against them.
  *
- * That is manners and no wall: all of it is in the hands of the code that runs here. It keeps careless code from what
- * it would not get elsewhere.
+ * This is no security boundary: the code that runs here can undo it. It stops careless code from using what other
+ * levels would refuse.
  */
 import dgram from 'node:dgram'
 import dns from 'node:dns'

@@ -1,8 +1,8 @@
 /**
- * Has `net` and `tls` connect over the channel: there is no other way out, so whoever undoes this gains nothing.
+ * Makes `net` and `tls` connect over the pipe to the host. There is no other way out, so undoing this gains nothing.
  *
- * What connects is an ordinary `net.Socket` whose bytes go another way, so that `http`, `https`, `fetch` and the
- * libraries on top run unchanged. TLS is spoken in here, end to end.
+ * A connection is an ordinary `net.Socket` whose bytes take another path, so `http`, `https`, `fetch` and libraries on
+ * top run unchanged. TLS is end to end, between the guest and the destination.
  */
 import { syncBuiltinESMExports } from 'node:module'
 import net, { Socket } from 'node:net'
@@ -42,7 +42,7 @@ interface SocketTarget {
   socket?: Socket
 }
 
-/** Options and listener, however `connect` was called: what Node itself does first. */
+/** Returns options and listener for any signature of `connect`, with Node's own function. */
 function normalize(args: unknown[]): [SocketTarget, (() => void) | null] {
   const inner = net as unknown as {
     _normalizeArgs(args: unknown): [SocketTarget, (() => void) | null]
@@ -51,7 +51,7 @@ function normalize(args: unknown[]): [SocketTarget, (() => void) | null] {
   return Array.isArray(first) ? (first as [SocketTarget, null]) : inner._normalizeArgs(args)
 }
 
-/** The members of a socket that say where its bytes go. */
+/** The members of a socket that decide where its bytes go. */
 interface Ways {
   connecting: boolean
   _peername: object
@@ -113,7 +113,7 @@ function connect(
     },
   } satisfies Partial<Ways>)
 
-  /** Has as much come as was taken. */
+  /** Grants credit for the bytes received since the last call. */
   function pay(): void {
     if (owed > 0) connection.used(owed)
     owed = 0

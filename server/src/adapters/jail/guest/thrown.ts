@@ -1,6 +1,6 @@
 /**
- * Reduces whatever was thrown to JSON text with the members that are looked at, each on its own: a member that
- * JSON cannot say is null, and does not take the others with it.
+ * Reduces a thrown value to JSON text with the members that the host reads. Each is converted separately: one that JSON
+ * cannot express becomes null without affecting the others.
  */
 export function renderThrown(thrown: unknown, bytesMax: number): string {
   const members = MEMBERS.map((it) => [it, jsonOf(() => memberOf(thrown, it))] as const)

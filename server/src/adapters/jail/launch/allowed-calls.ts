@@ -1,13 +1,13 @@
 import type { CallName } from './syscalls.ts'
 
-/** A call that a guest may make, and with which arguments. */
+/** A system call that a guest may make, and with which arguments. */
 export interface AllowedCall {
   readonly name: CallName
-  /** All of them must hold; without any the call is free. */
+  /** Conditions that must all hold; without any, every argument is allowed. */
   readonly only?: readonly ArgumentCondition[]
 }
 
-/** Of the argument with this index, the low 32 bits under `mask` are one of `anyOf`. */
+/** The low 32 bits of the argument with this index, under `mask`, are one of `anyOf`. */
 export interface ArgumentCondition {
   readonly argument: number
   readonly mask?: number
@@ -16,15 +16,15 @@ export interface ArgumentCondition {
   readonly wide?: true
 }
 
-/** The runtime waits here for its `execveat`; above what RLIMIT_NOFILE leaves, so never again in use. */
+/** Holds the runtime for the launcher's `execveat`. Above RLIMIT_NOFILE, so the guest can never use this number. */
 export const RUNTIME_DESCRIPTOR = 511
 
 export const AT_EMPTY_PATH = 0x1000
 
 /**
- * What Node needs to run JavaScript that computes and talks over descriptors it was given: recorded from runs,
- * and nothing beside. No socket is made or connected, no file is written or renamed, no process is begun, none is
- * signalled but oneself. `pid` is the guest's.
+ * The system calls that Node needs to run JavaScript that computes and uses the descriptors it was given, recorded from
+ * runs, and no others. They create or connect no socket, write or rename no file, start no process, and signal only the
+ * guest itself. `pid` is the guest's.
  */
 export function allowedCalls(pid: number): AllowedCall[] {
   return [
@@ -53,7 +53,7 @@ export function allowedCalls(pid: number): AllowedCall[] {
   ]
 }
 
-/** The ones that run most come first: a filter is read from its beginning. */
+/** Most frequent calls first: the kernel evaluates a filter from its start. */
 const FREE: readonly CallName[] = [
   'read',
   'write',
@@ -135,10 +135,10 @@ const FREE: readonly CallName[] = [
   'pkey_free',
 ]
 
-/** O_ACCMODE, O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE, O_PATH: whoever sets one wants more than to read. */
+/** O_ACCMODE, O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE, O_PATH: any of these asks for more than reading. */
 const OPEN_MORE_THAN_READ = 0x3 | 0x40 | 0x200 | 0x400 | 0x400000 | 0x200000
 
-/** A thread, as glibc and musl begin one: no new process, no namespace. */
+/** A thread as glibc and musl create one: no new process, no namespace. */
 const THREAD_FLAGS = [0x3d0f00, 0x7d0f00]
 
 /** FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS, TIOCGWINSZ. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { hostname, networkInterfaces } from 'node:os'
 import { GUEST_HOST } from './launch-plan.ts'
 
-/** Throws, with what is left to see, unless this process is in namespaces of its own. */
+/** Throws, and lists what is still shared, unless this process has namespaces of its own. */
 export function assertAlone(): void {
   const shared: string[] = []
   if (process.pid !== 1 || process.ppid !== 0 || existsSync('/proc/1')) shared.push('processes')

@@ -6,13 +6,13 @@ const PR_CAPBSET_DROP = 24
 const LAST_CAPABILITY_EVER = 63
 const CAPABILITIES_V3 = 0x20080522
 
-/** Threads of a user that nobody else is, in all the machine or in its own namespace. */
+/** Limit on threads of a user that no other process has, on the machine or in its namespace. */
 const THREADS_MAX = 64
 const RLIMIT_NPROC = 6
 
 /**
- * Gives up every privilege this process has, for good; with `ownUser`, also who it is, for a user id that no
- * other process has. Without the right to change it, one stays who one is: the other walls do not depend on it.
+ * Drops all privileges for good. With `ownUser`, also changes to a user id that no other process has. Without the right
+ * to change it, keeps the current user: the other walls do not depend on it.
  */
 export function giveUpPrivileges(
   kernel: Kernel,
@@ -25,14 +25,14 @@ export function giveUpPrivileges(
     kernel.call('setresuid', id, id, id)
     kernel.call('prlimit64', 0, RLIMIT_NPROC, limitOf(THREADS_MAX))
   }
-  // In a user namespace of its own, only what is in there counts.
+  // In a user namespace of its own, only the guest's threads count.
   if (runtime !== null) kernel.call('prlimit64', 0, RLIMIT_NPROC, limitOf(THREADS_MAX))
   const header = Buffer.alloc(8)
   header.writeUInt32LE(CAPABILITIES_V3)
   kernel.call('capset', header, Buffer.alloc(24))
 }
 
-/** Both the limit and the most it may be raised to. */
+/** Returns an rlimit with equal soft and hard limits. */
 export function limitOf(value: number): Buffer {
   const limit = Buffer.alloc(16)
   limit.writeBigUInt64LE(BigInt(value), 0)
@@ -41,8 +41,8 @@ export function limitOf(value: number): Buffer {
 }
 
 /**
- * Returns a user id that nobody has but the guest which is told apart by `which`: far above what systems hand out;
- * within what this user namespace has, if it has less.
+ * Returns a user id for the guest `which` that no other process uses: far above the ids that systems assign, or, in a
+ * smaller user namespace, near its upper end.
  */
 export function unusedId(which: number): number {
   const [inside = 0, , count = 0] = readFileSync('/proc/self/uid_map', 'utf8')

@@ -2,15 +2,15 @@ import { getSystemErrorMap } from 'node:util'
 import koffi from 'koffi'
 import { machineOf, type CallName, type Machine } from './syscalls.ts'
 
-/** A number, or the address of what the call reads or writes. */
+/** A number, or a buffer whose address the call reads or writes. */
 export type SyscallArgument = number | bigint | Buffer
 
-/** The kernel, called directly: what we need of it no library of Node has. */
+/** Direct system calls: no library of Node offers those needed here. */
 export class Kernel {
   readonly machine: Machine
   readonly #syscall: (...args: (number | bigint)[]) => number | bigint
 
-  /** Throws on a machine whose calls are not known by number. */
+  /** Throws on a machine whose call numbers are not listed. */
   constructor() {
     const machine = machineOf(process.arch)
     if (machine === null) throw new Error(`Cannot build walls on ${process.arch}: not supported`)
@@ -20,7 +20,7 @@ export class Kernel {
       .func('long syscall(long number, long a, long b, long c, long d, long e)')
   }
 
-  /** Returns what the kernel did; throws with the name of the call and of the error. */
+  /** Returns the call's result; throws with the names of the call and the error. */
   call(name: CallName, ...args: readonly SyscallArgument[]): number {
     const result = this.attempt(name, ...args)
     if (result >= 0) return result
@@ -28,7 +28,7 @@ export class Kernel {
     throw new KernelRefusal(name, code)
   }
 
-  /** Returns the negative number of the error in place of throwing it. */
+  /** Returns the negative error number instead of throwing. */
   attempt(name: CallName, ...args: readonly SyscallArgument[]): number {
     const number = this.machine.numbers.get(name)
     if (number === undefined) return -38
@@ -48,7 +48,7 @@ export class KernelRefusal extends Error {
   }
 }
 
-/** The address of `bytes`, good as long as they live. */
+/** Returns the address of `bytes`, valid while `bytes` is referenced. */
 export function addressOf(bytes: Buffer): bigint {
   return koffi.address(bytes)
 }

@@ -2,16 +2,16 @@ import { closeSync, constants, openSync, statSync } from 'node:fs'
 import type { Kernel } from './kernel.ts'
 
 export interface VisibleFiles {
-  /** May be read and run as a program or a library. */
+  /** Readable and executable, as programs or libraries. */
   readonly programs: readonly string[]
-  /** May be read, with everything below if it is a folder. */
+  /** Readable; a folder with everything below it. */
   readonly readable: readonly string[]
 }
 
 /**
- * Leaves this thread, and what it becomes, nothing of the file system but `visible`, no TCP, and no way to reach
- * processes and abstract sockets outside; each as far as this kernel knows of it. What it does not know,
- * the filter of system calls refuses on its own. Throws where there is no Landlock at all.
+ * Restricts this thread, and the program it becomes, to the files in `visible`, without TCP and without access to
+ * processes and abstract sockets outside, as far as this kernel supports it. Whatever its Landlock cannot restrict,
+ * the seccomp filter refuses on its own. Throws when there is no Landlock at all.
  *
  * Source: the kernel's userspace-api/landlock.
  */
@@ -33,13 +33,13 @@ const EXECUTE = 1 << 0
 const READ_FILE = 1 << 2
 const READ_DIR = 1 << 3
 
-/** How many rights over files each version knows, from the first on. */
+/** Number of file rights per Landlock version, from version 1 on. */
 const FILE_RIGHTS = [13, 14, 15, 15, 16]
-/** bind and connect; then abstract sockets and signals. */
+/** Rights: bind and connect; scopes: abstract sockets and signals. Each with the version that introduced it. */
 const [NET_FROM, NET_RIGHTS] = [4, 0b11]
 const [SCOPES_FROM, SCOPES] = [6, 0b11]
 
-/** Everything that this version can forbid is forbidden, unless a rule allows it. */
+/** Handles, and thus forbids without a rule, every right of this version. */
 function attributesOf(version: number): [Buffer, number] {
   const size = version >= SCOPES_FROM ? 24 : version >= NET_FROM ? 16 : 8
   const bytes = Buffer.alloc(24)

@@ -1,20 +1,20 @@
-/** What the launcher is told, as JSON in its only argument. */
+/** The launcher's only argument, as JSON. */
 export interface LaunchPlan {
-  /** The process that asks: if it is gone by the time the walls stand, there is nobody to run for. */
+  /** Parent process id. If the parent has ended by the time the walls stand, the launcher exits. */
   readonly parent: number
   readonly arguments: readonly string[]
   readonly variables: readonly string[]
-  /** Files and folders that the guest may read besides the runtime itself. */
+  /** Files and folders that the guest may read, in addition to the runtime. */
   readonly readable: readonly string[]
-  /** Become a user that nobody else is; only root can. */
+  /** Change to a user that no other process has; only root can. */
   readonly ownUser: boolean
   /**
-   * The files that the runtime is made of, for a launcher that begins in namespaces of its own and has no /proc to
-   * look them up in; null for one that begins among everybody else.
+   * Files of the Node runtime, for a launcher in namespaces of its own, which has no /proc to look them up in; null for
+   * one that shares the system's namespaces.
    */
   readonly runtime: readonly string[] | null
   readonly dataBytesMax: number
 }
 
-/** The host name in namespaces of a guest's own. */
+/** Host name inside the guest's namespaces. */
 export const GUEST_HOST = 'guest'

@@ -1,8 +1,8 @@
 /**
- * Builds the walls around itself, and then becomes the guest: run as a program of its own, once for each guest.
+ * The launcher: builds the walls around itself, then becomes the guest. Runs as a program of its own, once per guest.
  *
- * Nothing is handed over but the first four descriptors. What cannot be built stops it, with a sentence on the
- * error output. Ours: decision 0030.
+ * Passes on only the first four descriptors. If a wall cannot be built, it stops with a message on stderr. Decision
+ * 0030.
  */
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -19,7 +19,7 @@ const FIRST_OWN_DESCRIPTOR = 4
 const O_CLOEXEC = 0x80000
 const F_SETFD = 2
 
-/** Guests wait for the service, never it for them: the lowest there is, and whoever else wakes runs at once. */
+/** Lowest priority: the service never waits for guests, and any other process that wakes up preempts them. */
 const NICENESS = 19
 const SCHED_IDLE = 5
 
@@ -30,32 +30,33 @@ const SECCOMP_SET_MODE_FILTER = 1
 
 const plan: LaunchPlan = JSON.parse(process.argv[2]!)
 if (plan.runtime !== null) assertAlone()
-// Before the way to the kernel is loaded: the guest needs what Node is made of, and not that.
+// Before the bindings to the kernel load: the guest needs the files of Node, not theirs.
 const runtime = plan.runtime ?? mappedFiles()
 const { addressOf, Kernel } = await import('./kernel.ts')
 const { giveUpPrivileges, limitOf } = await import('./identity.ts')
 const { restrictToFiles } = await import('./landlock.ts')
 const { seccompProgram } = await import('./seccomp-program.ts')
-// Node does it when a process ends, and this one becomes another.
+// Node flushes the cache on exit, but this process never exits: it becomes another program.
 flushCompileCache()
 
 const kernel = new Kernel()
-/** What the kernel reads by address must not be collected before. */
+/** Keeps buffers alive that the kernel reads by address. */
 const kept: Buffer[] = []
 
 process.chdir('/')
-// Under memory pressure, the kernel ends guests before anything else; without /proc, whoever asks sees to it.
+// Makes guests the kernel's first choice when memory runs out. Without /proc, the process that started bubblewrap does
+// it.
 if (plan.runtime === null) writeFileSync('/proc/self/oom_score_adj', '1000')
 const executable = openSync(process.execPath, 'r')
 kernel.call('dup3', executable, RUNTIME_DESCRIPTOR, O_CLOEXEC)
 closeSync(executable)
 
 kernel.call('setpriority', 0, 0, NICENESS)
-// Containers may forbid it; being nice is then what there is.
+// Containers may forbid it; the nice value remains.
 kernel.attempt('sched_setscheduler', 0, SCHED_IDLE, Buffer.alloc(4))
 giveUpPrivileges(kernel, plan)
 kernel.call('prctl', PR_SET_NO_NEW_PRIVS, 1)
-// After the change of user, which would undo it.
+// After the change of user, which clears it.
 kernel.call('prctl', PR_SET_PDEATHSIG, SIGKILL)
 if (process.ppid !== plan.parent) process.exit(1)
 
@@ -64,7 +65,7 @@ kernel.call('prlimit64', 0, RLIMIT.core, limitOf(0))
 kernel.call('prlimit64', 0, RLIMIT.fsize, limitOf(0))
 kernel.call('prlimit64', 0, RLIMIT.data, limitOf(plan.dataBytesMax))
 kernel.call('close_range', FIRST_OWN_DESCRIPTOR, 0xffffffff, CLOSE_RANGE_CLOEXEC)
-// Node has marked these to be closed as well when it started.
+// Node marked these close-on-exec when it started.
 for (let it = 0; it < FIRST_OWN_DESCRIPTOR; it++) kernel.call('fcntl', it, F_SETFD, 0)
 
 const args = stringArray([process.execPath, ...plan.arguments])
@@ -79,7 +80,7 @@ kernel.call('prlimit64', 0, RLIMIT.nofile, limitOf(DESCRIPTORS_MAX))
 kernel.call('seccomp', SECCOMP_SET_MODE_FILTER, 0, program)
 kernel.call('execveat', RUNTIME_DESCRIPTOR, nothing, args, variables, AT_EMPTY_PATH)
 
-/** The files that this very process is made of: program, loader, libraries. */
+/** Returns the files mapped into this process: program, loader, libraries. */
 function mappedFiles(): string[] {
   const files = new Set(['/etc/ld.so.cache', '/dev/null'])
   for (const line of readFileSync('/proc/self/maps', 'utf8').split('\n')) {
@@ -89,7 +90,7 @@ function mappedFiles(): string[] {
   return [...files]
 }
 
-/** As C has it: pointers to strings, then null. The strings live as long as the array does. */
+/** Returns a C string array: pointers, then null. `kept` keeps the strings alive. */
 function stringArray(values: readonly string[]): Buffer {
   const strings = values.map((it) => Buffer.from(`${it}\0`))
   kept.push(...strings)

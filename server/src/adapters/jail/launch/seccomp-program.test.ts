@@ -87,7 +87,7 @@ test('machineOf() knows no machine whose numbers it has not', () => {
   assert.equal(machineOf('riscv64'), null)
 })
 
-/** What the kernel would do: the few instructions that filters are made of. */
+/** Interprets the few BPF instructions that filters consist of, as the kernel would. */
 function run(program: Buffer, audit: number, number: number, args: (number | bigint)[]): number {
   const data = Buffer.alloc(64)
   data.writeUInt32LE(number >>> 0, 0)

@@ -2,10 +2,10 @@ import type { AllowedCall, ArgumentCondition } from './allowed-calls.ts'
 import type { CallName, Machine } from './syscalls.ts'
 
 /**
- * Returns the filter, in the kernel's own bytecode, that lets `allowed` pass and nothing else.
+ * Returns the seccomp filter, as BPF bytecode, that permits only `allowed`.
  *
- * Whoever speaks for another architecture is killed; a call that is not allowed fails with EPERM, so that code
- * which merely tries something gets an error to handle. Of `missing`, ENOSYS is said: libraries have another way.
+ * A call of another architecture kills the process. Calls that are not allowed fail with EPERM, an error that code can
+ * handle. Calls in `missing` fail with ENOSYS, so that libraries use their fallback.
  *
  * Source: the kernel's userspace-api/seccomp_filter; layout of struct seccomp_data and sock_filter.
  */
@@ -61,7 +61,7 @@ const KILL = 0x80000000
 const EPERM = 1
 const ENOSYS = 38
 
-/** Falls through when the condition holds, and refuses when not. Both machines store the low half first. */
+/** Continues if the condition holds, else refuses. Both architectures are little-endian: the low half comes first. */
 function check({ argument, mask, anyOf, wide }: ArgumentCondition): Instruction[] {
   const low = ARGUMENTS + 8 * argument
   const upperHalf = [

@@ -1,17 +1,17 @@
 /**
- * The numbers of the system calls that a guest, or the launcher on its way there, makes.
+ * Numbers of the system calls that the launcher and guests make.
  *
  * Source: the kernel's headers, asm/unistd_64.h and asm-generic/unistd.h.
  */
 export interface Machine {
-  /** How the kernel names the architecture to a filter: AUDIT_ARCH_*. */
+  /** The architecture's constant in filters: AUDIT_ARCH_*. */
   readonly audit: number
-  /** The first number of another set of calls on the same machine (x32), or null where there is none. */
+  /** First number of a second set of calls on the same machine (x32), or null. */
   readonly foreignFrom: number | null
   readonly numbers: ReadonlyMap<string, number>
 }
 
-/** Returns null for a machine whose numbers nobody has written down. */
+/** Returns null for a machine whose numbers are not listed. */
 export function machineOf(arch: string): Machine | null {
   const numbers = new Map<string, number>()
   for (const [name, x64, arm64] of CALLS) {
@@ -23,7 +23,7 @@ export function machineOf(arch: string): Machine | null {
   return null
 }
 
-/** x64 and arm64; null where a machine does without. */
+/** x64 and arm64; null if an architecture lacks the call. */
 const CALLS = [
   ['access', 21, null],
   ['arch_prctl', 158, null],
