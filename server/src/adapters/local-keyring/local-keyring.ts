@@ -40,7 +40,7 @@
  * - A version seals only once every server has read it. Until then an older one does.
  * - Every version opens. Keys that lack the version of an envelope ask the newest keys of this process;
  *   if those lack it too, open() throws, and the next open() of the keyring reads the keys again.
- * - No nonce is given twice. Every envelope under every key takes its own from `Nonces`.
+ * - No random bytes serve as a nonce twice: every envelope takes its own from `Nonces`.
  * - Keys in use keep working while the key provider is away: only keys not known yet are unwrapped.
  * - forget() wins over a read in progress: its result is not cached.
  * - The formats of envelopes, frames and wrapped keys are permanent: stored data must open.

@@ -115,7 +115,7 @@ export class SqliteAuditWriter {
         }
       }
       this.#moveTip.run(tenant, tip.number, tip.listed, tip.hash)
-      // Copies the hash: the buffer behind it holds hundreds.
+      // Copies the hash: its buffer holds hundreds.
       tip.hash = Uint8Array.from(tip.hash)
     }
   }

@@ -95,7 +95,7 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
-  /** Removes transactions that ended and whose retention was over by ?1. */
+  /** Removes ended transactions whose expiry was at or before ?1, whenever they ended. */
   sweepEnded: {
     sql: `DELETE FROM transactions WHERE number IN (
       SELECT number FROM transactions WHERE ${ENDED} AND expires_at <= ?1

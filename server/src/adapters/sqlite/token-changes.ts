@@ -98,7 +98,7 @@ export function packEnd(
   }
 }
 
-/** Packs a chunk of the sweep; removes transactions that ended before `forgotten`. */
+/** Packs a chunk of the sweep; forgets ended transactions whose expiry was at or before `forgotten`. */
 export function packSweep(packer: BatchPacker, now: number, forgotten: number): void {
   packer.step(STATEMENT.sweepTransactions, [now])
   packer.step(STATEMENT.sweepExpiredIndexes, [now])
