@@ -1,8 +1,8 @@
 /**
- * Files in the age format, for one recipient: what is written here `age --decrypt` reads, and the other way round.
+ * Files in the age format, for one recipient, compatible with `age --encrypt` and `age --decrypt`.
  *
- * In chunks, none of which passes for another, and the last of which says so: a file that was cut off does not
- * pass for a whole one. Source: age-encryption.org/v1.
+ * The content is encrypted in chunks. No chunk passes for another, and the last is marked, so a
+ * truncated file does not pass for a whole one. Source: age-encryption.org/v1.
  */
 import {
   createCipheriv,
@@ -17,7 +17,7 @@ import type { AgeIdentity, AgeRecipient } from './age-keys.ts'
 
 type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
-/** Yields `plaintext` as an encrypted file for `recipient`, piece by piece. */
+/** Yields `plaintext` encrypted for `recipient`, piece by piece. */
 export async function* encryptAge(
   plaintext: Bytes,
   recipient: AgeRecipient,
@@ -38,10 +38,10 @@ export async function* encryptAge(
 }
 
 /**
- * Yields what is in an encrypted file, chunk by chunk, each checked.
+ * Yields the content of an encrypted file, chunk by chunk, each verified.
  *
- * Throws before the first where `identity` is not who it is for, and in the middle where it was altered or cut
- * off: what was yielded until then is not the whole.
+ * Throws before the first chunk if the file is not for `identity`, and midway if it was altered or
+ * truncated: the chunks yielded so far are not the whole.
  */
 export async function* decryptAge(file: Bytes, identity: AgeIdentity): AsyncIterable<Uint8Array> {
   const source = new ByteSource(file)
@@ -87,7 +87,7 @@ async function openHeader(source: ByteSource, identity: AgeIdentity): Promise<Bu
   return fileKey
 }
 
-/** Hands out bytes of a stream by lines, by numbers, and then all that is left. */
+/** Reads a stream by lines, then by lengths, then to its end. */
 class ByteSource {
   readonly #pieces: AsyncIterator<Uint8Array> | Iterator<Uint8Array>
   #held: Buffer = Buffer.alloc(0)
@@ -111,7 +111,7 @@ class ByteSource {
     }
   }
 
-  /** Fewer only where there are no more. */
+  /** Returns fewer bytes only at the end of the stream. */
   async take(length: number): Promise<Buffer> {
     while (this.#held.length < length && (await this.#more()));
     const taken = this.#held.subarray(0, length)
@@ -134,7 +134,7 @@ class ByteSource {
   }
 }
 
-/** Regroups bytes; the last chunk is the only short one, and empty only where it is the first. */
+/** Regroups bytes; only the last chunk may be short, and it is empty only if it is the only one. */
 async function* chunksOf(
   bytes: Bytes,
   size: number,
@@ -143,7 +143,7 @@ async function* chunksOf(
   for await (const piece of bytes) {
     held.push(piece)
     length += piece.length
-    // One that is just full may be the last.
+    // A chunk that is exactly full may be the last.
     if (length <= size) continue
     const all = Buffer.concat(held)
     let at = 0
@@ -163,7 +163,7 @@ function seal(key: Buffer, nonce: Uint8Array, plaintext: Uint8Array): Buffer {
   return Buffer.concat([ciphertext, cipher.getAuthTag()])
 }
 
-/** Returns null when it was altered, or sealed with another key or nonce. */
+/** Returns null if the message was altered, or sealed with another key or nonce. */
 function open(key: Buffer, nonce: Uint8Array, message: Uint8Array): Buffer | null {
   const end = message.length - TAG_BYTES
   if (end < 0) return null
@@ -200,7 +200,7 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replaceAll('=', '')
 }
 
-/** Empty for what is not written just so. */
+/** Returns no bytes for text that is not canonical base64 without padding. */
 function unbase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   return base64(bytes) === text ? bytes : Buffer.alloc(0)

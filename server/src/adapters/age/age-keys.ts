@@ -1,5 +1,5 @@
 /**
- * The two halves of a key that files are encrypted to, as age writes them: `age1...` encrypts, and
+ * The two halves of a key for encrypted files, in age's text form: `age1...` encrypts, and
  * `AGE-SECRET-KEY-1...` decrypts.
  *
  * Source: age-encryption.org/v1, the X25519 recipient type.
@@ -14,7 +14,7 @@ import {
 } from 'node:crypto'
 import { decodeBech32, encodeBech32 } from './bech32.ts'
 
-/** Whom a file is for. */
+/** The public half: the recipient of a file. */
 export class AgeRecipient {
   readonly #bytes: Uint8Array
 
@@ -22,7 +22,7 @@ export class AgeRecipient {
     this.#bytes = bytes
   }
 
-  /** Returns null where `text` is none. */
+  /** Returns null if `text` is not a recipient. */
   static parse(text: string): AgeRecipient | null {
     const bytes = decodeBech32(PUBLIC, text)
     return bytes?.length === KEY_BYTES ? new AgeRecipient(bytes) : null
@@ -36,7 +36,7 @@ export class AgeRecipient {
     return encodeBech32(PUBLIC, this.#bytes)
   }
 
-  /** Makes a key to wrap one file's key with, and what the recipient needs to come to the same. */
+  /** Generates an ephemeral share and the key, derived from it, that wraps a file's key. */
   meet(): { readonly share: Uint8Array; readonly wrapKey: Buffer } {
     const { publicKey, privateKey } = generateKeyPairSync('x25519')
     const share = rawOf(publicKey)
@@ -44,7 +44,7 @@ export class AgeRecipient {
   }
 }
 
-/** Who can read files that are for its recipient. */
+/** The private half: decrypts the files of its recipient. */
 export class AgeIdentity {
   readonly recipient: AgeRecipient
   readonly #key: KeyObject
@@ -56,7 +56,7 @@ export class AgeIdentity {
     this.recipient = AgeRecipient.ofBytes(this.#public)
   }
 
-  /** Returns a new one, and the text by which it is kept: the secret itself. */
+  /** Returns a new identity and its text form, which is the secret itself. */
   static make(): { readonly identity: AgeIdentity; readonly secret: string } {
     const { privateKey } = generateKeyPairSync('x25519')
     const raw = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES)
@@ -65,7 +65,7 @@ export class AgeIdentity {
     return { identity: new AgeIdentity(privateKey), secret }
   }
 
-  /** Reads a file of identities, as age-keygen writes it; null where there is not exactly one in it. */
+  /** Parses an identity file as age-keygen writes it; returns null unless it has exactly one identity. */
   static parseFile(text: string): AgeIdentity | null {
     const lines = text.split(/\r?\n/).filter((it) => it !== '' && !it.startsWith('#'))
     const bytes = lines.length === 1 ? decodeBech32(SECRET, lines[0]!) : null
@@ -77,7 +77,7 @@ export class AgeIdentity {
     return new AgeIdentity(key)
   }
 
-  /** Comes to the key that a file's key is wrapped with. Throws when `share` is no point to meet at. */
+  /** Derives the key that wraps a file's key. Throws if `share` is not a usable public key. */
   meet(share: Uint8Array): Buffer {
     return wrapKeyOf(this.#key, share, share, this.#public)
   }
@@ -106,6 +106,6 @@ function rawOf(key: KeyObject): Uint8Array {
 const PUBLIC = 'age'
 const SECRET = 'age-secret-key-'
 const KEY_BYTES = 32
-/** What DER puts before the 32 bytes. Source: RFC 8410. */
+/** The DER prefixes of the 32 bytes. Source: RFC 8410. */
 const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex')
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex')

@@ -1,10 +1,10 @@
 /**
- * Bech32 as age uses it for keys: a word, `1`, 32 bytes in base 32, a checksum of six characters.
+ * Bech32 as age uses it for keys: a prefix, `1`, 32 bytes in base 32, a checksum of six characters.
  *
- * Source: BIP 173, without its bound on the length.
+ * Source: BIP 173, without its limit on the length.
  */
 
-/** Returns the text of `bytes` under the word `word`, in lower case. */
+/** Encodes `bytes` with the prefix `word`, in lower case. */
 export function encodeBech32(word: string, bytes: Uint8Array): string {
   const digits = regroup(bytes, 8, 5)
   const checksum = polymod([...spread(word), ...digits, 0, 0, 0, 0, 0, 0]) ^ 1
@@ -12,7 +12,7 @@ export function encodeBech32(word: string, bytes: Uint8Array): string {
   return `${word}1${[...digits, ...last].map((it) => ALPHABET[it]).join('')}`
 }
 
-/** Returns the bytes, or null where `text` is not Bech32 under the word `word`. */
+/** Returns the bytes; null if `text` is not Bech32 with the prefix `word`. */
 export function decodeBech32(word: string, text: string): Uint8Array | null {
   if (text !== text.toLowerCase() && text !== text.toUpperCase()) return null
   const lower = text.toLowerCase()
@@ -23,12 +23,12 @@ export function decodeBech32(word: string, text: string): Uint8Array | null {
   const content = digits.slice(0, -6)
   const bytes = regroup(content, 5, 8)
   const left = (content.length * 5) % 8
-  // What is left over fills the last digit up, with zeros.
+  // The remaining bits pad the last digit and must be zero.
   if (left >= 5 || bytes.pop() !== 0) return null
   return Uint8Array.from(bytes)
 }
 
-/** Reads `values` of `from` bits each as values of `to` bits, the last one filled up with zeros. */
+/** Regroups `values` of `from` bits into values of `to` bits, the last one padded with zeros. */
 function regroup(values: Iterable<number>, from: number, to: number): number[] {
   const out: number[] = []
   let [held, bits] = [0, 0]

@@ -6,10 +6,11 @@ import type { CanonicalJson } from '../../ports/canonical-json.ts'
 import { canonical } from './canonical.ts'
 
 /**
- * Puts long texts in order on a thread of its own, which is there while there are any: five megabytes take a quarter of
- * a second, of the smallest values up to four, and that long nobody else would be answered. Decision 0041.
+ * Canonicalizes long texts on a thread of its own, started on demand. Five megabytes take a quarter
+ * of a second, or up to four seconds if made of the smallest values, which would block all other
+ * requests. Decision 0041.
  *
- * It has one text at a time, so that one it dies of takes no other along.
+ * The thread has one text at a time, so that a text it dies of affects no other.
  */
 export class CanonicalJsonThread implements CanonicalJson {
   readonly #queue = new FairQueue()
@@ -58,7 +59,7 @@ export class CanonicalJsonThread implements CanonicalJson {
     return worker.on('error', forget).on('exit', forget)
   }
 
-  /** It takes a while to end: whoever comes meanwhile begins another. */
+  /** Terminating takes a while: a text that arrives meanwhile starts another thread. */
   #rest(): void {
     const worker = this.#worker
     this.#worker = null
@@ -68,5 +69,5 @@ export class CanonicalJsonThread implements CanonicalJson {
 
 const ENDED = 'The thread was ended'
 
-/** Some fifty times the longest text: so much the smallest values take. */
+/** Some fifty times the longest text, as much as the smallest values need. */
 const HEAP_MB = 512

@@ -2,7 +2,7 @@ import stringify from 'json-stable-stringify'
 
 /** Returns `text` in the form that `CanonicalJson` promises. */
 export function canonical(text: string): Uint8Array<ArrayBuffer> {
-  // As it goes out: halves of surrogate pairs have no UTF-8, and parsed they would be written as escapes.
+  // Replaces lone surrogates as UTF-8 does: once parsed, they would be written as escapes.
   return new TextEncoder().encode(ordered(text.toWellFormed()))
 }
 

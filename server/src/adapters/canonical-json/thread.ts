@@ -1,4 +1,4 @@
-/** The thread that puts texts in order, one after the other. */
+/** The thread that canonicalizes texts, one after another. */
 import { parentPort } from 'node:worker_threads'
 import { canonical } from './canonical.ts'
 

@@ -51,7 +51,7 @@ test('of() does not mind when the list of containers it was given changes later'
   )
 })
 
-/** More kinds than are kept, so that some are met again after they were pushed out. */
+/** More kinds than the cache holds, so that some return after they were evicted. */
 const context: fc.Arbitrary<SealContext> = fc.record(
   {
     id: fc.oneof(fc.uuid(), fc.constantFrom('alias', 'ß'.repeat(36), 'x'.repeat(36))),

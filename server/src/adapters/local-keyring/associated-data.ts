@@ -2,19 +2,19 @@ import type { SealContext } from '../../ports/keyring.ts'
 import { frame, NUMBER_BYTES } from './frame.ts'
 
 /**
- * The associated data (AAD) of envelopes under one version of a tenant's data key: whose they are, where they
- * belong, and under which version they were made.
+ * The associated data (AAD) of envelopes under one version of a tenant's data key: the tenant, the
+ * seal context and the key version.
  *
- * Tokens of one kind differ in nothing but their id, and building the bytes anew for each would
- * cost as much as the encryption's set-up; so the bytes of recent kinds are kept, and an id as long as a
- * uuid is written over the one before.
+ * Tokens of one kind differ only in their id, and building the bytes for each would cost as much as
+ * setting up the encryption. So the bytes of recent kinds are cached, and an id as long as a uuid
+ * overwrites the previous one.
  */
 export class AssociatedData {
   readonly #tenantId: string
   readonly #version: number
   readonly #recent: Recent[] = []
   #next = 0
-  /** Where an id begins: it comes after the label, the algorithm and the tenant. */
+  /** Offset of the id, which follows the label, the algorithm and the tenant. */
   readonly #idAt: number
 
   constructor(tenantId: string, version: number) {
@@ -23,7 +23,7 @@ export class AssociatedData {
     this.#idAt = frame([LABEL, ALGORITHM, tenantId]).length + NUMBER_BYTES
   }
 
-  /** Returns bytes that are good until the next call. Throws for a text that has no UTF-8 form. */
+  /** Returns bytes that stay valid until the next call. Throws for a text that has no UTF-8 form. */
   of(context: SealContext): Uint8Array {
     if (context.id.length !== UUID_CHARS) return this.#build(context)
     const { bytes } = this.#find(context) ?? this.#remember(context)
@@ -66,7 +66,10 @@ function isSameKind(a: SealContext, b: SealContext): boolean {
   return true
 }
 
-/** Writes `text` and returns true, or returns false: it is not ASCII, and takes more than a byte a character. */
+/**
+ * Writes `text` and returns true; returns false if it is not ASCII and so takes more than a byte
+ * per character.
+ */
 function writeAscii(text: string, target: Uint8Array, at: number): boolean {
   for (let n = 0; n < text.length; n++) {
     const code = text.charCodeAt(n)

@@ -7,13 +7,13 @@ import type { Nonces } from './nonces.ts'
 import { AssociatedData } from './associated-data.ts'
 
 /**
- * One version of a tenant's data key, and the form of an envelope: algorithm (1 byte), key version
- * (4 bytes, big-endian), nonce (12), ciphertext, tag (16).
+ * One version of a tenant's data key (DEK), and the format of an envelope: algorithm (1 byte), key
+ * version (4 bytes, big-endian), nonce (12), ciphertext, tag (16).
  *
- * The form is for ever: what is on disk must open. Decision 0005; test/vectors/envelopes.
+ * The format is permanent: stored envelopes must open. Decision 0005; test/vectors/envelopes.
  */
 export class DataKey {
-  /** What its envelopes begin with. */
+  /** The key id, with which its envelopes begin. */
   readonly id = Buffer.alloc(KEY_ID_BYTES)
   readonly #key: KeyObject
   readonly #associatedData: AssociatedData
@@ -31,7 +31,7 @@ export class DataKey {
     return encrypt(this.#key, this.id, nonces.next(), this.#associatedData.of(context), text)
   }
 
-  /** Throws when the envelope was altered or belongs to another context. */
+  /** Throws if the envelope was altered or belongs to another context. */
   open(context: SealContext, envelope: Uint8Array): Sensitive<string> {
     const bytes = decrypt(this.#key, KEY_ID_BYTES, this.#associatedData.of(context), envelope)
     const plaintext = new Sensitive(bytes.toString('utf8'))
@@ -40,13 +40,13 @@ export class DataKey {
   }
 }
 
-/** Returns the version of the key an envelope was made under. Throws when it is not an envelope. */
+/** Returns the key version of an envelope. Throws if it is not an envelope. */
 export function keyVersionOf(envelope: Uint8Array): number {
   if (envelope.length < KEY_ID_BYTES) throw new Error('Cannot open an envelope: it is too short')
   if (envelope[0] !== AES_256_GCM) {
     throw new Error('Cannot open an envelope: its algorithm is not known')
   }
-  // Multiplied, not shifted: a shift of the first byte would turn negative.
+  // Multiplies rather than shifts: shifting the first byte could turn negative.
   return envelope[1]! * 2 ** 24 + (envelope[2]! << 16) + (envelope[3]! << 8) + envelope[4]!
 }
 

@@ -38,7 +38,7 @@ test('fingerprints and indexes made once are found for ever', async (t) => {
   }
 })
 
-/** The tenant's keys up to a version of the data key, with a nonce that is known. */
+/** Opens the tenant's keys up to a version of the data key, with a known nonce. */
 async function openKeys(t: TestContext, versionMax = 2, nonce = '') {
   const wrapped = VECTORS.keys
     .filter((it) => it.version <= versionMax)

@@ -117,7 +117,7 @@ test('open() refuses a pipe at once, though nobody ever writes into it', { skip 
 test("open() refuses another user's file", async (t) => {
   const path = await writeKey(await temporaryFolder(t))
   let owner = 12_345
-  // Only root can give files away.
+  // Only root can give files to another user.
   const { open: openFile } = promises
   const opening = t.mock.method(promises, 'open', async (...args: Parameters<typeof openFile>) => {
     const file = await openFile(...args)
@@ -169,7 +169,7 @@ test('open() leaves nothing behind of a file that could not be written', async (
     const { FileKeyProvider } = await import(${JSON.stringify(new URL('./file-key-provider.ts', import.meta.url))})
     await FileKeyProvider.open(${JSON.stringify(path)}, { createIfMissing: true })
   `
-  // What may not write to any file meets no room, as on a full disk.
+  // A process that may not grow any file fails to write, as on a full disk.
   const args = ['-c', `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`]
   const { stderr } = spawnSync('sh', [...args, process.execPath, opens], { encoding: 'utf8' })
   assert.match(stderr, /Error: Cannot create the root key file .*root\.key: /)

@@ -5,19 +5,19 @@ import { decrypt, encrypt, NONCE_BYTES } from './gcm.ts'
 import { createRootKey, hasRootKey, readRootKey } from './root-key-file.ts'
 
 export interface FileKeyProviderOptions {
-  /** Whether a missing file is created with a new key, for a first start. */
+  /** Whether to create a missing file with a new key, for a first start. */
   readonly createIfMissing: boolean
 }
 
 /**
  * A root key in a file of 32 bytes that only the service's user can read.
  *
- * A wrapped key is: form (1 byte), id of the root key (8), nonce (12), ciphertext, tag (16). The id
- * is there to tell a key of another root from one that was altered.
+ * A wrapped key is: format (1 byte), id of the root key (8), nonce (12), ciphertext, tag (16). The
+ * id distinguishes a key wrapped by another root key from an altered one.
  */
 export class FileKeyProvider implements KeyProvider {
   readonly id: string
-  /** Whether the file was created just now; in production it should lie elsewhere. */
+  /** Whether the file was just created; in production it should be stored elsewhere. */
   readonly created: boolean
   readonly #key: KeyObject
   readonly #prefix: Buffer
@@ -32,7 +32,7 @@ export class FileKeyProvider implements KeyProvider {
     this.#prefix = Buffer.from([AES_256_GCM, ...id.subarray(0, ID_BYTES)])
   }
 
-  /** Throws, with a sentence that says what to change, when the file is missing or not safe. */
+  /** Throws an error that says what to change, if the file is missing or unsafe. */
   static async open(path: string, options: FileKeyProviderOptions): Promise<FileKeyProvider> {
     const missing = options.createIfMissing && !(await hasRootKey(path))
     const created = missing && (await createRootKey(path))
@@ -56,7 +56,7 @@ export class FileKeyProvider implements KeyProvider {
   }
 }
 
-/** Returns the name of the root key that wrapped a key, as far as the wrapping says. */
+/** Returns the id of the root key in a wrapped key, which is not authenticated. */
 export function rootKeyIdOf(wrapped: Uint8Array): string {
   return Buffer.from(wrapped.subarray(1, PREFIX_BYTES)).toString('hex')
 }

@@ -1,10 +1,10 @@
 /**
- * Returns `texts` as bytes in a way that no other list gives: their number, then each with its
- * length before it, numbers in four bytes, big-endian, texts in UTF-8.
+ * Encodes `texts` injectively: their count, then each text preceded by its length. Integers have
+ * four bytes, big-endian; texts are in UTF-8.
  *
- * Every context that is bound to a message or hashed before one has this form; `['ab', 'c']` and
- * `['a', 'bc']` differ, and a frame is never the beginning of another.
- * Throws for a text that has no UTF-8 form, for it would pass as a different one.
+ * Every context that is bound to a message, or hashed before one, has this form. `['ab', 'c']` and
+ * `['a', 'bc']` differ, and no frame is a prefix of another. Throws for a text that has no UTF-8
+ * form, which would pass as a different one.
  */
 export function frame(texts: readonly string[]): Buffer {
   const sizes = texts.map(utf8BytesOf)
@@ -19,7 +19,7 @@ export function frame(texts: readonly string[]): Buffer {
   return bytes
 }
 
-/** Throws unless `text` comes back from UTF-8 as it went in: a lone surrogate does not. */
+/** Throws unless `text` survives a round trip through UTF-8: a lone surrogate does not. */
 export function assertWellFormed(text: string): void {
   if (!text.isWellFormed()) throw new Error('Cannot encode a text: it holds a lone surrogate')
 }

@@ -1,9 +1,9 @@
 /**
- * AES-256-GCM, the one way it is used here: prefix, nonce, ciphertext and tag, one after the other.
+ * AES-256-GCM in the only form used here: prefix, nonce, ciphertext and tag, concatenated.
  *
- * The tag is 16 bytes long and its length is always given: left out, Node takes a tag cut down to
- * four. Nothing decrypted leaves before the tag is checked. `prefix` is the caller's plain beginning of
- * the message; it is protected only if `associatedData` holds what it says.
+ * The tag is 16 bytes, and its length is always passed: without it, Node accepts a tag truncated to
+ * four bytes. No plaintext is returned before the tag is verified. `prefix` is the caller's plain
+ * beginning of the message; it is authenticated only if `associatedData` covers its content.
  *
  * Source: NIST SP 800-38D; Node.js DEP0182.
  */
@@ -13,8 +13,8 @@ export const NONCE_BYTES = 12
 export const TAG_BYTES = 16
 
 /**
- * `nonce` is fresh, and NONCE_BYTES long: a second message under the same key and nonce gives both away. Throws for one of
- * another length.
+ * Encrypts a message. `nonce` must be fresh: a second message under the same key and nonce
+ * compromises both. Throws unless it is NONCE_BYTES long.
  */
 export function encrypt(
   key: KeyObject,
@@ -27,7 +27,7 @@ export function encrypt(
     throw new Error('Cannot encrypt a message: its nonce is not whole')
   const cipher = createCipheriv(ALGORITHM, key, nonce, OPTIONS)
   cipher.setAAD(associatedData)
-  // A string goes in as it is: a buffer of it would be one more copy to wipe.
+  // Passes a string as it is: a buffer of it would be one more copy to wipe.
   const ciphertext =
     typeof plaintext === 'string' ? cipher.update(plaintext, 'utf8') : cipher.update(plaintext)
   cipher.final()
@@ -42,7 +42,7 @@ export function encrypt(
 /**
  * Returns the plaintext in a buffer of its own, for the caller to wipe.
  *
- * Throws when message, key and associated data do not belong together.
+ * Throws if message, key and associated data do not belong together.
  */
 export function decrypt(
   key: KeyObject,

@@ -41,7 +41,7 @@ test('an envelope under a later version makes the next open() read the keys agai
   assert.throws(() => stale.open(CONTEXT, envelope), /the version of its key is not known/)
   const fresh = await keyring.open(TENANT)
   assert.equal(fresh.open(CONTEXT, envelope).reveal(), TEXT.reveal())
-  // The stale keys may still be in use by a request: they ask the fresh ones, and do not push them out.
+  // A request may still use the stale keys: they ask the fresh ones, and do not evict them.
   assert.equal(stale.open(CONTEXT, envelope).reveal(), TEXT.reveal())
   assert.equal(await keyring.open(TENANT), fresh)
   assert.equal(reads, 2)
@@ -180,7 +180,7 @@ describe('LocalKeyring of a server that shares its store', () => {
     }
     assert.equal(await keyring.open(TENANT), keys)
     assert.equal(reads(), 2)
-    // Another server has put them into another wrapping.
+    // Another server rewrapped them.
     wrapped.splice(0, 3, ...wrapped.map((it) => ({ ...it, wrapped: new Uint8Array(3) })))
     pass(5_000)
     assert.equal(await keyring.open(TENANT), keys)
@@ -188,7 +188,7 @@ describe('LocalKeyring of a server that shares its store', () => {
 
   test('seals under a new version when every server has read it, however late the clocks are and the commit was', async () => {
     const one = await sharedKeyring()
-    // An hour ahead; it makes the key.
+    // Its clock is an hour ahead; it makes the key.
     const other = await sharedKeyring(one.wrapped, 3_600_000)
     for (const it of [one, other]) await it.keyring.open(TENANT)
     const key = await other.keyring.next(TENANT, 2, NOW + 3_600_000)
@@ -207,7 +207,7 @@ describe('LocalKeyring of a server that shares its store', () => {
       }
       for (const it of [one, other]) it.pass(1_000)
     }
-    // Read when what was known is believed no more, and sealed under fifteen seconds later.
+    // Read once the known keys are no longer believed, and sealed under fifteen seconds later.
     assert.deepEqual(versions, [...Array(20).fill('11'), ...Array(11).fill('22')])
     assert.equal((await one.keyring.reread(TENANT)).version, 2)
   })
@@ -277,7 +277,7 @@ const TENANT = 'tenant-a'
 const TEXT = new Sensitive('4242424242424242')
 const CONTEXT: SealContext = { id: '1', part: 'data', type: 'card', containers: ['/pci/'] }
 
-/** The sender of nonces does not matter here, only that they differ. */
+/** The source of the nonces does not matter here, only that they differ. */
 const random: Random = { bytes: (length) => randomBytes(length) }
 
 async function openKeys(wrapped: readonly WrappedTenantKey[]) {
@@ -304,7 +304,7 @@ function versionIn(envelope: Uint8Array): number {
   return Buffer.from(envelope).readUInt32BE(1)
 }
 
-/** Wraps by writing the context's hash before the key: refuses elsewhere, hides nothing. */
+/** Wraps by prepending the context's hash to the key: rejects other contexts, hides nothing. */
 function plainProvider(): KeyProvider {
   const seal = (context: readonly string[]) =>
     createHash('sha256').update(JSON.stringify(context)).digest()

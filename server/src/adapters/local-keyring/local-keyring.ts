@@ -1,3 +1,50 @@
+/**
+ * Tenant keys in this process's memory: reads them from the store, unwraps them with the root key, and
+ * encrypts, decrypts and fingerprints with them. All of it runs on the main thread.
+ *
+ *   request             open(tenantId)                    key rotation: create, next, rewrap, reread
+ *      |                     |                                  |
+ *      |                     v                                  v
+ *      |        +- LocalKeyring (local-keyring.ts) ----------------------------------------+
+ *      |        |  #cached: unwrapped keys of the last 1,000 tenants used                  |
+ *      |        |     | missing, or older than believedMs                                  |
+ *      |        |     v                                                                    |
+ *      |        |  #loading: one read per tenant, which all callers share                  |
+ *      |        +-----|----------------------------|---------------------------------------+
+ *      |              v                            v
+ *      |        FindKeys: every version      KeyProvider: wraps and unwraps
+ *      |        of the wrapped keys,         RootKeys (root-keys.ts): the root key in use, and
+ *      |        from the store               others while it is being replaced
+ *      |                                           |
+ *      |                                           v
+ *      v                                     FileKeyProvider (root-key-file.ts)
+ *   LocalTenantKeys (local-tenant-keys.ts): the keys of one tenant
+ *      |-- enc: one DataKey per version        seal(), open()              AES-256-GCM (gcm.ts)
+ *      |          |-- Nonces                   drawn in bulk
+ *      |          `-- AssociatedData           frame() of the seal context
+ *      |-- fp:  newest version                 fingerprint()               HMAC-SHA-256, base58
+ *      `-- idx: newest version                 index(), attest()           HMAC-SHA-256
+ *               every version                  attests()
+ *
+ * A new data key where several servers share the store (decision 0044):
+ *
+ *     committed --> read by every server --> sealed under --------------------> old versions retired
+ *                   within believedMs        once known for announcedMs,
+ *                   (5 s)                    (15 s) or three times as old
+ *
+ * Invariants:
+ *
+ * - An unwrapped key exists only as a KeyObject; the buffers that carried its bytes are wiped.
+ * - A wrapped key is bound to tenant, purpose and version; an envelope to tenant, key version and seal
+ *   context. Neither decrypts anywhere else.
+ * - A version seals only once every server has read it. Until then an older one does.
+ * - Every version opens. Keys that lack the version of an envelope ask the newest keys of this process;
+ *   if those lack it too, open() throws, and the next open() of the keyring reads the keys again.
+ * - No random bytes serve as a nonce twice: every envelope takes its own from `Nonces`.
+ * - Keys in use keep working while the key provider is away: only keys not known yet are unwrapped.
+ * - forget() wins over a read in progress: its result is not cached.
+ * - The formats of envelopes, frames and wrapped keys are permanent: stored data must open.
+ */
 import { createSecretKey } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { TENANT_KEYS_CACHED_MAX } from '../../base/limits.ts'
@@ -14,17 +61,18 @@ import type { Random } from '../../ports/random.ts'
 import { LocalTenantKeys, type TenantKey } from './local-tenant-keys.ts'
 import { Nonces } from './nonces.ts'
 
-/** Every version of each of the tenant's keys, none if it has none: what the store keeps. */
+/** Reads every version of a tenant's wrapped keys from the store; none if it has none. */
 export type FindKeys = (tenantId: string) => Promise<readonly WrappedTenantKey[]>
 
-/** How processes that share a store come to seal under the same version of a key. Decision 0044. */
+/** Timing that lets processes sharing a store seal under the same version of a key. Decision 0044. */
 export interface SharedKeys {
   readonly clock: Clock
-  /** Milliseconds for which keys that were read are believed to be all there are. */
+  /** Milliseconds for which the keys last read are taken to be complete. */
   readonly believedMs: number
   /**
-   * Milliseconds for which a process has known a data key before it seals under it: every other one has read it by
-   * then. One that is three times as old by the time of day need not have been known: processes start.
+   * Milliseconds a process knows a data key before it seals under it: by then every other process
+   * has read it. A key three times as old by wall clock needs no such wait, since a process may
+   * have just started.
    */
   readonly announcedMs: number
 }
@@ -35,7 +83,7 @@ interface KnownKey extends TenantKey {
   readonly knownSince: number
 }
 
-/** A tenant's keys as they were read at some time. */
+/** A tenant's keys as last read. */
 interface KnownKeys {
   readonly keys: LocalTenantKeys
   readonly unwrapped: readonly KnownKey[]
@@ -44,12 +92,11 @@ interface KnownKeys {
 }
 
 /**
- * Tenant keys in this process's memory, unwrapped by a key provider when they are first needed.
+ * Caches tenant keys, unwrapped by a key provider on first use.
  *
- * An unwrapped key exists as a KeyObject only; the bytes it came in are wiped. Keys that are in
- * use stay in use while the provider is away. Keys that a request began with open what was sealed under a later
- * version as soon as anybody here has read that; before, it does not open, but makes the next open() read the
- * keys again.
+ * Keys that a request began with also open envelopes under a later version, as soon as this process
+ * has read that version. Before, open() throws and drops the cached keys, so that the next open()
+ * of the keyring reads them again.
  */
 export class LocalKeyring implements Keyring, KeyMaker {
   readonly #provider: KeyProvider
@@ -60,7 +107,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
   readonly #cached = new LRUCache<string, KnownKeys>({ max: TENANT_KEYS_CACHED_MAX })
   readonly #loading = new Map<string, Promise<LocalTenantKeys>>()
 
-  /** `shared` is null where this process is the only one, and need not ask who else has made a key. */
+  /** `shared` is null if this is the only process, which need not check for keys made by others. */
   constructor(
     provider: KeyProvider,
     random: Random,
@@ -125,7 +172,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
   #startLoading(tenantId: string): Promise<LocalTenantKeys> {
     const loading = this.#load(tenantId)
       .then((known) => {
-        // Otherwise they were forgotten in the meantime.
+        // Otherwise forget() was called meanwhile.
         if (this.#loading.get(tenantId) === loading) this.#cached.set(tenantId, known)
         return known.keys
       })
@@ -145,7 +192,7 @@ export class LocalKeyring implements Keyring, KeyMaker {
       throw new Error('Cannot open the keys: the tenant has none')
     }
     const unwrapped = await Promise.all(
-      // What a key is does not change, whatever wraps it.
+      // Rewrapping does not change a key, so known keys are not unwrapped again.
       wrapped.map(async (it) => {
         return before?.unwrapped.find(isSameAs(it)) ?? (await this.#unwrap(tenantId, it))
       }),
@@ -165,7 +212,10 @@ export class LocalKeyring implements Keyring, KeyMaker {
     return { keys, unwrapped, readAt }
   }
 
-  /** Returns the version of the data key to seal under: the newest that everybody has read, if there is one. */
+  /**
+   * Returns the version of the data key to seal under: the newest that every process has read, or
+   * the oldest if there is none.
+   */
   #sealingAmong(keys: readonly KnownKey[]): number {
     const versions = keys.filter((it) => it.purpose === 'enc')
     if (versions.length === 0) throw new Error('Cannot open the keys: there is no enc key')
@@ -210,12 +260,15 @@ export class LocalKeyring implements Keyring, KeyMaker {
   }
 }
 
-/** By its time as well: a database that went back to an earlier state may be given another key of the same version. */
+/**
+ * Compares the creation time too: a database restored to an earlier state may get another key with
+ * the same version.
+ */
 function isSameAs({ purpose, version, createdAt }: WrappedTenantKey): (key: KnownKey) => boolean {
   return (it) => it.purpose === purpose && it.version === version && it.createdAt === createdAt
 }
 
-/** Binds a wrapped key to its tenant, purpose and version: it cannot pass as another. */
+/** Binds a wrapped key to its tenant, purpose and version, so that it cannot pass as another. */
 function contextOf(
   tenantId: string,
   { purpose, version }: Pick<WrappedTenantKey, 'purpose' | 'version'>,

@@ -18,21 +18,21 @@ export interface TenantKey {
   readonly key: KeyObject
 }
 
-/** Returns the tenant's keys as they are by now, if that is not who asks. */
+/** Returns the tenant's newest keys, or null if those are `asking`. */
 export type WhoKnows = (asking: LocalTenantKeys) => LocalTenantKeys | null
 
 export interface KeyUse {
   /** The version of the data key to seal under. */
   readonly sealing: number
-  /** Is asked about an envelope made under a version that is not among the keys. */
+  /** Called for an envelope under a version that is not among the keys. */
   readonly whoKnows: WhoKnows
 }
 
 /**
  * One tenant's keys, in this process's memory.
  *
- * Fingerprints and indexes are made under the newest version only: a new version means computing
- * them anew for every token.
+ * Fingerprints and indexes use the newest version only: a new version would require recomputing
+ * them for every token.
  */
 export class LocalTenantKeys implements TenantKeys, RenewingKeys {
   readonly version: number
@@ -98,7 +98,7 @@ export class LocalTenantKeys implements TenantKeys, RenewingKeys {
     return digest(this.#indexKey, INDEX_FRAME, value)
   }
 
-  /** The form: version of the `idx` key (4 bytes, big-endian), HMAC-SHA-256 over the frame. Decision 0020. */
+  /** The format: version of the `idx` key (4 bytes, big-endian), HMAC-SHA-256 over the frame. Decision 0020. */
   attest(statement: readonly string[]): Uint8Array {
     const { key, version } = newestOf(this.#indexKeys, 'idx')
     return proofOf(key, version, statement)
@@ -129,8 +129,9 @@ function newestOf(keys: readonly TenantKey[], purpose: TenantKeyPurpose): Tenant
 }
 
 /**
- * HMAC-SHA-256 over `before` and `value`. `before` is a frame, so nobody can say where it ends but
- * the frame itself. Two one-shot hashes are no faster and keep the key's pads in plain buffers.
+ * Returns the HMAC-SHA-256 of `before` and `value`. `before` is a frame, which marks its own end,
+ * so the boundary is unambiguous. Two one-shot hashes are no faster and keep the key's pads in
+ * plain buffers.
  */
 function digest(key: KeyObject, before: Uint8Array, value: Sensitive<string>): Buffer {
   const text = value.reveal()

@@ -9,7 +9,8 @@ test('next() gives no nonce twice, and every byte of each is drawn', () => {
   const given = Array.from({ length: 10_000 }, () => Buffer.from(nonces.next()))
   assert.equal(new Set(given.map((it) => it.toString('hex'))).size, given.length)
   for (let at = 0; at < NONCE_BYTES; at++) {
-    // Each of 256 values comes 39 times or so; to miss more than ten of them takes a broken draw.
+    // Each of 256 values occurs about 39 times; missing more than ten of them takes a broken
+    // generator.
     assert.ok(new Set(given.map((it) => it[at])).size > 246)
   }
 })

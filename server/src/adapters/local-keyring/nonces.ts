@@ -2,22 +2,25 @@ import type { Random } from '../../ports/random.ts'
 import { NONCE_BYTES } from './gcm.ts'
 
 /**
- * Nonces, each fresh. They are no secret, so many are drawn at once: to draw one by itself takes a twentieth of what sealing
- * with it does.
+ * Returns fresh nonces. They are not secret, so many are drawn at once: drawing one by itself takes
+ * a twentieth of the time of sealing with it.
  */
 export class Nonces {
   readonly #random: Random
   #drawn: Uint8Array = new Uint8Array(0)
-  /** Those before this byte were given. */
+  /** Bytes before this index were given out. */
   #given = 0
-  /** Small arrays lie on the heap, and each that goes out of JavaScript is first moved off it. This one is off it for good. */
+  /**
+   * V8 keeps small arrays on its heap, and moves each off it when it is first passed to native
+   * code. This buffer is off the heap from the start.
+   */
   readonly #nonce = Buffer.allocUnsafeSlow(NONCE_BYTES)
 
   constructor(random: Random) {
     this.#random = random
   }
 
-  /** Returns bytes that are good until the next call. */
+  /** Returns bytes that stay valid until the next call. */
   next(): Uint8Array {
     if (this.#given === this.#drawn.length) this.#draw()
     for (let at = 0; at < NONCE_BYTES; at++) this.#nonce[at] = this.#drawn[this.#given++]!

@@ -1,9 +1,9 @@
 /**
- * The file that holds the root key: read only when nobody else can read or replace it, created
- * whole or not at all.
+ * The root key file: read only if no other user can read or replace it, created whole or not at
+ * all.
  *
- * Every message says what to change, and none says anything of what is in the file. There is no
- * other encoding than 32 raw bytes, so there is no question of which one it is.
+ * Every error says what to change, and none reveals the file's content. 32 raw bytes are the only
+ * encoding, so it is never ambiguous.
  */
 import { randomBytes, randomFillSync } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
@@ -12,7 +12,7 @@ import { dirname, resolve } from 'node:path'
 
 export const ROOT_KEY_BYTES = 32
 
-/** Whether something has this name, safe or not. */
+/** Whether the path exists, safe or not. */
 export async function hasRootKey(path: string): Promise<boolean> {
   try {
     await lstat(path)
@@ -25,17 +25,17 @@ export async function hasRootKey(path: string): Promise<boolean> {
   }
 }
 
-/** A pipe is opened as well, to be looked at and refused: to wait for who writes into it would hold up the start for ever. */
+/** Opens a pipe too, to check and reject it: waiting for its writer would block the start forever. */
 const HOW_TO_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** Returns the 32 bytes, for the caller to wipe. Throws when the file is missing or not safe. */
+/** Returns the 32 bytes, for the caller to wipe. Throws if the file is missing or unsafe. */
 export async function readRootKey(path: string): Promise<Buffer> {
   await assertFolderSafe(path)
   const file = await open(path, HOW_TO_OPEN).catch((cause: unknown) => {
     throw new Error(`Cannot open the root key file ${path}: ${reasonOf(cause)}`, { cause })
   })
   try {
-    // Asked of the open file, not of the path: in between, the path may come to name another.
+    // Checks the open file, not the path, which may name another file by then.
     assertFileSafe(path, await file.stat())
     const bytes = Buffer.alloc(ROOT_KEY_BYTES)
     const { bytesRead } = await file.read(bytes, 0, ROOT_KEY_BYTES, 0)
@@ -47,10 +47,11 @@ export async function readRootKey(path: string): Promise<Buffer> {
 }
 
 /**
- * Creates the file with a new key and returns true, or returns false when there is one already.
+ * Creates the file with a new key and returns true; returns false if there is one already.
  *
- * The key is on disk when it resolves. It is written beside first and then given its name: what
- * has the name is whole, and of two processes that try, one wins and the other leaves it alone.
+ * The key is on disk when the promise resolves. It is written to a temporary file, which is then
+ * linked to the path. So the file is always whole, and of two processes that try, one wins and the
+ * other leaves the file alone.
  */
 export async function createRootKey(path: string): Promise<boolean> {
   await assertFolderSafe(path)
@@ -70,7 +71,7 @@ export async function createRootKey(path: string): Promise<boolean> {
 
 async function writeNewKey(path: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
-  // No Random here: a root key comes from the system and from nowhere else.
+  // Bypasses Random: a root key comes directly from the operating system.
   const bytes = randomFillSync(Buffer.alloc(ROOT_KEY_BYTES))
   try {
     await file.writeFile(bytes)
@@ -109,7 +110,7 @@ function assertFileSafe(path: string, file: Stats): void {
   }
 }
 
-/** Who may rename in the folder can put an older key, or nothing, in the place of this one. */
+/** A user who can rename files in the folder could replace the key with an older one, or remove it. */
 async function assertFolderSafe(path: string): Promise<void> {
   const folder = dirname(resolve(path))
   const found = await stat(folder).catch((cause: unknown) => {

@@ -2,15 +2,15 @@ import type { KeyProvider } from '../../ports/key-provider.ts'
 import { rootKeyIdOf } from './file-key-provider.ts'
 
 /**
- * The root key in use, and another that may be found on keys while it is being replaced.
+ * The root key (KEK) in use, and others that may wrap keys while it is being replaced.
  *
- * Wraps by the one in use; unwraps by whichever the wrapped key names.
+ * Wraps with the root key in use; unwraps with the one that the wrapped key names.
  */
 export class RootKeys implements KeyProvider {
   #current: KeyProvider
   #others: readonly KeyProvider[]
 
-  /** In use is the one named `installed`, or else the first. */
+  /** Uses the root key named `installed`, or the first if none has that name. */
   constructor(providers: readonly [KeyProvider, ...KeyProvider[]], installed: string | null) {
     this.#current = providers[0]
     this.#others = providers.slice(1)
@@ -21,20 +21,20 @@ export class RootKeys implements KeyProvider {
     return this.#current.id
   }
 
-  /** Unwraps what `next` wrapped as well from now on. */
+  /** Also unwraps keys wrapped by `next` from now on. */
   accept(next: KeyProvider): void {
     if (next.id !== this.id)
       this.#others = [...this.#others.filter((it) => it.id !== next.id), next]
   }
 
-  /** Uses `next` from now on; the one before still unwraps what it wrapped. */
+  /** Uses `next` from now on; the previous root key still unwraps the keys it wrapped. */
   turnTo(next: KeyProvider): void {
     if (next.id === this.id) return
     this.#others = [this.#current, ...this.#others.filter((it) => it.id !== next.id)]
     this.#current = next
   }
 
-  /** Uses the one of this name from now on, if it is known. */
+  /** Uses the root key with this name from now on, if it is known. */
   follow(id: string): void {
     const next = this.#others.find((it) => it.id === id)
     if (next !== undefined) this.turnTo(next)

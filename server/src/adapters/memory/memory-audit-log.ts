@@ -21,12 +21,12 @@ type AuditLogChange = Extract<
   }
 >
 
-/** The audit log of every tenant, in arrays: the part of the memory store that numbers and chains. */
+/** The audit log of every tenant, in arrays: numbers and chains the events of the memory store. */
 export class MemoryAuditLog {
   readonly #chains: MemoryTable<Chain>
   readonly #parked: MemoryTable<Parked>
 
-  /** What is changed can be undone by `undo`. */
+  /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[]) {
     this.#chains = new MemoryTable<Chain>(undo)
     this.#parked = new MemoryTable<Parked>(undo)
@@ -112,7 +112,7 @@ export class MemoryAuditLog {
     this.#parked.delete(tenantId, transactionId)
   }
 
-  /** Forgets what is kept for transactions that are over. */
+  /** Drops the events kept for transactions that ended. */
   keepParked(isOpen: (tenantId: string, transactionId: string) => boolean): void {
     for (const [tenantId, { transactionId }] of Array.from(this.#parked.everywhere())) {
       if (!isOpen(tenantId, transactionId)) this.#parked.delete(tenantId, transactionId)
@@ -146,7 +146,7 @@ export class MemoryAuditLog {
   }
 }
 
-/** What waits for a transaction. */
+/** The events that wait for a transaction. */
 interface Parked {
   readonly transactionId: string
   readonly events: readonly AuditEvent[]

@@ -11,14 +11,14 @@ export type DefiningChange = Extract<
   { readonly kind: `${'insert' | 'update' | 'delete'}-${'proxy' | 'reactor'}` }
 >
 
-/** Everything that tenants define under names: a part of the memory store. */
+/** All definitions of the tenants: a part of the memory store. */
 export class MemoryDefined {
   readonly proxies: ProxyReader
   readonly reactors: DefinitionReader<StoredReactor>
   readonly #proxies: MemoryProxies
   readonly #reactors: MemoryDefinitions<StoredReactor>
 
-  /** What is changed can be undone by `undo`. */
+  /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[], tenantOf: (id: string) => StoredTenant | null) {
     this.#proxies = new MemoryProxies(undo)
     this.#reactors = new MemoryDefinitions<StoredReactor>(undo)

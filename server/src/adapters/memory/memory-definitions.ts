@@ -4,11 +4,11 @@ import type { EnvelopeTable, StoredDefinition } from '../../ports/stored.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
-/** One kind of what tenants define under names: a part of the memory store. */
+/** One kind of the tenants' definitions: a part of the memory store. */
 export class MemoryDefinitions<Stored extends StoredDefinition> {
   readonly table: MemoryTable<Stored>
 
-  /** What is changed can be undone by `undo`. */
+  /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[]) {
     this.table = new MemoryTable<Stored>(undo)
   }
@@ -32,7 +32,7 @@ export class MemoryDefinitions<Stored extends StoredDefinition> {
     this.table.put(tenantId, it.id, it)
   }
 
-  /** Puts the next revision in the place of the last; returns whether that was there. */
+  /** Replaces the last revision by the next; returns whether the last one was there. */
   update(tenantId: string, next: StoredDefinition): boolean {
     const before = this.table.find(tenantId, next.id)
     if (before?.revision !== next.revision - 1) return false
@@ -50,7 +50,7 @@ export class MemoryDefinitions<Stored extends StoredDefinition> {
     )
   }
 
-  /** Returns whether it was there. */
+  /** Returns whether it existed. */
   remove(tenantId: string, id: string): boolean {
     if (this.table.find(tenantId, id) === null) return false
     this.table.delete(tenantId, id)

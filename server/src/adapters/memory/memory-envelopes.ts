@@ -10,12 +10,12 @@ import {
 } from '../../ports/stored.ts'
 import { compare, type MemoryTable } from './memory-table.ts'
 
-/** An envelope, and how to put another in its place. */
+/** An envelope, and how to replace it. */
 export interface MemoryEnvelope extends StoredEnvelope {
   readonly renew: (envelope: Uint8Array) => void
 }
 
-/** Returns the only envelope of something that is not a token. */
+/** Returns the only envelope of an entity that is not a token. */
 export function wholeEnvelope(
   table: EnvelopeTable,
   id: string,
@@ -36,7 +36,7 @@ export function answerEnvelopes(
   )
 }
 
-/** As TenantReader.envelopes: a stretch ends with its table. */
+/** Works as TenantReader.envelopes: a chunk ends with its table. */
 export function envelopesIn(
   all: readonly MemoryEnvelope[],
   { dataKeyId: head, after, limit }: EnvelopeStretch,
@@ -57,13 +57,13 @@ export function envelopesIn(
   return { found, looked: looked.length, next }
 }
 
-/** Puts what was renewed in its place, where that is still what was read. */
+/** Replaces envelopes that are still the ones that were read. */
 export function renewIn(
   all: () => readonly MemoryEnvelope[],
   envelopes: readonly RenewedEnvelope[],
 ): void {
   for (const { table, row, part, envelope, renewed } of envelopes) {
-    // Looked for anew: the one before may have been of the same row.
+    // Searches again each time: the previous renewal may have replaced the same row.
     const at = all().find((it) => it.table === table && it.row === row && it.part === part)
     if (at !== undefined && Buffer.compare(at.envelope, envelope) === 0) at.renew(renewed)
   }

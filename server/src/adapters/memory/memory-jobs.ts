@@ -12,7 +12,7 @@ import type { Change } from '../../ports/change.ts'
 import { wholeEnvelope, type MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, compare, copyOf } from './memory-table.ts'
 
-/** Whether a change is for MemoryJobs to make. */
+/** Whether MemoryJobs handles the change. */
 export function isJobChange(change: Change): change is JobChange {
   return JOB_CHANGES.has(change.kind)
 }
@@ -25,13 +25,13 @@ const JOB_CHANGES: ReadonlySet<Change['kind']> = new Set<JobChange['kind']>([
   'put-callback-secrets',
 ])
 
-/** Invocations that nobody waits for: a part of the memory store. */
+/** Invocations without a waiting caller: a part of the memory store. */
 export class MemoryJobs {
   readonly #jobs: MemoryTable<StoredJob>
   readonly #secrets: MemoryTable<StoredCallbackSecrets>
   readonly #isTenant: (id: string) => boolean
 
-  /** What is changed can be undone by `undo`. */
+  /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[], isTenant: (id: string) => boolean) {
     this.#jobs = new MemoryTable<StoredJob>(undo)
     this.#secrets = new MemoryTable<StoredCallbackSecrets>(undo)

@@ -5,7 +5,7 @@ import { MemoryTable } from './memory-table.ts'
 
 type OwnChange = Exclude<KeyChange, { readonly kind: 'renew-envelopes' }>
 
-/** Whether a change is for MemoryKeys to make. */
+/** Whether MemoryKeys handles the change. */
 export function isOfKeys(change: Change): change is OwnChange {
   return OF_KEYS.has(change.kind)
 }
@@ -18,13 +18,13 @@ const OF_KEYS: ReadonlySet<Change['kind']> = new Set<OwnChange['kind']>([
   'replace-root-key',
 ])
 
-/** Wrapped keys of every tenant, and which root key they are wrapped by: a part of the memory store. */
+/** Wrapped keys of every tenant, and the root key that wraps them: a part of the memory store. */
 export class MemoryKeys {
   readonly #undo: (() => void)[]
   readonly #tenants: MemoryTable<readonly WrappedTenantKey[]>
   rootKey: RootKeyCheck | null = null
 
-  /** What is changed can be undone by `undo`. */
+  /** `undo` collects how to revert each change. */
   constructor(undo: (() => void)[]) {
     this.#undo = undo
     this.#tenants = new MemoryTable(undo)
@@ -60,7 +60,7 @@ export class MemoryKeys {
         return null
 
       case 'retire-data-keys':
-        // Remembered where commits come in.
+        // MemoryStore records it when the commit arrives.
         return null
 
       case 'destroy-tenant-keys':

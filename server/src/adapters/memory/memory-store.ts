@@ -29,10 +29,10 @@ import { MemoryTokens } from './memory-tokens.ts'
 import { MemoryTable, compare, copyOf, newestFirst, pageOf } from './memory-table.ts'
 
 /**
- * Every promise of a store kept in maps: the reference for other adapters, and the test default.
+ * Implements every promise of a store in maps: the reference for other adapters, and the default in tests.
  *
- * A commit is applied change by change; a conflict undoes what was applied. Everything is copied on
- * the way in and on the way out. Durable for as long as the process lives, and no longer.
+ * A commit is applied change by change; a conflict reverts the changes applied so far. Values are copied on the way
+ * in and out. Durable only for the life of the process.
  */
 export class MemoryStore implements Store {
   readonly #undo: (() => void)[] = []
@@ -178,7 +178,7 @@ export class MemoryStore implements Store {
     this.#closed = true
   }
 
-  /** `within` is the transaction that the commit is part of; empty for none. */
+  /** `within` is the transaction of the commit; empty for none. */
   #apply(tenantId: string, change: Change, within: string): Conflict | null {
     if (isJobChange(change)) return this.#jobs.apply(tenantId, change)
     if (isOfKeys(change)) return this.#keys.apply(tenantId, change)
@@ -345,14 +345,14 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Everything the tenant has sealed. */
+  /** Returns every envelope of the tenant. */
   #sealed(tenantId: string): MemoryEnvelope[] {
     const parts = [this.#tokens, this.#defined, this.#jobs]
     const answers = answerEnvelopes(this.#answers, tenantId)
     return [...parts.flatMap((it) => it.sealed(tenantId)), ...answers]
   }
 
-  /** What a deleted tenant leaves behind. */
+  /** Returns the tables in which a deleted tenant leaves rows. */
   #belongings(): MemoryTable<unknown>[] {
     const entities = [this.#applications, this.#applicationKeys, this.#sessions, this.#answers]
     return [
@@ -375,7 +375,7 @@ export class MemoryStore implements Store {
     return this.#applicationKeys.all(tenantId).filter((it) => it.applicationId === applicationId)
   }
 
-  /** The application, if it still has the key. */
+  /** Returns the application if it still has the key. */
   #withKey(
     tenantId: string,
     { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },

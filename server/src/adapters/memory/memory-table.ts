@@ -1,8 +1,6 @@
 import type { Page, PageRequest } from '../../ports/store.ts'
 
-/**
- * Maps of one kind of thing per tenant, with a way back: what was changed since `mark` can be undone.
- */
+/** A map of one kind of item per tenant, in which every change can be undone. */
 export class MemoryTable<Item> {
   readonly #tenants = new Map<string, Map<string, Item>>()
   readonly #undo: (() => void)[]
@@ -53,7 +51,7 @@ export class MemoryTable<Item> {
   }
 }
 
-/** Copies a stored thing all the way down, so that nobody holds a reference into the store. */
+/** Copies a stored value deeply, so that no caller holds a reference into the store. */
 export function copyOf<T>(value: T): T
 export function copyOf(value: unknown): unknown {
   if (value instanceof Uint8Array) return Uint8Array.from(value)
@@ -62,7 +60,7 @@ export function copyOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyOf(item)]))
 }
 
-/** Returns a page of everything that matches. */
+/** Returns a page of the matching items. */
 export function pageOf<Item>(matching: readonly Item[], { page, size }: PageRequest): Page<Item> {
   const items = matching.slice((page - 1) * size, page * size)
   return { total: matching.length, items: copyOf(items) }

@@ -13,22 +13,22 @@ import type { MemoryEnvelope } from './memory-envelopes.ts'
 import { MemoryTable, copyOf } from './memory-table.ts'
 import { isIn } from './token-conditions.ts'
 
-/** What a transaction will make of a token that is there: null for nothing. */
+/** A transaction's pending change of an existing token; null for a deletion. */
 interface PendingToken {
   readonly internalId: string
   readonly within: string
   readonly token: StoredToken | null
 }
 
-/** Tokens, and the transactions that make, change and delete them. */
+/** Tokens, and the transactions that create, change and delete them. */
 export class MemoryTokens {
-  /** By id and by internal id, which are one namespace. */
+  /** By id and by internal id, which share one namespace. */
   readonly #tokens: MemoryTable<StoredToken>
   readonly #duplicates: MemoryTable<readonly StoredToken[]>
   readonly #transactions: MemoryTable<StoredTransaction>
-  /** By internal id: the transaction in which a token was made, until that is committed. */
+  /** By internal id: the transaction that made a token, until it is committed. */
   readonly #makers: MemoryTable<{ readonly internalId: string; readonly within: string }>
-  /** By internal id: the key is the lock. */
+  /** By internal id: a key here locks the token. */
   readonly #pending: MemoryTable<PendingToken>
 
   constructor(undo: (() => void)[]) {
@@ -85,7 +85,7 @@ export class MemoryTokens {
     return copyOf(this.#transactions.find(tenantId, id))
   }
 
-  /** `within` is the transaction that the commit is part of; empty for none. */
+  /** `within` is the transaction of the commit; empty for none. */
   insert(tenantId: string, token: StoredToken, within: string): Conflict | null {
     const { id, internalId, type, fingerprint, createdAt: now } = token
     if (token.deduplicate && fingerprint !== null) {
@@ -231,7 +231,10 @@ export class MemoryTokens {
     return this.#isFull(tenantId, within, to) ? { kind: 'transaction-full' } : null
   }
 
-  /** Whether the transaction `within` waits to change too much, now that it will make `added` of a token. */
+  /**
+   * Whether the pending changes of the transaction `within` exceed their limit, with `added` for
+   * one more token.
+   */
   #isFull(tenantId: string, within: string, added: Omit<PendingToken, 'within'>): boolean {
     const held = ({ internalId, token }: typeof added) =>
       bytesIn(token) + bytesIn(this.#tokens.find(tenantId, internalId))
@@ -252,7 +255,7 @@ export class MemoryTokens {
     this.end(tenantId, { kind: 'end-transaction', id, as: 'expired', now })
   }
 
-  /** As seen in the transaction `within`, or outside of all. */
+  /** Returns the token as seen in the transaction `within`, or outside of all. */
   #seen(tenantId: string, id: string, within: string): StoredToken | null {
     const token = this.#tokens.find(tenantId, id)
     if (token === null) return null
@@ -261,16 +264,16 @@ export class MemoryTokens {
     const pending = this.#pending.find(tenantId, token.internalId)
     if (pending === null || pending.within !== within) return token
     if (pending.token === null) return null
-    // Until the commit its end is still the old one, if that is earlier.
+    // Until the commit the old expiry still applies, if earlier.
     const end = Math.min(token.expiresAt ?? Infinity, pending.token.expiresAt ?? Infinity)
     return { ...pending.token, expiresAt: Number.isFinite(end) ? end : null }
   }
 
-  /** Each once. */
+  /** Returns each token once. */
   #named(tenantId: string, ids: readonly string[], within: string): StoredToken[] {
     return [...new Set(ids)].flatMap((id) => {
       const token = this.#seen(tenantId, id, within)
-      // A token found by its internal id alone is not known by that name.
+      // A token found only by its internal id is not known by that name.
       return token?.id === id ? [token] : []
     })
   }
@@ -333,7 +336,7 @@ export class MemoryTokens {
   }
 }
 
-/** What it holds that may be long; what is gone holds nothing. */
+/** Sums the potentially long parts of a token; 0 if it is gone. */
 function bytesIn(token: StoredToken | null): number {
   if (token === null) return 0
   const texts = [token.metadata, token.details].flatMap((it) => (it === null ? [] : [it]))

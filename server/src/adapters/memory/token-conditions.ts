@@ -2,7 +2,7 @@ import { foldCase } from '../../base/fold-case.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import type { TokenCondition, TokenQuery } from '../../ports/token-query.ts'
 
-/** Whether `query` is about `token`: what its words mean, for other adapters to agree with. */
+/** Whether `token` matches `query`: the reference for the meaning of queries in other adapters. */
 export function isIn(token: StoredToken, { where, within, now }: TokenQuery): boolean {
   if (token.expiresAt !== null && token.expiresAt <= now) return false
   const seen = within?.some((path) => token.containers.some((it) => it.startsWith(path))) ?? true

@@ -2,7 +2,7 @@ import type { Histogram } from '../../base/histogram.ts'
 import type { Family } from './exposition.ts'
 import { gauge } from './store-families.ts'
 
-/** What a store that shares its commits says of itself. */
+/** Measurements of a store with group commit. */
 export interface WritingActivity {
   readonly waiting: () => number
   readonly batchSize: Histogram

@@ -1,5 +1,5 @@
 /**
- * What is measured, as text for Prometheus.
+ * Renders metrics as text for Prometheus.
  *
  * Source: prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4.
  */
@@ -8,7 +8,7 @@ import type { Histogram } from '../../base/histogram.ts'
 export type Labels = Readonly<Record<string, string>>
 
 export interface Family {
-  /** Ends with its unit; of a counter with `_total`. */
+  /** Ends with its base unit; for a counter, with `_total`. */
   readonly name: string
   /** One sentence. */
   readonly help: string

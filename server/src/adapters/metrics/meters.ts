@@ -1,6 +1,6 @@
 /**
- * What passes through the world, counted on its way: a number is added to, and nothing is written before somebody
- * asks. No label ever holds what belongs to a tenant. Decision 0039.
+ * Wraps the ports to count what passes through them. Counting only adds to numbers; nothing is
+ * rendered before a collector asks. No label ever holds a tenant's data. Decision 0039.
  */
 import { Histogram, SECONDS } from '../../base/histogram.ts'
 import { EgressFailure, EgressRefusal, type Egress } from '../../ports/egress.ts'
@@ -17,7 +17,7 @@ export class Meters {
   readonly #runs = new Counts(['outcome'])
   readonly #runSeconds = new Histogram(SECONDS)
 
-  /** The log has a line for every request: that is where requests are counted, whatever of it is written. */
+  /** Counts requests by their log lines, one per request, whether or not the line is written. */
   log(inner: Log): Log {
     return {
       info: (event, fields) => {
@@ -35,7 +35,7 @@ export class Meters {
     }
   }
 
-  /** Counts what is sent, and how long it takes until the header section of an answer is there. */
+  /** Counts requests sent, and measures the time until the header section of the response arrives. */
   egress(inner: Egress): Egress {
     return {
       vet: (owner, url, listed) =>
@@ -133,7 +133,7 @@ export class Meters {
   }
 }
 
-/** Counters that differ in a few labels, of which there are few values. */
+/** Counters by a few labels, each with few values. */
 class Counts {
   readonly #names: readonly string[]
   readonly #counts = new Map<string, number>()

@@ -8,7 +8,7 @@ export interface MetricsServer {
   readonly close: () => Promise<void>
 }
 
-/** Answers `GET /metrics` on an address of its own, where nothing else is served. */
+/** Serves `GET /metrics` on an address of its own, and nothing else. */
 export async function serveMetrics(
   host: string,
   port: number,
@@ -42,5 +42,5 @@ export async function serveMetrics(
   }
 }
 
-/** Nobody but a collector or two has any business here. */
+/** Only a collector or two should connect here. */
 const CONNECTIONS_MAX = 16

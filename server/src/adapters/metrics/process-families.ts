@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Family } from './exposition.ts'
 import { gauge } from './store-families.ts'
 
-/** Returns what the process says of itself; the delays are those since the last time. */
+/** Returns the metrics of the process; event loop delays are those since the last call. */
 export function processFamilies(version: string): () => Family[] {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()

@@ -4,10 +4,10 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Family } from './exposition.ts'
 
 /**
- * Reads of the store what is measured when somebody asks: how old keys are, how far the checkpoints of the audit log are behind, and
- * how many jobs wait.
+ * Reads gauges from the store on demand: the age of keys, how far the checkpoints of the audit log
+ * lag, and how many jobs wait.
  *
- * Keys are looked at once in `keysEveryMs`, for there may be many tenants.
+ * Keys are read at most once per `keysEveryMs`, since there may be many tenants.
  */
 export function storeFamilies(
   clock: Clock,

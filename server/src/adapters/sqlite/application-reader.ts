@@ -39,7 +39,7 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
       if (key === undefined) return null
       const tenant = tenantById.get(key.tenant!)
       const application = byId.get(key.tenant!, key.application!)
-      // Revoked between two of these look-ups, it is revoked.
+      // A key revoked between two of these look-ups counts as revoked.
       if (tenant === undefined || application === undefined) return null
       return {
         tenant: tenantOf(tenant),
@@ -50,7 +50,7 @@ export function applicationReader(db: DatabaseSync): ApplicationReader {
   }
 }
 
-/** Only placeholders go into the text; an empty list matches nothing. */
+/** The text has only placeholders; an empty list matches nothing. */
 function conditionOf(
   tenantId: string,
   { ids, types, now }: ApplicationQuery,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Runs `look`, and returns what it does. A commit between two of its look-ups is seen by both or by neither. */
+/** Runs `look` in one read transaction and returns its result. Its look-ups all see a commit, or none does. */
 export type AtOnce = <Found>(look: () => Found) => Found
 
 export function atOnceIn(db: DatabaseSync): AtOnce {

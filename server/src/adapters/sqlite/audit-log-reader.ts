@@ -8,7 +8,8 @@ import type { SqliteRow } from './rows.ts'
 
 export function auditLogReader(db: DatabaseSync): AuditLogReader {
   const tip = db.prepare('SELECT * FROM record_heads WHERE tenant = ?')
-  // A row is its last event's, so the first one wanted may be in a row with a number beyond it.
+  // A row has the number of its last event, so the first event wanted may be in a row with a higher
+  // number.
   const after = db.prepare('SELECT * FROM record WHERE tenant = ? AND number > ? ORDER BY number')
   const before = db.prepare(
     `SELECT * FROM record WHERE tenant = ?1 AND number <= ifnull(

@@ -6,7 +6,7 @@ import { requireDatabase } from './data-folder.ts'
 import { auditLogReader } from './audit-log-reader.ts'
 import { tenantReader } from './tenant-reader.ts'
 
-/** What is there to be checked, as it was at one moment. */
+/** The audit log and the tenants as of one moment, for checking. */
 export interface SqliteAuditLogSnapshot {
   readonly tenants: TenantReader
   readonly auditLog: AuditLogReader
@@ -16,10 +16,10 @@ export interface SqliteAuditLogSnapshot {
 const CACHE_KIB = 8 * 1024
 
 /**
- * Opens the audit log in `folder` for reading, beside a service that may be running on it.
+ * Opens the audit log in `folder` for reading, beside a running service.
  *
- * All reads see the same moment, whatever is written meanwhile. Throws when there is no database, or one of a
- * program that kept no audit log yet.
+ * All reads see the same snapshot, whatever is written meanwhile. Throws if there is no database,
+ * or one from a version without an audit log.
  */
 export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
   requireDatabase(folder)
@@ -44,7 +44,7 @@ export function openSqliteAuditLog(folder: string): SqliteAuditLogSnapshot {
   }
 }
 
-/** Reading beside a writer takes the files beside the database, which only their owner may open. */
+/** Reading beside a writer needs the companion files, which only their owner may open. */
 function connect(path: string, folder: string): DatabaseSync {
   try {
     return openConnection(path, { readOnly: true, cacheKiB: CACHE_KIB })

@@ -1,8 +1,8 @@
-/** The statements that keep the audit log. */
+/** Statements of the audit log. */
 import type { Statement } from './statements.ts'
 
 export const AUDIT_LOG_TABLE = {
-  /** Gathered by the audit log's own writer, which numbers and chains what the batch comes to. */
+  /** Gathered by SqliteAuditWriter, which numbers and chains the events of the batch. */
   appendAuditEvent: {
     sql: 'SELECT ?, ?, ?',
     params: ['id', 'integer', 'bytes'],
@@ -25,7 +25,7 @@ export const AUDIT_LOG_TABLE = {
     refuses: 'if-found',
   },
 
-  /** Its rows go to the audit log's writer. */
+  /** SqliteAuditWriter writes its rows. */
   takeParkedAuditEvents: {
     sql: 'SELECT ?, ?',
     params: ['id', 'id'],
@@ -38,7 +38,7 @@ export const AUDIT_LOG_TABLE = {
     refuses: 'never',
   },
 
-  /** Done by the audit log's writer. */
+  /** Run by SqliteAuditWriter. */
   trimAuditLog: {
     sql: 'SELECT ?, ?',
     params: ['id', 'integer'],

@@ -5,14 +5,14 @@ import { EarlierEvents, withoutEventsTo } from './earlier-events.ts'
 import { keyOfPacked } from './ids.ts'
 import { STATEMENT } from './statements.ts'
 
-/** Tenants whose last event is remembered. */
+/** Tenants whose chain tip is cached. */
 const CHAIN_TIPS_MAX = 10_000
 
 /**
- * Writes what a batch adds to the audit log: last, when it is known which of its commits are made.
+ * Writes the audit events of a batch: last, when it is known which of its commits succeed.
  *
- * Here the order of commits is decided, so here events get their numbers and hashes: without gaps, and in
- * the same transaction as what they are about.
+ * The order of commits is decided here, so events get their numbers and hashes here: without gaps,
+ * and in the same transaction as the changes they are about.
  */
 export class SqliteAuditWriter {
   readonly #insert: StatementSync
@@ -22,7 +22,7 @@ export class SqliteAuditWriter {
   readonly #findTip: StatementSync
   readonly #moveTip: StatementSync
   readonly #findParked: StatementSync
-  /** By tenant, as Latin-1; what the database has when no batch is under way. */
+  /** By tenant, as Latin-1; equals the database whenever no batch is running. */
   #tips = new Map<string, ChainTip>()
   #pending: SqlitePendingEvent[] = []
   readonly #earlier = new EarlierEvents()
@@ -50,7 +50,7 @@ export class SqliteAuditWriter {
     )
   }
 
-  /** Takes note of a step if it is about the audit log; returns whether it was. */
+  /** Takes a step that is about the audit log; returns whether it was one. */
   takes(statement: number, values: readonly SqliteValue[]): boolean {
     if (statement === STATEMENT.appendAuditEvent) {
       const [tenant, items, entry] = values
@@ -70,7 +70,7 @@ export class SqliteAuditWriter {
     return true
   }
 
-  /** Returns where to go back to when the commit that begins here is not made. */
+  /** Returns the point to go back to if the commit that begins here fails. */
   mark(): number {
     return this.#pending.length
   }
@@ -84,13 +84,13 @@ export class SqliteAuditWriter {
     this.#earlier.take()
   }
 
-  /** Forgets the batch; `made` says that the database has it. */
+  /** Drops the state of the batch; `made` says whether it was committed. */
   end(made: boolean): void {
     this.#pending = []
     if (!made || this.#tips.size > CHAIN_TIPS_MAX) this.#tips = new Map()
   }
 
-  /** Writes what was taken, or throws AuditLogUnwritable. */
+  /** Writes the events taken, or throws AuditLogUnwritable. */
   write(): void {
     if (this.#pending.length === 0) return
     try {
@@ -115,7 +115,7 @@ export class SqliteAuditWriter {
         }
       }
       this.#moveTip.run(tenant, tip.number, tip.listed, tip.hash)
-      // What it was made in has room for hundreds.
+      // Copies the hash: its buffer holds hundreds.
       tip.hash = Uint8Array.from(tip.hash)
     }
   }
@@ -135,7 +135,7 @@ export class SqliteAuditWriter {
     return groups
   }
 
-  /** Removes a tenant's events up to `number`; the row that it is in may have others after it. */
+  /** Removes a tenant's events up to `number`; later events in the same row stay. */
   #removeTo(tenant: NonNullable<SqliteValue>, number: number): void {
     this.#trim.run(tenant, number)
     const first = this.#findFirst.get(tenant)
@@ -163,7 +163,7 @@ export class SqliteAuditWriter {
   }
 }
 
-/** The audit log cannot be written, and so nothing of the batch was. */
+/** The audit log cannot be written, so nothing of the batch was. */
 export class AuditLogUnwritable extends Error {
   constructor(cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -171,9 +171,9 @@ export class AuditLogUnwritable extends Error {
   }
 }
 
-/** Where a tenant's audit log ends, as it grows. */
+/** The end of a tenant's audit log, as it grows. */
 interface ChainTip {
-  /** As it came with the latest batch. */
+  /** As received with the latest batch. */
   tenant: SqlitePendingEvent['tenant']
   number: number
   listed: number

@@ -22,7 +22,7 @@ test('a batch reads as it was packed, whatever its size', () => {
 })
 
 test('a batch reads as it was packed, wherever its buffer has to grow', () => {
-  // Each length shifts the rows that follow by a byte against the end of the buffer.
+  // Each length shifts the rows after it by a byte relative to the end of the buffer.
   for (let length = 0; length < 300; length++) {
     const rows = Array.from({ length: 300 }, (_, n) => tokenRow(n, n === 0 ? length : 200))
     const packer = new BatchPacker()
@@ -75,7 +75,7 @@ function read(batch: ArrayBuffer): BatchStep[][] {
   return commits
 }
 
-/** Ids arrive as the database keeps them. */
+/** Ids are read back in the form that the database stores. */
 function asRead(steps: readonly BatchStep[]): BatchStep[] {
   return steps.map(({ statement, values }) => {
     const { params } = STATEMENTS[statement]!
@@ -86,7 +86,7 @@ function asRead(steps: readonly BatchStep[]): BatchStep[] {
   })
 }
 
-/** A row much like those before it, so that most of it is one byte a value. */
+/** Returns a row similar to those before it, so that most of its values take one byte. */
 function tokenRow(n: number, length: number): BatchStep {
   const values = STATEMENTS[STATEMENT.insertToken]!.params.map((param): SqliteValue => {
     if (param === 'integer') return 1

@@ -2,30 +2,30 @@ import { writeUuid } from '../../base/uuid-bytes.ts'
 import { STATEMENTS } from './statements.ts'
 
 /**
- * A batch of commits as bytes, to cross to the writer in one message without copying.
+ * A batch of commits as bytes, transferred to the writer in one message without copying.
  *
- * A commit is an opening byte, steps, and is over where the next begins. A step is the number of its
- * statement and a tagged value for each parameter. A value that equals the one before in the same
- * place is one byte: rows written together have most of their columns in common.
+ * A commit is an opening byte and its steps, and ends where the next one opens. A step is the
+ * number of its statement and a tagged value per parameter. A value equal to the previous one of
+ * the same parameter takes one byte: rows written together have most of their columns in common.
  */
 export type SqliteValue = string | number | Uint8Array | null
 
 const TAG = { null: 0, same: 1, integer: 2, text: 3, ascii: 4, bytes: 5, uuid: 6 } as const
 
-/** Opening bytes; statement numbers lie below. */
+/** Opening bytes; statement numbers are lower. */
 const OPENING = 0xf0
 const GUARDED = 1
 const STAGES = 2
 const FORGET = 0xfe
 const END = 0xff
 
-/** More than any statement has parameters. */
+/** More than the number of parameters of any statement. */
 const SLACK = 64
 const SIZE_MIN = 64 * 1024
-/** Buffers that a burst has blown up are not kept. */
+/** Larger buffers, grown in a burst, are not kept. */
 const SIZE_KEPT_MAX = 1024 * 1024
 
-/** By statement, of those that there were so far: a batch has few. */
+/** By statement number; sparse, since a batch uses few statements. */
 type LastValues = (SqliteValue[] | undefined)[]
 
 export class BatchPacker {
@@ -34,7 +34,7 @@ export class BatchPacker {
   #opening = 0
   #last: LastValues = []
 
-  /** Fills `used`, the buffer of an earlier batch, if that is of a reasonable size. */
+  /** Reuses `used`, the buffer of an earlier batch, if its size is reasonable. */
   constructor(used: ArrayBuffer | null = null) {
     const fits = used !== null && used.byteLength >= SIZE_MIN && used.byteLength <= SIZE_KEPT_MAX
     this.#bytes = fits ? Buffer.from(used) : Buffer.allocUnsafeSlow(SIZE_MIN)
@@ -44,7 +44,7 @@ export class BatchPacker {
     return this.#at
   }
 
-  /** Begins a commit; `stages` marks a chunk of something longer. */
+  /** Begins a commit; `stages` marks a chunk of a long list. */
   open(stages = false): void {
     this.#reserve(1)
     this.#opening = this.#at
@@ -63,21 +63,21 @@ export class BatchPacker {
       else if (value === last[n]) this.#bytes[this.#at++] = TAG.same
       else {
         this.#value(value, params[n] === 'id')
-        // Bytes are never "the same": their owner may have written over them since.
+        // Bytes never count as the same: their owner may have overwritten them since.
         last[n] = typeof value === 'object' ? null : value
       }
     }
   }
 
-  /** Takes back the commit that was opened last. */
+  /** Removes the commit opened last. */
   cancel(): void {
     this.#at = this.#opening
-    // What it said cannot be referred to any more, here or there.
+    // Neither side may refer to the values of the removed commit.
     this.#last = []
     this.#bytes[this.#at++] = FORGET
   }
 
-  /** Returns the batch, to be transferred. The packer is done with. */
+  /** Returns the batch for transfer. The packer must not be used afterwards. */
   finish(): ArrayBuffer {
     this.#reserve(1)
     this.#bytes[this.#at] = END
@@ -90,7 +90,7 @@ export class BatchPacker {
       this.#bytes[this.#at++] = TAG.integer
       this.#at = this.#bytes.writeDoubleLE(value, this.#at)
     } else if (typeof value === 'string') {
-      // A UTF-16 unit takes three bytes at most.
+      // A UTF-16 code unit takes at most three bytes.
       this.#reserve(5 + Math.max(16, value.length * 3))
       if (id && writeUuid(value, this.#bytes, this.#at + 1)) {
         this.#bytes[this.#at] = TAG.uuid
@@ -110,7 +110,7 @@ export class BatchPacker {
     }
   }
 
-  /** Makes room for `length` bytes, and always for a step's worth of single bytes after them. */
+  /** Reserves `length` bytes, plus room for the single bytes of a whole step. */
   #reserve(length: number): void {
     const needed = this.#at + length + SLACK
     if (needed <= this.#bytes.length) return
@@ -130,12 +130,12 @@ export class BatchReader {
     this.#bytes = Buffer.from(batch)
   }
 
-  /** Bytes that were read so far. */
+  /** Bytes read so far. */
   get position(): number {
     return this.#at
   }
 
-  /** Moves to the next commit; null at the end. Whoever opens a commit reads all its steps. */
+  /** Moves to the next commit; null at the end. The caller must read all steps of each commit it opens. */
   open(): { guarded: boolean; stages: boolean } | null {
     let opening = this.#bytes[this.#at++]!
     while (opening === FORGET) {
@@ -146,7 +146,7 @@ export class BatchReader {
     return { guarded: (opening & GUARDED) !== 0, stages: (opening & STAGES) !== 0 }
   }
 
-  /** Returns the number of the next step's statement; -1 when the commit has no more. */
+  /** Returns the statement number of the next step; -1 when the commit has no more. */
   step(): number {
     const statement = this.#bytes[this.#at]!
     if (statement >= OPENING) return -1
@@ -154,7 +154,7 @@ export class BatchReader {
     return statement
   }
 
-  /** Reads the parameters of the step into `values` from `from` on; they stay valid with the batch. */
+  /** Reads the parameters of the step into `values` from index `from`; they stay valid as long as the batch. */
   values(statement: number, values: SqliteValue[], from: number): void {
     const last = (this.#last[statement] ??= [])
     const length = STATEMENTS[statement]!.params.length

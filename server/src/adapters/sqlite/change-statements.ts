@@ -1,11 +1,11 @@
-/** The statements that change and delete tokens, at once and in transactions. */
+/** Statements that change and delete tokens, at once and in transactions. */
 import { PENDING_BYTES_MAX, PENDING_LIGHT_BYTES_MAX, PENDING_MAX } from '../../base/limits.ts'
 import { bytesIn, fewPending } from './long-rows.ts'
 import { deleteIndexes, hashesOf } from './packed-indexes.ts'
 import type { Param, Statement } from './statements.ts'
 import { BY_FINGERPRINT, DEAD, EXPIRE, VISIBLE, livesAt, madeIn, numberOf } from './visibility.ts'
 
-/** What an update replaces, in the order of the parameters. */
+/** Columns that an update replaces, in the order of the parameters. */
 const CHANGING = {
   containers: 'text',
   data: 'bytes',
@@ -24,13 +24,16 @@ const CHANGING = {
 
 const COLUMNS = Object.keys(CHANGING)
 
-/** Which token, as it was read, when; and in which transaction. */
+/** Identifies the token, the revision read, the time and the transaction. */
 const WHICH: readonly Param[] = ['id', 'id', 'integer', 'integer', 'id']
 const [TENANT, INTERNAL_ID, REVISION, NOW] = ['?1', '?2', '?3', '?4']
 const HOLDER = numberOf(TENANT, '?5')
 const THE_TOKEN = `tokens.tenant = ${TENANT} AND tokens.serial = ${INTERNAL_ID} AND ${livesAt(NOW)}`
 const AS_READ = `coalesce(revision, 0) = ${REVISION}`
-/** What the transaction made of it counts, where it did. Nobody else's is there: that was asked before. */
+/**
+ * The transaction's own pending revision counts, if it has one. No other transaction has one here:
+ * refuseLocked ran before.
+ */
 const AS_READ_WITHIN = `coalesce((SELECT pending.revision FROM pending
   WHERE pending.tenant = ${TENANT} AND pending.serial = ${INTERNAL_ID}), tokens.revision, 0) = ${REVISION}`
 
@@ -38,7 +41,7 @@ const SET = COLUMNS.map((column, n) => `${column} = ?${WHICH.length + n + 1}`).j
 const UPDATE: readonly Param[] = [...WHICH, ...Object.values(CHANGING)]
 
 export const CHANGE_TABLE = {
-  /** Whoever finds a transaction past its end says so for everybody, before acting on it. */
+  /** The first commit to find a transaction past its end expires it, before acting on it. */
   expireHolder: {
     sql: `UPDATE transactions SET ${EXPIRE} WHERE state = 'open' AND expires_at <= ?3
       AND number = (SELECT holder FROM pending WHERE tenant = ?1 AND serial = ?2)`,
@@ -53,7 +56,7 @@ export const CHANGE_TABLE = {
     refuses: 'never',
   },
 
-  /** With the transaction's id null, any lock is somebody else's. */
+  /** If the transaction id is null, every lock belongs to another transaction. */
   refuseLocked: {
     sql: `SELECT 1 FROM pending WHERE tenant = ?1 AND serial = ?2
       AND holder IS NOT ${numberOf('?1', '?3')}`,
@@ -69,7 +72,7 @@ export const CHANGE_TABLE = {
     refuses: 'if-found',
   },
 
-  /** As the transaction sees it: its own tokens and what it made of others, without what it deleted. */
+  /** From the transaction's view: with its own tokens and pending changes, without the tokens it deleted. */
   refuseDuplicateWithin: {
     sql: `SELECT 1 FROM ${BY_FINGERPRINT}
       WHERE tenant = ?1 AND type = ?2 AND fingerprint = ?3 AND serial <> ?5 AND ${livesAt('?4')}
@@ -125,7 +128,7 @@ export const CHANGE_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** A revision that nobody ever read. */
+  /** -1 is a revision that no caller can have read. */
   pendRemoval: {
     sql: pend(
       COLUMNS.map((column) => (column === 'revision' ? '-1' : 'NULL')),
@@ -135,7 +138,7 @@ export const CHANGE_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** After the token ?3 was added. */
+  /** Runs after the change of token ?3 was added. */
   refuseFull: {
     sql: `SELECT 1 WHERE
       (SELECT count(*) FROM pending WHERE holder = ${numberOf('?1', '?2')}) > ${PENDING_MAX}
@@ -147,7 +150,7 @@ export const CHANGE_TABLE = {
     refuses: 'if-found',
   },
 
-  /** What transactions made of tokens, in five steps: all of a transaction at once. */
+  /** Applies all pending changes of a transaction, in five steps. */
   applyForgetIndexes: {
     sql: deleteIndexes(
       `SELECT tokens.tenant, tokens.serial, tokens.indexes FROM pending JOIN tokens USING (tenant, serial)
@@ -165,7 +168,7 @@ export const CHANGE_TABLE = {
     refuses: 'never',
   },
 
-  /** A token that has expired meanwhile stays so. */
+  /** A token that expired meanwhile is not updated. */
   applyUpdates: {
     sql: `UPDATE tokens SET ${COLUMNS.map((it) => `${it} = it.${it}`).join(', ')}
       FROM pending AS it
@@ -191,7 +194,10 @@ export const CHANGE_TABLE = {
     refuses: 'never',
   },
 
-  /** Of a transaction that comes to nothing. The rest locks nobody out, and is swept. */
+  /**
+   * Drops a few pending changes of a transaction that is rolled back. The rest locks nothing any
+   * more, and is swept.
+   */
   dropSomePending: {
     sql: `DELETE FROM pending WHERE (tenant, serial) IN
       (SELECT tenant, serial FROM (${fewPending(numberOf('?1', '?2'))}))`,
@@ -200,13 +206,16 @@ export const CHANGE_TABLE = {
   },
 } as const satisfies Record<string, Statement>
 
-/** What is moved when what waits for tokens is made of them; of one that has expired and is gone, what waits. */
+/**
+ * Sums the bytes moved when pending changes are applied to their tokens. For a token that expired
+ * and was removed, only those of the change.
+ */
 export function held(which: string): string {
   return `SELECT sum(${bytesIn('pending')} + ${bytesIn('tokens')})
     FROM pending LEFT JOIN tokens USING (tenant, serial) WHERE ${which}`
 }
 
-/** Whether a token is of no transaction, or of none that `others` excepts. */
+/** Holds for a token that belongs to no uncommitted transaction, or only to one that `others` excludes. */
 function uncommittedIn(others: string): string {
   return `(unit IS NULL OR NOT EXISTS (SELECT 1 FROM units
     WHERE units.id = tokens.unit AND holder IS NOT NULL ${others}))`

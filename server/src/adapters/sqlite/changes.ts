@@ -14,29 +14,29 @@ import { packContent } from './token-content.ts'
 import { packDeletion, packEnd, packOpening, packUpdate } from './token-changes.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 
-/** What packing a token depends on besides the token. */
+/** The context that packing a token depends on. */
 export interface TokenContext {
   readonly tenantId: string
-  /** The staging batch it stays invisible with; null when the commit is whole by itself. */
+  /** The staging batch that hides it; null if the commit is applied at once. */
   readonly stagingBatch: number | null
-  /** Whether any tenant's token goes by a uuid that is not its internal id. */
+  /** Whether any token of any tenant has a uuid as its name that is not its internal id. */
   readonly uuidNames: boolean
-  /** Whether there has ever been a transaction. */
+  /** Whether a transaction was ever opened. */
   readonly transactions: boolean
   /** The transaction it is made in: single tokens go to its own staging batch. */
   readonly within: string | null
 }
 
-/** Returns the transaction that the commit is to be part of. */
+/** Returns the transaction that the commit belongs to. */
 export function enlistedIn(changes: readonly Change[]): string | null {
   for (const it of changes) if (it.kind === 'enlist') return it.transactionId
   return null
 }
 
 /**
- * Packs every change but inserted tokens, which the caller deals with.
+ * Packs every change except inserted tokens, which the caller packs.
  *
- * `within` is the transaction that the whole commit is part of.
+ * `within` is the transaction that the whole commit belongs to.
  */
 export function packChange(
   packer: BatchPacker,
@@ -286,7 +286,7 @@ export function packChange(
   }
 }
 
-/** Packs one token, after the questions that must be answered first. */
+/** Packs one token, after the checks that must precede it. */
 export function packToken(packer: BatchPacker, context: TokenContext, token: StoredToken): void {
   const { tenantId, within } = context
   const { id, internalId, type, fingerprint, createdAt } = token
@@ -326,10 +326,10 @@ export function packToken(packer: BatchPacker, context: TokenContext, token: Sto
   }
 }
 
-/** Of the token that is being packed: in bulk, an array for each would be half of what packing costs. */
+/** Reused for every token: in bulk, allocating an array for each would be half the cost of packing. */
 const row: SqliteValue[] = []
 
-/** Packs the removal of a token that nobody has seen. */
+/** Packs the removal of a staged token, which was never visible. */
 export function packRemoval(packer: BatchPacker, tenantId: string, token: StoredToken): void {
   packer.step(STATEMENT.deleteToken, [tenantId, token.internalId])
   for (const hash of indexTermsOf(token)) {

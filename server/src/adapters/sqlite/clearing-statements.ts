@@ -1,8 +1,8 @@
-/** The statements that remove the rows of a deleted tenant, a little at a time. */
+/** Statements that remove the rows of a deleted tenant, in chunks. */
 import { SWEEP_ROWS_MAX, bytesOf, few } from './long-rows.ts'
 import type { Statement } from './statements.ts'
 
-/** What a deleted tenant leaves behind: tables by what names a row of them. */
+/** Tables that a deleted tenant leaves rows in, with the key of their rows. */
 export const CLEARED = [
   { table: 'application_keys', key: 'application, id' },
   { table: 'applications', key: 'id' },
@@ -16,7 +16,7 @@ export const CLEARED = [
   { table: 'answers', key: 'id', long: ['body'] },
   { table: 'token_counts', key: 'unit, type, day' },
   { table: 'pending', key: 'serial', long: ['data', 'metadata', 'details'] },
-  // Others are closed by the commits that opened them, or at the next start.
+  // Other staging batches are closed by the commits that opened them, or at the next start.
   { table: 'units', key: 'id', only: 'whole = 1' },
   { table: 'token_blocks', key: 'first, unit' },
   { table: 'transactions', key: 'id' },
@@ -28,13 +28,13 @@ export const CLEARED = [
 interface Cleared {
   readonly table: string
   readonly key: string
-  /** Which rows, where it is not all. */
+  /** Restricts the rows, if not all are removed. */
   readonly only?: string
-  /** Columns with much in them: fewer of such rows are removed at a time. */
+  /** Columns with long values: fewer of these rows are removed at a time. */
   readonly long?: readonly string[]
 }
 
-/** Returns the condition that nothing is left of the tenant `tenant`, an SQL expression. */
+/** Returns the condition that no rows of the tenant remain; `tenant` is an SQL expression. */
 export function isCleared(tenant: string): string {
   const empty = CLEARED.map(({ table, only = 'true' }: Cleared) => {
     return `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${table}.tenant = ${tenant} AND ${only})`
@@ -44,7 +44,7 @@ export function isCleared(tenant: string): string {
 
 export type ClearingName = `clear:${(typeof CLEARED)[number]['table']}`
 
-/** Only of a tenant that is deleted, whatever the rest of the commit says. */
+/** Returns a statement per table. Each removes rows only of deleted tenants, whatever else is in the commit. */
 export function clearing(): Record<ClearingName, Statement> {
   const statements = CLEARED.map((it: Cleared): [string, Statement] => [
     `clear:${it.table}`,
@@ -57,7 +57,7 @@ export function clearing(): Record<ClearingName, Statement> {
   return Object.fromEntries(statements) as Record<ClearingName, Statement>
 }
 
-/** The keys of a few rows. */
+/** Selects the keys of a few rows. */
 function some({ table, key, only = 'true', long }: Cleared): string {
   const rows = `FROM ${table} WHERE tenant = ?1 AND ${only}
     AND EXISTS (SELECT 1 FROM deleted_tenants WHERE id = ?1)`

@@ -18,20 +18,20 @@ import { packSweep } from './token-changes.ts'
 import type { LogReply, WriterData, WriterReply, WriterRequest } from './writer.ts'
 
 export interface SqliteQueueOptions extends WriterData {
-  /** The first number no staging batch has had. */
+  /** The first staging batch number never used. */
   readonly firstStagingBatch: number
   readonly uuidNames: boolean
-  /** Whether there has ever been a transaction. */
+  /** Whether a transaction was ever opened. */
   readonly transactions: boolean
-  /** How long the writer may take for a batch before nobody waits for it any more. */
+  /** Milliseconds the writer may take for a batch before its waiting commits are rejected. */
   readonly commitWaitMs: number
   /** Called once, when writing has stopped for good. */
   readonly onFault: (reason: Error) => void
 }
 
-/** Somebody who waits for a commit. */
+/** A packed commit and its waiting caller. */
 interface PackedCommit {
-  /** The tokens it inserts, in order, or the one that it updates. */
+  /** The tokens it inserts, in order, or the one it updates. */
   tokens: readonly StoredToken[]
   readonly resolve: (conflict: Conflict | null) => void
   readonly reject: (reason: Error) => void
@@ -41,11 +41,11 @@ interface WaitingList extends PackedCommit {
   readonly list: LongList
 }
 
-/** Commits that go to the writer together. */
+/** Commits sent to the writer together. */
 interface CommitBatch {
   readonly packer: BatchPacker
   readonly commits: PackedCommit[]
-  /** What its commits move besides what they bring along, bytes. */
+  /** Bytes its commits move within the database, beyond those in the batch itself. */
   moved: number
 }
 
@@ -53,29 +53,29 @@ type BatchOutcome = Pick<BatchResult, 'refused' | 'failed' | 'unknown'>
 const ALL_MADE: BatchOutcome = { refused: [], failed: [] }
 
 /**
- * A batch this long takes no more commits.
+ * A batch of this length takes no more commits.
  *
- * Some 600 tokens: enough for a flush of the disk to be shared by many, and little enough for the next
- * batch to fill while the writer is busy with this one, and for nobody to wait long behind it.
+ * Holds some 600 tokens: enough for many commits to share a flush, yet short enough that the next batch fills
+ * while the writer works on this one and no commit waits long.
  */
 const BATCH_BYTES_MAX = 256 * KiB
 
 /**
- * From so many on, a batch waits up to COMMIT_DELAY_MS for those who were just answered to be back: they are on
- * their way, and half as many batches cost half as many syncs. Fewer never wait.
+ * From this many expected commits on, a batch waits up to COMMIT_DELAY_MS for the callers just answered to
+ * commit again: half as many batches need half as many syncs. Fewer never wait.
  */
 const COMMIT_SIBLINGS_MIN = 16
 const COMMIT_DELAY_MS = 1
 
-/** Used buffers to keep; one is being filled and one is with the writer. */
+/** Used buffers to keep: one is being filled and one is with the writer. */
 const BUFFERS_MAX = 2
 
 /**
- * Gathers commits into batches for the writer: group commit, with nobody waiting for a clock but under load.
+ * Gathers commits into batches for the writer: group commit, which waits for a timer only under load.
  *
- * At most one batch is under way. Meanwhile the next one fills; it leaves when the one before is back
- * and it is full, or the event loop has served what was ready; under load, when whoever was just
- * answered is in it again. Each batch takes along one chunk of one long list, after the short commits.
+ * At most one batch is in flight; meanwhile the next one fills. It leaves when the one before is back and
+ * either it is full or the event loop has served all ready work; under load, when the callers just answered are
+ * in it again. Each batch carries one chunk of one long list, after the short commits.
  */
 export class SqliteCommitQueue {
   readonly #worker: Worker
@@ -100,10 +100,10 @@ export class SqliteCommitQueue {
   #uuidNames: boolean
   #transactions: boolean
   #flushing = false
-  /** How many are likely to be in the next batch: those just answered, and those already waiting. */
+  /** Commits likely to be in the next batch: one per caller just answered, plus those already waiting. */
   #expected = 0
   #delay: NodeJS.Timeout | null = null
-  /** Whether the batch under way is so late that nobody waits for it any more, nor for anything after it. */
+  /** Whether the batch in flight is late: its commits were rejected, and new ones are until the writer answers. */
   #late = false
   #fault: Error | null = null
   #gone = false
@@ -147,7 +147,7 @@ export class SqliteCommitQueue {
     })
   }
 
-  /** Resolves as Store.commit() does; `moved` says how many bytes are written, about, that the changes do not bring along. */
+  /** Resolves as Store.commit() does; `moved` estimates the bytes written beyond those of the changes. */
   submit(
     tenantId: string,
     changes: readonly Change[],
@@ -157,7 +157,8 @@ export class SqliteCommitQueue {
       const refusal = this.#refused.refusal(tenantId, changes)
       if (refusal !== null) throw refusal
       const tokens = tokensOf(changes)
-      // From now on everybody asks; whoever was packed before comes before.
+      // Once set, every later commit checks for this collision. Commits already packed run first and need no
+      // check.
       this.#uuidNames ||= tokens.some(isNamedByUuid)
       this.#transactions ||= changes.some((it) => it.kind === 'open-transaction')
       if (tokens.length > COMMIT_TOKENS_MAX) {
@@ -180,21 +181,21 @@ export class SqliteCommitQueue {
     })
   }
 
-  /** Resolves when a heartbeat has been written. */
+  /** Resolves when a heartbeat is written. */
   heartbeat(): Promise<unknown> {
     return this.#whenWriting((waiting) => {
       this.#pack(waiting, (packer) => packer.step(STATEMENT.beat, []))
     })
   }
 
-  /** Resolves when a chunk of what is past its end at `now` is gone. */
+  /** Resolves when one chunk of the data expired at `now` is removed. */
   sweep(now: number, forgotten: number): Promise<unknown> {
     return this.#whenWriting((waiting) => {
       this.#pack(waiting, (packer) => packSweep(packer, now, forgotten))
     })
   }
 
-  /** Empties the write-ahead log, in which what was deleted still lies; resolves with whether it is empty. */
+  /** Truncates the write-ahead log, which still holds deleted content; resolves to whether it is empty. */
   truncateLog(): Promise<boolean> {
     if (this.#fault !== null || this.#closing !== null) return Promise.resolve(false)
     this.#truncating = Promise.withResolvers()
@@ -203,9 +204,9 @@ export class SqliteCommitQueue {
   }
 
   /**
-   * Takes no more, and resolves when all in flight have their outcome and the writer is gone.
+   * Rejects new commits; resolves when every commit in flight has its outcome and the writer has exited.
    *
-   * `beforeLast` is called when nothing is in flight any more, before the writer goes.
+   * Calls `beforeLast` once nothing is in flight, before the writer exits.
    */
   async close(beforeLast: () => void): Promise<void> {
     this.#closing = Promise.withResolvers()
@@ -274,7 +275,7 @@ export class SqliteCommitQueue {
     return this.#lists.length > 0 || (this.#batches[0]?.packer.length ?? 0) > 0
   }
 
-  /** Whether everybody is there that is likely to come, or there is a reason not to wait for them. */
+  /** Whether all expected commits have arrived, or there is a reason not to wait for them. */
   #gathered(): boolean {
     const waiting = this.#batches[0]?.commits.length ?? 0
     return waiting >= this.#expected || this.#lists.length > 0 || this.#closing !== null
@@ -306,10 +307,10 @@ export class SqliteCommitQueue {
   }
 
   /**
-   * Tells everybody who waits that the disk does not answer.
+   * Rejects every waiting commit because the disk does not answer.
    *
-   * What has not left yet never will. The batch under way may still be written, and a long list that was begun
-   * goes on to its end: for those who asked, the outcome is unknown.
+   * Commits not sent yet are dropped. The batch in flight may still be written, and a long list already begun
+   * continues to its end: for their callers, the outcome is unknown.
    */
   #tooLate(): void {
     this.#late = true
@@ -336,7 +337,7 @@ export class SqliteCommitQueue {
     if (unknown !== undefined) {
       const reason = new Error(`Cannot tell whether it was written: ${unknown.message}`)
       for (const it of commits) it.reject(reason)
-      // Its staging batch stays open, unseen, until the next start removes it.
+      // Its staging batch stays open and invisible until the next start removes it.
       list?.reject(reason)
       if (!unknown.mayGoOn) this.#stop(reason)
     } else {
@@ -346,11 +347,11 @@ export class SqliteCommitQueue {
         refusals.set(commit, new Error(`Cannot commit, and nothing was changed: ${message}`))
       }
       if (list !== null) this.#advance(list, refusals.get(commits.length) ?? null)
-      // The writer need not wait while those who waited for it are told.
+      // Flushes before settling, so that the writer does not idle meanwhile.
       if (isFull(this.#batches[0]!)) this.#flush()
       for (const [n, it] of commits.entries()) settle(it, refusals.get(n) ?? null)
     }
-    // Under load siblings are waited for; with fewer, whoever comes next says so.
+    // Under load the queue waits for siblings; otherwise the next commit triggers the flush itself.
     if (this.#expected >= COMMIT_SIBLINGS_MIN || this.#closing !== null || this.#hasMore())
       this.#flushSoon()
   }

@@ -1,6 +1,6 @@
 /**
- * Tells when what is under way has been so for too long. One timer watches many, one after the other: to set one
- * for each, and to take it away again, is more than a lone commit has to do besides.
+ * Reports when the batch in flight takes too long. One timer watches successive batches: setting
+ * and clearing a timer for each would cost more than all other work of a lone commit.
  */
 export class CommitWatchdog {
   readonly waitMs: number
@@ -8,14 +8,14 @@ export class CommitWatchdog {
   readonly #onLate: () => void
   #timer: NodeJS.Timeout | null = null
 
-  /** `begunAt` is when it was begun, by `performance.now()`; null when nothing is under way. */
+  /** `begunAt` returns when the batch in flight began, by `performance.now()`; null if none is in flight. */
   constructor(waitMs: number, begunAt: () => number | null, onLate: () => void) {
     this.waitMs = waitMs
     this.#begunAt = begunAt
     this.#onLate = onLate
   }
 
-  /** To be called when something has begun. */
+  /** Call when a batch has begun. */
   begin(): void {
     this.#lookIn(this.waitMs)
   }
@@ -32,7 +32,7 @@ export class CommitWatchdog {
     }, ms).unref()
   }
 
-  /** Where it was the event loop that was held up, it may have ended long ago, unheard. */
+  /** If the event loop itself was blocked, the batch may have ended long ago, its reply still unread. */
   #lookOnceMore(begunAt: number): void {
     setImmediate(() => {
       if (this.#begunAt() === begunAt) this.#onLate()

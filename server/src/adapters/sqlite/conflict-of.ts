@@ -4,8 +4,8 @@ import type { Refused } from './run-batch.ts'
 import { STATEMENT } from './statements.ts'
 
 /**
- * Returns the conflict that a refused step stands for; `tokens` are those that the commit inserts, in order,
- * or the one that it updates.
+ * Returns the conflict that a refused step stands for. `tokens` are the tokens that the commit
+ * inserts, in order, or the one it updates.
  */
 export function conflictOf(
   { statement, tokens: before }: Refused,

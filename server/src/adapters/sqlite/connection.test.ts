@@ -23,7 +23,7 @@ test('openConnection() flushes every commit, whether it writes or reads', (t) =>
 })
 
 test('openConnection() refuses a database that cannot be durable', () => {
-  // In memory there is no write-ahead log, whatever is asked for.
+  // A database in memory never has a write-ahead log.
   assert.throws(() => openConnection(':memory:', { cacheKiB: 100 }), /journal_mode is memory/)
 })
 

@@ -1,17 +1,17 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** What `PRAGMA synchronous` says when every commit is flushed to the disk before it returns. */
+/** The value of `PRAGMA synchronous` if every commit is flushed to disk before it returns. */
 const FULL = 2
 
-/** A commit that leaves more pages than that in the write-ahead log, 16 MB, copies them into the database itself. */
+/** A commit that leaves more pages than this in the write-ahead log, 16 MB, checkpoints the log itself. */
 const LOG_PAGES_MAX = 4_000
 
 /**
- * Opens the database file, durable and tidy, or throws.
+ * Opens the database file with durable commits and secure deletion, or throws.
  *
- * `synchronous` is asked back, not trusted: some builds of SQLite weaken it in WAL mode, and then an
- * acknowledged write does not survive a power cut. Deleted content is overwritten, and nothing spills
- * into temporary files. Source: sqlite.org/pragma.html.
+ * `synchronous` is read back, not trusted: some builds of SQLite weaken it in WAL mode, and then an
+ * acknowledged write does not survive a power cut. Deleted content is overwritten, and nothing
+ * spills into temporary files. Source: sqlite.org/pragma.html.
  */
 export function openConnection(
   path: string,
@@ -47,9 +47,9 @@ export function openConnection(
   return db
 }
 
-/** A file that no connection can use: there is something else in it, it is damaged, or there is no room for more. */
+/** A file that no connection can use: not a database, damaged, or on a full disk. */
 export class UnusableDatabase extends Error {
-  /** Names the file if that is what `error` says of it; returns any other as it is. */
+  /** Returns an error that names the file if `error` is about the file; returns any other unchanged. */
   static or(error: unknown, path: string): unknown {
     const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
     return OF_THE_FILE.has(code & 0xff)
@@ -58,10 +58,13 @@ export class UnusableDatabase extends Error {
   }
 }
 
-/** SQLITE_CORRUPT, SQLITE_FULL and SQLITE_NOTADB; above a byte is which of each. Source: sqlite.org/rescode.html. */
+/**
+ * SQLITE_CORRUPT, SQLITE_FULL and SQLITE_NOTADB; the bits above the low byte give the variant.
+ * Source: sqlite.org/rescode.html.
+ */
 const OF_THE_FILE = new Set([11, 13, 26])
 
-/** Throws unless the connection's setting is `expected`. */
+/** Throws unless the pragma has the value `expected`. */
 export function expectPragma(db: DatabaseSync, name: string, expected: string | number): void {
   const actual = db.prepare(`PRAGMA ${name}`).get()?.[name]
   if (actual === expected) return

@@ -5,25 +5,26 @@ import type { RootKeyCheck } from '../../ports/stored.ts'
 import { UnusableDatabase } from './connection.ts'
 
 export interface DatabaseCopy {
-  /** Of the root key that the tenants' keys in it are wrapped by. */
+  /** Identifies the root key that wraps the tenant keys in the copy. */
   readonly rootKey: RootKeyCheck
   readonly tenants: number
 }
 
 /**
- * Writes a copy of the database in `folder`, as it is at one moment, to the file `to`, which is not there yet;
- * beside a service that may be writing to it.
+ * Writes a consistent copy of the database in `folder` to the file `to`, which must not exist. The
+ * service may keep writing meanwhile.
  *
- * Everything acknowledged before the call is in it. Throws when there is nothing in it, and when
- * a page of it does not fit with the others. What reading takes lies beside the copy afterwards.
+ * The copy has every commit acknowledged before the call. Throws if the database is empty or
+ * damaged. Reading the copy leaves SQLite's companion files beside it.
  */
 export async function copyDatabase(folder: string, to: string): Promise<DatabaseCopy> {
   const path = join(folder, 'symbolon.db')
-  // Made for the owner alone before there is anything in it.
+  // Creates the file private to its owner before it has content.
   closeSync(openSync(to, 'wx', 0o600))
   const source = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
   try {
-    // In one go: between two, a write by anybody else would have it begin anew.
+    // Copies in a single step: between two steps, a write by another process would restart the
+    // backup.
     await backup(source, to, { rate: PAGES_MAX })
   } catch (error) {
     throw UnusableDatabase.or(error, path)
@@ -41,8 +42,8 @@ export async function copyDatabase(folder: string, to: string): Promise<Database
 }
 
 /**
- * Reads every page of `copy`. Of a damaged database a copy can be made that nobody can use, and on the day when that
- * shows it has taken the place of the good ones.
+ * Reads every page of `copy`. A damaged database can be copied, and by the time anyone notices, the
+ * damaged copy would have replaced the good ones.
  */
 function refuseDamaged(copy: DatabaseSync, path: string): void {
   let found: unknown

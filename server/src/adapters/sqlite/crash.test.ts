@@ -16,7 +16,7 @@ import {
 
 const CHILD = fileURLToPath(new URL('../../../test/kit/sqlite-child.ts', import.meta.url))
 
-/** The child's batches: the one token, sixteen chunks of the thousand, the step that shows them. */
+/** The child's batches: the single token, sixteen chunks of the thousand, the step that makes them visible. */
 const LAST = 18
 
 describe('a killed process', () => {

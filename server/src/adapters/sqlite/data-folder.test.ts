@@ -16,7 +16,10 @@ const HOLDER = `
   process.stdin.on('end', () => held.release()).resume()
 `
 
-/** What is said to somebody who is not the owner: not even root is asked for permission. */
+/**
+ * Returns the error message for a user who is not the owner; drops privileges, since root passes
+ * every check.
+ */
 function refusal(folder: string, begins: 'holdDataFolder' | 'requireDatabase'): string {
   const begin = `
     const { ${begins} } = await import(${JSON.stringify(new URL('./data-folder.ts', import.meta.url))})
@@ -64,7 +67,7 @@ test('a folder is refused while another process has it, and free once that is ki
   t.after(() => holder.kill('SIGKILL'))
   await once(holder.stdout, 'data')
   await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
-  // Being refused does not weaken the other's hold.
+  // The failed attempt must not release the first holder's lock.
   await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
 
   holder.kill('SIGKILL')
@@ -76,7 +79,7 @@ test('a folder is refused to a second store of this process, and free after clos
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })
   await assert.rejects(SqliteStore.open({ folder }), /another process is using it/)
-  // That refusal has not weakened the hold either.
+  // The failed attempt has not released the lock either.
   const child = spawnSync(process.execPath, ['--input-type=module', '-e', HOLDER, folder], {
     input: '',
   })

@@ -3,18 +3,18 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDataFolder } from './make-data-folder.ts'
 
-/** The folder that holds everything, held by this process alone. */
+/** The data folder, held by this process alone. */
 export interface DataFolder {
   readonly databasePath: string
   release(): void
 }
 
 /**
- * Makes the folder if need be and locks it, or throws when another process has it.
+ * Creates the folder if missing and locks it; throws if another process holds it.
  *
- * The lock is that of an SQLite file in a transaction that never ends: it is the kernel's, so it
- * vanishes with the process however that dies. The files are for the owner alone; SQLite gives its
- * companions (`-wal`, `-shm`) the same mode.
+ * The lock is that of an SQLite file in a transaction that never ends. The kernel owns it, so it
+ * vanishes with the process, however that dies. The files are private to their owner; SQLite gives
+ * its companion files (`-wal`, `-shm`) the same mode.
  */
 export function holdDataFolder(folder: string): DataFolder {
   makeDataFolder(folder)
@@ -35,8 +35,8 @@ export function holdDataFolder(folder: string): DataFolder {
 }
 
 /**
- * Whether somebody has used `folder` before, and its database is gone, or has nothing in it any more; asked before
- * holdDataFolder(), which makes one.
+ * Whether `folder` was used before and its database is missing or empty. Call before
+ * holdDataFolder(), which creates a database file.
  */
 export function isDatabaseGone(folder: string): boolean {
   const sizeOf = (name: string): number =>
@@ -45,20 +45,23 @@ export function isDatabaseGone(folder: string): boolean {
   return used && sizeOf('symbolon.db') === 0 && sizeOf('symbolon.db-wal') === 0
 }
 
-/** Throws when there is no database in `folder`: for whoever is to make none. */
+/** Throws if `folder` has no database. For callers that must not create one. */
 export function requireDatabase(folder: string): void {
   if (existsSync(join(folder, 'symbolon.db'))) return
-  // To somebody else what is in it is not there.
+  // A user without access cannot see whether the file exists; report that first.
   if (existsSync(folder)) assertFolderUsable(folder)
   throw new Error(`Cannot open ${folder}: there is no symbolon.db in it`)
 }
 
-/** Throws unless the user that this runs as may make files in it. */
+/** Throws unless the process's user may create files in `folder`. */
 export function assertFolderUsable(folder: string): void {
   assertUsable(folder, `${folder} as the data folder`)
 }
 
-/** Throws unless it may be read and written: asked for by name, since SQLite does not say what was in its way. */
+/**
+ * Throws unless `path` is readable and writable. Checked explicitly, since SQLite does not report
+ * the cause.
+ */
 function assertUsable(path: string, what: string): void {
   try {
     accessSync(path, constants.R_OK | constants.W_OK)
@@ -72,10 +75,10 @@ function assertUsable(path: string, what: string): void {
 }
 
 /**
- * Creates an empty file, unless it is there.
+ * Creates an empty file unless it exists.
  *
- * An existing one must not even be opened: closing any descriptor of a file lets go of every lock this
- * process has on it. Source: POSIX, fcntl(), Advisory record locking.
+ * An existing file must not even be opened: closing any descriptor of a file releases every lock
+ * that this process has on it. Source: POSIX, fcntl(), Advisory record locking.
  */
 function createPrivate(path: string): void {
   try {

@@ -5,7 +5,7 @@ import type { StoredDefinition } from '../../ports/stored.ts'
 import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
-/** What the database knows nothing of, a name's case in every alphabet, is asked here, over ids and names. */
+/** Matches names here, over ids and names: SQLite cannot fold the case of every alphabet. */
 export function definitionReader<Stored extends StoredDefinition>(
   db: DatabaseSync,
   table: 'proxies' | 'reactors',
@@ -20,7 +20,7 @@ export function definitionReader<Stored extends StoredDefinition>(
     `SELECT * FROM ${table} WHERE tenant = ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
   )
 
-  /** The ids of those that match, newest first. */
+  /** Returns the ids of the matches, newest first. */
   function idsOf(tenant: string | Uint8Array, { ids, name }: DefinitionFilter) {
     const isWanted = namePattern(name ?? '')
     const among = ids === undefined ? null : new Set(ids)
@@ -46,7 +46,7 @@ export function definitionReader<Stored extends StoredDefinition>(
         return { total, items: newest.all(tenant, size, from).map(storedOf) }
       }
       const ids = idsOf(tenant, filter)
-      // One may be deleted between two of these look-ups.
+      // A definition may be deleted between two of these look-ups.
       const rows = ids.slice(from, from + size).map((id) => byId.get(tenant, id))
       return { total: ids.length, items: rows.filter((it) => it !== undefined).map(storedOf) }
     },

@@ -1,8 +1,8 @@
-/** The statements that write what tenants define under names, and their parameters. */
+/** Statements that write tenants' definitions, and their parameters. */
 import type { StoredDefinition, StoredProxy, DefinitionTable } from '../../ports/stored.ts'
 import type { Param, Statement } from './statements.ts'
 
-/** For insertValues(); `more` are the columns of this table alone. */
+/** Takes insertValues(); `more` are columns that only this table has. */
 export function insertDefinition(table: DefinitionTable, more: readonly string[] = []): Statement {
   const columns = [...COLUMNS.map(([column]) => column), ...more]
   const values = columns.map(() => '?')
@@ -13,7 +13,7 @@ export function insertDefinition(table: DefinitionTable, more: readonly string[]
   }
 }
 
-/** For updateValues(); only of the last revision. */
+/** Takes updateValues(); updates only the revision before. */
 export function updateDefinition(table: DefinitionTable): Statement {
   return {
     sql: `UPDATE ${table}

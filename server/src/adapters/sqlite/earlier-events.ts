@@ -1,9 +1,10 @@
 /**
- * Audit events that were committed together share the row of the last of them.
+ * Packs audit events that were committed together into the row of the last of them.
  *
- * To insert a row, and to write the pages that it moves about, costs more than what an event says. Each of those
- * before the last is, one after the other: items so far (6), length of the event (4), hash (32), event. Numbers are
- * big-endian; an event's own number follows from that of the row. Decision 0048.
+ * Inserting a row, and writing the pages it touches, costs more than the content of an event. Each
+ * event before the last is stored in turn as: items so far (6 bytes), length of the event (4), hash
+ * (32), event. Integers are big-endian; an event's own number follows from that of the row.
+ * Decision 0048.
  */
 import type { StoredAuditEvent } from '../../ports/audit-log.ts'
 import type { SqliteRow } from './rows.ts'
@@ -11,10 +12,10 @@ import type { SqliteRow } from './rows.ts'
 const HASH = { at: 10, bytes: 32 } as const
 const HEADER_BYTES = HASH.at + HASH.bytes
 
-/** A row with so much in it takes no more events: whoever wants one of them reads them all. */
+/** A row with this many bytes takes no more events, since reading one of them reads them all. */
 const ROW_BYTES_MAX = 32 * 1024
 
-/** Puts events together for a row. */
+/** Packs events for a row. */
 export class EarlierEvents {
   #bytes = Buffer.allocUnsafeSlow(ROW_BYTES_MAX)
   #at = 0
@@ -38,7 +39,10 @@ export class EarlierEvents {
     this.#at = needed
   }
 
-  /** Returns what was added, null if nothing was, and begins anew; the bytes are good until the next add(). */
+  /**
+   * Returns the events added, or null if there are none, and starts again; the bytes stay valid
+   * until the next add().
+   */
   take(): Uint8Array | null {
     const taken = this.#at === 0 ? null : this.#bytes.subarray(0, this.#at)
     this.#at = 0
@@ -49,8 +53,8 @@ export class EarlierEvents {
 /**
  * Returns the events of a row of the table in order.
  *
- * Of bytes that are no events, which somebody else put there, as much as can be read: what is missing then, or too
- * much, is seen where the chain is checked.
+ * If the bytes were tampered with, returns as many events as can be read: checking the chain finds
+ * the missing or surplus ones.
  */
 export function eventsOfRow(row: SqliteRow): StoredAuditEvent[] {
   const last = {
@@ -59,14 +63,14 @@ export function eventsOfRow(row: SqliteRow): StoredAuditEvent[] {
     hash: row.hash as Uint8Array,
     entry: row.entry as Uint8Array,
   }
-  // Not there at all in a database that no start has brought to this version yet.
+  // The column is missing in a database that was not migrated to this version yet.
   if (!(row.earlier instanceof Uint8Array)) return [last]
   const packed = packedEventsIn(row.earlier)
   const first = last.number - packed.length
   return [...packed.map(({ from: _from, ...it }, n) => ({ number: first + n, ...it })), last]
 }
 
-/** Returns `earlier`, of a row with this number, without its events up to `number`. */
+/** Returns `earlier`, from the row with this number, without its events up to `number`. */
 export function withoutEventsTo(
   number: number,
   row: { readonly number: number; readonly earlier: Uint8Array },

@@ -8,7 +8,7 @@ import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 import { unpackContainers } from '../../ports/packed-token.ts'
 
-/** Reads what a tenant has sealed, table by table, each in the order of its key. */
+/** Reads the envelopes of a tenant, table by table, each in the order of its key. */
 export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
   const looks = SEALED.map((it) => ({ ...it, look: db.prepare(lookFor(it)) }))
 

@@ -5,7 +5,7 @@ import { ENVELOPE_TABLES } from '../../ports/stored.ts'
 import { SEALED } from './envelope-statements.ts'
 import { migrate } from './migrate.ts'
 
-/** Bytes that are no envelopes: hashes, internal ids, what is wrapped by the root key, the audit log. */
+/** Bytes that are no envelopes: hashes, internal ids, keys wrapped by the root key, the audit log. */
 const NOT_SEALED = [
   'application_keys.hash',
   'installation.root_key_check',

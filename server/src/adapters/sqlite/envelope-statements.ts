@@ -1,21 +1,21 @@
-/** The statements that look through everything a tenant has sealed, and that put sealed values in each other's place. */
+/** Statements that find the envelopes of a tenant, and that replace them. */
 import type { EnvelopeTable, StoredEnvelope } from '../../ports/stored.ts'
 import { bytesOf } from './long-rows.ts'
 import type { Param, Statement } from './statements.ts'
 
 interface SqliteSealedColumns {
   readonly table: EnvelopeTable
-  /** The column that names a row within the tenant. */
+  /** The column that identifies a row within the tenant. */
   readonly row: string
   readonly columns: Readonly<Record<string, StoredEnvelope['part']>>
-  /** What the context of its envelopes is made of, and where that stands. */
+  /** SQL for the seal context of its envelopes, and the tables it comes from. */
   readonly id: string
   readonly type: string
   readonly containers: string
   readonly from: string
 }
 
-/** Every column with envelopes in it; a test holds that there are no others. */
+/** Every column with envelopes; a test checks that there are no others. */
 export const SEALED: readonly SqliteSealedColumns[] = [
   {
     table: 'tokens',
@@ -33,7 +33,7 @@ export const SEALED: readonly SqliteSealedColumns[] = [
     id: 'ifnull(token.name, token.serial)',
     type: 'token.type',
     containers: 'it.containers',
-    // Where the token is gone already nothing will come of it.
+    // If the token is gone, its pending change will never be applied.
     from: 'pending AS it JOIN tokens AS token USING (tenant, serial)',
   },
   whole('answers', 'body'),
@@ -44,9 +44,9 @@ export const SEALED: readonly SqliteSealedColumns[] = [
 ]
 
 /**
- * Returns the statement that looks at a stretch of one table: the envelopes that do not begin with ?4, of
- * the ?3 rows after ?2 of the tenant ?1; of the others there is nothing but the row. `bytes` says how
- * much is sealed in each row, of which nothing has been read as long as the row has not.
+ * Returns the statement that scans part of a table: the ?3 rows after ?2 of tenant ?1. It returns
+ * the envelopes that do not begin with ?4, and null for the others. `bytes` is the size of the
+ * envelopes in a row, known before any of them is read.
  */
 export function lookFor({ row, columns, id, type, containers, from }: SqliteSealedColumns): string {
   const behind = Object.keys(columns).map(
@@ -60,7 +60,7 @@ export function lookFor({ row, columns, id, type, containers, from }: SqliteSeal
 
 type RenewalName = `renew:${EnvelopeTable}:${StoredEnvelope['part']}`
 
-/** One for each column: an envelope is replaced by another if it is still what was read. */
+/** Returns a statement per column, which replaces an envelope if it is still the one that was read. */
 export function renewals(): Record<RenewalName, Statement> {
   const statements = SEALED.flatMap(({ table, row, columns }) =>
     Object.entries(columns).map(([column, part]): [RenewalName, Statement] => [
@@ -78,7 +78,7 @@ export function renewals(): Record<RenewalName, Statement> {
 
 const RENEWAL: readonly Param[] = ['id', 'id', 'bytes', 'bytes']
 
-/** A table with one envelope in each row. */
+/** Describes a table with one envelope per row. */
 function whole(table: EnvelopeTable, column: string): SqliteSealedColumns {
   return {
     table,

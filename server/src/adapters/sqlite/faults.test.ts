@@ -130,7 +130,7 @@ test('a disk is not taken for one that does not answer where it was we who did n
   const pass = stillTime(t)
   const committed = store.commit(TENANT, [insertNumbered(0, 1)])
   for (let turn = 0; turn < 3; turn++) await nextTurn()
-  // Nothing is heard until the writer has said that the commit is on disk.
+  // Handles no message until the writer has replied that the commit is on disk.
   while (!replied()) wait(5)
   pass(100)
   assert.equal(await committed, null)
@@ -161,7 +161,7 @@ test('a disk that does not answer keeps nobody waiting, and is used again when i
   while ((await Promise.allSettled([store.check()]))[0].status === 'rejected') await nextTurn()
   await store.commit(TENANT, [insertNumbered(3, 4)])
   const ids = (await store.tokens.find(TENANT, idsNumbered(0, 4))).map((it) => it.id)
-  // The one that had left was written after all: nobody could know.
+  // The commit already sent was written after all; the store could not know.
   assert.deepEqual(ids, [...idsNumbered(0, 1), ...idsNumbered(3, 4)])
 })
 
@@ -220,7 +220,7 @@ test('open() rejects and lets go of the folder when the writer cannot start', as
   await openStore(t, { folder })
 })
 
-/** Lets time pass for the store only as the test says; returns how. */
+/** Stops time for the store; returns how to advance it. */
 function stillTime(t: TestContext): (ms: number) => void {
   let now = performance.now()
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -231,7 +231,7 @@ function stillTime(t: TestContext): (ms: number) => void {
   }
 }
 
-/** Has the writer stand still at its `at`th commit until the test lets it go on. */
+/** Blocks the writer at its `at`th commit until the test releases it. */
 function stallAt(t: TestContext, at: number) {
   const [begun, ended] = ['begun', 'ended'].map((it) => join(freshFolder(t), it)) as [
     string,
@@ -258,7 +258,7 @@ function stallAt(t: TestContext, at: number) {
   }
 }
 
-/** Lets this thread ask whether the writer has replied, without listening to it. */
+/** Lets this thread check whether the writer replied, without handling the message. */
 function watchReplies(t: TestContext) {
   const file = join(freshFolder(t), 'replied')
   const module = `
@@ -273,7 +273,7 @@ function probeOf(module: string): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(module)}`)
 }
 
-/** Holds up this thread. */
+/** Blocks this thread. */
 function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

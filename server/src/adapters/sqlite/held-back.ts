@@ -5,7 +5,10 @@ import { packId } from './ids.ts'
 import { DROPPED } from './sweep-statements.ts'
 import { numberOf } from './visibility.ts'
 
-/** Knows what transactions hold back, so that no two ends of many bytes share a batch, and keep others waiting. */
+/**
+ * Estimates the data that ending a transaction moves, so that two large ends never share a batch
+ * and delay other commits.
+ */
 export class HeldBack {
   readonly #looks: Readonly<Record<'committed' | 'rolled_back', StatementSync>>
 
@@ -16,7 +19,7 @@ export class HeldBack {
     }
   }
 
-  /** About how many bytes a commit moves that it does not bring along. */
+  /** Returns about how many bytes a commit moves within the database, beyond those it carries. */
   movedBy(tenantId: string, changes: readonly Change[]): number {
     let moved = 0
     for (const it of changes) {

@@ -1,24 +1,24 @@
 /**
- * Ids as the database keeps them: 16 bytes where they have a uuid's form, text otherwise.
+ * Ids as the database stores them: 16 bytes for a uuid, text otherwise.
  *
- * Only lower case is packed, so that every id comes back as it was.
+ * Only lower-case uuids are packed, so that every id is read back unchanged.
  */
 import { readUuid, writeUuid } from '../../base/uuid-bytes.ts'
 
-/** Returns the id as a parameter of a statement. */
+/** Returns the id as a statement parameter. */
 export function packId(id: string): Uint8Array | string {
   const bytes = new Uint8Array(16)
   return writeUuid(id, bytes, 0) ? bytes : id
 }
 
-/** Returns the id that a column holds. */
+/** Returns the id in a column. */
 export function unpackId(value: unknown): string {
   if (typeof value === 'string') return value
   if (!(value instanceof Uint8Array)) throw new TypeError('An id is 16 bytes or text')
   return readUuid(value, 0)
 }
 
-/** Returns a packed id as a key to remember something by. */
+/** Returns a packed id as a map key. */
 export function keyOfPacked(id: Uint8Array | string): string {
   return typeof id === 'string' ? id : Buffer.from(id).toString('latin1')
 }

@@ -2,7 +2,7 @@ import type { JobChange } from '../../ports/jobs.ts'
 import type { BatchPacker } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 
-/** Packs one change of a job, or of what callbacks are signed by. */
+/** Packs one change of a job or of callback secrets. */
 export function packJobChange(packer: BatchPacker, tenantId: string, change: JobChange): void {
   switch (change.kind) {
     case 'insert-job':

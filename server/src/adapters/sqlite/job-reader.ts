@@ -8,7 +8,7 @@ import type { SqliteRow } from './rows.ts'
 
 export function jobReader(db: DatabaseSync): JobReader {
   const byId = db.prepare('SELECT * FROM jobs WHERE tenant = ? AND id = ?')
-  // Row by row: whoever sorted them would read all that they hold.
+  // Finds row ids first: sorting whole jobs would read all their content.
   const dueRows = db.prepare(`SELECT rowid FROM jobs INDEXED BY jobs_by_due
     WHERE tenant = ?1 AND stage = ?2 AND due_at <= ?3
       AND lane NOT IN (SELECT value FROM json_each(?4)) ORDER BY due_at, id LIMIT ?5`)
@@ -56,13 +56,13 @@ export function jobReader(db: DatabaseSync): JobReader {
   }
 }
 
-/** Tenant by tenant, so that the index passes over what is kept. */
+/** Counts per tenant, so that the index skips the jobs in the stage `keep`. */
 export const COUNT_JOBS = `SELECT stage, count(*) AS number FROM tenants CROSS JOIN jobs
   ON tenant = tenants.id AND stage IN ('run', 'deliver', 'dead') GROUP BY stage`
 
 /**
- * Ends the claims of whoever had the database before: nobody has it but this process, so they are gone, and what they
- * had begun need not wait for the end of a claim.
+ * Ends the claims of earlier processes. Only this process has the database, so they are gone, and
+ * the jobs they began need not wait for their claims to expire.
  */
 export function endClaims(db: DatabaseSync): void {
   db.exec('UPDATE jobs SET due_at = 0 WHERE claimed = 1')

@@ -1,4 +1,4 @@
-/** The statements that write jobs; each names the revision that was read. */
+/** Statements that write jobs; each names the revision that was read. */
 import type { Param, Statement } from './statements.ts'
 
 const JOB: Readonly<Record<string, Param>> = {

@@ -2,7 +2,7 @@ import type { KeyChange } from '../../ports/change.ts'
 import type { BatchPacker } from './batch.ts'
 import { STATEMENT } from './statements.ts'
 
-/** Packs what is done to keys, and to what they sealed. */
+/** Packs changes of keys and of the envelopes encrypted under them. */
 export function packKeyChange(packer: BatchPacker, tenantId: string, change: KeyChange): void {
   switch (change.kind) {
     case 'require-root-key':
@@ -23,7 +23,7 @@ export function packKeyChange(packer: BatchPacker, tenantId: string, change: Key
       return
 
     case 'retire-data-keys':
-      // The one process that writes remembers it.
+      // RetiredKeys keeps it in memory: this is the only process that writes.
       return
 
     case 'destroy-tenant-keys':

@@ -1,4 +1,4 @@
-/** The statements that replace the keys of tenants, and the root key that wraps them. */
+/** Statements that replace tenant keys, and the root key that wraps them. */
 import type { Statement } from './statements.ts'
 
 export const KEY_TABLE = {
@@ -16,7 +16,7 @@ export const KEY_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** Only below one that is there. */
+  /** Only versions below one that exists. */
   destroyTenantKeys: {
     sql: `DELETE FROM tenant_keys WHERE tenant = ?1 AND purpose = 'enc' AND version < ?2
       AND EXISTS (SELECT 1 FROM tenant_keys AS newer
@@ -38,7 +38,7 @@ export const KEY_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** As many keys as were wrapped anew: another is one that somebody made meanwhile. */
+  /** Every key must have been rewrapped: an extra one was created meanwhile. */
   refuseOtherKeys: {
     sql: 'SELECT 1 WHERE (SELECT count(*) FROM tenant_keys) <> ?',
     params: ['integer'],

@@ -10,22 +10,22 @@ import { STATEMENT } from './statements.ts'
 /** Commits with more tokens than this are staged. */
 export const COMMIT_TOKENS_MAX = 256
 
-/** Tokens of one chunk: what everybody else waits for, a quarter of a millisecond and a sync. */
+/** Tokens per chunk. Every other commit waits for a chunk: a quarter of a millisecond and a sync. */
 const CHUNK_TOKENS_MAX = 64
 
-/** Why the writer did not make a commit: a step met a conflict, or was impossible. */
+/** The reason why the writer did not apply a commit: a conflict or an error. */
 export type ListRefusal = Refused | Error
 
-/** What a commit comes to: nothing in its way, a conflict, or an error that changed nothing. */
+/** The result of a commit: null for success, a conflict, or an error that changed nothing. */
 type ListOutcome = null | Conflict | Error
 
 /**
- * A commit with many tokens, on its way in chunks so that others get their turn between them.
+ * A commit with many tokens, applied in chunks so that other commits can run in between.
  *
- * The first chunk opens a staging batch, and the tokens carry its number: nobody sees them. The last step makes
- * the commit's other changes and closes the staging batch, which makes all of it visible at once, or hands it to
- * the transaction that the list is for. When anything is refused, what was staged is removed, again in
- * chunks, and the staging batch goes last.
+ * The first chunk opens a staging batch, and the tokens carry its number, which hides them from all
+ * readers. The last step applies the commit's other changes and closes the staging batch. That
+ * makes all tokens visible at once, or hands them over to the transaction of the list. If any step
+ * is refused, the staged tokens are removed, again in chunks, and the staging batch last.
  */
 export class LongList {
   readonly #tenantId: string
@@ -33,7 +33,7 @@ export class LongList {
   readonly #tokens: readonly StoredToken[]
   readonly #others: readonly Change[]
   readonly #within: string | null
-  /** Why nothing of it is to be seen, if that is so by now. */
+  /** Returns the error if the list must no longer become visible. */
   readonly #refusal: () => Error | null
   #step: 'stage' | 'finish' | 'remove' = 'stage'
   /** Tokens in the database; while removing, tokens still there. */
@@ -55,7 +55,7 @@ export class LongList {
     this.#refusal = () => refused.refusal(tenantId, changes)
   }
 
-  /** Packs what comes next as one commit. */
+  /** Packs the next step as one commit. */
   pack(packer: BatchPacker, seen: Pick<TokenContext, 'uuidNames' | 'transactions'>): void {
     if (this.#step === 'finish') this.#refuseLate()
     packer.open(this.#step === 'stage')
@@ -84,17 +84,17 @@ export class LongList {
     }
   }
 
-  /** Takes note of what became of it; returns the outcome once there is one. */
+  /** Takes the result of the last step; returns the outcome of the list once it is decided. */
   advance(refusal: ListRefusal | null): { outcome: ListOutcome } | null {
     if (refusal !== null) {
       if (this.#step === 'remove') {
-        // Still nobody sees it, and the next start removes it.
+        // The rest stays invisible, and the next start removes it.
         return { outcome: new Error('Cannot remove what was staged of a refused commit') }
       }
       const tokens = this.#tokens.slice(this.#staged)
       this.#outcome = refusal instanceof Error ? refusal : conflictOf(refusal, tokens)
       this.#step = 'remove'
-      // Refused in its first chunk, it has left nothing behind.
+      // A list refused in its first chunk has left nothing behind.
       return this.#staged === 0 ? { outcome: this.#outcome } : null
     }
     if (this.#step === 'finish') return { outcome: null }
@@ -107,7 +107,7 @@ export class LongList {
     return this.#staged === 0 ? { outcome: this.#outcome } : null
   }
 
-  /** What was on its way for long may be sealed under a key that was replaced meanwhile. */
+  /** A list that took long may be encrypted under a key that was replaced meanwhile. */
   #refuseLate(): void {
     const refusal = this.#refusal()
     if (refusal === null) return
@@ -127,7 +127,7 @@ export class LongList {
     else this.#packHeldOpening(packer, values)
   }
 
-  /** What comes too late for its transaction need not be staged first. */
+  /** Checks the transaction first: if it has ended, there is no point in staging. */
   #packHeldOpening(packer: BatchPacker, values: readonly SqliteValue[]): void {
     for (const change of this.#others) {
       if (change.kind === 'enlist') packChange(packer, this.#tenantId, change, this.#within)
@@ -139,7 +139,7 @@ export class LongList {
 export function tokensOf(changes: readonly Change[]): readonly StoredToken[] {
   const first = changes.find(insertsTokens)
   if (first === undefined) return NO_TOKENS
-  // Mostly there is one such change, and its tokens are all there are.
+  // Usually there is one such change, which has all the tokens.
   if (first === changes.findLast(insertsTokens)) return first.tokens
   return changes.filter(insertsTokens).flatMap((it) => it.tokens)
 }

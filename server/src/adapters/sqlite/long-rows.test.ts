@@ -21,7 +21,7 @@ import {
 import { freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 import type { SqliteStore } from './sqlite-store.ts'
 
-/** A step takes one, and what is short besides. */
+/** Too long for two in one step, which still takes short rows with it. */
 const LONG = new Uint8Array(5 * MiB)
 
 describe('of what is long, a few rows at a time', () => {
@@ -51,7 +51,7 @@ describe('of what is long, a few rows at a time', () => {
     for (const n of range(0, 5)) {
       await succeed(store, TENANT, [enlist(7), insert(token(n, { data: LONG }))])
     }
-    // So many are a list of its own, whose rows are removed apart.
+    // Enough tokens for a long list, whose rows are removed separately.
     const list = range(1000, 1600).map((n) => (n < 1005 ? token(n, { data: LONG }) : token(n)))
     await succeed(store, TENANT, [enlist(7), insert(...list)])
     await succeed(store, TENANT, [end(7, 'rolled_back')])
@@ -84,7 +84,7 @@ describe('of what is long, a few rows at a time', () => {
     const { store } = await opened(t)
     const { counts } = store.activity.batchSize
     const flushes = (): number => counts.reduce((sum, it) => sum + it)
-    // Three of them, and a short commit that was there before; or all at once.
+    // Three long ends after a short commit already waiting, or all in one batch.
     for (const [as, data, together] of [
       ['committed', new Uint8Array(MiB), 4],
       ['committed', new Uint8Array(KiB), 1],
@@ -133,7 +133,7 @@ async function opened(
   return { store, left }
 }
 
-/** Sweeps until there is nothing to, and returns what was left after each chunk that took something. */
+/** Sweeps until nothing is due; returns the rows left after each chunk that removed something. */
 async function sweeps(store: SqliteStore, left: () => number): Promise<number[]> {
   const counts: number[] = []
   for (let before = left(); await store.sweep(NOW); before = left()) {

@@ -1,22 +1,26 @@
-/** Parts of statements that see to it that what they move is bounded, though a row may hold megabytes. Decision 0060. */
+/** SQL fragments that bound the bytes a statement moves, though a row may hold megabytes. Decision 0060. */
 import { SWEEP_BYTES_AT_ONCE } from '../../base/limits.ts'
 
-/** Rows of each kind that one step removes at most, of what nobody can reach any more: what everybody else waits for. */
+/**
+ * The most rows of each kind that one step removes of unreachable data. Every other commit waits
+ * for the step.
+ */
 export const SWEEP_ROWS_MAX = 64
 
-/** The bytes in `columns`, which SQLite knows without reading them. */
+/** Sums the bytes in `columns`, whose lengths SQLite knows without reading them. */
 export function bytesOf(columns: readonly string[]): string {
   return columns.map((it) => `ifnull(octet_length(${it}), 0)`).join(' + ')
 }
 
-/** What a row of tokens, or of what transactions will make of them, holds that may be long. */
+/** Sums the potentially long columns of a row of tokens or of pending changes. */
 export function bytesIn(table: string): string {
   return bytesOf(['data', 'metadata', 'details'].map((it) => `${table}.${it}`))
 }
 
 /**
- * Returns the first rows of `source` that hold no more, together, than is removed at once; or the very first, which may
- * hold more. `source` has a column `bytes`, and its rows in the order of its columns `order`, which are never alike.
+ * Selects the first rows of `source` that together hold no more than SWEEP_BYTES_AT_ONCE, or the
+ * very first, which may hold more. `source` has a column `bytes`; its columns `order` are unique
+ * and give the order.
  */
 export function few(source: string, order: string): string {
   return `SELECT * FROM (
@@ -26,7 +30,7 @@ export function few(source: string, order: string): string {
   ) WHERE place = 1 OR bytes_so_far <= ${SWEEP_BYTES_AT_ONCE}`
 }
 
-/** A few rows of what the transaction with the number `holder` waits to make of tokens. */
+/** Selects a few pending changes of the transaction numbered `holder`. */
 export function fewPending(holder: string): string {
   const source = `SELECT fingerprint, tenant, serial, ${bytesIn('pending')} AS bytes
     FROM pending WHERE holder = ${holder}`

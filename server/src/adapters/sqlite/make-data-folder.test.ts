@@ -27,7 +27,7 @@ test('makeDataFolder() names the folder and what stands in its way', (t) => {
     [file, /as the data folder: it is a file$/],
     [join(file, 'x'), /a file has the name of a folder/],
     [link, /something that is no folder has its name/],
-    // Where Node's own way to make several never ends.
+    // Node's own recursive mkdir never returns here.
     ['/proc/symbolon', /no folder can be made there/],
     ['/proc/symbolon/deeper', /no folder can be made there/],
   ] as const) {

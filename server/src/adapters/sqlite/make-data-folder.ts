@@ -2,9 +2,11 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /**
- * Makes `folder`, for its owner alone, and what it lies in, unless it is there. Throws what stands in the way.
+ * Creates `folder` and its missing parents, private to the owner, unless it exists. Throws the
+ * cause of a failure.
  *
- * One by one: where a folder is there and takes no other, as `/proc`, Node's own way (`recursive`) asks for ever.
+ * Creates them one by one: inside an existing folder that accepts no subfolder, such as `/proc`,
+ * Node's `recursive` option loops forever.
  */
 export function makeDataFolder(folder: string): void {
   try {
@@ -16,7 +18,7 @@ export function makeDataFolder(folder: string): void {
   throw new Error(`Cannot use ${folder} as the data folder: it is a file`)
 }
 
-/** Those that are to be made, the outermost first. */
+/** Returns the missing folders, outermost first. */
 function missingOf(folder: string): string[] {
   const missing: string[] = []
   for (let at = folder; !existsSync(at); at = dirname(at)) missing.unshift(at)
@@ -27,7 +29,7 @@ function make(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    // Another process was quicker.
+    // Another process created it first.
     if (codeOf(error) !== 'EEXIST' || !existsSync(folder)) throw error
   }
 }

@@ -69,7 +69,7 @@ test('a database of the first version, with what a crash left in it, is all ther
   const ids = idsNumbered(0, 1_200)
   const [open, closed] = [8, 7]
   for (const [n, id] of ids.entries()) {
-    // The last two hundred were being staged; a hundred before came in a list that was finished.
+    // The last two hundred were being staged; the hundred before came in a finished list.
     const stagingBatch = n >= 1_000 ? open : n >= 900 ? closed : null
     const hashes =
       n % 3 === 0 ? [new Uint8Array(32).fill(n & 127), new Uint8Array(32).fill(255)] : []

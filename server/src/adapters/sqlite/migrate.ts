@@ -6,15 +6,15 @@ import { packIndexes, unpackIndexes } from '../../ports/packed-token.ts'
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 /**
- * Brings the database to this program's version, all the way or not at all.
+ * Migrates the database to this program's version, all the way or not at all.
  *
- * Throws when the database is newer than the program: an old program would not know what it breaks.
+ * Throws if the database is newer than the program: an old program cannot know what it would break.
  */
 export function migrate(db: DatabaseSync): void {
   const steps = readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()
-  // For what SQL has no words for.
+  // For migrations that SQL alone cannot express.
   db.function('metadata_term', { deterministic: true }, (key, value) =>
     metadataIndexTerm(String(key), String(value)),
   )
@@ -44,7 +44,7 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** Returns every statement that makes the database as it is: what schema.sql says. */
+/** Returns every statement that creates the database as it is: the content of schema.sql. */
 export function schemaOf(db: DatabaseSync): string {
   const statements = db
     .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")

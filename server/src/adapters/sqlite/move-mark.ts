@@ -9,17 +9,17 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a data folder says of a move that it is the source of. */
+/** Marks a data folder as the source of a move. */
 export interface MoveMark {
-  /** Which move: the target says the same. */
+  /** The move's id, which the target stores too. */
   readonly id: string
-  /** Whether everything is there, and compared. */
+  /** Whether all data was copied and compared. */
   readonly finished: boolean
 }
 
 const NAME = 'symbolon.moved'
 
-/** Throws where something else lies in the place of the mark. */
+/** Throws if the file is not a mark. */
 export function readMoveMark(folder: string): MoveMark | null {
   const path = join(folder, NAME)
   if (!existsSync(path)) return null
@@ -27,12 +27,12 @@ export function readMoveMark(folder: string): MoveMark | null {
     const { move, finished } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
     if (typeof move === 'string' && typeof finished === 'boolean') return { id: move, finished }
   } catch {
-    // Said below.
+    // Throws below.
   }
   throw new Error(`Cannot use ${folder}: ${NAME} in it is not what this program writes`)
 }
 
-/** Returns when the mark is on disk. Whoever holds the folder may call this. */
+/** Returns once the mark is on disk. Only the holder of the folder may call this. */
 export function writeMoveMark(folder: string, { id, finished }: MoveMark): void {
   const path = join(folder, NAME)
   writeFileSync(`${path}.part`, `${JSON.stringify({ move: id, finished })}\n`, {
@@ -48,7 +48,7 @@ export function writeMoveMark(folder: string, { id, finished }: MoveMark): void 
   }
 }
 
-/** Throws where the data is at home in another store by now, or on its way: two would go different ways from here. */
+/** Throws if the data was moved to another store, or is being moved: two copies would diverge. */
 export function refuseMoved(folder: string): void {
   const mark = readMoveMark(folder)
   if (mark === null) return

@@ -1,11 +1,11 @@
 import type { Histogram } from '../../base/histogram.ts'
 
-/** What is measured of a queue of commits; its reader adds nothing and changes nothing. */
+/** Measurements of a commit queue; readers must not change them. */
 export interface QueueActivity {
-  /** Commits that wait, those under way included. */
+  /** Commits waiting, including those in flight. */
   readonly waiting: () => number
   /** Commits that shared a flush. */
   readonly batchSize: Histogram
-  /** Seconds from handing a batch over until it is durable. */
+  /** Seconds from sending a batch until it is durable. */
   readonly flush: Histogram
 }

@@ -1,4 +1,4 @@
-/** Rows as they come from the database, and the stored things they stand for. */
+/** Converts rows of the database to stored objects. */
 import type { SQLOutputValue } from 'node:sqlite'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {
@@ -109,24 +109,24 @@ export function tokenOf(row: SqliteRow): StoredToken {
   } as StoredToken
 }
 
-/** In the order of `tokenOfColumns`. */
+/** In the order that `tokenOfColumns` expects. */
 const TOKEN_COLUMNS =
   `serial name type containers data cvc cvc_expires_at metadata details fingerprint deduplicate
   indexes expires_at created_by created_at modified_by modified_at revision`.split(/\s+/)
 
-/** The columns of a token; its data is null where it has more than so many bytes, and is then left on the disk. */
+/** Selects the columns of a token; data longer than `bytesMax` is null, and is not read from disk. */
 export function columnsUpTo(bytesMax: string): string {
   return TOKEN_COLUMNS.map((it) =>
     it === 'data' ? dataUpTo(bytesMax, 'tokens') : `tokens.${it}`,
   ).join(', ')
 }
 
-/** As columnsUpTo(), of a row that has data. */
+/** As columnsUpTo(), for any table with a data column. */
 export function dataUpTo(bytesMax: string, table: string): string {
   return `iif(length(${table}.data) <= ${bytesMax}, ${table}.data, NULL) AS data`
 }
 
-/** A token from a row by position: one by name is made a third slower, and looked up in slower still. */
+/** Returns the token in an array row: rows as objects are built a third slower, and read more slowly still. */
 export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
   return tokenOf({
     serial: values[0]!,
@@ -150,7 +150,7 @@ export function tokenOfColumns(values: readonly SQLOutputValue[]): StoredToken {
   })
 }
 
-/** What a token is found by is kept as one: the caller's hashes, then those of its metadata. */
+/** A token's search indexes are stored in one column: first the caller's hashes, then those of its metadata. */
 function indexesOf({ indexes, metadata }: SqliteRow): Uint8Array[] {
   if (!(indexes instanceof Uint8Array)) return []
   const indexTerms = unpackIndexes(indexes)

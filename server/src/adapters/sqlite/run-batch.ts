@@ -6,33 +6,33 @@ import { INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 import { TokenBlocks } from './token-blocks.ts'
 import { SqliteTokenTally } from './token-tally.ts'
 
-/** What became of a batch. Commits that are not named are durable. */
+/** The outcome of a batch. Commits not named here are durable. */
 export interface BatchResult {
-  /** How long it was, bytes; 0 where nothing is known. */
+  /** Length of the batch in bytes; 0 if the outcome is unknown. */
   readonly bytes: number
-  /** Commits that met a conflict, and changed nothing. */
+  /** Commits that met a conflict and changed nothing. */
   readonly refused: readonly Refused[]
-  /** Commits the database would not take for a reason of their own; they changed nothing. */
+  /** Commits with values that the database rejected; they changed nothing. */
   readonly failed: readonly { readonly commit: number; readonly message: string }[]
-  /** Nothing is known about any commit of the batch. */
+  /** Set if the outcome is unknown for every commit of the batch. */
   readonly unknown?: { readonly message: string; readonly mayGoOn: boolean }
 }
 
 export interface Refused {
-  /** Its place in the batch. */
+  /** Its index in the batch. */
   readonly commit: number
-  /** Number of the statement that was refused. */
+  /** Number of the refused statement. */
   readonly statement: number
-  /** How many tokens the commit had inserted before. */
+  /** Tokens the commit had inserted before. */
   readonly tokens: number
 }
 
-/** Called at the named points of the write path; a test may stop the world there. */
+/** Called at the named points of the write path, where a test may stop the process. */
 export type Probe = (point: ProbePoint) => void
 export type ProbePoint =
   'begun' | 'inserted' | 'again' | 'committing' | 'committed' | 'staged' | 'replying' | 'replied'
 
-/** Runs batches on the one connection that writes. */
+/** Runs batches on the only connection that writes. */
 export class BatchRunner {
   readonly #db: DatabaseSync
   readonly #probe: Probe
@@ -74,10 +74,10 @@ export class BatchRunner {
   }
 
   /**
-   * Makes every commit of the batch whole or not at all, all in one transaction.
+   * Applies every commit of the batch whole or not at all, all in one transaction.
    *
-   * Commits that can be refused have a savepoint to go back to. The others are taken to succeed; if one
-   * does not, everything is rolled back and run again with a savepoint for each.
+   * Commits that can be refused have a savepoint to return to. The others are expected to succeed;
+   * if one does not, the whole batch is rolled back and run again with a savepoint per commit.
    */
   run(batch: ArrayBuffer): BatchResult {
     try {
@@ -110,7 +110,7 @@ export class BatchRunner {
     for (let commit = 0, opening = reader.open(); opening !== null; commit++) {
       staged ||= opening.stages
       if (guardAll || opening.guarded) {
-        // What came before must be there for this commit to meet.
+        // A guarded commit must see the rows of earlier commits to detect conflicts.
         if (this.#flushRows() !== null) return null
         this.#guarded(reader, commit, refused, failed)
       } else if (this.#plain(reader) !== null) {
@@ -131,7 +131,7 @@ export class BatchRunner {
     return { bytes: reader.position, refused, failed }
   }
 
-  /** Runs a commit's steps; rows for one table are gathered over commits. */
+  /** Runs the steps of a commit; gathers the rows for one table across commits. */
   #plain(reader: BatchReader): unknown {
     try {
       for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
@@ -165,7 +165,7 @@ export class BatchRunner {
     let over = false
     const mark = this.#auditWriter.mark()
     save.run()
-    // After a refusal the rest is read to get past it, and not run.
+    // After a refusal the remaining steps are read to skip them, not run.
     for (let statement = reader.step(); statement >= 0; statement = reader.step()) {
       const values = this.#values[statement]!
       reader.values(statement, values, 0)
@@ -193,7 +193,7 @@ export class BatchRunner {
     this.#tally.settle(!over)
   }
 
-  /** Counts the token that `values` from `at` on insert, if they do. */
+  /** Counts the token inserted by `values` from index `at`; returns whether the statement inserts one. */
   #countToken(statement: number, values: readonly SqliteValue[], at: number): boolean {
     if (!INSERTS_TOKEN.has(statement)) return false
     const [tenant, internalId] = [values[at]!, values[at + 1]!]
@@ -223,7 +223,7 @@ export class BatchRunner {
     rows.statement = statement
     reader.values(statement, rows.values, rows.count * width)
     this.#countToken(statement, rows.values, rows.count * width)
-    // If one of them is refused all are run again, and counted anew.
+    // If one row is refused, the whole batch runs again and is counted again.
     this.#tally.add(statement, rows.values, rows.count * width)
     if (++rows.count < ROWS_AT_ONCE) return null
     rows.count = 0
@@ -248,15 +248,16 @@ export class BatchRunner {
   }
 
   /**
-   * After an error that is nobody's own, all one can do is go back, and perhaps go on.
+   * Rolls back after an error that no single commit caused, and decides whether writing may go on.
    *
-   * A full disk is waited out: what was written of the batch was never part of the database. Anything
-   * else, a failed flush above all, leaves the file in a state that only opening it anew can tell.
+   * It may after a full disk: the pages written for the batch never became part of the database.
+   * After any other error, above all a failed flush, only opening the file again can show its
+   * state.
    */
   #unknownAfter(error: unknown): { message: string; mayGoOn: boolean } {
     const reason = error instanceof AuditLogUnwritable ? error.cause : error
     let mayGoOn = primaryCodeOf(reason) === SQLITE.full
-    // Somebody forbade it; what does not get into the audit log is not done.
+    // An operator rejects rows of the audit log, say: no change is made without its audit event.
     mayGoOn ||= error instanceof AuditLogUnwritable && isOwnFault(error.cause)
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
@@ -272,7 +273,7 @@ const SQLITE = { full: 13, tooBig: 18, constraint: 19, mismatch: 20 } as const
 
 const OWN_FAULTS: ReadonlySet<number> = new Set([SQLITE.tooBig, SQLITE.constraint, SQLITE.mismatch])
 
-/** Whether the commit's values are to blame, not the database or the disk. */
+/** Whether the values of the commit are to blame, not the database or the disk. */
 function isOwnFault(error: unknown): boolean {
   const code = primaryCodeOf(error)
   return code === null

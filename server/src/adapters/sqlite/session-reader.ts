@@ -4,8 +4,8 @@ import { packId } from './ids.ts'
 import { applicationOf, sessionOf, tenantOf, type SqliteRow } from './rows.ts'
 
 /**
- * Sessions, alive only as long as the keys that opened and authorised them: that is looked up each time,
- * so that deleting a key has nothing to look for.
+ * Reads sessions, which live only as long as the keys that opened and authorized them. The keys are
+ * looked up each time, so that deleting a key need not search for sessions.
  */
 export function sessionReader(db: DatabaseSync): SessionReader {
   const byHash = db.prepare('SELECT * FROM sessions WHERE hash = ?')
@@ -18,7 +18,7 @@ export function sessionReader(db: DatabaseSync): SessionReader {
     'SELECT 1 FROM application_keys WHERE tenant = ? AND application = ? AND id = ?',
   )
 
-  /** The application, if it still has the key. */
+  /** Returns the application if it still has the key. */
   function holderOf(tenant: SQLOutputValue, application: SQLOutputValue, key: SQLOutputValue) {
     if (keyById.get(tenant, application, key) === undefined) return undefined
     return applicationById.get(tenant, application)

@@ -1,18 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SqliteValue } from './batch.ts'
 
-/** Rows that go to the database in one call; beyond this the gain is gone. */
+/** Rows inserted by one call; more gain nothing. */
 export const ROWS_AT_ONCE = 8
 
 /**
- * A statement that inserts a row, for several at once.
+ * Runs a statement that inserts a row for several rows at once.
  *
- * To hand a value over costs about as much as to write it. Rows that come together mostly differ in their `own`
- * columns alone, and then what they have in common is handed over once.
+ * Passing a value to SQLite costs about as much as writing it. Rows inserted together usually
+ * differ only in their `own` columns; then the common values are passed once.
  */
 export class SeveralRows {
   readonly #width: number
-  /** Numbers of columns. */
+  /** Column indexes. */
   readonly #own: readonly number[]
   readonly #common: readonly number[]
   readonly #any: StatementSync
@@ -31,13 +31,13 @@ export class SeveralRows {
     this.#common = columns.filter((it) => !own.includes(it))
     const one = `VALUES ${rowOf(columns.length)}`
     this.#any = db.prepare(sql.replace(one, rowsOf(columns.length)))
-    // Not by numbered parameters: Node looks for the name of each in all of them.
+    // Not numbered parameters: for each, Node searches all names.
     const places = columns.map((it) => (own.includes(it) ? `column${own.indexOf(it) + 1}` : '?'))
     const select = `SELECT ${places.join(', ')} FROM (${rowsOf(own.length)}) WHERE true`
     this.#alike = db.prepare(sql.replace(one, select))
   }
 
-  /** Inserts ROWS_AT_ONCE rows, whose values lie one row after the other; returns how many it inserted. */
+  /** Inserts ROWS_AT_ONCE rows, whose values are given row after row; returns how many were inserted. */
   run(values: readonly SqliteValue[]): number | bigint {
     if (!this.#areAlike(values)) return this.#any.run(...values).changes
     let to = 0

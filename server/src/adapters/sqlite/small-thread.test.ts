@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { startSmallThread } from './small-thread.ts'
 
-/** Says that it is there, and after some 100 MB of garbage how many MiB its young generation has grown to. */
+/** Reports that it has started and, after some 100 MB of garbage, the size of its young generation in MiB. */
 const WASTEFUL = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads'

@@ -1,3 +1,68 @@
+/**
+ * The store for one process: one SQLite database in WAL mode, written by one thread.
+ *
+ * Writing:
+ *
+ *   main thread
+ *     commit()              check()               sweep()
+ *        |                     | heartbeat           | SweepLook: is anything due?
+ *        v                     v                     v
+ *   +- SqliteCommitQueue (commit-queue.ts) ---------------------------------------------+
+ *   |  RetiredKeys rejects ciphertexts encrypted under a retired key.                   |
+ *   |                                                                                   |
+ *   |  up to 256 tokens: BatchPacker (batch.ts)      more: LongList (long-list.ts)      |
+ *   |    +-------------+   +-------------+             +------+  +------+               |
+ *   |    | full batch  |   | filling     |             | list |  | list |  round robin, |
+ *   |    | 256 KiB     |   | batch       |             +------+  +------+  64 tokens    |
+ *   |    +-------------+   +-------------+                |                per chunk    |
+ *   |           |  short commits first, then one chunk   |                              |
+ *   |           +-------------------+--------------------+                              |
+ *   |  CommitWatchdog: rejects waiting commits after 5 s without a reply                |
+ *   +-------------------------------|---------------------------------------------------+
+ *            one batch in flight:   |  ^  reply: the same buffer, with the commits that
+ *            a transferred buffer   v  |  met a conflict or failed
+ *   +- writer thread (writer.ts, run-batch.ts) -----------------------------------------+
+ *   |  BEGIN IMMEDIATE                                                                  |
+ *   |    plain commit      rows gathered, 8 per INSERT; on failure the batch runs again |
+ *   |    guarded commit    SAVEPOINT, steps, RELEASE or ROLLBACK TO                     |
+ *   |    end of the batch  token blocks, audit events, token counts                     |
+ *   |  COMMIT              appended to the WAL and flushed; then the reply              |
+ *   |  after the reply     from 2,000 pages on, copy the WAL to the database (PASSIVE)  |
+ *   +-------------------------------|---------------------------------------------------+
+ *                                   v
+ *                 symbolon.db-wal --checkpoint--> symbolon.db
+ *                         ^                           ^
+ * Reading:                +-------------+-------------+
+ *                                       |  read-only connections
+ *     main thread           point look-ups; lists in chunks that yield between them
+ *     UsageReader           main thread, connection of its own: one snapshot per count
+ *     other processes       copies (copy-database.ts), audit log checks (audit-log-snapshot.ts)
+ *
+ * A long list becomes visible through a staging batch, a row of the table `units`:
+ *
+ *     open --> stage chunks --> finish: other changes, then close (all tokens visible at once)
+ *                   |              |    or hand over to the transaction of the list
+ *                   +--- refused --+--> remove chunks --> close, with nothing left
+ *
+ * The sweep is an ordinary commit per chunk. Once nothing is due, the writer truncates the WAL, which
+ * still holds the deleted content.
+ *
+ * Invariants:
+ *
+ * - One process holds the folder (data-folder.ts), and once the queue runs only the writer writes.
+ * - A commit resolves after the COMMIT that contains it is on disk (`synchronous = FULL`).
+ * - A commit is applied whole or not at all. A conflict or a bad value fails that commit alone.
+ * - The commits of a batch run in the order they were packed; a guarded one sees the effects of all before it.
+ * - At most one batch is in flight; no batch holds more than 256 KiB plus its last commit and one chunk.
+ * - No reader sees a token of an open staging batch, except within the transaction it was made in. The
+ *   next start removes staging batches that were never finished (staging-batches.ts).
+ * - Audit events are numbered and chained in the transaction of the changes they are about, last, so that
+ *   the chain has no gaps and no change lacks its event.
+ * - After a database error that no single commit caused, the outcome of the batch is unknown and all its
+ *   commits are rejected. Writing goes on if the disk was full or the audit log refused a row.
+ *   Otherwise it stops for good (`onFault`), and the next start finds out what was written.
+ * - Deleted content is overwritten (`secure_delete`) and leaves the WAL after the sweep.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { COMMIT_WAIT_MS_MAX, TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import type { JobReader } from '../../ports/jobs.ts'
@@ -38,33 +103,37 @@ import { firstStagingBatchOf, removeLeftovers } from './staging-batches.ts'
 import { UsageReader } from './usage-reader.ts'
 
 export interface SqliteOptions {
-  /** Made if need be; holds `symbolon.db`, its companions and the lock. */
+  /** Created if missing. Holds `symbolon.db`, its companion files and the lock. */
   readonly folder: string
   /**
    * Called once when the disk or the database failed and writing has stopped for good: every later
-   * commit is rejected. The process should exit; the next start finds out what is there.
+   * commit is rejected. The process should exit; the next start finds out what was written.
    */
   readonly onFault?: (reason: Error) => void
-  /** Module whose default export is called at the named points of the write path. For tests of crashes. */
+  /** Module whose default export is called at the named points of the write path. For crash tests. */
   readonly probe?: URL
-  /** Instead of COMMIT_WAIT_MS_MAX. For tests. */
+  /** Replaces COMMIT_WAIT_MS_MAX. For tests. */
   readonly commitWaitMs?: number
 }
 
-/** Changes whose traces are removed from the write-ahead log soon, and not when it happens to be full. */
+/**
+ * Changes whose deleted content is soon truncated from the write-ahead log, before the log happens
+ * to fill up.
+ */
 const LEAVES_TRACES: ReadonlySet<Change['kind']> = new Set([
   'clear-tenant',
   'destroy-tenant-keys',
   'replace-root-key',
 ])
 
-/** The page cache of the connection that reads. */
+/** Page cache of the reading connection. */
 const CACHE_KIB = 2 * 1024
 
 /**
- * Everything in one SQLite file: the store for one process.
+ * Stores everything in one SQLite file, for one process.
  *
- * One thread writes, in shared commits; reads are point look-ups, too short to be worth another thread.
+ * Reads are synchronous on the main thread: point look-ups are too short to be worth another
+ * thread.
  */
 export class SqliteStore implements Store {
   readonly tenants: TenantReader
@@ -83,15 +152,15 @@ export class SqliteStore implements Store {
   readonly #queue: SqliteCommitQueue
   readonly #sweepLook: SweepLook
   readonly #held: HeldBack
-  /** Whether something was removed that still lies in the write-ahead log. */
+  /** Whether deleted content may still be in the write-ahead log. */
   #swept = false
   #closed: Promise<void> | null = null
 
   /**
-   * Opens the store in `folder`, migrated, with nothing left of commits that were never finished.
+   * Opens the store in `folder`: migrates it and removes unfinished commits.
    *
-   * Rejects when another process has the folder, when its data was moved elsewhere, when the database is newer than the
-   * program, and when the database cannot be made to keep what it is told.
+   * Rejects if another process holds the folder, if its data was moved to another store, if the
+   * database is newer than the program, or if the database cannot be made durable.
    */
   static async open({
     folder,
@@ -138,7 +207,7 @@ export class SqliteStore implements Store {
     this.auditLog = auditLogReader(reader)
   }
 
-  /** How busy the writing is. */
+  /** Measures how busy the commit queue is. */
   get activity(): QueueActivity {
     return this.#queue.activity
   }
@@ -169,13 +238,13 @@ export class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     await this.#usage.close()
-    // The writer goes last, for the last one to go tidies the write-ahead log away.
+    // The writer closes last: the last connection to close removes the write-ahead log.
     await this.#queue.close(() => this.#reader.close())
     this.#folder.release()
   }
 }
 
-/** Does what must be done before anybody writes, and returns what the queue must know. */
+/** Migrates and cleans up before the writer starts; returns the state that the queue needs. */
 function prepare(
   databasePath: string,
 ): Pick<SqliteQueueOptions, 'firstStagingBatch' | 'uuidNames' | 'transactions'> {

@@ -1,15 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { unpackIndexes } from '../../ports/packed-token.ts'
 
-/** Returns the first number that no staging batch has had; those of transactions are negative and their own. */
+/**
+ * Returns the first staging batch number never used. Transactions have numbers of their own, which
+ * are negative.
+ */
 export function firstStagingBatchOf(db: DatabaseSync): number {
   const row = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'units'").get()
   return Math.max(0, Number(row?.seq ?? 0)) + 1
 }
 
 /**
- * Removes what staging batches left behind that were being staged when the process ended: nobody has seen it, and
- * nobody was told that it is there. What waits for a transaction stays.
+ * Removes staging batches that were unfinished when the process ended. Their tokens were never
+ * visible, and their commits never acknowledged. Tokens that wait for the commit of a transaction
+ * stay.
  */
 export function removeLeftovers(db: DatabaseSync): void {
   const stagingBatches = db

@@ -11,12 +11,11 @@ import { TRANSACTION_TABLE } from './transaction-statements.ts'
 import { BY_FINGERPRINT, numberOf } from './visibility.ts'
 
 /**
- * Every statement that writes, by number, so that a step on its way to the writer is a byte and its
- * parameters.
+ * Every statement that writes, by number, so that a step sent to the writer is a byte and its parameters.
  *
- * `params` says how each parameter travels; `refuses`, when a step cannot be made: when it changed
- * nothing, when it found something, or when it did not. `plain` steps are almost never refused, so a commit of nothing
- * else runs without a savepoint and, if need be, is run again with one.
+ * `params` gives the type of each parameter; `refuses` gives when a step is refused: if it changed nothing, found
+ * something or found nothing. `plain` steps are almost never refused, so a commit of plain steps alone runs without a
+ * savepoint and, if one is refused, runs again with one.
  */
 export interface Statement {
   readonly sql: string
@@ -24,13 +23,13 @@ export interface Statement {
   readonly refuses: 'if-nothing-changed' | 'if-found' | 'if-absent' | 'never'
   readonly plain?: true
   /**
-   * May be run for several rows at once, which mostly have the columns of these numbers for themselves: `sql` has
-   * VALUES with one row of parameters. See SeveralRows.
+   * Set if the statement may run for several rows at once, which usually differ only in the columns of these indexes.
+   * Its `sql` has VALUES with one row of parameters. See SeveralRows.
    */
   readonly own?: readonly number[]
 }
 
-/** An id travels as 16 bytes where it has a uuid's form, as text otherwise. */
+/** An id is sent as 16 bytes if it is a uuid, as text otherwise. */
 export type Param = 'id' | 'text' | 'bytes' | 'integer'
 
 const TOKEN_PARAMS = {
@@ -151,7 +150,7 @@ const TABLE = {
 
   insertNamedToken: insert('tokens', { tenant: 'id', serial: 'id', name: 'id', ...TOKEN_PARAMS }),
 
-  /** In the own staging batch of the transaction that comes last. The name is null where it is the internal id. */
+  /** Inserts into the own staging batch of the transaction given last. The name is null if it equals the internal id. */
   insertEnlistedToken: insertEnlisted({
     tenant: 'id',
     serial: 'id',
@@ -166,7 +165,7 @@ const TABLE = {
     plain: true,
   },
 
-  /** Names and internal ids are one namespace. */
+  /** Names and internal ids share one namespace. */
   refuseInternalId: {
     sql: 'SELECT 1 FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
@@ -180,8 +179,8 @@ const TABLE = {
   },
 
   /**
-   * Duplicates count before they are visible, or two of them could be made at once. Those of transactions do not
-   * count outside.
+   * Staged duplicates count although they are invisible, or two could be created at once. Those in transactions do
+   * not count outside them.
    */
   refuseDuplicate: {
     sql: `SELECT 1 FROM ${BY_FINGERPRINT}
@@ -209,7 +208,7 @@ const TABLE = {
   deleteToken: {
     sql: 'DELETE FROM tokens WHERE tenant = ? AND serial = ?',
     params: ['id', 'id'],
-    // One that expired meanwhile may have been swept.
+    // A duplicate that expired meanwhile may have been swept.
     refuses: 'never',
     plain: true,
   },
@@ -221,7 +220,7 @@ const TABLE = {
     plain: true,
   },
 
-  /** Takes the place of an answer that was expired at the last parameter. */
+  /** Replaces an answer that had expired at the time of the last parameter. */
   rememberAnswer: {
     sql: `INSERT INTO answers (tenant, id, status, body, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
       ON CONFLICT (tenant, id) DO UPDATE
@@ -232,7 +231,7 @@ const TABLE = {
     plain: true,
   },
 
-  /** Two for every new one: so they never pile up, and nobody pays for many. */
+  /** Removes two for every new one: they never pile up, and no commit pays for many. */
   forgetAnswers: {
     sql: `DELETE FROM answers WHERE rowid IN
       (SELECT rowid FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
@@ -306,7 +305,7 @@ const TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** Two for every new one, as with answers. */
+  /** Removes two for every new one, as with answers. */
   forgetSessions: {
     sql: `DELETE FROM sessions WHERE (tenant, id) IN
       (SELECT tenant, id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)`,
@@ -339,7 +338,7 @@ export const STATEMENT = Object.fromEntries(
   Object.keys(TABLE).map((name, number) => [name, number]),
 ) as Readonly<Record<StatementName, number>>
 
-/** Where the values of a step that inserts a token have what tokens are counted by. */
+/** Indexes of the values that tokens are counted by, in a step that inserts a token. */
 export const COUNTED = countedIn(['tenant', 'serial', ...Object.keys(TOKEN_PARAMS)])
 export const COUNTED_NAMED = countedIn(['tenant', 'serial', 'name', ...Object.keys(TOKEN_PARAMS)])
 
@@ -350,7 +349,7 @@ function countedIn(columns: readonly string[]) {
   return { tenant, type, createdAt, unit }
 }
 
-/** The statements that insert a token; its staging batch, or its transaction, is their last parameter. */
+/** Statements that insert a token; the last parameter is its staging batch or its transaction. */
 export const INSERTS_TOKEN: ReadonlySet<number> = new Set([
   STATEMENT.insertToken,
   STATEMENT.insertNamedToken,
@@ -370,7 +369,7 @@ function insert(
   }
 }
 
-/** The last parameter is the id of a transaction, from which the staging batch follows. */
+/** The last parameter is a transaction id, which determines the staging batch. */
 function insertEnlisted(params: Readonly<Record<string, Param>>): Statement {
   const columns = Object.keys(params)
   const values = columns.map((_column, n) => `?${n + 1}`)

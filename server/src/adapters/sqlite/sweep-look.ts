@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { TRANSACTION_KEPT_MS } from '../../base/limits.ts'
 import { ANYTHING_TO_SWEEP } from './sweep-statements.ts'
 
-/** Looks whether there is anything to sweep, so that nothing is written for nothing. */
+/** Checks whether there is anything to sweep, so that idle sweeps write nothing. */
 export class SweepLook {
   readonly #anything: StatementSync
 

@@ -1,4 +1,4 @@
-/** The statements that remove for good what nobody can reach any more, a little at a time. */
+/** Statements that permanently remove unreachable data, in chunks. */
 import { SWEEP_ROWS_MAX, bytesIn, bytesOf, few, fewPending } from './long-rows.ts'
 import { deleteIndexes } from './packed-indexes.ts'
 import type { Statement } from './statements.ts'
@@ -16,7 +16,7 @@ const EXPIRED_ANSWERS = few(
   'expires_at, number',
 )
 
-/** A staging batch of a transaction that came to nothing, the transaction's own first. */
+/** A staging batch of a transaction that was rolled back or expired, the transaction's own first. */
 const DEAD_STAGING_BATCH = `(SELECT units.id FROM transactions CROSS JOIN units ON holder = number
   WHERE unswept = 1 AND whole = 1 ORDER BY number, units.id LIMIT 1)`
 
@@ -77,7 +77,7 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
-  /** Of a transaction that came to nothing, nothing is to be recorded. */
+  /** A transaction that was rolled back or expired leaves no audit events. */
   sweepParked: {
     sql: `DELETE FROM record_parked WHERE (tenant, transaction_id, position) IN (${DEAD_PARKED})`,
     params: [],
@@ -95,7 +95,7 @@ export const SWEEP_TABLE = {
     params: [],
     refuses: 'never',
   },
-  /** Up to ?1 it has been remembered for long enough. */
+  /** Removes ended transactions whose expiry was at or before ?1, whenever they ended. */
   sweepEnded: {
     sql: `DELETE FROM transactions WHERE number IN (
       SELECT number FROM transactions WHERE ${ENDED} AND expires_at <= ?1
@@ -105,7 +105,7 @@ export const SWEEP_TABLE = {
     refuses: 'never',
   },
 
-  /** The same, for one that was just rolled back: most are small, and gone with this. */
+  /** The same for a transaction just rolled back: most are small and removed entirely here. */
   sweepOwnIndexes: {
     sql: deleteIndexesOf(fewSingles(OWN_STAGING_BATCH)),
     params: ['id', 'id'],
@@ -118,12 +118,12 @@ export const SWEEP_TABLE = {
   },
 } as const satisfies Record<string, Statement>
 
-/** How many bytes are removed as the transaction ?2 of the tenant ?1 is rolled back. */
+/** Sums the bytes removed when transaction ?2 of tenant ?1 is rolled back. */
 export const DROPPED = `SELECT
   ifnull((SELECT sum(bytes) FROM (${fewPending(numberOf('?1', '?2'))})), 0)
   + ifnull((SELECT sum(bytes) FROM (${fewSingles(OWN_STAGING_BATCH)})), 0) AS bytes`
 
-/** Finds out whether a chunk would find anything at the parameters now and forgotten. */
+/** Finds whether a sweep chunk would find anything, for the parameters `now` and `forgotten`. */
 export const ANYTHING_TO_SWEEP = `SELECT
   EXISTS (SELECT 1 FROM tokens WHERE expires_at <= ?1)
   OR EXISTS (SELECT 1 FROM tokens WHERE cvc_expires_at <= ?1)
@@ -145,13 +145,13 @@ function sweepCvcs(table: string): Statement {
   }
 }
 
-/** Tokens of a transaction's own staging batch. */
+/** Selects the tokens in a transaction's own staging batch. */
 function singles(stagingBatch: string): string {
   return `SELECT unit, tenant, serial, indexes, ${bytesIn('tokens')} AS bytes FROM tokens
     WHERE unit < 0 AND unit = ${stagingBatch}`
 }
 
-/** Tokens of a long list. */
+/** Selects the tokens of a long list. */
 function listed(stagingBatch: string): string {
   return `SELECT tokens.tenant, tokens.serial, tokens.indexes, ${bytesIn('tokens')} AS bytes
     FROM units CROSS JOIN tokens ON tokens.tenant = units.tenant

@@ -2,22 +2,22 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SqliteValue } from './batch.ts'
 import { keyOfPacked } from './ids.ts'
 
-/** A block with so many tokens is cut in two. */
+/** A block with this many tokens is split. */
 const BLOCK_TOKENS_MAX = 2048
 
-/** The newest block with so many is left as it is, and another begun above it. */
+/** The newest block is closed at this many tokens, and a new one begins above it. */
 const NEWEST_TOKENS_MAX = 1024
 
-/** Tenants whose newest block is remembered. */
+/** Tenants whose newest block is cached. */
 const REMEMBERED_MAX = 10_000
 
 interface Newest {
   readonly first: Uint8Array
-  /** At most so many: what is deleted is not taken away. */
+  /** An upper bound: deleted tokens are not subtracted. */
   tokens: number
 }
 
-/** Internal ids from `first` up to `next`, or all above if that is null. */
+/** Internal ids from `first` up to, not including, `next`; unbounded if that is null. */
 interface Block {
   readonly first: Uint8Array
   readonly next: Uint8Array | null
@@ -33,9 +33,9 @@ interface Group {
 }
 
 /**
- * Keeps count of the tokens of a batch for token_blocks: a row for hundreds of them.
+ * Counts the tokens of a batch for token_blocks, which has a row per some hundred tokens.
  *
- * A trigger could count each by itself; it cost a quarter of what inserting one costs. Decision 0022.
+ * A trigger could count each token, but cost a quarter of the insert itself. Decision 0022.
  */
 export class TokenBlocks {
   readonly #ownStagingBatch: StatementSync
@@ -49,8 +49,9 @@ export class TokenBlocks {
   readonly #fill: StatementSync
   readonly #take: StatementSync
   /**
-   * By tenant. Blocks are begun and cut nowhere else, so what is remembered is the newest until that is done; and a
-   * block is remembered by a later batch than began it, so that none is remembered which was rolled back.
+   * By tenant. Blocks are begun and split only here, so the cached block stays the newest until
+   * then. A block is cached only by a batch after the one that began it, so a block that was rolled
+   * back never is.
    */
   readonly #remembered = new Map<string, Newest>()
   #tenants: SqliteValue[] = []
@@ -95,12 +96,12 @@ export class TokenBlocks {
     )
   }
 
-  /** The staging batch of a transaction that its single tokens are in. */
+  /** Returns the staging batch for single tokens of a transaction. */
   ownStagingBatchOf(tenant: SqliteValue, transaction: SqliteValue): SqliteValue {
     return (this.#ownStagingBatch.get(tenant, transaction)?.unit ?? null) as SqliteValue
   }
 
-  /** How many are waiting to be counted: a point to come back to. */
+  /** Tokens waiting to be counted: a point to return to. */
   get length(): number {
     return this.#internalIds.length
   }
@@ -111,12 +112,12 @@ export class TokenBlocks {
     this.#owners.push(stagingBatch)
   }
 
-  /** Forgets those that came after `length`: their commit was refused. */
+  /** Drops the tokens after `length`: their commit was refused. */
   back(length: number): void {
     this.#tenants.length = this.#internalIds.length = this.#owners.length = length
   }
 
-  /** Counts what is waiting, in the transaction that inserts it, when all of it is inserted. */
+  /** Counts the waiting tokens, in the transaction that inserts them, once all are inserted. */
   flush(): void {
     const grown: [tenant: SqliteValue, first: Uint8Array][] = []
     for (const { tenant, stagingBatch, internalIds, lowest } of this.#groups()) {
@@ -136,9 +137,9 @@ export class TokenBlocks {
     for (const [tenant, first] of grown) this.#keepSmall(tenant, first)
   }
 
-  /** Returns the blocks that internal ids of a tenant are in, and how many are in each. */
+  /** Returns the blocks of a tenant's internal ids, with the number of ids in each. */
   #byBlock(tenant: SqliteValue, internalIds: readonly Uint8Array[]): Iterable<Block> {
-    // They were made at about the same time, so they are in one or two.
+    // Ids created at about the same time are in one or two blocks.
     const blocks: Block[] = []
     let last: Block | null = null
     for (const internalId of internalIds) {
@@ -184,7 +185,7 @@ export class TokenBlocks {
     else {
       const newest = this.#newest.get(tenant)!.serial as Uint8Array | null
       if (newest === null) return
-      // The least there is above it.
+      // The least internal id above it.
       this.#add.run(tenant, Buffer.concat([newest, Buffer.alloc(1)]), 0, 0)
     }
   }
@@ -194,14 +195,14 @@ export class TokenBlocks {
     this.#remembered.set(name, { ...newest, first: Uint8Array.from(newest.first) })
   }
 
-  /** Cuts a block of so many tokens into halves of a full one, and what is left. */
+  /** Splits a block of `tokens` tokens into blocks half full and a rest. */
   #cutBlock(tenant: SqliteValue, first: Uint8Array, tokens: number): void {
     const half = BLOCK_TOKENS_MAX / 2
     const end = this.#next(tenant, first) ?? BEYOND
     let from = first
     for (let left = tokens; left >= BLOCK_TOKENS_MAX; left -= half) {
       const cut = this.#cut.get(tenant, from, half)?.serial as Uint8Array | undefined
-      // Not worth a batch: a block that is too large is slow, not wrong.
+      // An oversized block is slow, not wrong: not worth failing a batch.
       if (cut === undefined || Buffer.compare(cut, end) >= 0) return
       const owners = this.#stagingBatches.all(tenant, from)
       this.#add.run(tenant, cut, 0, 0)
@@ -210,7 +211,8 @@ export class TokenBlocks {
         this.#add.run(tenant, from, owners[0]!.unit!, half - left)
       } else {
         this.#fill.run(tenant, cut, end)
-        // What was counted for a staging batch that has closed since is nobody's now, above the cut.
+        // Above the cut, tokens of staging batches closed since count as committed; this row lets
+        // them be subtracted.
         this.#add.run(tenant, from, 0, 0)
         this.#take.run(tenant, from, cut)
       }
@@ -227,7 +229,7 @@ export class TokenBlocks {
 const LOWEST = new Uint8Array(0)
 export const BEYOND = new Uint8Array(17).fill(0xff)
 
-/** As Buffer.compare() has it, which for so few bytes takes longer: it is outside JavaScript. */
+/** Equals Buffer.compare(), which is slower for so few bytes because it leaves JavaScript. */
 function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < a.length && at < b.length; at++) {
     if (a[at] !== b[at]) return a[at]! < b[at]!

@@ -5,15 +5,15 @@ import { STATEMENT } from './statements.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import { packContent } from './token-content.ts'
 
-/** Whose token is changed, and the transaction that waits for it; null for at once. */
+/** The tenant of the token, and the transaction that the change waits for; null applies it at once. */
 interface ChangeScope {
   readonly tenantId: string
   readonly within: string | null
 }
 
 /**
- * Packs an update: at once, of a token that is there only for its transaction, or to wait for the commit
- * of one.
+ * Packs an update: applied at once, applied to a token of its own transaction, or pending until its
+ * transaction commits.
  */
 export function packUpdate(
   packer: BatchPacker,
@@ -71,8 +71,8 @@ export function packOpening(
 }
 
 /**
- * Packs the end of a transaction. However many tokens it made, to show them is to delete a row; what it
- * waited to change is bounded.
+ * Packs the end of a transaction. Making its tokens visible deletes one row, however many there
+ * are; its pending changes are bounded.
  */
 export function packEnd(
   packer: BatchPacker,
@@ -98,7 +98,7 @@ export function packEnd(
   }
 }
 
-/** Packs a chunk of the sweep; what ended before `forgotten` is not remembered any longer. */
+/** Packs a chunk of the sweep; forgets ended transactions whose expiry was at or before `forgotten`. */
 export function packSweep(packer: BatchPacker, now: number, forgotten: number): void {
   packer.step(STATEMENT.sweepTransactions, [now])
   packer.step(STATEMENT.sweepExpiredIndexes, [now])
@@ -117,7 +117,7 @@ export function packSweep(packer: BatchPacker, now: number, forgotten: number): 
   packer.step(STATEMENT.sweepEnded, [forgotten])
 }
 
-/** Locks of transactions that are over are void; any other is in the way of everybody else. */
+/** Releases the locks of transactions that ended; a lock of any other transaction refuses the change. */
 function packLock(
   packer: BatchPacker,
   { tenantId, within }: ChangeScope,

@@ -4,20 +4,23 @@ import { packId } from './ids.ts'
 import { metadataIndexTerm } from '../../ports/index-terms.ts'
 import { WAS_VISIBLE } from './visibility.ts'
 
-/** Part of a statement, and its parameters in the order they stand in it. */
+/** Part of a statement, and its parameters in order. */
 export interface SqlFragment {
   readonly text: string
   readonly values: readonly SqliteValue[]
 }
 
-/** What was hidden when a list was begun: the row that NOW_VISIBLE returns. */
+/** The tokens hidden when a list began: the row that NOW_VISIBLE returns. */
 export interface Hidden {
   readonly transactions: number
   readonly newest: number
   readonly hidden: string
 }
 
-/** Says of a row of `tokens` that `query` is about it. Only placeholders go into the text. */
+/**
+ * Returns a condition on rows of `tokens` that holds for the tokens of `query`. Its text has only
+ * placeholders.
+ */
 export function sqlOf(
   { where, within, now }: TokenQuery,
   { transactions, newest, hidden }: Hidden,
@@ -30,7 +33,7 @@ export function sqlOf(
   ])
 }
 
-/** True or false, never null, so that its negation is what it says. */
+/** True or false, never null, so that it can be negated. */
 function conditionSql(condition: TokenCondition): SqlFragment {
   switch (condition.kind) {
     case 'all':
@@ -85,13 +88,14 @@ function conditionSql(condition: TokenCondition): SqlFragment {
 const HAS_INDEX_TERM = `EXISTS (SELECT 1 FROM token_indexes AS it
   WHERE it.tenant = tokens.tenant AND it.hash = ? AND it.serial = tokens.serial)`
 
-/** A comparison that holds for a path and for all that begins with it. */
+/** Returns a comparison that holds for a path and every path below it. */
 function below(path: string): SqlFragment {
-  // Paths end with a slash, so what is below one sorts before the same path ended by the next character.
+  // Paths end with a slash, so every path below one sorts before that path followed by the last
+  // code point.
   return { text: 'BETWEEN ? AND ?', values: [path, `${path}\u{10ffff}`] }
 }
 
-/** Holds when one of a token's containers meets one of `comparisons`; most tokens have only one. */
+/** Holds if one of a token's containers meets one of `comparisons`; most tokens have only one container. */
 function anyContainer(operator: 'OR', comparisons: readonly SqlFragment[]): SqlFragment {
   const on = (column: string): SqlFragment =>
     joined(

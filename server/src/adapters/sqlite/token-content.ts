@@ -1,12 +1,12 @@
-/** What may change of a token, as rows keep it. */
+/** The columns of a token that an update may change. */
 import { packContainers, packIndexes } from '../../ports/packed-token.ts'
 import type { StoredToken } from '../../ports/stored.ts'
 import { indexTermsOf } from '../../ports/index-terms.ts'
 import type { SqliteValue } from './batch.ts'
 
 /**
- * Writes what an update may change of a token, as it is kept, into `values` from `at` on, in the order of the
- * columns. Returns where it ends.
+ * Writes the changeable columns of a token into `values` from index `at`, in the order of the
+ * columns. Returns the index after them.
  */
 export function packContent(values: SqliteValue[], at: number, token: StoredToken): number {
   const { cvc, metadata, details } = token

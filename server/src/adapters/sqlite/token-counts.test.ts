@@ -8,7 +8,7 @@ import { CLEARED } from './clearing-statements.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** What the sums say, and what there is. */
+/** The stored sums, and the actual counts. */
 const SUMS = `SELECT type, sum(count) AS count FROM token_counts
   WHERE unit = 0 OR NOT EXISTS (SELECT 1 FROM units WHERE id = unit) GROUP BY type HAVING sum(count) <> 0`
 const ROWS = `SELECT type, count(*) AS count FROM tokens
@@ -96,13 +96,13 @@ test('every table with rows of a tenant is cleared when that is deleted', () => 
     )
     .all()
     .map((row) => String(row.name))
-  // Keys go with the tenant itself.
+  // The keys are deleted with the tenant itself.
   const known = [...CLEARED.map((it): string => it.table), 'tenant_keys']
   assert.deepEqual(tables.toSorted(), known.toSorted())
   db.close()
 })
 
-/** A database with tokens of which some came in a long list, closed by its store. */
+/** Returns a database with tokens, some from a long list, closed by its store. */
 async function withTokens(t: TestContext): Promise<DatabaseSync> {
   const folder = freshFolder(t)
   const store = await openStore(t, { folder })

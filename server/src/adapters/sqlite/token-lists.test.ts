@@ -24,7 +24,7 @@ async function list(store: SqliteStore, where: TokenCondition, page = 1) {
   return await store.tokens.list(TENANT, query, { page, size: 10 })
 }
 
-/** Runs `work` and says how often it yielded to others. */
+/** Runs `work` and returns how often it yielded. */
 async function yieldsDuring(work: () => Promise<unknown>): Promise<number> {
   const counting = { over: false, yields: 0 }
   const count = (): void => {
@@ -73,11 +73,11 @@ test('blocks know how many tokens there are, whatever became of them, and stay s
     [10_000, 15_000],
   ] as const) {
     assert.equal(await store.commit(TENANT, [insertNumbered(from, to)]), null)
-    // Refused in its middle.
+    // Refused in the middle of the list.
     const conflict = await store.commit(TENANT, [insertNumbered(Math.max(0, from - 3), to + 3)])
     assert.equal(conflict?.kind, 'token-id-taken')
   }
-  // In one commit, in no order, and in blocks all over.
+  // In one commit, out of order, and across all blocks.
   const scattered = [15_500, 50, 9_500, 51, 20_500, 4_950, 52, 9_501].map((n) => {
     return insertNumbered(n, n + 1)
   })
@@ -159,7 +159,7 @@ test('tokens of transactions that ended in the batch that made them count once w
   const store = await openStore(t, { folder: freshFolder(t) })
   const now = 0
   let made = 0
-  // From the newest down, so that all of them come into the oldest block; each round is one batch.
+  // From the newest down, so that all go to the oldest block; each round is one batch.
   for (let round = 9; round >= 0; round--) {
     const ids = idsNumbered(round * 4, round * 4 + 4)
     const opened = ids.map((id) => {

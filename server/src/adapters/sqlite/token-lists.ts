@@ -11,31 +11,31 @@ import { sqlOf, type Hidden, type SqlFragment } from './token-conditions.ts'
 import { candidates, sourcesOf, type TokenSource } from './token-sources.ts'
 import { NOW_VISIBLE, VISIBLE } from './visibility.ts'
 
-/** Candidates of one chunk: well below a millisecond. A block is a chunk, too. */
+/** Candidates per chunk, well below a millisecond. A block is a chunk too. */
 const CHUNK_CANDIDATES = 256
 
-/** Expired tokens that a list of everything steps around; with more of them it is made in chunks. */
+/** Expired tokens that an unfiltered list subtracts; with more of them it is read in chunks. */
 const EXPIRED_MAX = 1_000
 
-/** Statements that are kept, one for each form of a question. */
+/** Prepared statements to cache, one per form of a query. */
 const STATEMENTS_MAX = 64
 
-/** A list on its way: from the newest token down, a chunk at a time. */
+/** A list in progress: from the newest token down, a chunk at a time. */
 interface Walk {
   readonly tenant: SQLInputValue
   readonly condition: SqlFragment
-  /** Null: every token is looked at, a block at a time. */
+  /** Null scans every token, a block at a time. */
   readonly sources: readonly TokenSource[] | null
-  /** What is below has not been looked at; null when all has. */
+  /** Internal ids below it have not been read; null when all have. */
   below: Uint8Array | null
   readonly count: DataCount
 }
 
-/** What is wanted of a chunk: so many tokens, after passing over others that match. */
+/** The tokens wanted of a chunk: `size` of them, after `skip` matches. */
 interface Window {
   readonly skip: number
   readonly size: number
-  /** Whether to say how many match, or to be content with those that are wanted. */
+  /** Whether to count all matches, or stop at `size`. */
   readonly count: boolean
 }
 
@@ -45,10 +45,10 @@ interface ListChunk {
 }
 
 /**
- * Lists of tokens: by an index where the question allows, else by looking at everybody.
+ * Lists tokens: by an index if the query allows it, otherwise by scanning all tokens.
  *
- * Each chunk is one short transaction. What was visible is settled when the list begins, so that a staging batch
- * that becomes visible meanwhile is in all of it or in nothing.
+ * Each chunk is one short transaction. Visibility is fixed when the list begins, so that a list
+ * sees all of a staging batch that becomes visible meanwhile, or none of it.
  */
 export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAfter'> {
   const prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS_MAX })
@@ -115,7 +115,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     return { total: passed, items }
   }
 
-  /** Adds blocks up; null when so much has expired that they say too little. */
+  /** Sums up the blocks; null if too many tokens have expired for the sums to be useful. */
   function listAll(
     tenantId: string,
     { now }: TokenQuery,
@@ -208,7 +208,7 @@ export function tokenLists(db: DatabaseSync): Pick<TokenReader, 'list' | 'listAf
     return statement
   }
 
-  /** One transaction, so that a commit is in all of it or in nothing. */
+  /** Runs `work` in one transaction, so that it sees all of a commit or none of it. */
   function atOnce<T>(work: () => T): T {
     begin.run()
     try {
@@ -231,7 +231,7 @@ function isBetween(first: Uint8Array, internalId: Uint8Array, below: Uint8Array)
   return Buffer.compare(first, internalId) <= 0 && Buffer.compare(internalId, below) < 0
 }
 
-/** Resolves when the event loop has served what was waiting. */
+/** Resolves when the event loop has served all waiting work. */
 function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

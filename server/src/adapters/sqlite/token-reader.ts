@@ -24,7 +24,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   const atOnce = atOnceIn(db)
   const within = tokenReaderWithin(db)
 
-  /** Its data is null where it has more than `bytesMax` of it. */
+  /** Finds a token; its data is null if longer than `bytesMax`. */
   function find(tenant: Key, id: string, bytesMax: number): StoredToken | null {
     const key = packId(id)
     const row =
@@ -34,7 +34,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
     return row === undefined ? null : tokenOfColumns(row)
   }
 
-  /** How tokens are found in a transaction, or outside of all; as find() does. */
+  /** Returns the look-up for a transaction, or for outside of all; works as find() does. */
   function lookWithin(tenant: Key, transactionId: string | undefined) {
     const number = transactionId === undefined ? null : within.numberOf(tenant, transactionId)
     return (id: string, bytesMax: number): StoredToken | null =>
@@ -83,7 +83,7 @@ export function tokenReader(db: DatabaseSync): Omit<TokenReader, 'usage'> {
   }
 }
 
-/** Those that are found of `ids`, each once, as somebody asks for the next. */
+/** Yields the tokens found for `ids`, each once, on demand. */
 function* each(
   ids: readonly string[],
   look: (id: string) => StoredToken | null,
@@ -94,10 +94,10 @@ function* each(
   }
 }
 
-/** Less than the data of any token. */
+/** No token has this little data, so none is read. */
 const NOTHING = 0
 
-/** A statement whose rows come as arrays. */
+/** Prepares a statement whose rows are arrays. */
 function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
   const statement = db.prepare(sql)
   statement.setReturnArrays(true)
@@ -110,7 +110,7 @@ interface ArrayStatement {
 
 type Key = string | Uint8Array
 
-/** Reads tokens as the transaction with a number sees them: with its own, and as it left the others. */
+/** Reads tokens as a transaction sees them: with its own tokens and its pending changes. */
 function tokenReaderWithin(db: DatabaseSync) {
   const number = db.prepare('SELECT number FROM transactions WHERE tenant = ? AND id = ?')
   const shown = (holder: string): string => `(${VISIBLE} OR ${madeIn(holder)})`
@@ -140,7 +140,7 @@ function tokenReaderWithin(db: DatabaseSync) {
      ORDER BY serial LIMIT 1`,
   )
 
-  /** What the transaction made of `row`; null when it deleted it. */
+  /** Applies the transaction's pending change to `row`; null if it deleted the token. */
   function overlaid(
     tenant: Key,
     row: SqliteRow | undefined,
@@ -151,7 +151,7 @@ function tokenReaderWithin(db: DatabaseSync) {
     if (over === undefined) return tokenOf(row)
     const { deleted, ...changed } = over
     if (deleted === 1) return null
-    // Until the commit its end is still the old one, if that is earlier.
+    // Until the commit the old expiry still applies, if earlier.
     const ends = [row['expires_at'], changed['expires_at']].filter((it) => typeof it === 'number')
     return tokenOf({ ...row, ...changed, expires_at: ends.length > 0 ? Math.min(...ends) : null })
   }
@@ -186,7 +186,7 @@ function tokenReaderWithin(db: DatabaseSync) {
   }
 }
 
-/** Who looks: the transaction with this number, for no more than so much data of a token. */
+/** The view of a read: the number of its transaction, and the most data to read of a token. */
 interface ReadView {
   readonly number: SQLOutputValue
   readonly bytesMax: number

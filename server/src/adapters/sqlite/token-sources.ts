@@ -3,13 +3,13 @@ import type { TokenCondition } from '../../ports/token-query.ts'
 import { packId } from './ids.ts'
 import { metadataIndexTerm } from '../../ports/index-terms.ts'
 
-/** A short list, by an index, of tokens that may meet a condition. */
+/** A short list of tokens, found by an index, that may meet a condition. */
 export type TokenSource =
   | { readonly kind: 'term'; readonly term: Uint8Array }
   | { readonly kind: 'fingerprint'; readonly fingerprint: string }
   | { readonly kind: 'ids'; readonly ids: readonly (string | Uint8Array)[] }
 
-/** Returns sources that hold, together, every token that meets `condition`; null where no index helps. */
+/** Returns sources that together have every token that meets `condition`; null if no index helps. */
 export function sourcesOf(condition: TokenCondition): readonly TokenSource[] | null {
   switch (condition.kind) {
     case 'id':
@@ -22,7 +22,8 @@ export function sourcesOf(condition: TokenCondition): readonly TokenSource[] | n
       return [{ kind: 'fingerprint', fingerprint: condition.fingerprint }]
     case 'all': {
       const found = condition.of.map(sourcesOf).filter((it) => it !== null)
-      // Ids, data and fingerprints are likely to be rarer than what is in metadata, and few than many.
+      // Matches of ids, data and fingerprints are likely rarer than those of metadata, and few
+      // sources better than many.
       return found.toSorted((a, b) => weightOf(a) - weightOf(b))[0] ?? null
     }
     case 'any': {
@@ -40,12 +41,12 @@ function weightOf(sources: readonly TokenSource[]): number {
   return weight
 }
 
-/** What runs a statement and returns one column of its rows. */
+/** Runs a statement and returns one column of its rows. */
 export type AskSqlite = (sql: string, ...values: SQLInputValue[]) => Uint8Array[]
 
 /**
- * Returns up to `count` internal ids of candidates below `below`, newest first, each once; fewer only when
- * there are no more.
+ * Returns the internal ids of up to `count` candidates below `below`, newest first, each once;
+ * fewer only if there are no more.
  */
 export function candidates(
   ask: AskSqlite,

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SqliteValue } from './batch.ts'
 import { COUNTED, COUNTED_NAMED, INSERTS_TOKEN, STATEMENT, STATEMENTS } from './statements.ts'
 
-/** Tokens that are counted together. */
+/** Tokens counted together. */
 interface Count {
   readonly tenant: SqliteValue
   readonly stagingBatch: number
@@ -15,10 +15,10 @@ interface Count {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Counts the tokens that a batch inserts, to be written in one go before it is committed.
+ * Counts the tokens that a batch inserts, and writes the sums once before its COMMIT.
  *
- * A trigger would do the same for every row, at half the price of inserting it. Everything else that
- * happens to tokens is rare enough for triggers.
+ * A trigger could do the same per row, for half the cost of the insert. All other changes of tokens
+ * are rare enough for triggers.
  */
 export class SqliteTokenTally {
   readonly #write: StatementSync
@@ -26,7 +26,7 @@ export class SqliteTokenTally {
   readonly #own: Count[] = []
   readonly #ownStagingBatch: (tenant: SqliteValue, transaction: SqliteValue) => SqliteValue
 
-  /** `ownStagingBatch` returns the staging batch that the single tokens of a transaction are in. */
+  /** `ownStagingBatch` returns the staging batch for single tokens of a transaction. */
   constructor(
     db: DatabaseSync,
     ownStagingBatch: (tenant: SqliteValue, transaction: SqliteValue) => SqliteValue,
@@ -40,19 +40,19 @@ export class SqliteTokenTally {
     this.#own.length = 0
   }
 
-  /** Counts the token of a step, if it inserts one; its values begin at `from`. */
+  /** Counts the token of a step that inserts one; its values begin at index `from`. */
   add(statement: number, values: readonly SqliteValue[], from: number): void {
     const count = this.#countOf(statement, values, from)
     if (count !== null) this.#put(count)
   }
 
-  /** Keeps the token apart until its commit is made. */
+  /** Holds the token back until the outcome of its commit is known. */
   hold(statement: number, values: readonly SqliteValue[]): void {
     const count = this.#countOf(statement, values, 0)
     if (count !== null) this.#own.push(count)
   }
 
-  /** Counts what was kept apart, or drops it. */
+  /** Counts the tokens held back, or drops them. */
   settle(made: boolean): void {
     if (made) for (const it of this.#own) this.#put(it)
     this.#own.length = 0
@@ -84,7 +84,7 @@ export class SqliteTokenTally {
   }
 
   #put(next: Count): void {
-    // The same kind mostly follows on itself, and within a batch there are few kinds.
+    // Tokens of one kind usually follow each other, and a batch has few kinds.
     const known =
       this.#counts.at(-1) !== undefined && isSame(this.#counts.at(-1)!, next)
         ? this.#counts.at(-1)!
@@ -98,7 +98,7 @@ export class SqliteTokenTally {
   }
 }
 
-/** A tenant that was not sent anew is the same object; one that was is counted apart, which is as right. */
+/** A repeated tenant is the same object; one sent again is counted separately, with the same sum. */
 function isSame(a: Count, b: Count): boolean {
   return (
     a.tenant === b.tenant &&

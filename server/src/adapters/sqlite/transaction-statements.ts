@@ -1,4 +1,4 @@
-/** The statements that open, guard and end transactions. */
+/** Statements that open, guard and end transactions. */
 import type { Statement } from './statements.ts'
 import { DEAD, EXPIRE, numberOf } from './visibility.ts'
 
@@ -38,14 +38,14 @@ export const TRANSACTION_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** Shows everything the transaction made. A list that is not whole yet comes too late. */
+  /** Makes all tokens of the transaction visible. A list still being staged is too late. */
   closeStagingBatches: {
     sql: `DELETE FROM units WHERE holder = ${numberOf('?1', '?2')} AND whole = 1`,
     params: ['id', 'id'],
     refuses: 'never',
   },
 
-  /** A long list that is on its way into a transaction. */
+  /** Opens the staging batch of a long list in a transaction. */
   openHeldStagingBatch: {
     sql: `INSERT INTO units (id, tenant, first_serial, last_serial, holder, whole)
       VALUES (?1, ?2, ?3, ?4, ${numberOf('?2', '?5')}, 0)`,
@@ -53,7 +53,7 @@ export const TRANSACTION_TABLE = {
     refuses: 'if-nothing-changed',
   },
 
-  /** Hands a long list, which is whole now, to its transaction. */
+  /** Hands a fully staged list over to its transaction. */
   handOver: {
     sql: 'UPDATE units SET whole = 1 WHERE id = ?',
     params: ['integer'],
@@ -68,7 +68,7 @@ export const TRANSACTION_TABLE = {
     refuses: 'never',
   },
 
-  /** An id that a transaction reserved which came to nothing. Its row is swept under its internal id. */
+  /** Frees an id reserved by a transaction that was rolled back or expired. Its row is swept by internal id. */
   freeName: {
     sql: `UPDATE tokens SET name = NULL WHERE tenant = ?1 AND name = ?2 AND EXISTS
       (SELECT 1 FROM units CROSS JOIN transactions ON number = holder

@@ -29,7 +29,7 @@ import { COUNT_JOBS } from './job-reader.ts'
 import { migrate } from './migrate.ts'
 import { countIn, faultAt, freshFolder, openStore } from '../../../test/kit/sqlite-kit.ts'
 
-/** In every envelope that has to vanish. */
+/** Present in every envelope that must be removed. */
 const MARK = 'canary-5f3759df'
 
 const LATE = NOW + TRANSACTION_MS
@@ -212,7 +212,7 @@ test('a sweep that finds nothing writes nothing', async (t) => {
   await succeed(store, TENANT, [insert(token(1, { expiresAt: NOW + 1 })), begin(7)])
   assert.equal(readFileSync(written, 'utf8'), '.')
   assert.equal(await store.sweep(NOW), false)
-  // The writer does one thing after the other: by now it has done what the sweep asked for.
+  // The writer works in order: by now it has run the sweep.
   await succeed(store, TENANT, [insert(token(2))])
   assert.equal(readFileSync(written, 'utf8'), '..')
   assert.equal(await store.sweep(NOW + 1), true)
@@ -229,7 +229,7 @@ test('no statement reads all of a table or of a tenant', () => {
     const wide = plan
       .map((it) => String(it['detail']))
       .filter((it) =>
-        // Of record_heads and callback_secrets there is one a tenant, and there are few keys.
+        // record_heads and callback_secrets have one row per tenant, and there are few keys.
         /^SCAN (?:tokens|units|pending|token_indexes|answers|jobs|it)\b|^SCAN transactions(?! USING (?:COVERING )?INDEX transactions_unswept)|^SEARCH (?!record_heads|callback_secrets|tenant_keys).*PRIMARY KEY \(tenant=\?\)$/.test(
           it,
         ),
@@ -251,8 +251,8 @@ test('to look for a duplicate takes as long among many tokens as among few', asy
     return performance.now() - begun
   }
   const [few, many] = [await storeOf(10), await storeOf(10_000)]
-  // SQLite counts no steps for us. Reading all the tokens would take more than a hundred times as long, and of several
-  // tries beside each other the shortest is the one that nothing else held up.
+  // SQLite does not count steps for us. Reading all tokens would take more than a hundred times as
+  // long; of several interleaved runs the shortest is the one that nothing else delayed.
   const shortest = { few: Infinity, many: Infinity }
   for (let round = 0; round < 20; round++) {
     shortest.few = Math.min(shortest.few, await look(few))

@@ -5,21 +5,22 @@ import type { TokenUsage } from '../../ports/stored.ts'
 import { openConnection } from './connection.ts'
 import { packId, unpackId } from './ids.ts'
 
-/** Rows that are looked at before others get their turn: half a millisecond. */
+/** Rows read before yielding: half a millisecond. */
 const ROWS_AT_ONCE = 1_000
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The page cache of the connection that counts. */
+/** Page cache of the counting connection. */
 const CACHE_KIB = 256
 
 const CLOSED = 'NOT EXISTS (SELECT 1 FROM units WHERE units.id = unit)'
 
 /**
- * Counts tokens from the sums that are kept of them, less those that are expired and not swept yet.
+ * Counts tokens from stored sums, less the tokens that expired and were not swept yet.
  *
- * Those are looked at one by one, in turns, of one and the same state of the database: so it takes a
- * connection of its own, and one count after another. It is opened when it is first needed.
+ * The expired tokens are read one by one, in chunks with a yield between them, from a single
+ * snapshot. So it needs a connection of its own, opened on first use, and counts run one after
+ * another.
  */
 export class UsageReader {
   readonly #databasePath: string
@@ -38,7 +39,7 @@ export class UsageReader {
     return counted
   }
 
-  /** Waits for counts under way. */
+  /** Waits for counts in progress. */
   async close(): Promise<void> {
     await this.#last
     this.#db?.close()

@@ -10,14 +10,14 @@ import { migrate } from './migrate.ts'
 import { chunkQuery } from './vault-reader.ts'
 import { openVaultSource } from './vault-source.ts'
 
-/** Tables that stay, and why. */
+/** Tables that are not moved, and why. */
 const STAYS: Readonly<Record<string, string>> = {
   pulse: 'it is written to prove that writing works, and says nothing',
   token_blocks: 'it follows from tokens: pages are found by it here',
   units: 'what is open of it is in tokens.made_in; what was never finished is removed before',
 }
 
-/** Columns that this store alone has, and what crosses in their place: of events that share a row, rows. */
+/** Columns that only this store has, and what is moved instead: for events that share a row, separate rows. */
 const TIES = {
   'transactions.number': null,
   'record.earlier': null,

@@ -14,25 +14,28 @@ import { eventsOfRow } from './earlier-events.ts'
 import { packId, unpackId } from './ids.ts'
 import type { SqliteRow } from './rows.ts'
 
-/** The transaction, if it is there, of the staging batch with this number; null when the staging batch is closed. */
+/** Selects the open transaction of the staging batch with this number; null if the staging batch is closed. */
 const MADE_IN = (stagingBatch: string): string =>
   `(SELECT transactions.id FROM units CROSS JOIN transactions ON number = holder WHERE units.id = ${stagingBatch})`
 
 const NOTHING = 'zeroblob(16)'
 
-/** Columns that are kept in another form here: what stands for them. */
+/** SQL for columns that are stored here in another form. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   'tokens.deduplicate': 'deduplicate IS NOT NULL',
   'tokens.revision': 'ifnull(revision, 0)',
   'tokens.made_in': MADE_IN('unit'),
   'transactions.unswept': 'unswept IS NOT NULL',
-  // Where the transaction is gone, the tenant is: nothing will come of it.
+  // If the transaction is gone, so is the tenant, and the change will never be applied.
   'pending.holder': `ifnull((SELECT id FROM transactions WHERE number = holder), ${NOTHING})`,
   'pending.deleted': 'deleted IS NOT NULL',
   'pending.deduplicate': 'CASE WHEN deleted IS NULL THEN deduplicate IS NOT NULL END',
 }
 
-/** Tables that are kept in another form here. A transaction may have several staging batches, and each its sums. */
+/**
+ * SQL for tables that are stored here in another form. A transaction may have several staging
+ * batches, each with its own sums.
+ */
 const TABLES_OTHERWISE: Partial<Record<VaultTableName, string>> = {
   token_counts: `(SELECT tenant, ifnull(${MADE_IN('unit')}, ${NOTHING}) AS made_in, type, day,
       sum(count) AS count, max(last_created_at) AS last_created_at
@@ -40,11 +43,11 @@ const TABLES_OTHERWISE: Partial<Record<VaultTableName, string>> = {
 }
 
 export interface SqliteVaultReader extends VaultReader {
-  /** How many rows of a table come after the row `after`, or at all. */
+  /** Returns how many rows a table has after the row `after`, or in total. */
   readonly left: (table: VaultTableName, after: string | null) => number
 }
 
-/** Shows what the database holds. What a commit left behind that was never finished has to be gone. */
+/** Reads the content of the database for a move. Unfinished commits must be removed before. */
 export function vaultReader(db: DatabaseSync): SqliteVaultReader {
   const prepared = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
@@ -84,7 +87,7 @@ export function vaultReader(db: DatabaseSync): SqliteVaultReader {
   }
 }
 
-/** Returns the statement that reads a stretch of a table in the order of its key. */
+/** Returns the statement that reads a chunk of a table in the order of its key. */
 export function chunkQuery(table: VaultTableName, after: string | null): string {
   const { key, columns }: VaultTable = VAULT_TABLES[table]
   const selected = Object.keys(columns).map((it) => {
@@ -96,14 +99,14 @@ export function chunkQuery(table: VaultTableName, after: string | null): string 
     ORDER BY ${key.join(', ')} LIMIT ${MOVE_ROWS_AT_ONCE}`
 }
 
-/** A row of the audit log holds one event or several. */
+/** Counts events, not rows: a row of the audit log holds one event or several. */
 function eventsLeft(after: string | null): string {
   if (after === null) return 'SELECT total(number - removed_number) FROM record_heads'
   return `SELECT total(CASE tenant WHEN ?1 THEN number - ?2 ELSE number - removed_number END)
     FROM record_heads WHERE tenant >= ?1`
 }
 
-/** Returns the events of a row of the audit log, as rows of their own. */
+/** Returns the events of a row of the audit log as separate rows. */
 function eventsOf(stored: SQLOutputValue[]): SQLOutputValue[][] {
   const [tenant, number, listed, entry, hash, earlier] = stored as NonNullable<SQLOutputValue>[]
   return eventsOfRow({ number, listed, entry, hash, earlier } as SqliteRow).map(

@@ -7,7 +7,7 @@ import { tenantReader } from './tenant-reader.ts'
 import { removeLeftovers } from './staging-batches.ts'
 import { vaultReader, type SqliteVaultReader } from './vault-reader.ts'
 
-/** A vault that nobody writes to while it is open. */
+/** A vault without writers while it is open. */
 export interface SqliteVaultSource extends SqliteVaultReader {
   readonly tenants: TenantReader
   readonly close: () => void
@@ -16,11 +16,11 @@ export interface SqliteVaultSource extends SqliteVaultReader {
 const CACHE_KIB = 16 * 1024
 
 /**
- * Opens the vault in `folder` to be moved, and holds the folder.
+ * Opens the vault in `folder` for a move, and holds the folder.
  *
- * Does first what a start would do: brings it to this program's version, removes what was never finished, ends the
- * claims of whoever ran jobs. Then nothing is written any more. Throws when another process has the folder, or
- * there is nothing in it.
+ * First does the work of a start: migrates the database to this program's version, removes
+ * unfinished commits and ends the claims of earlier job runners. After that the connection is
+ * read-only. Throws if another process holds the folder, or if it has no database.
  */
 export function openVaultSource(folder: string): SqliteVaultSource {
   requireDatabase(folder)

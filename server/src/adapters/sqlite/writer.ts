@@ -1,8 +1,8 @@
 /**
- * The thread that writes: batches in, results out, one at a time.
+ * The writer thread: takes batches and returns results, one at a time.
  *
- * Beside the main thread, so that waiting for the disk is nobody else's waiting. `probe`, if given, is a
- * module whose default export is called at the named points of the write path.
+ * It runs beside the main thread, so that waiting for the disk blocks no other request. `probe`, if
+ * given, is a module whose default export is called at the named points of the write path.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { KiB } from '../../base/limits.ts'
@@ -14,10 +14,10 @@ export interface WriterData {
   readonly probe: string | null
 }
 
-/** An empty message closes the writer; `truncate` has it empty the write-ahead log. */
+/** `null` closes the writer; `truncate` empties the write-ahead log. */
 export type WriterRequest = ArrayBuffer | 'truncate' | null
 
-/** The batch's buffer, to be filled again: alone where every commit of it was made, as most are. */
+/** Returns the buffer of the batch for reuse: alone if every commit succeeded, as most do. */
 export type WriterReply = ArrayBuffer | (BatchResult & { readonly buffer: ArrayBuffer })
 
 export interface LogReply {
@@ -25,20 +25,22 @@ export interface LogReply {
   readonly truncated: boolean
 }
 
-/** The page cache of the connection that writes. */
+/** Page cache of the writing connection. */
 const CACHE_KIB = 2 * 1024
 
 /**
- * So many pages of the write-ahead log, 8 MB, are copied into the database together: it takes two more flushes, and many
- * pages are written once that were changed often. Decision 0062.
+ * Pages of the write-ahead log, 8 MB, that are copied into the database together. Copying takes two
+ * more flushes, and writes pages that changed often only once. Decision 0062.
  */
 const LOG_PAGES = 2_000
 
 /**
- * After so many batches, or so many bytes of them, the log's length is asked for: a few hundred pages of it, but where a batch
- * moves much that it does not bring along, as the end of a large transaction does.
+ * The log's length is checked after this many batches or bytes of batches. That is a few hundred
+ * pages, but more after a batch that moves much data within the database, such as the end of a
+ * large transaction.
  *
- * To ask takes as long as a short batch takes besides its flush, and on one core whoever was replied to waits for it.
+ * A check takes as long as a short batch without its flush, and on one core it delays the callers
+ * just answered.
  */
 const LOOK_AFTER = { batches: 16, bytes: 64 * KiB } as const
 
@@ -49,7 +51,7 @@ const db = openConnection(databasePath, { cacheKiB: CACHE_KIB })
 const runner = new BatchRunner(db, probe)
 const logPages = db.prepare('PRAGMA wal_checkpoint(NOOP)')
 const copyLog = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
-/** Since the log's length was asked for. */
+/** Batches and bytes since the log's length was last checked. */
 const unseen = { batches: 0, bytes: 0 }
 
 port.on('message', (buffer: WriterRequest) => {
@@ -74,7 +76,7 @@ function isMade({ refused, failed, unknown }: BatchResult): boolean {
   return unknown === undefined && refused.length === 0 && failed.length === 0
 }
 
-/** Nobody waits for it who has been replied to. What cannot be copied now is copied later, or by a commit. */
+/** Runs after the reply, so no caller waits for it. Pages not copied now are copied later, or by a commit. */
 function tidyLog(bytes: number): void {
   unseen.batches += 1
   unseen.bytes += bytes
@@ -83,11 +85,11 @@ function tidyLog(bytes: number): void {
   try {
     if (Number(logPages.get()?.['log']) >= LOG_PAGES) copyLog.get()
   } catch {
-    // A full disk, say: the log has it all.
+    // The disk may be full, say; the log still has all the data.
   }
 }
 
-/** What the log holds is safe where it is: readers in the way, or a full disk, are no fault. */
+/** Data in the log is safe there, so readers that block the checkpoint, or a full disk, are no fault. */
 function truncate(): boolean {
   try {
     return db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0

@@ -1,22 +1,23 @@
 /**
- * How the operator's commands speak with the service that runs: a socket in the data folder, which is the
- * owner's alone. One line of JSON goes in, and lines of JSON come out until the work is done.
+ * Connects the operator's commands to the running service: a socket in the data folder, private to
+ * the owner. A command sends one line of JSON; the service replies with lines of JSON until the
+ * work is done.
  */
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Does what a line asks for; whatever it says meanwhile is told to whoever asked. */
+/** Runs a command; `tell` reports progress to the sender. */
 export type Listener = (order: unknown, tell: (news: object) => void) => Promise<void>
 
 interface LastWord {
   readonly done: boolean
-  /** Why it was not done. */
+  /** The reason why it failed. */
   readonly reason?: string
 }
 
-/** Takes orders until it is closed. Whoever holds the data folder calls this, and nobody else. */
+/** Accepts commands until closed. Only the holder of the data folder may call this. */
 export async function takeOrders(
   folder: string,
   listener: Listener,
@@ -50,8 +51,8 @@ export async function takeOrders(
 }
 
 /**
- * Has the service on `folder` do something. Returns false when no service runs there; throws what it could
- * not do, and when it went away meanwhile.
+ * Sends a command to the service on `folder`. Returns false if no service runs there; throws if the
+ * command fails, or if the service stops meanwhile.
  */
 export async function giveOrder(
   folder: string,
@@ -94,10 +95,10 @@ async function answer(socket: Socket, line: string, listener: Listener): Promise
 }
 
 /**
- * Returns a path for the socket that is short enough for one, and what to do when it was used.
+ * Returns a path that is short enough for a socket, and a function to call after use.
  *
- * Of longer ones the kernel would cut the end off; an open folder has a short name as well.
- * Source: unix(7), sun_path.
+ * The kernel would truncate a longer path; an open folder has a short name as well. Source:
+ * unix(7), sun_path.
  */
 function socketPathIn(folder: string): { readonly text: string; readonly close: () => void } {
   const text = join(folder, NAME)

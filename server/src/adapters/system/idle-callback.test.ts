@@ -7,7 +7,8 @@ import { setImmediate } from 'node:timers/promises'
 import { onIdle } from './idle-callback.ts'
 
 test('onIdle() waits while there is something to read, and no longer', async (t) => {
-  // Not by TCP, which may deliver a turn later. Linux has names for sockets that are no files.
+  // Avoids TCP, which may deliver one loop iteration later. Linux has abstract socket names without
+  // files.
   const server = createServer().listen(`\0symbolon-idle-callback-${randomUUID()}`)
   await once(server, 'listening')
   const writer = connect(server.address() as string)

@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks'
 
 /**
- * Calls `work` once the event loop has been told of nothing for IDLE_MS: no request came, no thread and no disk
- * answered.
+ * Calls `work` once the event loop has received no event for IDLE_MS: no request, and no answer
+ * from a thread or the disk.
  *
- * With a store that flushes for many at once, that is while everybody waits for the disk, so that `work` takes
- * nobody's time. Under load without a gap it is not called: whoever cannot wait for ever has a time of their own.
+ * With a store that flushes for many commits at once, that is while all requests wait for the disk,
+ * so `work` delays none. Under continuous load `work` is never called: a caller with a deadline
+ * needs a timer of its own.
  */
 export function onIdle(work: () => void): void {
   let seen = eventsSeen()
@@ -15,18 +16,18 @@ export function onIdle(work: () => void): void {
     seen = events
     lookLater()
   }
-  // After a long turn a timer comes before what there is to read.
+  // After a long iteration, timers run before pending reads.
   const lookLater = (): void => void setTimeout(() => setImmediate(look), IDLE_MS).unref()
   lookLater()
 }
 
 /**
- * Not a turn of the event loop: it has one between handing something to a thread and that thread's beginning, and
- * where both are on one core, who works then keeps the thread from it.
+ * One loop iteration would not be enough: an iteration passes between handing work to a thread and
+ * the start of that thread, and on a single core, `work` would then keep the thread from running.
  */
 const IDLE_MS = 1
 
-/** How many events the loop has been told of so far. Source: nodejs.org, perf_hooks, uvMetricsInfo. */
+/** Returns how many events the loop has received. Source: nodejs.org, perf_hooks, uvMetricsInfo. */
 function eventsSeen(): number {
   return performance.nodeTiming.uvMetricsInfo.events
 }

@@ -1,13 +1,13 @@
 /**
  * Writes lines to a descriptor in the background, many at a time.
  *
- * A line handed over is rendered when there is time, with others, and leaves after FLUSH_MS at the latest
- * (decision 0061). A reader that stalls costs lines, never memory without end, and never the event loop: what had
- * to be dropped is counted. close() waits until everything is written; what is left when the process exits without
- * it is written then.
+ * Lines are rendered in idle time, several together, and written after FLUSH_MS at the latest
+ * (decision 0061). A stalled reader costs lines, but never unbounded memory, and never blocks the
+ * event loop; dropped lines are counted. close() waits until everything is written; if the process
+ * exits without it, the rest is written at exit.
  *
- * A logging library is not used: rendering a line is one JSON.stringify, and the one that came along
- * repeats a failing write at exit for ever, so that a full disk or a reader gone away would keep the
+ * There is no logging library: rendering a line is one JSON.stringify, and the library tried
+ * retries a failing write at exit forever, so that a full disk or a closed reader would keep the
  * process from ending.
  */
 import { write, writeSync } from 'node:fs'
@@ -15,9 +15,9 @@ import { KiB, MiB } from '../../base/limits.ts'
 import { onIdle } from './idle-callback.ts'
 
 export interface LineWriterOptions {
-  /** What may wait for a slow reader; lines beyond it are dropped and counted. */
+  /** Characters that may wait for a slow reader; lines beyond that are dropped and counted. */
   readonly waitingCharsMax?: number
-  /** When a line is written at the latest, milliseconds. */
+  /** Milliseconds after which a line is written at the latest. */
   readonly flushMs?: number
 }
 
@@ -27,7 +27,7 @@ export class LineWriter {
   readonly #flushMs: number
   readonly #reportDropped: (lines: number) => void
   #unrendered: (() => string)[] = []
-  /** About how many characters they will be. */
+  /** The expected number of characters of the lines not rendered yet. */
   #unrenderedChars = 0
   #lines: string[] = []
   #chars = 0
@@ -36,7 +36,7 @@ export class LineWriter {
   #waitsForQuiet = false
   #dropped = 0
 
-  /** `reportDropped` is told how many lines were lost once there is room for a line that says so. */
+  /** `reportDropped` gets the number of lost lines once there is room for a line that reports it. */
   constructor(
     descriptor: number,
     { waitingCharsMax = WAITING_CHARS_MAX, flushMs = FLUSH_MS }: LineWriterOptions,
@@ -49,7 +49,10 @@ export class LineWriter {
     process.on('exit', this.#writeRest)
   }
 
-  /** Takes what renders a line of about `chars`, which ends with a line break, and calls it once. Never throws. */
+  /**
+   * Takes a function that renders a line of about `chars` characters, including its line break, and
+   * calls it once. Never throws.
+   */
   write(render: () => string, chars: number): void {
     this.#unrendered.push(render)
     this.#unrenderedChars += chars
@@ -65,7 +68,7 @@ export class LineWriter {
     }
   }
 
-  /** Resolves when everything handed over is written, or cannot be. */
+  /** Resolves when every line so far is written, or cannot be. */
   async close(): Promise<void> {
     this.#start()
     await this.#writing
@@ -77,7 +80,7 @@ export class LineWriter {
     if (this.#chars >= CHUNK_CHARS) this.#start()
   }
 
-  /** Makes lines of what was handed over, or counts them as dropped; returns whether there is something to say. */
+  /** Renders the lines taken, or counts them as dropped; returns whether there is anything to write. */
   #render(): boolean {
     const renders = this.#unrendered
     this.#unrendered = []
@@ -108,8 +111,8 @@ export class LineWriter {
       try {
         await this.#writeWhole(this.#take())
       } catch {
-        // A log that cannot be written has nowhere to say so, and is no reason to stop serving: what
-        // may not happen unrecorded is recorded in the store.
+        // A log that cannot be written has nowhere to report it, and is no reason to stop serving:
+        // the events that must be recorded are in the store's audit log.
         this.#dropped += lines
         return
       }
@@ -125,7 +128,7 @@ export class LineWriter {
     return new Promise((resolve, reject) => {
       write(this.#descriptor, chunk, (error, written) => {
         if (error === null) resolve(written)
-        // The reader of a non-blocking pipe is behind: give it a moment, then offer it again.
+        // The reader of a non-blocking pipe is slow: wait a moment, then retry.
         else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), FLUSH_MS)
         else reject(error)
       })
@@ -149,12 +152,12 @@ export class LineWriter {
         while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
       }
     } catch {
-      // The process ends; nobody is left to tell.
+      // The process is exiting; there is nowhere to report it.
     }
   }
 }
 
-/** A line that cannot be rendered is lost as one is that cannot be written. */
+/** A line that cannot be rendered is lost, like one that cannot be written. */
 function lineOf(render: () => string): string | null {
   try {
     return render()
@@ -165,8 +168,8 @@ function lineOf(render: () => string): string | null {
 
 const WAITING_CHARS_MAX = 16 * MiB
 const FLUSH_MS = 50
-/** With so much they are rendered and written, idle or not. */
+/** Lines are rendered and written at this size, idle or not. */
 const CHUNK_CHARS = 64 * KiB
 
-/** With so many they are rendered, too: what they are made of takes memory, and to render them time. */
+/** Lines are rendered at this number too, since their fields take memory, and rendering takes time. */
 const UNRENDERED_MAX = 128

@@ -1,6 +1,6 @@
 import { RunnerUnavailable, type ReactorRunner } from '../../ports/reactor-runner.ts'
 
-/** Runs nothing: where there are no walls, no code of tenants is begun. */
+/** Runs nothing: without a sandbox, no tenant code is started. */
 export const NO_RUNNER: ReactorRunner = {
   level: null,
   hasCapacity: () => true,

@@ -1,11 +1,11 @@
 import type { LogFields } from '../../ports/log.ts'
 
 /**
- * Returns what the log shows of something thrown: name, message and stack, and of each cause name
- * and message.
+ * Returns the fields that the log shows of an error: name, message and stack, and name and message
+ * of each cause.
  *
- * Errors carry what their makers hung on them: bound parameters, whole requests, keys. Nothing is
- * copied but what is named here. A value that is not an error is shown by its type only.
+ * Errors carry arbitrary properties: bound parameters, whole requests, keys. Only the fields named
+ * here are copied. A value that is not an error is shown by its type only.
  */
 export function renderError(error: unknown): LogFields {
   if (!(error instanceof Error)) return strange(error)
@@ -13,12 +13,12 @@ export function renderError(error: unknown): LogFields {
 }
 
 function headOf(error: Error): { name: string; message: string } {
-  // JSON.parse and its like quote their input in the message.
+  // JSON.parse and similar functions quote their input in the message.
   if (error instanceof SyntaxError) return { name: error.name, message: '[may quote its input]' }
   return { name: error.name, message: error.message }
 }
 
-/** Where it was thrown; the lines before the first frame repeat the message. */
+/** Returns the stack frames; the lines before the first frame repeat the message. */
 function framesOf(error: Error): string[] {
   const stack = String(error.stack)
   const from = stack.indexOf(error.message)
@@ -29,7 +29,7 @@ function framesOf(error: Error): string[] {
     .filter((line) => line.startsWith('at '))
 }
 
-/** Causes of causes, and the members of an AggregateError, flat, nearest first. */
+/** Returns causes of causes, and the members of an AggregateError, flat, nearest first. */
 function causesOf(error: Error): LogFields[] {
   const causes: LogFields[] = []
   const waiting: unknown[] = [...nextOf(error)]
@@ -54,5 +54,5 @@ function strange(value: unknown): LogFields {
   return { name: typeof value, message: '[not an error]' }
 }
 
-/** An error that is its own cause would go on for ever. */
+/** An error that is its own cause would recurse forever. */
 const CAUSES_MAX = 8

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts'
 
-/** The machine's own clock. */
+/** The machine's clock. */
 export class SystemClock implements Clock {
   now(): number {
     return Date.now()
@@ -11,7 +11,7 @@ export class SystemClock implements Clock {
   }
 
   yield(): Promise<void> {
-    // Not a microtask and not nextTick: both run before the sockets that are waiting.
+    // Neither a microtask nor nextTick: both run before waiting sockets are served.
     return new Promise((resolve) => setImmediate(resolve))
   }
 

@@ -201,7 +201,7 @@ test('a Sensitive that strays into a field stays unread', async (t) => {
   assert.match((await lines())[0]!, /"data":"\[sensitive\]"/)
 })
 
-/** A field that says how often it has been rendered. */
+/** Returns a field that counts how often it was rendered. */
 function countedField(): { fields: LogFields; renderings: () => number } {
   let count = 0
   const field = { toJSON: () => ++count }

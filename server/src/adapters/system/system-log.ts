@@ -9,15 +9,15 @@ import { LineWriter, type LineWriterOptions } from './line-writer.ts'
 import { renderError } from './render-error.ts'
 
 export interface SystemLogOptions extends LineWriterOptions {
-  /** The least that is logged. */
+  /** The lowest level that is logged. */
   readonly level: LogLevel
-  /** Where to: 1 is stdout, 2 is stderr. Stays open after close(). */
+  /** The target: 1 is stdout, 2 is stderr. Stays open after close(). */
   readonly descriptor: number
 }
 
 /**
- * The operator's log: one JSON object a line, in the order level, time, event, then the fields as
- * they were given, an error last.
+ * The operator's log: one JSON object per line, with level, time and event first, then the fields
+ * in the order given, and an error last.
  */
 export class SystemLog implements Log {
   readonly #writer: LineWriter
@@ -60,7 +60,7 @@ export class SystemLog implements Log {
     }, charsOf(fields))
   }
 
-  /** ISO 8601 in UTC; all but the milliseconds is rendered once a second. */
+  /** Formats as ISO 8601 in UTC; everything but the milliseconds is rendered once per second. */
   #time(now: number): string {
     const second = Math.floor(now / 1000)
     if (second !== this.#second) {
@@ -71,7 +71,7 @@ export class SystemLog implements Log {
   }
 }
 
-/** About as many characters as the value takes when it is rendered. */
+/** Estimates the number of characters in the rendered value. */
 function charsOf(value: LogValue): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return SHORT_CHARS
@@ -85,5 +85,5 @@ function isList(value: LogFields | readonly LogValue[]): value is readonly LogVa
   return Array.isArray(value)
 }
 
-/** Of a number, or of a name and what stands around it. */
+/** The size of a number, or of a name and the characters around it. */
 const SHORT_CHARS = 10

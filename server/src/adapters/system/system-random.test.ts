@@ -44,7 +44,7 @@ test('bytes() gives every value of a byte about equally often, whatever the port
   }
   const expected = counts.reduce((sum, count) => sum + count) / 256
   const chiSquared = counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
-  // 255 degrees of freedom: chance exceeds 600 less than once in 10^25 runs. A pool that is
-  // given before it is filled, or read after it is wiped, exceeds it by far.
+  // 255 degrees of freedom: chance exceeds 600 less than once in 10^25 runs. A pool used before it
+  // is filled, or read after it is wiped, exceeds it by far.
   assert.ok(chiSquared < 600, `chi squared is ${chiSquared}`)
 })

@@ -5,15 +5,15 @@ import { KiB } from '../../base/limits.ts'
 import type { WorldRandom } from '../../ports/random.ts'
 
 /**
- * The operating system's randomness, fetched in bulk: one call for a nonce costs as much as sealing
- * with it, a share of a pool costs next to nothing.
+ * Randomness of the operating system, fetched in bulk: a system call per nonce costs as much as
+ * sealing with it, a portion of a pool next to nothing.
  *
- * No byte is given twice, and the pool keeps no copy of what it gave. What is given is a buffer of
- * its own, so that nobody reaches the rest of the pool through it.
+ * No byte is returned twice, and the pool keeps no copy of returned bytes. Each result is a buffer
+ * of its own, so that no caller reaches the rest of the pool through it.
  */
 export class SystemRandom implements WorldRandom {
   readonly #pool = new Uint8Array(POOL_BYTES)
-  /** Bytes before this one are given and wiped; at the end there is nothing left to give. */
+  /** Bytes before this index are returned and wiped; at the end of the pool nothing is left. */
   #given = POOL_BYTES
   readonly #keyQueue = new FairQueue()
 
@@ -27,7 +27,7 @@ export class SystemRandom implements WorldRandom {
     return portion
   }
 
-  /** Each holds one of Node's four threads, which names are looked up on, too. */
+  /** Queued, since each generation occupies one of Node's four pool threads, which DNS look-ups use too. */
   async signingKey(tenantId: string): Promise<Uint8Array> {
     return await this.#keyQueue.run(tenantId, async () => {
       const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
