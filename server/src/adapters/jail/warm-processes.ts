@@ -8,7 +8,7 @@ type Owner = Pick<ReactorJob, 'tenantId' | 'reactorId' | 'version'>
 /** Guests that have run and wait, stopped, for their own reactor's next run. */
 export class WarmProcesses {
   /** The most recently used comes last. */
-  readonly #waiting: PrewarmedProcess[] = []
+  readonly #waiting: WarmProcess[] = []
   #bytes = 0
 
   /** Takes the most recently used one, whose memory is most likely still resident; null when there is none. */
@@ -53,7 +53,7 @@ export class WarmProcesses {
     while (this.#waiting.length > 0) this.#remove(0).guest.kill()
   }
 
-  #remove(index: number): PrewarmedProcess {
+  #remove(index: number): WarmProcess {
     const [it] = this.#waiting.splice(index, 1)
     clearTimeout(it!.timer)
     this.#bytes -= it!.bytes ?? 0
@@ -61,7 +61,7 @@ export class WarmProcesses {
   }
 }
 
-interface PrewarmedProcess {
+interface WarmProcess {
   readonly owner: Owner
   readonly guest: GuestProcess
   /** Null until measured. */
