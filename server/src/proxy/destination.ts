@@ -52,8 +52,8 @@ export function joinDestination(base: URL, requestTarget: string): URL {
 }
 
 /**
- * Whether a segment of `path` is `.` or `..`, also after any number of decodings. A path encoded more than ENCODINGS_MAX
- * times counts as one.
+ * Whether `path` has a backslash, or a segment that is `.` or `..`, also after any number of decodings. A path encoded more
+ * than ENCODINGS_MAX times counts as one that does.
  */
 function climbs(path: string): boolean {
   let read = path

@@ -34,7 +34,7 @@ import {
 export interface BuiltToken {
   readonly draft: Draft
   readonly token: StoredToken
-  /** What the caller may see of tokens it creates here. */
+  /** The transform for tokens the caller creates here. */
   readonly transform: Transform
   /** Undefined for a new token; null for a duplicate the caller may not read. */
   readonly duplicate: DuplicateView | null | undefined
@@ -90,7 +90,7 @@ interface DraftBatch {
   readonly context: RequestContext
   readonly keys: TenantKeys
   readonly drafts: readonly Draft[]
-  /** What the caller may see of each. */
+  /** The transform of each draft, by index. */
   readonly transforms: readonly Transform[]
   /** How often the alias of each draft was already taken. */
   clashes: ReadonlyMap<Draft, number>
@@ -98,7 +98,7 @@ interface DraftBatch {
 
 const NO_CLASHES: ReadonlyMap<Draft, number> = new Map()
 
-/** What one attempt would store and answer. */
+/** The tokens and the answer that one attempt would commit. */
 interface AttemptResult {
   /** The new tokens, in the order of their drafts. */
   readonly tokens: readonly StoredToken[]

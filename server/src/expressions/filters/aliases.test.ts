@@ -57,7 +57,7 @@ test('an alias filter fails when there is nothing to draw', () => {
 
 test('an alias is drawn again when it is the secret', () => {
   assert.equal(aliasOf('{{ data | alias_card: false, false }}', '7', [7, 17, 3]), '3')
-  // Replacing letters by lower-case ones would reveal `A` as `a` to anybody who knows how aliases are made.
+  // Mapping letters to lower-case ones would reveal `A` as `a` to a reader who knows how aliases are made.
   assert.equal(aliasOf('{{ data | alias_preserve_format }}', 'A', [0, 26, 1]), 'b')
 })
 

@@ -72,7 +72,7 @@ class PartsWatch {
     }
   }
 
-  /** Returns whether an expression was seen, once the buffered bytes allow no further progress. */
+  /** Returns whether an expression was seen, or `more` if the buffered bytes begin another part. */
   #passBy(type: ContentType): boolean | 'more' {
     const end = this.#lost ? -1 : this.#pending.indexOf(this.#delimiter)
     const content = end < 0 ? this.#pending : this.#pending.subarray(0, end)

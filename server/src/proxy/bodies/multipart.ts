@@ -44,7 +44,7 @@ export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
   }
 }
 
-/** Returns the end of the first delimiter; -1 if there is none, or if it may also occur elsewhere in the preamble. */
+/** Returns the end of the first delimiter; -1 if there is none, or if it does not begin a line. */
 function afterPreamble(bytes: Buffer, delimiter: string): number {
   const at = bytes.indexOf(delimiter)
   const begins = at === 0 || (at > 1 && bytes[at - 2] === 0x0d && bytes[at - 1] === 0x0a)
