@@ -10,10 +10,10 @@ import type { RunCommand } from './command.ts'
 import { openRootKeys } from './open-root-keys.ts'
 
 /**
- * `symbolon audit verify`: reads the audit log and says whether it is what was written.
+ * `symbolon audit verify`: reads the audit log and verifies its hash chain and checkpoints.
  *
- * Reads only, and may run beside the service. Ends with 0 when every audit log is intact, with 1 when one is
- * not or cannot be read.
+ * Read-only; may run beside the service. Exits with 0 if every tenant's audit log is intact, with 1 if one is not or cannot
+ * be read.
  */
 export const auditVerify: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -46,7 +46,7 @@ export const auditVerify: RunCommand = async ({ flags, out }) => {
   }
 }
 
-/** As it was at one moment, wherever it is kept. */
+/** Opens a consistent snapshot, in the data folder or in PostgreSQL. */
 async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresAuditLogSnapshot> {
   if (databaseUrl !== null) {
     const { openPostgresAuditLog: openPostgresRecord } =
@@ -57,7 +57,7 @@ async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresA
   return { tenants, auditLog: record, close: async () => close() }
 }
 
-/** Also of those whose audit log is gone. */
+/** Includes tenants whose audit log is gone. */
 async function tenantIds({
   tenants,
   auditLog: record,
@@ -73,12 +73,12 @@ function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: AuditVerdict)
   )
 }
 
-/** Its keys are gone: nobody can say anything about what has not been removed of its audit log yet. */
+/** The tenant's keys are gone, so the rest of its audit log that is not deleted yet cannot be verified. */
 function deletedJsonOf(tenantId: string): string {
   return JSON.stringify({ tenant: tenantId, deleted: true })
 }
 
-/** One line for each tenant. */
+/** Renders one line per tenant. */
 function jsonOf({ tenantId, flaw, ...rest }: AuditVerdict): string {
   return JSON.stringify({
     tenant: tenantId,

@@ -1,10 +1,10 @@
-/** What is in a backup, before it is encrypted: a line of JSON about it, and then the database as a file. */
+/** The content of a backup before encryption: a header, as one line of JSON, followed by the database file. */
 import type { RootKeyCheck } from '../ports/stored.ts'
 
 export interface BackupHeader {
-  /** When it was begun: whatever was acknowledged before is in it. */
+  /** When the backup began: everything acknowledged before is in it. */
   readonly madeAt: number
-  /** Of the program that made it. */
+  /** Version of the program that made the backup. */
   readonly version: string
   readonly rootKey: RootKeyCheck
   readonly tenants: number
@@ -22,7 +22,7 @@ export function writeBackupHeader({ madeAt, version, rootKey, tenants }: BackupH
   return Buffer.from(`${JSON.stringify(header)}\n`)
 }
 
-/** Parts the header from what follows; throws where there is none. `bytes` is some kilobytes at least, or all. */
+/** Splits the header from the rest; throws if there is none. `bytes` is at least a few kilobytes, or everything. */
 export function readBackupHeader(bytes: Uint8Array): { header: BackupHeader; rest: Uint8Array } {
   const end = bytes.indexOf(NEWLINE)
   const text = Buffer.from(bytes.subarray(0, Math.max(0, end))).toString()

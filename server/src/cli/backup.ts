@@ -15,14 +15,14 @@ import { fileError } from './file-error.ts'
 import { version } from './version.ts'
 
 /**
- * `symbolon backup`: writes everything in the store to one encrypted file, while the service runs.
+ * `symbolon backup`: writes the whole store to one encrypted file while the service runs.
  *
- * Everything acknowledged before it began is in it. The root key is not. The file has its name only when it
- * is whole and on disk.
+ * The backup holds everything acknowledged before it began, but not the root key. The file gets its name only once it is
+ * complete and on disk.
  */
 export const backupCommand: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
-  // There may be a data folder from before, and a copy of that would be of no use.
+  // A data folder from before may still exist, and a copy of that would be useless.
   if (config.databaseUrl !== null) {
     throw new ConfigError('A PostgreSQL database is backed up by its own means: pg_dump, for one.')
   }
@@ -37,10 +37,10 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
   }
   requireDatabase(config.dataDir)
   assertFolderUsable(config.dataDir)
-  // What goes on is elsewhere: a backup of this would look like one, every night.
+  // The live vault is elsewhere: a nightly backup of this folder would look valid and be stale.
   if (readMoveMark(config.dataDir)?.finished === true) refuseMoved(config.dataDir)
   const madeAt = new SystemClock().now()
-  // Beside the database, for it may be large and is as private.
+  // Next to the database, because the copy may be large and is as private.
   const aside = await mkdtemp(join(config.dataDir, 'backup-copy-'))
   const copy = join(aside, 'symbolon.db')
   const part = `${to}.${Buffer.from(new SystemRandom().bytes(4)).toString('hex')}.part`
@@ -60,7 +60,7 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
   }
 }
 
-/** `symbolon backup key`: makes the key that backups are encrypted to, and prints its public half. */
+/** `symbolon backup key`: generates the key pair for backups, and prints its public half. */
 export const backupKey: RunCommand = async ({ flags, out }) => {
   const to = flags['to']
   if (to === undefined) throw new ConfigError('--to is missing: the file to write the secret to.')
@@ -78,7 +78,7 @@ async function* contentOf(header: Uint8Array, path: string): AsyncIterable<Uint8
   yield* createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Uint8Array>
 }
 
-/** Returns how many bytes were written, when they are on disk. */
+/** Returns the number of bytes written, once they are on disk. */
 async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const file = await open(path, 'wx', 0o600)
   let length = 0
@@ -94,7 +94,7 @@ async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promi
   return length
 }
 
-/** Gives the file its name, unless another has it. */
+/** Renames the file, unless another has the name. */
 async function publish(part: string, to: string): Promise<void> {
   await chmod(part, 0o600)
   await link(part, to)

@@ -11,7 +11,7 @@ import { callbackStage } from '../../test/kit/callback-stage.ts'
 import { callbacksList, callbacksReplay } from './callbacks.ts'
 import type { RunCommand } from './command.ts'
 
-/** A vault that listens, with three dead letters, and a way to ask it. */
+/** Starts a vault that listens, with three dead letters, and a client for it. */
 async function given(t: TestContext) {
   const stage = await callbackStage()
   const { app, managementKey } = stage.vault

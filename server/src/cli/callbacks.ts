@@ -1,8 +1,8 @@
 /**
- * `symbolon callbacks list` and `symbolon callbacks replay`: dead letters, and sending them after all.
+ * `symbolon callbacks list` and `symbolon callbacks replay`: lists dead letters, and delivers them again.
  *
- * They ask the service that runs with the same settings, as any manager of reactors may: so it is decided and recorded
- * like everything else.
+ * Both call the service that runs with the same settings, like any manager of reactors: so authorization and the audit log
+ * apply as usual.
  */
 import { readFileSync } from 'node:fs'
 import { ConfigError, readConfig } from '../config.ts'
@@ -18,13 +18,13 @@ export const callbacksList: RunCommand = async ({ flags, out }) => {
   return 0
 }
 
-/** Ends with 1 when one of them was not there any more. */
+/** Exits with 1 if one of them did not exist any more. */
 export const callbacksReplay: RunCommand = async ({ flags, out }) => {
   const { id, all } = flags
   if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
   const service = new ServiceClient(flags)
   const ids: string[] = id === undefined ? [] : [id]
-  // All of the list before the first is taken off it.
+  // Reads the whole list before the first replay takes one off it.
   if (all !== undefined) for await (const it of service.deadLetters()) ids.push(it.id)
   let missing = 0
   for (const it of ids) {
@@ -35,7 +35,7 @@ export const callbacksReplay: RunCommand = async ({ flags, out }) => {
   return missing === 0 ? 0 : 1
 }
 
-/** The service that runs with these settings, asked by the holder of a key. */
+/** A client of the service that runs with these settings, authenticated by an API key. */
 class ServiceClient {
   readonly #url: string
   readonly #apiKey: string
@@ -58,13 +58,13 @@ class ServiceClient {
     }
   }
 
-  /** Returns whether it was there. */
+  /** Returns whether the dead letter existed. */
   async replay(id: string): Promise<boolean> {
     const { status } = await this.#ask('POST', `/callbacks/${encodeURIComponent(id)}/replay`)
     return status === 202
   }
 
-  /** Throws what the service says, unless it did it or there is no such callback. */
+  /** Throws the service's error, unless the call succeeded or there is no such callback. */
   async #ask(
     method: 'GET' | 'POST',
     path: string,
@@ -91,8 +91,8 @@ class ServiceClient {
 }
 
 /**
- * In a file and not an argument: those can be read by everybody on the machine. What is in the file is never said,
- * since whoever names the wrong one names another secret.
+ * A file rather than an argument, because every user on the machine can read arguments. Errors never include the content,
+ * since a wrong file name may lead to another secret.
  */
 function readApiKey(file: string): string {
   const key = readKeyFile(file).trim()
@@ -108,7 +108,7 @@ function readKeyFile(file: string): string {
   }
 }
 
-/** As the system names it; `fetch` itself says that it failed. */
+/** Returns the system's error; `fetch` itself only reports that it failed. */
 function reasonOf({ cause, message }: Error): string {
   const { code, message: why } = (cause ?? {}) as Partial<NodeJS.ErrnoException>
   if (code === 'ECONNREFUSED')
@@ -116,7 +116,7 @@ function reasonOf({ cause, message }: Error): string {
   return code ?? why ?? message
 }
 
-/** What the service answers, as far as it is of interest: a page, or what was wrong. */
+/** The relevant part of the service's answer: a page, or an error. */
 interface Answered {
   readonly pagination?: { readonly next?: string }
   readonly data?: readonly DeadLetter[]

@@ -1,22 +1,22 @@
-/** One thing the `symbolon` program can be told to do. */
+/** A command of the `symbolon` program. */
 export interface Command {
   readonly name: string
   /** One line for `symbolon help`. */
   readonly about: string
-  /** Flags besides those of the settings, with what they take; `boolean` takes nothing. */
+  /** Flags besides those of the settings, with the type of their value; `boolean` takes none. */
   readonly flags: Readonly<Record<string, 'string' | 'boolean'>>
-  /** Whether it takes words that are no flags, such as names of files. */
+  /** Whether it takes positional arguments, such as file names. */
   readonly takesWords?: true
   readonly load: () => Promise<RunCommand>
 }
 
-/** Does it, and resolves with the exit status once there is nothing left to do. */
+/** Runs the command; resolves with the exit status once it is finished. */
 export type RunCommand = (input: CommandInput) => Promise<number>
 
 export interface CommandInput {
-  /** Every flag given, without dashes; a boolean one holds an empty string. */
+  /** Every flag given, without dashes; a boolean flag holds an empty string. */
   readonly flags: Readonly<Record<string, string | undefined>>
-  /** What else was given. */
+  /** The positional arguments. */
   readonly words: readonly string[]
   readonly out: (line: string) => void
   readonly err: (line: string) => void

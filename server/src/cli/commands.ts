@@ -1,4 +1,4 @@
-/** What the `symbolon` program can be told to do. What does it is loaded when it is done, and the rest is not. */
+/** The commands of the `symbolon` program. Each command's code is loaded only when it runs. */
 import type { Command } from './command.ts'
 
 export const COMMANDS: readonly Command[] = [

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as later } from 'node:timers/promises'
 import { driveJobs } from './drive-jobs.ts'
 
-/** A worker that counts its polls, of which each lasts until it is let go on. */
+/** A worker that counts its polls, each of which lasts until it is released. */
 function counting() {
   const worker = {
     polls: 0,

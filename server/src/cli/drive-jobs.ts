@@ -3,10 +3,10 @@ import type { JobWorker } from '../reactors/jobs/worker.ts'
 import { within } from './within.ts'
 
 /**
- * Polls the worker: at once, whenever there is something new, and every JOB_POLL_MS for what is due by time,
- * or was left by another process. There is one poll at a time.
+ * Polls the worker: at once, whenever there is new work, and every JOB_POLL_MS for jobs that become due by time or were left
+ * by another process. Runs one poll at a time.
  *
- * `stop` resolves when nothing of it is under way any more, or after `withinMs`: what is left then is cut short.
+ * `stop` resolves once nothing is in flight, or after `withinMs`: whatever is left then is abandoned.
  */
 export function driveJobs(
   worker: Pick<JobWorker, 'poll' | 'stop' | 'abandon' | 'onWork'>,

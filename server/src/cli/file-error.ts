@@ -1,12 +1,12 @@
 import { ConfigError } from '../config.ts'
 
-/** What a file is named for. */
+/** How a file named by a flag is used. */
 type Purpose = 'read' | 'written'
 
 /**
- * Returns a handler of what the system says against a file that a flag names: it throws that in a sentence, with both.
+ * Returns a handler that turns a system error about the file of a flag into a ConfigError naming both.
  *
- * Anything else is thrown as it is.
+ * Rethrows any other error.
  */
 export function fileError(flag: string, file: string, purpose: Purpose): (error: unknown) => never {
   return (error) => {

@@ -1,10 +1,10 @@
 import { watch } from 'node:fs'
 import path from 'node:path'
 
-/** Editors write a file in several steps: these are one change. */
+/** Editors write a file in several steps: changes within this time count as one. */
 const SETTLE_MS = 50
 
-/** Calls `changed` whenever one of `files` has changed, one call after the other, until the program is told to stop. */
+/** Calls `changed` after each change of one of `files`, one call at a time, until the program is told to stop. */
 export async function followFiles(
   files: readonly string[],
   changed: () => Promise<void>,
@@ -21,7 +21,7 @@ export async function followFiles(
       work = work.then(changed)
     }, SETTLE_MS)
   }
-  // Of a folder and not of a file: many editors put a new file in the place of the old one.
+  // Watches folders rather than files: many editors replace the file by a new one.
   const folders = new Set([...names].map((it) => path.dirname(it)))
   const watchers = [...folders].map((folder) =>
     watch(folder, (_, name) => note(path.join(folder, name ?? ''))),

@@ -1,7 +1,7 @@
 import { flagOf, SETTINGS } from '../config.ts'
 import type { Command } from './command.ts'
 
-/** What `symbolon help` says: what there is to do, and what can be set. */
+/** Returns the output of `symbolon help`: the commands and the settings. */
 export function helpOf(commands: readonly Command[]): string[] {
   return [
     'Usage: symbolon <command> [--setting value ...]',
@@ -15,7 +15,7 @@ export function helpOf(commands: readonly Command[]): string[] {
   ]
 }
 
-/** What `symbolon serve --help` says, and that of any other command. */
+/** Returns the output of `symbolon serve --help`, or that of any other command. */
 export function helpOfCommand({ name, about, flags, takesWords }: Command): string[] {
   const own = Object.entries(flags).map(([flag, type]) =>
     type === 'boolean' ? flag : `${flag} ...`,
@@ -29,7 +29,7 @@ export function helpOfCommand({ name, about, flags, takesWords }: Command): stri
   ]
 }
 
-/** The first sentence of each; docs/operate/configuration.md has the others. */
+/** Returns the first sentence of each; docs/operate/configuration.md has the rest. */
 function settings(): string[] {
   return [
     'Every setting is a variable and a flag (SYMBOLON_PORT, --port):',

@@ -7,7 +7,7 @@ import { openWorld } from './open-world.ts'
 
 export const DEFAULT_TENANT_NAME = 'default'
 
-/** `symbolon init`: sets up a tenant and prints its first management key, without listening. */
+/** `symbolon init`: creates a tenant and prints its first management key, without listening. */
 export const init: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   const name = flags['name'] ?? DEFAULT_TENANT_NAME

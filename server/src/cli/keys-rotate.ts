@@ -11,14 +11,14 @@ import { executeRotationOrder, type RotationNews, type RotationOrder } from './r
 import { Rotations } from './rotations.ts'
 
 /**
- * `symbolon keys rotate`: replaces data keys, or with `--root` the root key, by new ones.
+ * `symbolon keys rotate`: rotates data keys, or the root key with `--root`.
  *
- * A service that runs on the data folder does it, while it serves; if none runs, this process does. Interrupted, it
- * goes on where it was with the next start of the service, or the next call of this.
+ * A service that runs on the data folder does it while it serves; if none runs, this process does. An interrupted rotation
+ * continues at the next start of the service, or the next call of this command.
  */
 export const keysRotate: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
-  // Of a folder that is spelt wrong, no vault is made; nor is a root key for it.
+  // A misspelt folder must not create a vault, nor a root key for it.
   if (config.databaseUrl === null) requireDatabase(config.dataDir)
   const order = await orderOf(config, flags)
   const say = speaker(out)
@@ -42,7 +42,7 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   if (file === null) {
     throw new ConfigError('--root takes SYMBOLON_ROOT_KEY_NEXT_FILE: where the new root key is.')
   }
-  // Made here if need be, and only then handed over: the service reads what is there, and makes nothing.
+  // Created here if needed, before the order is sent: the service only reads the file.
   await FileKeyProvider.open(file, { createIfMissing: true })
   return { rotate: 'root', which: resolve(file) }
 }
@@ -63,7 +63,7 @@ async function rotateHere(
   }
 }
 
-/** Says what matters as it comes, and how far it is now and then. */
+/** Prints important events at once, and progress now and then. */
 function speaker(out: CommandInput['out']): (news: RotationNews) => void {
   const said = new Map<string, string>()
   return (news) => {
@@ -80,7 +80,7 @@ function speaker(out: CommandInput['out']): (news: RotationNews) => void {
   }
 }
 
-/** To two digits: as many lines as are read. */
+/** Rounds to two digits, to bound the number of progress lines. */
 function roughly(count: number): number {
   const unit = 10 ** Math.max(0, String(count).length - 2)
   return Math.ceil(count / unit) * unit

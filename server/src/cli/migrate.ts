@@ -18,8 +18,8 @@ import { openRootKeys } from './open-root-keys.ts'
 /**
  * `symbolon migrate`: moves the whole vault from the data folder into an empty PostgreSQL database.
  *
- * Nothing serves meanwhile. Killed at any moment, it goes on where it was when it is run again; in the end both are read
- * and compared, and only then can the database be served from, and the folder no more. Decision 0040.
+ * The service must not run meanwhile. If killed, it continues where it was when run again. At the end both vaults are read
+ * and compared, and only then can the service run on the database, and no longer on the folder. Decision 0040.
  */
 export const migrateCommand: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -45,7 +45,7 @@ export const migrateCommand: RunCommand = async ({ flags, out }) => {
       await bringOver(source, target, move.at, ({ table, left }) => out(`${table}: ${left} left`))
       await requireEqual(source, target, out)
       await tryOut(url, rootKeys, out)
-      // In this order: at no moment could both be served.
+      // In this order, so that at no moment both could be served.
       writeMoveMark(folder, { id: move.id, finished: true })
       await target.finish(move.id)
       out(
@@ -59,7 +59,7 @@ export const migrateCommand: RunCommand = async ({ flags, out }) => {
   }
 }
 
-/** There is one way so far; saying so leaves room for others. */
+/** Only one direction exists so far; requiring it leaves room for others. */
 function requireDirection(flags: CommandInput['flags']): void {
   for (const [flag, only] of [
     ['from', 'sqlite'],
@@ -72,7 +72,7 @@ function requireDirection(flags: CommandInput['flags']): void {
   }
 }
 
-/** What was begun in the folder is brought to its end there: the two versions of a key would both be moved. */
+/** A rotation begun in the folder must finish there: otherwise both versions of a key would be moved. */
 async function refuseRotation({ tenants }: SqliteVaultSource): Promise<void> {
   const [tenant] = await unfinishedRotations({ store: { tenants } })
   if (tenant === undefined) return
@@ -87,7 +87,7 @@ interface MoveInProgress {
   readonly at: MovePoint
 }
 
-/** Returns null where everything is done. */
+/** Returns null if everything is done. */
 async function beginOrGoOn(
   folder: string,
   source: SqliteVaultSource,
@@ -116,7 +116,7 @@ async function beginOrGoOn(
   return await begin(folder, source, target)
 }
 
-/** The mark comes first: nothing may change in the folder from when the first row has left it. */
+/** The mark comes first: nothing may change in the folder once the first row is copied. */
 async function begin(
   folder: string,
   source: SqliteVaultSource,
@@ -149,7 +149,7 @@ async function requireEqual(
   )
 }
 
-/** Opens what arrived as the service would. */
+/** Opens the moved vault as the service would. */
 async function tryOut(url: string, rootKeys: RootKeys, out: CommandInput['out']): Promise<void> {
   const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   const store = await PostgresStore.open({ url, unfinished: true })

@@ -8,16 +8,16 @@ import {
 import type { SqliteVaultSource } from '../adapters/sqlite/vault-source.ts'
 import type { PostgresVaultTarget } from '../adapters/postgres/vault-target.ts'
 
-/** Rows of a table that arrived since it was said last, and how many there are still to come. */
+/** Rows of a table copied since the last report, and rows still to copy. */
 export interface MoveProgress {
   readonly table: VaultTableName
   readonly left: number
 }
 
-/** How often it is said, in rows. */
+/** Rows between two progress reports. */
 const TOLD_EVERY = 10_000
 
-/** Brings over what comes after `at`, table by table and chunk by chunk. While one is written the next is read. */
+/** Copies everything after `at`, table by table and chunk by chunk. Reads the next chunk while one is written. */
 export async function bringOver(
   source: SqliteVaultSource,
   target: PostgresVaultTarget,
@@ -41,14 +41,14 @@ export async function bringOver(
         const passed = Math.floor(before / TOLD_EVERY) > Math.floor(left / TOLD_EVERY)
         if (left === 0 || passed) tell({ table, left })
       })
-      // Heard of when the next chunk is there.
+      // The error is handled when the next chunk is awaited.
       arriving.catch(() => {})
       from = to
     }
   }
 }
 
-/** What two vaults have in a table. */
+/** The content of a table in both vaults. */
 export interface ComparedTable {
   readonly table: VaultTableName
   readonly rows: number
@@ -56,7 +56,7 @@ export interface ComparedTable {
   readonly equal: boolean
 }
 
-/** Reads all of both vaults and says of each table, as soon as it is known, whether they have the same in it. */
+/** Reads both vaults completely and yields for each table, as soon as it is known, whether its content is equal. */
 export async function* compareVaults(
   one: VaultReader,
   other: VaultReader,
@@ -72,7 +72,7 @@ export async function* compareVaults(
   }
 }
 
-/** One side of a comparison. Both go on together: while one waits for its database the other counts. */
+/** One side of a comparison. Both run concurrently: one counts while the other waits for its database. */
 class DigestedSide {
   readonly digest = new VaultDigest()
   readonly #reader: VaultReader

@@ -8,9 +8,9 @@ import type { RootKeyCheck } from '../ports/stored.ts'
 type RootKeyFiles = Pick<Config, 'dataDir' | 'rootKeyFile' | 'rootKeyNextFile'>
 
 /**
- * Opens the root key, and the one that is to come, if there is one: which of them is in use is what the store says.
+ * Opens the root key, and the next one if there is one: the store tells which of them is in use.
  *
- * Where nothing is installed yet the first is made if need be.
+ * On a new installation, creates the first if needed.
  */
 export async function openRootKeys(
   config: RootKeyFiles,

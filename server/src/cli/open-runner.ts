@@ -7,24 +7,24 @@ import type { Egress } from '../ports/egress.ts'
 import type { Log } from '../ports/log.ts'
 import type { ReactorJob, ReactorLevel } from '../ports/reactor-runner.ts'
 
-/** What reactors need of the rest of the world. */
+/** The settings of the runner, and its dependencies. */
 export interface RunnerSettings {
   readonly level: ReactorLevel
-  /** Packages that code may require besides those that come along. */
+  /** Packages the code may require besides the bundled ones. */
   readonly packages: readonly string[]
-  /** Whether what reactors say goes to the log. */
+  /** Whether the output of reactors goes to the log. */
   readonly logs: boolean
   readonly egress: Egress
   readonly log: Log
-  /** Certificates of authorities, as PEM, trusted besides the public ones. */
+  /** Certificates of authorities, as PEM, trusted in addition to the public ones. */
   readonly authorities: readonly string[]
-  /** A connection to the service itself, for code of a tenant; null before it serves. */
+  /** Opens a connection to the service itself, for a tenant's code; null before it serves. */
   readonly connect: (inProcessCaller: InProcessCaller) => Duplex | null
-  /** How long the test of the walls may take, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
+  /** Maximum duration of the sandbox self-test, in milliseconds; `WALLS_TEST_MS_MAX` unless given. */
   readonly wallsTestMsMax?: number
 }
 
-/** Opens the jail, and says in the log why there is none where the walls do not stand. */
+/** Opens the jail. If the sandbox does not hold, logs why there is none. */
 export async function openRunner(settings: RunnerSettings): Promise<JailRunner> {
   const { level, packages, logs, egress, log, authorities, connect } = settings
   const { wallsTestMsMax = WALLS_TEST_MS_MAX } = settings
@@ -56,7 +56,7 @@ const NO_WALLS =
   'the level portable has no walls of the kernel: code that means harm gets around it, so run only what you trust'
 const BESIDE = 'install them beside the service: reactors that require them fail'
 
-/** Line by line; what a line says is in quotes, whatever it says. */
+/** Logs each line separately, quoted, whatever it contains. */
 function logOutput(log: Log, { tenantId, reactorId }: ReactorJob, text: string): void {
   for (const line of text.replace(/\n$/, '').split('\n')) {
     for (let at = 0; at === 0 || at < line.length; at += REACTOR_LOG_LINE_CHARS_MAX) {

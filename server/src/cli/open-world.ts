@@ -1,6 +1,4 @@
-/**
- * The real world, as configured: which technology stands behind each promise is decided here.
- */
+/** Builds the production world from the configuration: chooses the adapter for each port. */
 import type { Duplex } from 'node:stream'
 import { CanonicalJsonThread } from '../adapters/canonical-json/canonical-json-thread.ts'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
@@ -30,19 +28,19 @@ export interface OpenWorld {
   readonly keyProvider: RootKeys
   readonly keyMaker: KeyMaker
   readonly rootKeyFile: string
-  /** What the adapters that were chosen measure of themselves. */
+  /** The metrics of the chosen adapters. */
   readonly families: () => Family[]
-  /** Tells the world of the service: the egress gateway lets no request come back to it, and code finds the way in. */
+  /** Registers the service: the egress gateway then blocks requests back to it, and code can connect to it. */
   readonly serves: (own: OwnService) => void
-  /** Tells it of another port of the service's own, which no request through the egress gateway is to reach either. */
+  /** Registers another port of the service, which the egress gateway blocks as well. */
   readonly owns: (port: number) => void
   readonly close: () => Promise<void>
 }
 
-/** The service that serves this world. */
+/** The service that runs on this world. */
 export interface OwnService {
   readonly port: number
-  /** Opens a connection to it for code of a tenant. */
+  /** Opens a connection to it for a tenant's code. */
   readonly connect: (inProcessCaller: InProcessCaller) => Duplex
 }
 
@@ -51,13 +49,13 @@ export interface WorldOptions {
   readonly onFault: (error: unknown) => void
   /** Whether reactors are to be run. */
   readonly reactors?: true
-  /** What passes through the world is counted there. */
+  /** Counts the calls of the world's ports. */
   readonly meters?: Meters
-  /** Instead of KEYS_SHARED. For tests. */
+  /** Overrides KEYS_SHARED. For tests. */
   readonly keysShared?: typeof KEYS_SHARED
 }
 
-/** What servers that share a database keep to with keys. */
+/** Timing of keys for servers that share a database. */
 const KEYS_SHARED = { believedMs: KEYS_BELIEVED_MS, announcedMs: KEY_ANNOUNCED_MS }
 
 export async function openWorld(
@@ -142,10 +140,10 @@ async function openStore(config: Config, onFault: WorldOptions['onFault']): Prom
     const store = await SqliteStore.open({ folder, onFault })
     return { store, measured: () => writingFamilies(store.activity) }
   }
-  // For the root key, unless that is elsewhere.
+  // For the root key, unless it is stored elsewhere.
   if (config.rootKeyFile === null) makeDataFolder(folder)
-  // Loaded where it is used, here and elsewhere: most vaults do without, and save 2.5 MB of the heap.
+  // Loaded on demand, here and elsewhere: most vaults do without, and save 2.5 MB of heap.
   const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
-  // What is waited for there, the database measures.
+  // The database measures its own waits.
   return { store: await PostgresStore.open({ url }), measured: () => [] }
 }

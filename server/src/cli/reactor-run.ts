@@ -11,10 +11,10 @@ import { followFiles } from './follow-files.ts'
 import { readAuthorities } from './read-authorities.ts'
 
 /**
- * `symbolon reactor run FILE`: runs code as a vault would, without one: behind the same walls, with the same egress gateway,
- * and no `bt`. What it returns goes to the output, everything else to the error output.
+ * `symbolon reactor run FILE`: runs code as a vault would, but without one: in the same sandbox, with the same egress gateway
+ * and without `bt`. Its result goes to standard output, everything else to standard error.
  *
- * Ends with 0 when the code returns, with 1 when it does not.
+ * Exits with 0 if the code returns, otherwise with 1.
  */
 export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
   const { level, ...given } = flags
@@ -28,7 +28,7 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
   }
   const files: ReactorFiles = { code, args: flags['args'], configuration: flags['configuration'] }
   const read = (): ReactorJob => readJob(files)
-  // What cannot be read is said before anything is begun.
+  // Unreadable files are reported before anything starts.
   const first = read()
 
   const authorities = readAuthorities(config.extraCaFile)
@@ -39,7 +39,7 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
     packages: config.reactorPackages,
     authorities,
     output: (_, text) => err(text.replace(/\n$/, '')),
-    // All that it is handed comes from files of whoever reads this.
+    // All input comes from files of the user who reads the output.
     redacts: false,
     measured: (_, it) => (took = it),
     waysOut: {
@@ -79,10 +79,10 @@ interface ReactorFiles {
   readonly configuration: string | undefined
 }
 
-/** Each time another version, so that a process that has run the one before does not run this one. */
+/** A new version for each run, so that a process with the previous code is not reused. */
 let versions = 0
 
-/** Throws ConfigError for a file that cannot be read, or says no JSON where it should. */
+/** Throws ConfigError for a file that cannot be read, or is not JSON where it should be. */
 function readJob({ code, args, configuration }: ReactorFiles): ReactorJob {
   const text = readText(code)
   if (text.length > REACTOR_CODE_CHARS_MAX) {
@@ -120,7 +120,7 @@ function readText(file: string): string {
   }
 }
 
-/** Says what came of it, and returns how it ended. */
+/** Prints the outcome and returns a short description of it. */
 function tell(outcome: ReactorOutcome, { out, err }: Pick<CommandInput, 'out' | 'err'>): string {
   if (outcome.kind === 'returned') {
     out(JSON.stringify(JSON.parse(outcome.result.reveal()), null, 2))
@@ -139,7 +139,7 @@ const ENDS = {
   died: 'Its process died',
 }
 
-/** The name and the message, and what else there is. */
+/** Renders the name and the message, then the remaining members. */
 function thrownLines({ name, message, ...rest }: ThrownError): string[] {
   const more = Object.entries(rest).filter(([, it]) => it !== null)
   return [

@@ -23,7 +23,7 @@ test(
     assert.equal(spawnSync('mkfifo', [pipe]).status, 0)
     for (const it of [pipe, folder, '/dev/zero']) {
       const args = ['--input-type=module', '-e', READS, it]
-      // In a process of its own, since one that waits for a pipe could not give up.
+      // In a separate process, because one blocked on a pipe could not time out.
       const { stderr } = spawnSync(process.execPath, args, {
         timeout: 600_000,
         killSignal: 'SIGKILL',

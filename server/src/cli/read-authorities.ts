@@ -2,11 +2,11 @@ import { readFileSync, statSync } from 'node:fs'
 import { parseCertificates } from '../adapters/egress/trust.ts'
 import { SettingError, SETTINGS } from '../config.ts'
 
-/** Returns the certificates in `file`, as PEM each; none without a file. Throws ConfigError for what has none. */
+/** Returns the certificates in `file`, each as PEM; none without a file. Throws ConfigError if the file holds none. */
 export function readAuthorities(file: string | null): string[] {
   if (file === null) return []
   try {
-    // Of a pipe or a device there may be no end: the start would wait for it, and hear no signal.
+    // A pipe or a device may never end: the start would block on it, and ignore signals.
     if (!statSync(file).isFile()) throw new Error('it is no regular file')
     const found = parseCertificates(readFileSync(file, 'utf8'))
     if (found.length === 0) throw new Error('there is none in it')

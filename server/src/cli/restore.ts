@@ -20,10 +20,10 @@ import { fileError } from './file-error.ts'
 import { rootKeyFileOf } from './open-root-keys.ts'
 
 /**
- * `symbolon restore`: makes a data folder of a backup, and proves that it opens before it has its name.
+ * `symbolon restore`: creates a data folder from a backup, and verifies that it opens before giving it its name.
  *
- * Stops before anything is written where the key of the backup or the root key is another one, and says which
- * it takes. Refuses a folder with anything in it but the root key.
+ * Stops before writing anything if the backup key or the root key does not match, and names the one required. Refuses a
+ * folder that holds anything but the root key.
  */
 export const restore: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
@@ -49,7 +49,7 @@ export const restore: RunCommand = async ({ flags, out }) => {
     return 0
   } finally {
     await rm(beside, { recursive: true, force: true })
-    // What is in it by now stays, and is not what went wrong.
+    // A folder that is not empty by now is kept, and this error must not hide the first.
     if (!there && !restored) await rmdir(folder).catch(() => {})
   }
 }
@@ -87,7 +87,7 @@ interface Unpacking {
   readonly keyProvider: KeyProvider
 }
 
-/** Writes what is in the backup to a folder of its own, if the root key is the right one. */
+/** Writes the content of the backup to a separate folder, if the root key is the right one. */
 async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promise<BackupHeader> {
   const opened = await open(from).catch(fileError('from', from, 'read'))
   if ((await opened.stat()).isDirectory()) {
@@ -117,7 +117,7 @@ async function unpack({ from, identity, beside, keyProvider }: Unpacking): Promi
   return header!
 }
 
-/** Opens it as the service would, sees to it that nothing is run that was run since, and closes it again. */
+/** Opens it as the service would, abandons runs that the original has very likely run since, and closes it again. */
 async function tryOut(
   folder: string,
   keyProvider: KeyProvider,

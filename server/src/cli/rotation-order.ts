@@ -4,10 +4,10 @@ import { rotateRootKey } from '../key-rotation/rotate-root-key.ts'
 import type { OpenWorld } from './open-world.ts'
 import type { Rotations } from './rotations.ts'
 
-/** What `symbolon keys rotate` asks for, as it crosses to the service. */
+/** The order that `symbolon keys rotate` sends to the service. */
 export interface RotationOrder {
   readonly rotate: 'root' | 'tenants'
-  /** With `root`, the file of the new one; with `tenants`, the id of the only one, or null for all. */
+  /** With `root`, the file of the new root key; with `tenants`, one tenant's id, or null for all. */
   readonly which: string | null
 }
 
@@ -16,7 +16,7 @@ export type RotationNews =
   | RotationProgress
   | { readonly tenantId: string; readonly rotated: true }
 
-/** Returns the order that a line of JSON stands for, or null. */
+/** Parses an order from a line of JSON; returns null if it is invalid. */
 export function parseRotationOrder(order: unknown): RotationOrder | null {
   if (typeof order !== 'object' || order === null) return null
   const { rotate, which } = order as Partial<Record<keyof RotationOrder, unknown>>
@@ -25,7 +25,7 @@ export function parseRotationOrder(order: unknown): RotationOrder | null {
   return { rotate: known, which }
 }
 
-/** Does what was ordered, in the process that may write, and tells what comes of it. */
+/** Executes an order in the process that owns the store, and reports its progress. */
 export async function executeRotationOrder(
   opened: Pick<OpenWorld, 'world' | 'keyProvider' | 'keyMaker'>,
   rotations: Rotations,
@@ -52,7 +52,7 @@ async function replaceRootKey(
   tell: (news: RotationNews) => void,
 ): Promise<void> {
   const next = await FileKeyProvider.open(file, { createIfMissing: false })
-  // Before: of a commit that nobody knows the outcome of, either may be the right one.
+  // Accepted before the commit: if its outcome is unknown, either key may be the right one.
   keyProvider.accept(next)
   const wrapped = await rotateRootKey(world, keyMaker, next)
   keyProvider.turnTo(next)

@@ -11,7 +11,7 @@ import { Rotations } from './rotations.ts'
 
 test('rotateAll() rotates for all it can, some at a time, and tells of each; then it rejects with the first that failed', async (t) => {
   const { rotations, store, tenantIds, atOnce } = await tenantsOf(t, ROTATIONS_AT_ONCE + 3)
-  // Of no key there is.
+  // Sealed under a key that does not exist.
   await store.commit(tenantIds[1]!, [insert(token(1))])
   const done: string[] = []
   const rotated = rotations.rotateAll(
@@ -74,7 +74,7 @@ async function tenantsOf(t: { after: (fn: () => Promise<void>) => void }, count:
     reread: keyring.reread.bind(keyring),
     next: async (...asked: Parameters<LocalKeyring['next']>) => {
       atOnce.push(++running)
-      // Enough for all others that may to come as far as this.
+      // Enough turns for all others that may to get this far.
       for (let turn = 0; turn < 50; turn++)
         await new Promise((resolve) => void setImmediate(resolve))
       running -= 1

@@ -14,10 +14,7 @@ interface RunningRotation {
   readonly hearing: Set<Hear>
 }
 
-/**
- * The rotations of data keys that are under way here: one for each tenant at most, and whoever asks for
- * another one joins it.
- */
+/** The rotations of data keys in progress: at most one per tenant; a second request joins the first. */
 export class Rotations {
   readonly #world: Pick<World, 'clock' | 'log' | 'store'>
   readonly #maker: KeyMaker
@@ -35,7 +32,7 @@ export class Rotations {
     this.#retirementMs = retirementMs
   }
 
-  /** Resolves when the tenant has a new data key and nothing is left under an older one. */
+  /** Resolves once the tenant has a new data key and nothing is left under an older one. */
   async rotate(tenantId: string, hear: Hear): Promise<void> {
     const it = this.#running.get(tenantId) ?? this.#begin(tenantId)
     it.hearing.add(hear)
@@ -47,8 +44,8 @@ export class Rotations {
   }
 
   /**
-   * Rotates for each of the tenants, some at a time, for most of it is waiting. Resolves when all are done; whatever
-   * becomes of one, the others are rotated, and then it rejects with the first that failed.
+   * Rotates each tenant's key, several concurrently, because most of the time is waiting. Resolves when all are done; a
+   * failure does not stop the others, and rejects with the first error in the end.
    */
   async rotateAll(
     tenantIds: readonly string[],
@@ -60,7 +57,7 @@ export class Rotations {
     const rotateRest = async (): Promise<void> => {
       for (let id = left.shift(); id !== undefined; id = left.shift()) {
         try {
-          // Else a service that stops would make a key for each of the rest.
+          // Otherwise a stopping service would create a key for each of the rest.
           this.#stopping.signal.throwIfAborted()
           await this.rotate(id, hear)
           done(id)
@@ -73,7 +70,7 @@ export class Rotations {
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Goes on with what was interrupted when the process before this one ended. */
+  /** Continues the rotations interrupted by the end of the previous process. */
   async resume(): Promise<void> {
     let unfinished: readonly string[] = []
     try {
@@ -82,11 +79,11 @@ export class Rotations {
       this.#world.log.error('key_rotation_failed', error)
     }
     const ignore = (): void => {}
-    // What fails is in the log.
+    // Failures are logged.
     await this.rotateAll(unfinished, ignore, ignore).catch(ignore)
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves once nothing is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await Promise.allSettled([...this.#running.values()].map((it) => it.done))
@@ -115,7 +112,7 @@ export class Rotations {
   }
 }
 
-/** Rejects when `signal` says so before the time is over. */
+/** Rejects if `signal` aborts before the time is over. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   if (ms === 0) return

@@ -25,7 +25,7 @@ import { Sweeper } from './sweeper.ts'
 import { version } from './version.ts'
 import { within } from './within.ts'
 
-/** `symbolon serve`: sets up what is missing, listens, and stops gracefully when told to. */
+/** `symbolon serve`: creates what is missing, listens, and stops gracefully on a signal. */
 export const serve: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   await tryListening(listenAddressOf(config), metricsAddressesOf(config))
@@ -44,10 +44,10 @@ export const serve: RunCommand = async ({ flags, out }) => {
     if (first) {
       const made = await setUp(world, keyProvider, { name: DEFAULT_TENANT_NAME, plan: PLANS[0] })
       greet(out, config, opened, made)
-      // Perhaps somebody wanted to begin anew. If not, they want to know before it fills.
+      // The operator may have wanted a fresh start. If not, they need to know before it fills.
       if (gone) world.log.warn('database_gone', { folder: config.dataDir })
     } else if ((await world.store.tenants.count()) === 0) {
-      // Whoever deleted the last one did not ask for another, whose key would be in some log.
+      // An operator who deleted the last tenant did not ask for another, whose key would end up in some log.
       world.log.warn('no_tenant', { hint: 'stop, make one with symbolon init, start again' })
     }
     const unknown = unknownVariables()
@@ -71,7 +71,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
       if (rotation === null) throw new Error('The service does not know such an order')
       await executeRotationOrder(opened, rotations, rotation, tell)
     }).catch((error: Error) => {
-      // Not every file system has sockets, and requests need none.
+      // Not every file system supports sockets, and requests do not need them.
       world.log.warn('no_orders', {}, error)
       return null
     })
@@ -94,7 +94,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     await Promise.all([sweeper.stop(), rotations.stop(), resumed])
     await orders?.close()
     await metrics?.close()
-    // What was done last should not have to wait for the next start to be in a checkpoint.
+    // The last events should not have to wait for the next start to be covered by a checkpoint.
     const logFailure = (error: unknown): void => world.log.error('record_unsealed', error)
     if (reason.status === 0) await checkpoint().catch(logFailure)
     return reason.status
@@ -103,7 +103,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
   }
 }
 
-/** With a database elsewhere, and the root key too, nothing else has made the folder. */
+/** With the database and the root key elsewhere, nothing has created the folder yet. */
 async function takeOrdersIn(
   ...[folder, listener]: Parameters<typeof takeOrders>
 ): ReturnType<typeof takeOrders> {
@@ -126,8 +126,8 @@ function stopSignal(): { asked: Promise<StopReason>; fault: (error: unknown) => 
 }
 
 /**
- * Does `work` now and then `ms` after each end of it; a failure is for `work` itself to report, and what comes
- * up to here is tried again next time.
+ * Runs `work` at once and `ms` after each end of it. `work` reports its own failures; any that still reaches this function
+ * is ignored, and the next run tries again.
  */
 function every(ms: number, work: () => Promise<void>): { readonly stop: () => void } {
   let stopped = false
@@ -152,7 +152,7 @@ function listenAddressOf({ host, port }: Config): ListenAddress {
 }
 
 function metricsAddressesOf({ host, port, metricsHost, metricsPort }: Config): ListenAddress[] {
-  // The system would only say that it is taken, and not by whom.
+  // The system error would only say that the port is taken, not by what.
   if (metricsPort !== 0 && metricsPort === port && metricsHost === host) {
     throw new ConfigError(
       `SYMBOLON_METRICS_PORT is ${port}, which is where the service itself listens: give it another port.`,
@@ -162,7 +162,7 @@ function metricsAddressesOf({ host, port, metricsHost, metricsPort }: Config): L
   return metricsPort === null ? [] : [{ host: metricsHost, port: metricsPort, settings }]
 }
 
-/** Serves what is measured, where the settings say. */
+/** Serves metrics if the settings enable them. */
 async function measure(
   config: Config,
   { world, families, owns }: OpenWorld,
@@ -176,13 +176,13 @@ async function measure(
     ...families(),
     ...(await ofStore()),
   ])
-  // It asks nobody who they are: whoever may send requests to this machine is not to read it.
+  // The metrics endpoint has no authentication, so code and proxies that can send requests to this machine must not reach it.
   owns(server.port)
   world.log.info('metrics', { port: server.port })
   return server
 }
 
-/** What a person sees once: everything to begin with, and what to do before production. */
+/** Prints the first-run message: how to begin, and what to do before production. */
 function greet(
   out: CommandInput['out'],
   config: Config,

@@ -73,7 +73,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }
 
-/** A world whose store answers the `n`th sweep as told. */
+/** A world whose store answers the `n`th sweep with `answer(n)`. */
 function sweeping(answer: (n: number) => boolean | Promise<boolean>) {
   const still = stillWorld()
   const swept: number[] = []
@@ -89,7 +89,7 @@ function sweeping(answer: (n: number) => boolean | Promise<boolean>) {
   return {
     world: { ...still, store },
     swept,
-    /** Resolves when it has been asked so often. */
+    /** Resolves once the store has been called `count` times. */
     calls: async (count: number) => {
       if (swept.length >= count) return
       await new Promise<void>((resolve) => void waiting.set(count, resolve))

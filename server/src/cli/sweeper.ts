@@ -3,11 +3,9 @@ import { clearDeletedTenants } from '../tenants/clear-deleted-tenants.ts'
 import type { World } from '../ports/world.ts'
 
 /**
- * Removes for good what is past its end, and what deleted tenants left behind, at once and then again and
- * again, until it is stopped.
+ * Permanently deletes expired data and the remains of deleted tenants, at once and then repeatedly until stopped.
  *
- * Readers do not wait for it: to them all of it is gone already. It goes on in short chunks, and
- * after an error it is tried again.
+ * Readers do not depend on it: to them all of it is already gone. Works in short chunks, and retries after an error.
  */
 export class Sweeper {
   readonly #world: Pick<World, 'clock' | 'keyring' | 'log' | 'store'>
@@ -22,7 +20,7 @@ export class Sweeper {
     this.#sweeping = this.#sweep()
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves once nothing is in flight. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)

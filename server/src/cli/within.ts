@@ -1,4 +1,4 @@
-/** What is still in flight after `ms` is given up: whoever waits for it learns that it is unknown. */
+/** Waits for `work` for at most `ms`; whatever is still in flight then has an unknown outcome. */
 export async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

@@ -17,7 +17,7 @@ describe('the examples of docs/expressions.md', () => {
         random: { bytes: (length) => new Uint8Array(length).map((_, index) => index * 37) },
       })
       const expected = JSON.parse(codeOf(result!)) as string
-      // What is drawn differs each time: the example shows the layout, and the ends that stay.
+      // A random result differs each time: the example shows the layout, and the ends that stay.
       if (result!.startsWith('for example')) {
         const drawn = value as string
         assert.equal(drawn.length, expected.length)
@@ -53,7 +53,7 @@ function tablesOf(headings: readonly string[]): string[][] {
   return found
 }
 
-/** What stands between backticks; a bar is escaped there, as tables ask for. */
+/** Returns the text between backticks; tables require an escape for a bar there. */
 function codeOf(cell: string): string {
   return /`(.*)`/.exec(cell)![1]!.replaceAll(String.raw`\|`, '|')
 }

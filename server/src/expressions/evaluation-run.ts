@@ -3,23 +3,23 @@ import { EXPRESSION_RESULT_CHARS_MAX, EXPRESSION_WORK_CHARS_MAX } from '../base/
 import type { Random } from '../ports/random.ts'
 import { FilterError } from './expression-error.ts'
 
-/** What an expression may speak about, and where its aliases get their chance from. */
+/** The variables an expression may use, and the source of randomness for its aliases. */
 export interface Scope {
-  /** By name: `data` always, `metadata` where it is offered. Any other name is null. */
+  /** By name: `data` always, `metadata` where it is available. Any other name is null. */
   readonly variables: Variables
   readonly random: Random
-  /** What it shares with other evaluations of the same request; without one it stands alone. */
+  /** Shared with other evaluations of the same request; absent for an evaluation on its own. */
   readonly costBudget?: CostBudget
 }
 
-/** What evaluations have in common whose subjects differ. */
+/** The part of the scope that evaluations of different subjects share. */
 export type EvaluationContext = Omit<Scope, 'variables'>
 
 /**
- * What all evaluations of one request may do together.
+ * Bounds the total work of all evaluations of one request.
  *
- * Each may write much from little, and a payload may ask for thousands: without it, a request of a few
- * megabytes was answered with gigabytes.
+ * Each can write much from little, and a payload may ask for thousands: without a shared budget, a request of a few megabytes
+ * was answered with gigabytes.
  */
 export class CostBudget {
   #work: number
@@ -31,18 +31,18 @@ export class CostBudget {
     this.#shown = shownMax
   }
 
-  /** Whether something was asked for that it was not enough for, whoever was told. */
+  /** Whether a request for more than was left has failed, even if the error was swallowed. */
   get isExhausted(): boolean {
     return this.#work < 0 || this.#shown < 0
   }
 
-  /** Throws `work_too_large` when nothing is left. */
+  /** Throws `work_too_large` if nothing is left. */
   spend(chars: number): void {
     this.#work -= chars
     if (this.#work < 0) throw new FilterError('work_too_large')
   }
 
-  /** Throws `result_too_large` when nothing more may be shown. */
+  /** Throws `result_too_large` if nothing more may be shown. */
   show(chars: number): void {
     this.#shown -= chars
     if (this.#shown < 0) throw new FilterError('result_too_large')
@@ -52,15 +52,15 @@ export class CostBudget {
 export type Variables = Readonly<Record<string, Json>>
 
 /**
- * One evaluation of a template, or of all of a mask: its scope, and the work it may still do.
+ * One evaluation of a template, or of a whole mask: its scope, and its remaining work.
  *
- * Work is counted in characters read or written. Whatever repeats, copies or searches spends first, so
- * that no expression, however it is put together, holds the event loop for long.
+ * Work is counted in characters read or written. Every operation that repeats, copies or searches spends before it runs, so
+ * that no expression, however it is composed, holds the event loop for long.
  */
 export class EvaluationRun {
   readonly variables: Variables
   readonly random: Random
-  /** Whether the result is shown to someone who may not see the data. */
+  /** Whether the result is shown to a reader who may not see the data. */
   readonly masking: boolean
   readonly #costBudget: CostBudget | undefined
   #left = EXPRESSION_WORK_CHARS_MAX
@@ -72,23 +72,20 @@ export class EvaluationRun {
     this.#costBudget = scope.costBudget
   }
 
-  /** Throws `work_too_large` when nothing is left. */
+  /** Throws `work_too_large` if nothing is left. */
   spend(chars: number): void {
     this.#left -= chars
     if (this.#left < 0) throw new FilterError('work_too_large')
     this.#costBudget?.spend(chars)
   }
 
-  /** Spends for `chars` characters that go into an answer. */
+  /** Spends for `chars` characters of an answer. */
   show(chars: number): void {
     this.spend(chars)
     this.#costBudget?.show(chars)
   }
 
-  /**
-   * Spends for writing `chars` characters of a text of `total`; throws `result_too_large` when none may
-   * be so long.
-   */
+  /** Spends for writing `chars` characters of a text of `total`; throws `result_too_large` if `total` exceeds the limit. */
   write(chars: number, total = chars): void {
     if (total > EXPRESSION_RESULT_CHARS_MAX) throw new FilterError('result_too_large')
     this.spend(chars)

@@ -1,8 +1,8 @@
 /**
- * What can be wrong with an expression, by a word that stays the same.
+ * Stable error codes of expressions.
  *
- * Neither error ever carries data or the text of an expression: an expression may hold a key, and what
- * goes wrong in evaluation goes wrong because of what a token holds.
+ * Neither error ever carries data or the text of an expression: an expression may hold a key, and evaluation errors depend on
+ * the content of a token.
  */
 const SYNTAX = {
   expression_unclosed: 'An expression that was opened with {{ is not closed',
@@ -25,13 +25,13 @@ const SYNTAX = {
 
 export type ExpressionReason = keyof typeof SYNTAX
 
-/** Why a text is not a template. */
+/** The reason a text is not a template. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
   readonly reason: ExpressionReason
   /** Characters from the start of the template. */
   readonly position: number
-  /** Of a mask, the member that holds the template: `number`, `cards[0].number`, '' for the whole. */
+  /** The member of a mask that holds the template: `number`, `cards[0].number`, '' for the mask itself. */
   readonly member: string
 
   constructor(reason: ExpressionReason, position: number, member = '') {
@@ -61,11 +61,11 @@ const EVALUATION = {
 
 export type FilterReason = keyof typeof EVALUATION
 
-/** Why a template has no value over these data. */
+/** The reason a template has no value over given data. */
 export class FilterError extends Error {
   override readonly name = 'FilterError'
   readonly reason: FilterReason
-  /** As of an ExpressionError. */
+  /** Like that of an ExpressionError. */
   readonly member: string
 
   constructor(reason: FilterReason, member = '') {
@@ -75,7 +75,7 @@ export class FilterError extends Error {
   }
 }
 
-/** Returns the path of what `inner`, the member of an error, leads to within `outer`. */
+/** Returns the path of `inner`, the member of an error, below `outer`. */
 export function within(outer: string, inner: string): string {
   return inner === '' || inner.startsWith('[') ? outer + inner : `${outer}.${inner}`
 }

@@ -9,15 +9,15 @@ import type { Segment } from './scan.ts'
 export interface Expression {
   readonly subject: Operand
   readonly filters: FilterChain
-  /** Where text was left over that is no part of the language; null when none was. */
+  /** Position of trailing text that is not part of the language; null if there is none. */
   readonly trailingAt: number | null
 }
 
 /**
- * Parses what is between two pairs of braces. Throws ExpressionError.
+ * Parses the text between two pairs of braces. Throws ExpressionError.
  *
- * What follows a complete subject, or a complete list of arguments, and cannot be read is left to the
- * caller to judge: a common slip (`{{ data.number, reveal_last: 4 }}`) is accepted in masks.
+ * Unreadable text after a complete subject, or after a complete list of arguments, is reported to the caller instead: a
+ * common slip (`{{ data.number, reveal_last: 4 }}`) is accepted in masks.
  */
 export function parseExpression({ text, start }: Segment): Expression {
   const reader = new Reader(text, start)

@@ -7,20 +7,20 @@ import { parseOperand, type Operand } from './operand.ts'
 import { Reader } from './reader.ts'
 import { EvaluationRun, type Scope } from './evaluation-run.ts'
 
-/** What stands behind the bars of an expression: filters, each taking what the one before made. */
+/** The filters of an expression, each applied to the result of the one before. */
 export interface FilterChain {
-  /** In order; a bare path (`$.number`) is `json`. Empty when there are none. */
+  /** In order; a bare path (`$.number`) counts as `json`. Empty if there are none. */
   readonly names: readonly string[]
-  /** Whether the same value may give another result the next time. */
+  /** Whether repeated evaluation of the same value may give different results. */
   readonly random: boolean
   readonly apply: (value: Json, run: EvaluationRun) => Json
 }
 
 /**
- * Parses a chain on its own, without the first bar: `json: '$.number' | last4`.
+ * Parses a chain without an expression around it, and without the first bar: `json: '$.number' | last4`.
  *
- * For expressions whose subject is no path, such as the id of a token. `start` is where the source
- * stands in the whole text. Throws ExpressionError.
+ * For expressions whose subject is not a path, such as the id of a token. `start` is the offset of the source in the whole
+ * text. Throws ExpressionError.
  */
 export function parseFilters(source: string, start = 0): FilterChain {
   const known = cache.get(source)
@@ -34,23 +34,23 @@ export function parseFilters(source: string, start = 0): FilterChain {
   return chain
 }
 
-/** Whoever detokenizes asks for the same few over and over. What was wrong is not kept: it says where it stood. */
+/** Detokenize requests repeat the same few chains. Errors are not cached, because they carry a position. */
 const cache = new LRUCache<string, FilterChain>({ max: 500 })
 const CACHED_CHARS_MAX = 200
 
-/** A part of a text, and all that is cut out of it, keeps the whole text in memory: here, a request of megabytes. */
+/** A substring keeps its whole text in memory: here, a request of megabytes. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le')
 }
 
-/** Applies a chain to a value that was found elsewhere. Throws FilterError. */
+/** Applies a chain to a given value. Throws FilterError. */
 export function applyFilters(chain: FilterChain, value: Json, scope: Scope): Json {
   return chain.apply(value, new EvaluationRun(scope, false))
 }
 
 export const NO_FILTERS: FilterChain = { names: [], random: false, apply: (value) => value }
 
-/** Reads filters and the bars between them, and stops at whatever else comes. */
+/** Parses filters and the bars between them; stops at any other token. */
 export function readFilters(reader: Reader): FilterChain {
   const calls: FilterCall[] = []
   do calls.push(readCall(reader))
@@ -108,7 +108,7 @@ function literal(value: Json): Operand {
   return { constant: { value }, read: () => value }
 }
 
-/** Checks what a filter is given; literals are read here, once, and what is wrong with them is found. */
+/** Checks the arguments of a filter; literals are read and validated here, once. */
 function bind(
   filter: Filter,
   given: readonly FilterArgument[],
@@ -137,7 +137,7 @@ function bind(
   }
 }
 
-/** Data may be long, and a filter goes through what it is given, if only to find that it is wrong. */
+/** Spends before reading: data may be long, and a filter scans its arguments, if only to find that they are invalid. */
 function readPaid<T>({ read }: Parameter<T>, value: Json, run: EvaluationRun): T {
   if (typeof value === 'string') run.spend(value.length)
   return read(value, run)
@@ -169,7 +169,7 @@ function applyAll(calls: readonly FilterCall[]): FilterChain['apply'] {
   }
 }
 
-/** A call costs a little, and what it makes; for what it takes the filter spends itself. */
+/** Charges a fixed cost per call, and the size of the result; the filter charges for its input itself. */
 function applyCall(
   { filter, argumentsOf }: FilterCall,
   input: FilterValue,
@@ -181,10 +181,10 @@ function applyCall(
   return result
 }
 
-/** One call of a filter, in characters of work. */
+/** The cost of one call of a filter, in characters of work. */
 const CALL = 16
 
-/** Bytes are never left over: the parser saw to it that who makes them is followed by who takes them. */
+/** Never receives bytes: the parser ensures that a filter that returns bytes is followed by one that takes them. */
 function jsonOf(value: FilterValue): Json {
   if (value instanceof Uint8Array) throw new Error('Cannot end an expression: bytes are left over')
   return value

@@ -1,4 +1,4 @@
-/** What expressions written to do harm, or data made to, must not achieve. */
+/** Attacks by malicious expressions or malicious data, which must fail. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
@@ -18,7 +18,7 @@ import { FILTERS } from './filters/registry.ts'
 import { evaluateMask, parseMask, type Mask } from './mask.ts'
 import { CostBudget, evaluate, evaluateText, parseTemplate } from './template.ts'
 
-/** Members that every object has by birth. */
+/** Members that every object inherits. */
 const INHERITED = [
   'constructor',
   'hasOwnProperty',
@@ -90,7 +90,7 @@ describe('arbitrary input', () => {
   const wrapped = fc
     .tuple(fc.constantFrom(...FILTERS.keys()), fc.array(argument(), { maxLength: 4 }))
     .map(([name, args]) => `{{ data | ${name}${args.length > 0 ? ': ' : ''}${args.join(', ')} }}`)
-  // As it comes from outside: JSON has no -0 of its own once it was written.
+  // As received: JSON has no -0 after serialization.
   const data = fc.jsonValue({ maxDepth: 3 }).map((it) => JSON.parse(JSON.stringify(it)) as Json)
 
   test('parseTemplate(), parseFilters() and parseMask() throw nothing but ExpressionError', () => {
@@ -178,13 +178,13 @@ test('a template is bounded in length, a text without expressions is not', () =>
   assert.doesNotThrow(() => parseTemplate('x'.repeat(EXPRESSION_CHARS_MAX + 1)))
 })
 
-/** Refused once the work of one evaluation is used up, or its result is too long. */
+/** The error once the work of one evaluation is used up, or its result is too long. */
 const [WORK, RESULT] = ['work_too_large', 'result_too_large'] as const
 
-/** What it costs at least to look at a value. */
+/** The minimum cost of looking at a value. */
 const LOOK_CHARS_MIN = 16
 
-/** Is never used up. */
+/** Never exhausted. */
 class CountingCostBudget extends CostBudget {
   work = 0
 
@@ -205,7 +205,7 @@ describe('costly expressions end soon', () => {
   const numbers = Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 300_000)
   const records = Array.from({ length: 50_000 }, (_, index) => ({ name: `n${index}`, at: index }))
   const members = Object.fromEntries(numbers.slice(0, 60_000).map((it) => [`k${it}`, it]))
-  /** For what is not refused, the least and the most work that it may take. */
+  /** The expected error, or the least and the most work allowed. */
   type Ending = typeof WORK | typeof RESULT | readonly [least: number, most: number]
   const cases: readonly [expression: string, data: Json, ending: Ending][] = [
     ['{{ data.text | remove: data.wanted }}', { text: half, wanted: `${third}b${third}` }, WORK],
@@ -237,7 +237,7 @@ describe('costly expressions end soon', () => {
     ['{{ data | truncatewords: 3 }}', ' a'.repeat(2 * MiB), WORK],
     ["{{ data | json: '$..[?@..[?@..[?@..name]]]' }}", records, WORK],
     ["{{ data | json: '$[?count($..*) == 1]' }}", records, WORK],
-    // Each has another length than the whole, so none is looked into.
+    // Each differs in length from the whole, so their content is not compared.
     ["{{ data | json: '$[?@ == $]' }}", [numbers, numbers, numbers], [6 * LOOK_CHARS_MIN, 1_000]],
     ["{{ data | json: '$..*..*..*..*' }}", records, WORK],
     [`{{ data | json: '$..[${'?@.zz,'.repeat(500)}?@.zz]' }}`, records, WORK],
@@ -261,7 +261,7 @@ describe('costly expressions end soon', () => {
         const { work } = costBudget
         assert.ok(work >= least && work <= most, `${work} characters of work`)
       }
-      // Looking for a few marks from the start to the end is linear, doing so again from each of them is not.
+      // Searching for a few marks once from start to end is linear, restarting at each of them is not.
       if (typeof data === 'string') assert.ok(scanned() <= EXPRESSION_WORK_CHARS_MAX)
     })
   }
@@ -283,7 +283,7 @@ describe('costly expressions end soon', () => {
 })
 
 describe('no filter is free', () => {
-  /** What each is given that does not do without. */
+  /** Arguments of the filters that require some. */
   const given: Readonly<Record<string, string>> = {
     json: "'$..*'",
     hmac: "'sha-512', data",
@@ -311,7 +311,7 @@ describe('no filter is free', () => {
     'long characters': '😀'.repeat(2 * MiB),
     records: Array.from({ length: 200_000 }, () => ({ a: ['x'] })),
   }
-  /** What takes the same time over data of any length. */
+  /** Filters whose time does not depend on the length of the data. */
   const constant: ReadonlyMap<string, readonly string[]> = new Map([
     ['json', ['short characters', 'long characters']],
     ['size', ['records']],
@@ -331,14 +331,14 @@ describe('no filter is free', () => {
         if (constant.get(name)?.includes(kind) === true) {
           assert.ok(work >= most * LOOK_CHARS_MIN, `${work} characters of work over ${kind}`)
         } else {
-          // All that work is bounded by what one mask may do, and that is used up before its end.
+          // All that work is bounded by the budget of one mask, which is used up before its end.
           assert.notEqual((shown as Json[]).at(-1), 'ab', `${work} characters of work over ${kind}`)
         }
       }
     })
   }
 
-  /** Shows as `ab` if there is work left for it. */
+  /** Shows as `ab` if work is left for it. */
   const LAST = "{{ 'a' | append: 'b' }}"
 
   function evaluated(mask: Mask, data: Json): [shown: Json, work: number] {
@@ -451,7 +451,7 @@ function over(data: Json) {
   }
 }
 
-/** Returns what `work` returns, or undefined when it throws as it may. */
+/** Returns the result of `work`, or undefined if it throws an expected error. */
 function expectOnly<Value>(
   kind: new (...args: never[]) => Error,
   work: () => Value,

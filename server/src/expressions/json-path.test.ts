@@ -157,7 +157,7 @@ test('a path leads where json-p3 itself would go', () => {
   )
 })
 
-/** Tests that make no step: they look at what is written, or at where they stand. */
+/** Tests that take no step: they use literals or the current node. */
 const STILL = [
   '1>2',
   '1==2',

@@ -1,10 +1,9 @@
 /**
- * JSONPath (RFC 9535), as the filter `json` speaks it.
+ * JSONPath (RFC 9535), as supported by the filter `json`.
  *
- * json-p3 parses; we evaluate what it parsed, ourselves, because a path runs over a caller's data and
- * must stop when it has done enough work. `match` and `search` are left out: they would run a pattern
- * that a caller wrote. The one older notation that the standard dropped and people still write,
- * `[(@.length-1)]`, is read as `[-1]`.
+ * json-p3 parses. Evaluation is our own, because a path runs over a caller's data and must stop when its work is used up.
+ * `match` and `search` are left out: they would run a pattern written by a caller. The one older notation that the standard
+ * dropped and people still write, `[(@.length-1)]`, is read as `[-1]`.
  */
 import { JSONPathEnvironment, TokenKind, jsonpath } from 'json-p3'
 import { LRUCache } from 'lru-cache'
@@ -13,14 +12,14 @@ import { EXPRESSION_CHARS_MAX } from '../base/limits.ts'
 import type { EvaluationRun } from './evaluation-run.ts'
 import { lengthOf, namesOf } from './text.ts'
 
-/** Returns the values a path leads to, in document order. Throws `work_too_large`. */
+/** Returns the values at a path, in document order. Throws `work_too_large`. */
 export type JsonPath = (value: Json, run: EvaluationRun) => Json[]
 
 type PathSegment = jsonpath.JSONPathSegment
 type Selector = jsonpath.JSONPathSelector
 type FilterExpression = jsonpath.expressions.FilterExpression
 
-/** What a query of a filter starts from, and the work all of it spends. */
+/** The starting points of a filter's queries, and the run that is charged for them. */
 interface PathContext {
   readonly root: Json
   readonly current: Json
@@ -30,7 +29,7 @@ interface PathContext {
 /** One step to one value, in characters of work. */
 const STEP = 64
 
-/** One test, one value that is compared, or one place that is started from: also where no step is made. */
+/** One test, one compared value, or one starting point, even if no step is taken. */
 const LOOK = 16
 
 const environment = new JSONPathEnvironment()
@@ -39,7 +38,7 @@ environment.functionRegister.delete('search')
 
 const cache = new LRUCache<string, JsonPath>({ max: 500 })
 
-/** Returns null when `path` is not a JSONPath. */
+/** Returns null if `path` is not a JSONPath. */
 export function parseJsonPath(path: string): JsonPath | null {
   const known = cache.get(path)
   if (known !== undefined) return known
@@ -57,12 +56,12 @@ function parse(path: string): readonly PathSegment[] | null {
     const { segments } = environment.compile(path.trim())
     return canFollow(segments) ? segments : null
   } catch {
-    // json-p3 has an error for every way to be wrong, and recursion of its own; any of them is a no.
+    // json-p3 has many kinds of errors, and its own recursion; any error means the path is invalid.
     return null
   }
 }
 
-/** json-p3 takes tests for values, and values for tests: `!1 < 2`, `1 < 2 < 3`. */
+/** json-p3 accepts tests as values, and values as tests: `!1 < 2`, `1 < 2 < 3`. */
 function canFollow(segments: readonly PathSegment[]): boolean {
   return segments
     .flatMap(({ selectors }) => selectors)
@@ -161,7 +160,7 @@ function* indexesOf(
   }
 }
 
-/** Whether a test of a filter is met. */
+/** Whether the test of a filter holds. */
 function holds(expression: FilterExpression, context: PathContext): boolean {
   context.run.spend(LOOK)
   const { expressions } = jsonpath
@@ -188,7 +187,7 @@ function nodesOf(query: FilterExpression, context: PathContext): Json[] {
   return follow(query.path.segments, from, context)
 }
 
-/** What is compared; undefined when there is nothing. */
+/** Returns the value to compare; undefined if there is none. */
 function valueOf(expression: FilterExpression, context: PathContext): Json | undefined {
   context.run.spend(LOOK)
   const { expressions } = jsonpath

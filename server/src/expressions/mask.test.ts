@@ -157,7 +157,7 @@ function nested(levels: number): Json {
   return mask
 }
 
-/** Texts of digits, of any length in between. */
+/** Texts of digits, with a length between the two. */
 function digits(minLength: number, maxLength: number): fc.Arbitrary<string> {
   return fc.string({ unit: fc.nat({ max: 9 }).map(String), minLength, maxLength })
 }

@@ -1,9 +1,9 @@
 /**
- * Masks: JSON whose texts are templates, evaluated to what may be seen of a token.
+ * Masks: JSON whose strings are templates, evaluated to the part of a token that may be seen.
  *
- * A mask fails closed. An expression that holds more than the language knows is accepted, since clients
- * send such (`{{ data.number, reveal_last: 4 }}`), but shows an `X` for each character of its value and
- * nothing more; lax readings of the same text would show all of it.
+ * A mask fails closed. An expression with trailing text that is not part of the language is accepted, since clients send such
+ * (`{{ data.number, reveal_last: 4 }}`), but shows only an `X` for each character of its value; lax readings of the same
+ * text would show all of it.
  */
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { JSON_DEPTH_MAX, MASK_CHARS_MAX, MASK_NODES_MAX } from '../base/limits.ts'
@@ -21,9 +21,9 @@ export interface Mask {
 type Evaluate = (expression: Expression, run: EvaluationRun) => Json
 
 /**
- * Parses a mask: objects and arrays keep their form, texts are templates, other leaves are literal.
+ * Parses a mask: objects and arrays keep their form, strings are templates, other leaves are literal.
  *
- * Throws ExpressionError, whose `member` leads to the text that is wrong.
+ * Throws ExpressionError, whose `member` is the path of the invalid string.
  */
 export function parseMask(mask: Json): Mask {
   refuseTooLarge(mask)
@@ -31,11 +31,11 @@ export function parseMask(mask: Json): Mask {
 }
 
 /**
- * Returns what may be seen.
+ * Returns the part of the data that may be seen.
  *
- * With `throw`, an expression whose filter fails throws FilterError, whose `member` leads to it: a mask is tried this way when it is
- * made. With `close`, such an expression is hidden instead, an `X` for each character of what it is
- * about: data may have changed since, and a reader must get an answer that shows nothing.
+ * With `throw`, an expression whose filter fails throws FilterError, whose `member` is its path: a new mask is tested this
+ * way. With `close`, such an expression is hidden instead, with an `X` for each character of its subject: data may have
+ * changed since, and a reader must get an answer that shows nothing.
  */
 export function evaluateMask(mask: Mask, scope: Scope, onError: 'throw' | 'close'): Json {
   return mask.render(
@@ -56,7 +56,7 @@ function parseNode(node: Json, member: string, depth: number): Mask['render'] {
   const members = names.map((name) => {
     return parseNode(node[name]!, member === '' ? name : `${member}.${name}`, depth + 1)
   })
-  // Assigned, this one name would set the prototype.
+  // Plain assignment of this name would set the prototype.
   if (names.includes('__proto__')) {
     return (run, one) => Object.fromEntries(members.map((it, i) => [names[i]!, it(run, one)]))
   }
@@ -67,7 +67,7 @@ function parseNode(node: Json, member: string, depth: number): Mask['render'] {
   }
 }
 
-/** Every reader pays for all of a mask, however short its data: it is parsed and shown each time. */
+/** Every reader pays for the whole mask, however short the data: it is parsed and evaluated on each read. */
 function refuseTooLarge(mask: Json): void {
   let nodes = 0
   let chars = 0
@@ -94,10 +94,10 @@ function parseText(text: string, member: string): Template {
   }
 }
 
-/** What a leaf costs, in characters of work: without any left, not even its data are looked at. */
+/** The cost of a leaf, in characters of work: once nothing is left, its data is not even looked at. */
 const LEAF = 16
 
-/** A leaf spends for what it shows, so that a mask cannot repeat the data without end. */
+/** A leaf spends for the characters it shows, so that a mask cannot repeat the data endlessly. */
 function renderTemplate(template: Template, member: string): Mask['render'] {
   const { literal } = template
   if (literal !== null) return () => literal
@@ -109,7 +109,7 @@ function renderTemplate(template: Template, member: string): Mask['render'] {
       return value
     } catch (error) {
       if (!(error instanceof FilterError)) throw error
-      // What even hiding is too much work for is not there.
+      // A value that is too much work even to hide is omitted.
       if (one === evaluateClosed) return null
       throw new FilterError(error.reason, member)
     }
@@ -133,7 +133,7 @@ function evaluateClosed(expression: Expression, run: EvaluationRun): Json {
 function hidden(value: Json, run: EvaluationRun): Json {
   if (value === null) return null
   const text = textOf(value, run)
-  // Of what may be too long to be shown, every character is counted first.
+  // Counting the characters of a text that may be too long to show is charged first.
   run.spend(text.length)
   return hide(text)
 }

@@ -3,9 +3,9 @@ import type { Reader } from './reader.ts'
 import type { EvaluationRun, Variables } from './evaluation-run.ts'
 import { lengthOf } from './text.ts'
 
-/** What an expression starts with, and what a filter is given: a path into the data, or a literal. */
+/** The subject of an expression, or an argument of a filter: a path into the data, or a literal. */
 export interface Operand {
-  /** Of a literal, its value, and whether it is a number that was written with a point. */
+  /** The value of a literal, and whether it is a number with a decimal point. */
   readonly constant?: { readonly value: Json; readonly decimal?: boolean }
   readonly read: (run: EvaluationRun) => Json
 }
@@ -16,11 +16,11 @@ const NUMBER = /-?\d+(?:\.\d+)?/y
 const INDEX = /-?\d+/y
 
 /**
- * Reads a literal (`'text'`, `"text"`, `12`, `-1.5`, `true`, `false`, `nil`, `null`) or a path
+ * Parses a literal (`'text'`, `"text"`, `12`, `-1.5`, `true`, `false`, `nil`, `null`) or a path
  * (`data`, `data.name`, `data['any name']`, `data.cards[0]`, counted from the end when negative).
  *
- * Paths see what the data own and nothing else: a name that is not there is null, all the way down.
- * Texts and arrays have a `size`, arrays a `first` and a `last`. Throws `subject_invalid`.
+ * Paths see only own members of the data: a missing name is null, at any depth. Texts and arrays have a `size`, arrays a
+ * `first` and a `last`. Throws `subject_invalid`.
  */
 export function parseOperand(reader: Reader): Operand {
   const text = reader.quoted()

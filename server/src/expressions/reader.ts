@@ -1,9 +1,9 @@
 import { ExpressionError, type ExpressionReason } from './expression-error.ts'
 
-/** Reads what is between the braces, from left to right; white space is skipped before everything. */
+/** Reads the text between the braces from left to right; white space before each token is skipped. */
 export class Reader {
   readonly #text: string
-  /** Where the text starts in its template. */
+  /** Offset of the text in its template. */
   readonly #offset: number
   #position = 0
 
@@ -12,7 +12,7 @@ export class Reader {
     this.#offset = offset
   }
 
-  /** Where the next thing is, in characters from the start of the template. */
+  /** Position of the next token, in characters from the start of the template. */
   get position(): number {
     this.#skip()
     return this.#offset + this.#position
@@ -23,7 +23,7 @@ export class Reader {
     return this.#position === this.#text.length
   }
 
-  /** Takes one character if it is the next. */
+  /** Consumes the character if it is next. */
   accept(character: string): boolean {
     this.#skip()
     if (this.#text[this.#position] !== character) return false
@@ -31,7 +31,7 @@ export class Reader {
     return true
   }
 
-  /** Takes what a sticky pattern matches at this place; null when it does not. */
+  /** Consumes the match of a sticky pattern at this position; null if there is none. */
   match(pattern: RegExp): string | null {
     this.#skip()
     pattern.lastIndex = this.#position
@@ -41,7 +41,7 @@ export class Reader {
     return found[0]
   }
 
-  /** Takes a text in single or double quotes, in which nothing is escaped; null when none is next. */
+  /** Consumes a text in single or double quotes, without escapes; null if none is next. */
   quoted(): string | null {
     this.#skip()
     const quote = this.#text[this.#position]
@@ -53,7 +53,7 @@ export class Reader {
     return text
   }
 
-  /** Takes everything up to the next bar that is neither quoted nor in brackets, without the space after it. */
+  /** Consumes everything up to the next bar outside quotes and brackets, without trailing space. */
   untilBar(): string {
     this.#skip()
     const start = this.#position

@@ -1,6 +1,6 @@
 import { ExpressionError } from './expression-error.ts'
 
-/** A stretch of a template: text as it stands, or what is between two pairs of braces. */
+/** A segment of a template: literal text, or the text between two pairs of braces. */
 export interface Segment {
   readonly kind: 'text' | 'expression'
   readonly text: string
@@ -9,12 +9,11 @@ export interface Segment {
 }
 
 /**
- * Splits a template into text and expressions, in order; no stretch of text is empty.
+ * Splits a template into text and expressions, in order; text segments are never empty.
  *
- * `{{` opens, the first `}}` after it closes, whatever is between; nothing escapes either. A `}}` that
- * closes nothing is text. Nothing is said about what the braces hold: in masks it is a path, in bodies
- * the id of a token. Each stretch is looked for when it is asked for, so that whoever has enough can stop.
- * Throws `expression_unclosed`.
+ * `{{` opens an expression and the first `}}` after it closes it; neither can be escaped. A `}}` without an opening is text.
+ * The content of the braces is not interpreted: in masks it is a path, in bodies the id of a token. Segments are produced
+ * lazily, so that the consumer can stop early. Throws `expression_unclosed`.
  */
 export function* scan(template: string): Generator<Segment, void> {
   let position = 0

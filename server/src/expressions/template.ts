@@ -1,8 +1,8 @@
 /**
- * The `{{ }}` language: text with expressions in it, parsed once, evaluated over plain values.
+ * The `{{ }}` language: text with expressions, parsed once and evaluated over plain values.
  *
- * There are no tags, no loops, no assignments and no clock; filters are pure but for those that draw an
- * alias. Whatever an expression finds is a value: braces in it are never looked at again.
+ * It has no tags, loops, assignments or clock; all filters are pure except those that draw an alias. Results are values:
+ * braces in them are never evaluated again.
  */
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
@@ -18,19 +18,19 @@ export { CostBudget, type EvaluationContext, type Scope } from './evaluation-run
 export interface Template {
   /** Text and expressions, in order. */
   readonly parts: readonly (string | Expression)[]
-  /** The text itself when there is no expression in it, so that it says the same of everything. */
+  /** The text itself if it contains no expression, so that it does not depend on the scope. */
   readonly literal: string | null
-  /** Whether it draws by chance: evaluated again it may give another result. */
+  /** Whether it uses randomness: repeated evaluation may give different results. */
   readonly random: boolean
-  /** Where text was left over that is no part of the language, in characters from the start. */
+  /** Position of trailing text that is not part of the language, in characters from the start; null if there is none. */
   readonly trailingAt: number | null
 }
 
 /**
  * Parses a template, or throws ExpressionError.
  *
- * Text without an expression is a template too. An expression that holds more than the language knows
- * is refused (`trailing_text`); masks are more forgiving, see mask.ts.
+ * Text without an expression is a template, too. An expression with trailing text that is not part of the language is
+ * rejected (`trailing_text`); masks are more lenient, see mask.ts.
  */
 export function parseTemplate(text: string): Template {
   const template = parseLoosely(text)
@@ -38,7 +38,7 @@ export function parseTemplate(text: string): Template {
   return template
 }
 
-/** As parseTemplate(), but accepts what is left over and says where: the caller must not trust it. */
+/** Like parseTemplate(), but accepts trailing text and reports its position: the caller must not trust the template. */
 export function parseLoosely(text: string): Template {
   if (!text.includes('{{')) return literal(text)
   const known = cache.get(text)
@@ -52,8 +52,8 @@ export function parseLoosely(text: string): Template {
 }
 
 /**
- * Returns what a template says of `scope`: the value itself, of whatever type, when it is exactly one
- * expression, else text. What is not there is null, inside text nothing.
+ * Evaluates a template over `scope`: returns the value itself, of any type, if the template is exactly one expression, else
+ * text. A missing value is null, and empty within text.
  *
  * Throws FilterError.
  */
@@ -62,9 +62,9 @@ export function evaluate(template: Template, scope: Scope): Json {
 }
 
 /**
- * Returns what a template says as text; null when it says nothing, or only the empty text.
+ * Evaluates a template to text; returns null if the result is null or empty.
  *
- * For what needs one value that is not empty: a fingerprint, a search index, an alias. Throws FilterError.
+ * For fingerprints, search indexes and aliases, which need one non-empty value. Throws FilterError.
  */
 export function evaluateText(template: Template, scope: Scope): string | null {
   const run = new EvaluationRun(scope, false)
@@ -72,7 +72,7 @@ export function evaluateText(template: Template, scope: Scope): string | null {
   return text === '' ? null : text
 }
 
-/** Puts a template together from what `evaluateOne` makes of its expressions. */
+/** Assembles a template from the results of `evaluateOne` for its expressions. */
 export function evaluateParts(
   { parts }: Template,
   run: EvaluationRun,
@@ -93,7 +93,7 @@ export function evaluateParts(
 
 const cache = new LRUCache<string, Template>({
   maxSize: TEMPLATE_CACHE_CHARS_MAX,
-  // A parsed expression takes some room however short it is.
+  // A parsed expression takes some memory, however short it is.
   sizeCalculation: (_template, text) => text.length + 100,
 })
 
@@ -123,7 +123,7 @@ function refuseTag(text: string, start: number): void {
   if (position >= 0) throw new ExpressionError('tag_unsupported', start + position)
 }
 
-/** Does what `{{-` and `-}}` ask for: white space beside them goes away. */
+/** Applies `{{-` and `-}}`: removes the white space next to them. */
 function trimmed(segments: readonly Segment[]): Segment[] {
   const result = segments.map((segment, index) => {
     if (segment.kind === 'expression') {

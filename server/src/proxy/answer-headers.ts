@@ -3,19 +3,19 @@ import { endsHere, fold } from './hop-headers.ts'
 
 export interface AnswerHeaderSection {
   readonly reason: string
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
-  /** The coding that the body has to be freed from on its way; null for as it is. */
+  /** The content coding to remove from the body while forwarding it; null to leave it unchanged. */
   readonly decode: string | null
 }
 
 /**
- * Returns the header section of the destination's answer for the caller: as it came, but for headers that
+ * Returns the header section of the destination's response for the caller: unchanged, except for headers that
  *
- * - end here: hop by hop, or named by `Connection`;
- * - speak for this service: its trace id, what browsers may do with its answers, and the headers by which
- *   callers tell whose the answer is and whether the request may have held expressions that were not read;
- * - are no longer true, when the body is decoded on its way.
+ * - end at this hop: hop-by-hop headers, and those named by `Connection`;
+ * - belong to this service: its trace id, browser policies for its answers, and the headers that tell callers whose answer
+ * it is and whether the request may have held expressions that were not inspected;
+ * - become false when the body is decoded on its way.
  */
 export function answerHeaderSection(
   status: number,
@@ -36,7 +36,7 @@ export function answerHeaderSection(
   }
   headers.push('BT-PROXY-DESTINATION-STATUS', String(status))
   if (unread) headers.push('BT-PROXY-EXPRESSIONS', 'unread')
-  // What a status line cannot carry; the status says the same.
+  // Drops a reason phrase that a status line cannot carry; the status code says the same.
   return { reason: /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : '', headers, decode }
 }
 
@@ -46,7 +46,7 @@ const UNTRUE_WHEN_DECODED = new Set([
   'content-encoding',
   'content-length',
   'accept-ranges',
-  // Digests are of what came. RFC 9530, and older ones.
+  // Digests cover the encoded bytes: RFC 9530, and its predecessors.
   'content-digest',
   'repr-digest',
   'digest',
@@ -57,7 +57,7 @@ function isEmpty(status: number): boolean {
   return status === 204 || status === 304
 }
 
-/** The one coding that a body has, when the caller does not take it and it can be read here. */
+/** Returns the body's single coding if the caller does not accept it and this service can decode it. */
 function codingToRead(came: readonly string[], accepted: AcceptedCodings): string | null {
   const codings: string[] = []
   for (let at = 0; at < came.length; at += 2) {

@@ -1,8 +1,8 @@
 /**
- * How answers are compressed between the destination and the caller.
+ * Negotiates the compression of responses between destination and caller.
  *
- * The destination is asked only for what can be read here, so that what comes back can always be had plain;
- * and what the caller takes as it is goes through as it is.
+ * The destination is asked only for codings that this service can decode, so that a response can always be decoded; one in
+ * a coding the caller accepts is forwarded unchanged.
  */
 import type { Transform } from 'node:stream'
 import {
@@ -15,15 +15,15 @@ import {
 } from 'node:zlib'
 
 export interface AcceptedCodings {
-  /** What the destination is asked for: the value of Accept-Encoding. */
+  /** The value of Accept-Encoding for the destination. */
   readonly asked: string
-  /** Whether the caller takes a body in this coding. */
+  /** Whether the caller accepts a body in this coding. */
   takes(coding: string): boolean
 }
 
 const READABLE = new Set(['br', 'deflate', 'gzip', 'x-gzip', 'zstd'])
 
-/** Reads the Accept-Encoding of `headers`, names and values in turn. */
+/** Parses the Accept-Encoding of `headers`, names and values alternating. */
 export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
   const values: string[] = []
   let ranged = false
@@ -32,7 +32,7 @@ export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
     if (name === 'accept-encoding') values.push(headers[at + 1]!)
     ranged ||= name === 'range'
   }
-  // A part of something compressed cannot be read by itself.
+  // A range of a compressed body cannot be decoded by itself.
   if (values.length === 0) return { asked: ranged ? 'identity' : 'gzip', takes: () => false }
 
   const items = values.flatMap((it) => it.split(',')).map((it) => it.trim())
@@ -40,7 +40,7 @@ export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
   const refused = new Set(items.filter((it) => REFUSAL.test(it)).map(codingOf))
   const any = named.has('*') && !refused.has('*')
   const told = items
-    // Whatever else there may be: gzip is what everybody has.
+    // `*` becomes gzip, which every server supports.
     .map((it) => (codingOf(it) === '*' && !named.has('gzip') ? it.replace('*', 'gzip') : it))
     .filter((it) => READABLE.has(codingOf(it)) || codingOf(it) === 'identity')
   return {
@@ -52,7 +52,7 @@ export function acceptedFrom(headers: readonly string[]): AcceptedCodings {
   }
 }
 
-/** Returns what reads a body in `coding`, or null for one that cannot be read here. */
+/** Returns the decoder of a body in `coding`, or null if this service has none. */
 export function decoderFor(coding: string, first: Uint8Array): Transform | null {
   switch (coding) {
     case 'gzip':
@@ -63,7 +63,7 @@ export function decoderFor(coding: string, first: Uint8Array): Transform | null 
     case 'zstd':
       return createZstdDecompress(ZSTD)
     case 'deflate':
-      // Half the world leaves out the wrapper that RFC 9110, section 8.4.1.2, asks for.
+      // Many servers omit the zlib wrapper that RFC 9110, section 8.4.1.2, requires.
       return (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()
     default:
       return null
@@ -71,7 +71,7 @@ export function decoderFor(coding: string, first: Uint8Array): Transform | null 
 }
 
 /**
- * What a reader has to hold of what it has read, at most: a few bytes may ask for 128 MiB.
+ * Bounds the decoder's window, 8 MiB: a few bytes could otherwise demand 128 MiB.
  *
  * Source: RFC 9659, section 3.
  */

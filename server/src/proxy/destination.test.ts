@@ -41,7 +41,7 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com', '/a?q=%2E%2E/../x', 'https://example.com/a?q=%2E%2E/../x'],
     ['https://example.com', '/a#b?c', 'https://example.com/a%23b?c'],
     ['https://example.com', '/a?b#c', 'https://example.com/a?b%23c'],
-    // One byte beyond ASCII reaches us as one character.
+    // Node passes each byte beyond ASCII as one character.
     ['https://example.com', '/\u00e9', 'https://example.com/%E9'],
     ['https://EXAMPLE.com/..//x', '/a', 'https://example.com//x/a'],
     ['https://example.com', '/..a/b../...', 'https://example.com/..a/b../...'],
@@ -83,7 +83,7 @@ describe('joinDestination() refuses what leads out of the base:', () => {
     '/..?a',
     '#a',
     '#/a',
-    // In a path that is in no known encoding, too.
+    // Also in a path of unknown encoding.
     ...['%e9', '%ff', '%e9;x', '%zz', '%'].flatMap((it) => [`/${it}/%2e%2e/a`, `/a%2f${it}%2F..`]),
     '/%ff/..;%e9/a',
     `/a%${'25'.repeat(9)}2fb`,

@@ -1,8 +1,9 @@
 /**
- * Where a request goes: a base that somebody chose, and behind it what the caller asked for below `/proxy`.
+ * Builds the URL of a forwarded request: a configured or given base, followed by the path the caller requested after
+ * `/proxy`.
  *
- * What comes out is one URL object, and nothing after it reads a text again: two readers of a text may see
- * two places. Whether anything may be sent there is for the egress gateway to say.
+ * The result is one URL object, and no text is parsed again after it: two parsers could read the same text as two
+ * destinations. The egress gateway decides whether anything may be sent there.
  *
  * Source: interface.md, Proxy.
  */
@@ -10,7 +11,7 @@ import { isUnambiguous } from '../base/absolute-url.ts'
 import { PROXY_URL_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 
-/** Reads a base. Throws `header_invalid`, as it comes in the header BT-PROXY-URL. */
+/** Parses a base. Throws `header_invalid`, since it comes in the header BT-PROXY-URL. */
 export function parseBase(text: string | undefined): URL {
   if (text === undefined || text === '') throw invalid('Send it, or BT-PROXY-KEY.')
   if (text.length > PROXY_URL_CHARS_MAX) {
@@ -26,14 +27,14 @@ export function parseBase(text: string | undefined): URL {
 }
 
 /**
- * Returns the URL that `base` and `requestTarget` name together. `requestTarget` is empty or begins with `/` or `?`.
+ * Returns the URL of `requestTarget` below `base`. `requestTarget` is empty or begins with `/` or `?`.
  *
- * A single slash means as little as none. Slashes at the end of the base's path are taken away, the path is
- * added as it is, and the query comes behind that of the base. Throws `path_invalid` for what would lead
- * out of the base, however it is written, so that a base is also a bound.
+ * A single slash counts as empty. Trailing slashes of the base's path are removed, the path is appended unchanged, and the
+ * query follows that of the base. Throws `path_invalid` for a path that would leave the base, in any encoding, so that a
+ * base is also a bound.
  */
 export function joinDestination(base: URL, requestTarget: string): URL {
-  // The router takes a `#` for the end of the path: behind it would stand another name than the base's last.
+  // The router ends the path at a `#`; appending the rest would change the last segment of the base.
   if (requestTarget.startsWith('#')) throw new ServiceError('path_invalid')
   const at = requestTarget.indexOf('?')
   const path = at < 0 ? requestTarget : requestTarget.slice(0, at)
@@ -43,7 +44,7 @@ export function joinDestination(base: URL, requestTarget: string): URL {
   const joined = new URL(base)
   const root = base.pathname.replace(/\/+$/, '')
   joined.pathname = root + (path === '/' ? '' : encoded(path))
-  // Most have none, and to set it is to parse all of it once more.
+  // Most have no query, and setting one parses the whole URL again.
   if (query !== '' || joined.href.includes('?')) {
     joined.search = [base.search.slice(1), encoded(query)].filter((it) => it !== '').join('&')
   }
@@ -51,8 +52,8 @@ export function joinDestination(base: URL, requestTarget: string): URL {
 }
 
 /**
- * Whether a segment of `path` is a step to itself or up, also for a reader who decodes it first, however often. What is encoded
- * more than ENCODINGS_MAX times may be anything.
+ * Whether `path` has a backslash, or a segment that is `.` or `..`, also after any number of decodings. A path encoded more
+ * than ENCODINGS_MAX times counts as one that does.
  */
 function climbs(path: string): boolean {
   let read = path
@@ -63,15 +64,15 @@ function climbs(path: string): boolean {
       String.fromCharCode(Number.parseInt(code, 16)),
     )
   }
-  // Some servers take what nobody sees away, and some what follows a semicolon for a parameter of the segment.
+  // Some servers drop invisible characters, and some treat the text after a semicolon as a parameter of the segment.
   const segments = read.replaceAll(/[\0-\x20\x7f]/g, '').split(/[/\\]/)
   return path.includes('\\') || segments.some((it) => /^\.\.?(?:[;?#].*)?$/.test(it))
 }
 
-/** Nobody encodes in earnest as often; and each time a long path is gone through anew. */
+/** No legitimate path is encoded this often, and each pass scans a long path again. */
 const ENCODINGS_MAX = 8
 
-/** Bytes beyond ASCII, which come in as one character each, as what they are and not as that character. */
+/** Percent-encodes bytes beyond ASCII, which arrive as one character each, as bytes rather than as those characters. */
 function encoded(text: string): string {
   return text.replaceAll(
     /[\u0080-\uffff]/g,

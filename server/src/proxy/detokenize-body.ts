@@ -13,10 +13,10 @@ import type { World } from '../ports/world.ts'
 import type { ReadBody } from './bodies/read-body.ts'
 
 /**
- * Returns the tokens that `body` names: all read at once, each once.
+ * Returns the tokens referenced in `body`: all read at once, each once.
  *
- * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for what is absent, expired, not committed
- * or another tenant's, and what Reading throws.
+ * Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` for tokens that are absent, expired, not committed or another
+ * tenant's, and what Reading throws.
  */
 export async function findReferenced(
   world: Pick<World, 'store'>,
@@ -36,8 +36,8 @@ export async function findReferenced(
 }
 
 /**
- * Returns the body with what `grants`, one for each, let go of `tokens` at the locations of its expressions: the
- * data where the caller's rules reveal it, the mask where they mask it, nothing where they redact it.
+ * Returns the body with each expression replaced by what `grants`, one per token, allow: the data where the caller's rules
+ * reveal it, the mask where they mask it, nothing where they redact it.
  *
  * Rejects with `expression_invalid` and `tenant_busy`.
  */
@@ -55,7 +55,7 @@ export async function detokenizeBody(
     readonly privacyShown: boolean
   },
 ): Promise<Buffer> {
-  // Its audit event, which was begun just before, is written meanwhile.
+  // The audit event begun just before is written in the meantime.
   await joinTickBatch(world.clock)
   let attempts = 0
   let kept = 0
@@ -83,7 +83,7 @@ export async function detokenizeBody(
   }
 }
 
-/** Returns what `work` comes to; it yields to others every YIELD_AFTER_MS. */
+/** Runs `work` to its end, yielding to the event loop every YIELD_AFTER_MS, and returns its result. */
 async function runYielding<Result>(clock: Clock, work: Generator<void, Result>): Promise<Result> {
   for (let resumedAt = clock.elapsed(); ;) {
     const { done, value } = work.next()

@@ -9,22 +9,21 @@ import type { ReadBody } from './bodies/read-body.ts'
 export interface DryRunRequest {
   readonly method: string
   readonly route: Route
-  /** Where it leads, as far as the caller may know. */
+  /** The destination, as far as the caller may know it. */
   readonly url: string
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
-  /** Null for one that nobody looks into, and for none. */
+  /** Null for a body that is not inspected, and for none. */
   readonly body: ReadBody | null
   readonly tokens: readonly StoredToken[]
 }
 
 /**
- * Returns what would be sent, and because of what: the request with a name in the place of each expression,
- * which rules would let each token go and how much of it, and what lets anything go to the destination.
+ * Describes the request that would be sent, and why: a name in place of each expression, the rules that would release each
+ * token and how much of it, and the rules that allow the destination.
  *
- * Nothing is opened for it: neither data nor its length is in the answer, and no filter has seen it. The
- * use of each token is decided as it would be, and recorded as a dry run that showed nothing. Throws
- * `permission_missing`.
+ * Nothing is opened: neither data nor its length is in the answer, and no filter runs. The use of each token is decided as
+ * in a real call, and recorded as a dry run that showed nothing. Throws `permission_missing`.
  */
 export function describeDryRun(context: RequestContext, request: DryRunRequest): JsonObject {
   const { method, route, url, headers, body, tokens } = request
@@ -47,7 +46,7 @@ export function describeDryRun(context: RequestContext, request: DryRunRequest):
   }
 }
 
-/** Has the audit log say of what was decided, from the decision at `first` on, that nothing is sent because of it. */
+/** Marks the decisions from index `first` on as a dry run in the audit log: nothing is sent because of them. */
 export function markDryRun(
   { decisions }: Pick<RequestContext, 'decisions'>,
   first: number,
@@ -73,12 +72,12 @@ function usesOf(
   }
 }
 
-/** Rules by their priorities; 0 stands for the application's own permissions. */
+/** Rules are given by priority; 0 stands for the application's own permissions. */
 function renderUse({ id, containers }: StoredToken, { by, transform }: Decision): JsonObject {
   return { id, containers: [...containers], rules: [...by], transform: transform as Json }
 }
 
-/** A credential for another system is left out even for those who sent it: this answer is made to be shown around. */
+/** Credentials for other systems are omitted, even for the caller who sent them: this answer is meant to be shared. */
 function shownField(name: string, value: string): JsonObject {
   return { name, value: SECRET.test(name) ? '[not shown]' : value }
 }

@@ -5,7 +5,7 @@ import { forwardRequest } from './forward-request.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { principalWithoutKey } from './proxy-target.ts'
 
-/** The HTTP surface of the proxy. */
+/** The HTTP endpoints of the proxy. */
 export function proxyEndpoints(settings: ProxySettings & Pick<TokenSettings, 'privacyShown'>) {
   return {
     postProxy: forwarding('POST'),

@@ -11,10 +11,10 @@ import { answerHeaderSection } from './answer-headers.ts'
 import { decoderFor, type AcceptedCodings } from './content-coding.ts'
 
 /**
- * Sends `request`, and writes what comes back into `reply` as it comes, no faster than it is taken.
+ * Sends `request` and streams the response into `reply`, no faster than the client reads it.
  *
- * Resolves when the answer is written. Rejects with EgressFailure, also after it was begun; when whoever
- * asked has gone, the call is dropped.
+ * Resolves once the response is written. Rejects with EgressFailure, even after the response has begun; aborts the call if
+ * the client disconnects.
  */
 export async function exchange(
   egress: Pick<Egress, 'send'>,
@@ -26,7 +26,7 @@ export async function exchange(
   let decode: string | null = null
   let decoder = null as Transform | null
   let fault: unknown
-  /** Of an answer that is decoded, which goes on when all of it has come. */
+  /** Pending while a response is being decoded, which continues after its last byte has arrived. */
   let decoded = null as PromiseWithResolvers<void> | null
 
   const call: OutboundCall = egress.send(route, request, {
@@ -48,7 +48,7 @@ export async function exchange(
     },
   })
   reply.onDrain(() => (decoder === null ? call.resume() : decoder.resume()))
-  // Also of an answer that has come whole and waits to be taken.
+  // Also while a response that has arrived completely waits for the client to read it.
   reply.onGone(() => fail(new EgressFailure('aborted')))
   try {
     await call.done
@@ -84,7 +84,7 @@ export async function exchange(
   function fail(error: unknown): void {
     fault ??= error
     decoded?.reject(error)
-    // Whoever waits learns of it by the call, or by what is written.
+    // The failure is reported by the call or by the write; this only prevents an unhandled rejection.
     decoded?.promise.catch(() => {})
     call.abort()
   }

@@ -23,12 +23,11 @@ import { resolveTarget } from './proxy-target.ts'
 export type ForwardingWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress'>
 
 /**
- * Forwards a request to its destination, the expressions in its body replaced by what the caller may use of
- * the tokens, and writes back what the destination answers.
+ * Forwards a request to its destination, with the expressions in its body replaced by what the caller may use of the
+ * tokens, and streams the destination's response back.
  *
- * Everything that can be refused is refused before anything is sent, and every decision is in the audit log
- * before that, with the destination. For a caller without an API key expressions are text. Asked for a
- * dry run, it sends nothing and answers what it would have sent.
+ * All checks happen before anything is sent, and every decision is in the audit log by then, with the destination. For a
+ * caller without an API key expressions are plain text. A dry run sends nothing and describes what it would have sent.
  *
  * Throws what the pure functions it calls throw, `permission_missing`, and what refusalOfEgress() returns.
  * Source: interface.md, Proxy.
@@ -45,7 +44,7 @@ export async function forwardRequest(
   const { url, shown, proxy } = await resolveTarget(world, context, options, incoming.requestTarget)
   const destination = hostOf(url)
   const anonymous = proxy !== null && isAnonymous(context, proxy)
-  // What would be sent says where it goes, and that is for those who may know.
+  // A dry run reveals the destination, which anonymous callers may not know.
   if (anonymous && options.dryRun) throw new ServiceError('key_missing')
   const invoke = (): void => {
     authorizeInvocation(context, destination, proxy)
@@ -77,7 +76,7 @@ export async function forwardRequest(
   const recording = commit(world, context, [])
   const uses = { tokens, grants, now, privacyShown }
   const rendering = tokens.length > 0 ? detokenizeBody(world, context, read!, uses) : null
-  // What is wrong with it is told once it is recorded that somebody tried.
+  // The rendering's error is reported after the attempt is recorded.
   rendering?.catch(() => {})
   await recording
 
@@ -97,9 +96,9 @@ function asItCame(outbound: OutboundBody): OutboundRequest['body'] {
 }
 
 /**
- * Asks the egress gateway whether anything may be sent to `url`; a "no" is recorded. So is, by `invoke`, who asked for a name
- * that nobody knows: its address was looked for. Those without a key have an `owner` of
- * their own: as many as like may come, and those with a key must not queue behind them.
+ * Asks the egress gateway whether anything may be sent to `url`, and records a refusal. An unresolvable name is recorded,
+ * too, by `invoke`: it was looked up in DNS. Callers without a key have an `owner` of their own: their number is
+ * unbounded, and callers with a key must not queue after them.
  */
 async function vet(
   { egress }: ForwardingWorld,

@@ -1,5 +1,5 @@
 /**
- * Headers that are between two neighbours only, and must not be forwarded.
+ * Hop-by-hop headers, which must not be forwarded.
  *
  * Source: RFC 9110, section 7.6.1; interface.md, Proxy, its headers.
  */
@@ -14,7 +14,7 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ])
 
-/** Returns what tells, of a name in its folded form, whether these headers end here: their own and all they nominate. */
+/** Returns a predicate on folded names: whether a header ends at this hop, by itself or because `Connection` nominates it. */
 export function endsHere(headers: readonly string[]): (folded: string) => boolean {
   let nominated: Set<string> | null = null
   for (let at = 0; at < headers.length; at += 2) {
@@ -27,7 +27,7 @@ export function endsHere(headers: readonly string[]): (folded: string) => boolea
     HOP_BY_HOP.has(name) || name.startsWith('proxy-') || nominated?.has(name) === true
 }
 
-/** The form in which names are compared: many servers take `_` and `-` for the same. */
+/** Returns the form in which names are compared: many servers treat `_` and `-` alike. */
 export function fold(name: string): string {
   const lower = name.toLowerCase()
   return lower.includes('_') ? lower.replaceAll('_', '-') : lower

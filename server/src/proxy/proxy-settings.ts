@@ -1,4 +1,4 @@
 export interface ProxySettings {
-  /** How long the header section of a destination's answer may take, and how long its body may pause. */
+  /** Maximum time for the header section of a destination's response, and for each pause in its body. */
   readonly timeoutMs: number
 }

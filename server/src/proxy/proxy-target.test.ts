@@ -11,7 +11,7 @@ const named = (...ways: string[]): fc.Arbitrary<string> =>
     .array(fc.constantFrom(...ways), { minLength: NAME.length, maxLength: NAME.length })
     .map((chosen) => chosen.map((way, n) => written(NAME[n]!, way)).join(''))
 
-/** The name in some of its spellings, or almost. */
+/** Generates spellings of the name, and near misses. */
 const name = fc.oneof(
   named('as it is', 'as it is', 'lower', 'upper'),
   named('as it is', 'lower', 'upper', 'capital', 'left out'),

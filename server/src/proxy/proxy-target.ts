@@ -6,21 +6,21 @@ import { anonymousOf, findProxy, type FoundProxy } from './configured/find-proxy
 import { joinDestination, parseBase } from './destination.ts'
 import { parseProxyOptions, type ProxyOptions } from './reserved-headers.ts'
 
-/** Where a request goes, and who said so. */
+/** The destination of a request, and its source. */
 export interface ProxyTarget {
   readonly url: URL
-  /** As far as the caller may know: what was configured for it may hold a password. */
+  /** The destination as far as the caller may know it: the configured one may hold a password. */
   readonly shown: string
-  /** Null when the caller said so itself. */
+  /** Null if the caller named the destination itself. */
   readonly proxy: FoundProxy | null
 }
 
 /**
- * Finds out where a request goes: where the proxy leads that it names by a key, or else where its
- * BT-PROXY-URL does; and behind that, what was asked for below the operation's path.
+ * Resolves the destination of a request: that of the proxy it names by a key, or else its BT-PROXY-URL; followed by the
+ * path requested below the operation's path.
  *
- * Throws `proxy_not_found`, also for one of another tenant, `query_invalid`, and what parseBase() and
- * joinDestination() throw.
+ * Throws `proxy_not_found`, also for a proxy of another tenant, `query_invalid`, and what parseBase() and joinDestination()
+ * throw.
  */
 export async function resolveTarget(
   world: Pick<World, 'keyring' | 'store'>,
@@ -30,7 +30,7 @@ export async function resolveTarget(
 ): Promise<ProxyTarget> {
   const { requestTarget, key: inQuery } = takeKey(asked)
   const key = inHeader ?? inQuery
-  // Two readers could see two proxies in it.
+  // Two readers could pick different proxies.
   if (key !== (inQuery ?? key)) {
     throw new ServiceError('query_invalid', { 'bt-proxy-key': ['The header names another.'] })
   }
@@ -46,8 +46,8 @@ export async function resolveTarget(
 }
 
 /**
- * Who calls without an API key: nobody with any right, by a proxy that asks for none; null where there is no
- * such proxy.
+ * Returns the principal of a caller without an API key: one without permissions, for a proxy that requires no key; null if
+ * there is no such proxy.
  */
 export async function principalWithoutKey(
   world: Pick<World, 'keyring' | 'store'>,
@@ -69,15 +69,14 @@ interface Unkeyed {
 }
 
 function keyInHeader(headers: readonly string[]): string | undefined {
-  // The plan bears on other headers, of which nothing is asked here.
+  // The plan only affects other headers, which are not used here.
   return parseProxyOptions(headers, 'enterprise').key
 }
 
 /**
- * Takes the key of a proxy out of the query, where some callers can put it and nowhere else.
+ * Removes the key of a proxy from the query, the only place where some callers can put it.
  *
- * Also whoever has no key at all has his query looked through, of thousands of items: so only an item with the right
- * name is parsed.
+ * Runs for unauthenticated callers too, on queries of thousands of items, so only items with the right name are parsed.
  */
 export function takeKey(asked: string): { requestTarget: string; key: string | undefined } {
   const at = asked.indexOf('?')
@@ -96,7 +95,7 @@ export function takeKey(asked: string): { requestTarget: string; key: string | u
 
 const KEY_NAME = 'bt-proxy-key'
 
-/** An item of that name, in a query or alone, as URLSearchParams reads it: percent-encoded, and behind a `?`. */
+/** Matches an item of that name as URLSearchParams reads it, in a query or alone: percent-encoded, and after a `?`. */
 const KEY_ITEM = new RegExp(`(?:^|&)\\??${[...KEY_NAME].map(spellings).join('')}(?:[=&]|$)`)
 
 function spellings(char: string): string {

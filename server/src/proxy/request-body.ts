@@ -1,7 +1,4 @@
-/**
- * The body of a request on its way to a destination: buffered until it is whole where there may be expressions in
- * it, forwarded as it comes where not.
- */
+/** The body of a forwarded request: buffered completely if it may hold expressions, streamed if not. */
 import { BytePile } from '../base/byte-pile.ts'
 import { BODY_BYTES_MAX, LARGE_BYTES_MIN } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -13,26 +10,26 @@ import { ExpressionWatch } from './bodies/expression-watch.ts'
 
 export type OutboundBody =
   | { readonly kind: 'none' }
-  /** All of it, to be forwarded as it is; `unread` when that is because it cannot be inspected. */
+  /** The complete body, forwarded unchanged; `unread` if that is because it cannot be inspected. */
   | { readonly kind: 'as-is'; readonly bytes: Buffer; readonly unread: boolean }
-  /** All of it, to be read for expressions. */
+  /** The complete body, to be searched for expressions. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly contentType: string | undefined }
   | StreamedBody
 
-/** One that nobody has read to its end. */
+/** A body that is not read to its end yet. */
 export interface StreamedBody {
   readonly kind: 'streamed'
   readonly unread: boolean
   readonly stream: OutboundStream
-  /** What came in the way of it, once it failed: `body_too_large` for an expression that came too late. */
+  /** The error that ended the body, if it failed: `body_too_large` for an expression that came too late. */
   readonly fault: () => unknown
 }
 
 /**
- * Returns what there is of `body`, all of it if it is to be `looked` into and may hold expressions.
+ * Returns the body, complete if it is to be inspected (`looked`) and may hold expressions.
  *
- * One that is longer than BODY_BYTES_MAX is forwarded if no expression was in it so far, and watched.
- * Throws `body_too_large` if one was, `tenant_busy`, and what the body rejects with.
+ * A body longer than BODY_BYTES_MAX is streamed if it has held no expression so far, and is watched from then on. Throws
+ * `body_too_large` if it has, `tenant_busy`, and what the body rejects with.
  */
 export async function bufferBody(
   body: IncomingBody | null,
@@ -41,7 +38,7 @@ export async function bufferBody(
 ): Promise<OutboundBody> {
   if (body === null) return { kind: 'none' }
   const [contentType] = valuesOf(headers, 'content-type')
-  // What is compressed is not opened: a few bytes may hold more than fits in memory.
+  // Compressed bodies are not decoded: a few bytes may expand beyond memory.
   const kind = isCoded(valuesOf(headers, 'content-encoding')) ? 'unread' : bodyKindOf(contentType)
   const unread = looked && kind === 'unread'
   const asIs = !looked || kind === 'unread' || kind === 'opaque'
@@ -70,8 +67,9 @@ export async function bufferBody(
 }
 
 /**
- * Whether the body is compressed, or encoded in another way. What names no coding means none: clients send a character set,
- * a transfer encoding, or nothing. `aws-chunked` is a coding: it has lengths and signatures between the bytes.
+ * Whether the body is compressed, or encoded in another way. Values that are not codings are ignored: clients send a
+ * character set, a transfer encoding, or nothing. `aws-chunked` is a coding: it has lengths and signatures between the
+ * bytes.
  */
 function isCoded(values: readonly string[]): boolean {
   return values
@@ -111,7 +109,7 @@ function streamed(
       for (;;) {
         const { done, value } = await rest.next()
         if (done === true) return
-        // The destination has had a part by now; without its end it is no request.
+        // The destination has part of the request by now; without its end it is invalid.
         if (watch?.see(value) === true) throw new ServiceError('body_too_large')
         yield value
       }

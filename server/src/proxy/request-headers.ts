@@ -3,24 +3,23 @@ import { endsHere, fold } from './hop-headers.ts'
 import type { ProxyOptions } from './reserved-headers.ts'
 
 export interface OutboundHeaders {
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
-  /** What the caller takes of the codings that the destination is told of. */
+  /** The codings offered to the destination that the caller accepts. */
   readonly accepted: AcceptedCodings
 }
 
 /**
- * Returns the headers for the destination: the caller's, in their order and with their names as they were
- * sent, but for those that
+ * Returns the headers for the destination: the caller's, with their order and spelling, except for those that
  *
- * - end here: hop by hop, or named by `Connection`;
- * - are made anew: Host, Content-Length, Expect, Accept-Encoding;
- * - are for this service: everything that begins with `BT-`, the key above all;
- * - label the body under another name than we read, `Content_Type` for one: what is put into it is made safe for
- *   one reader, and there must not be another;
- * - have a name that is more than letters, digits, `-` and `_`.
+ * - end at this hop: hop-by-hop headers, and those named by `Connection`;
+ * - are set anew: Host, Content-Length, Expect, Accept-Encoding;
+ * - are meant for this service: everything that begins with `BT-`, above all the key;
+ * - label the body under another name than the one read here, `Content_Type` for example: inserted values are made safe
+ * for one reader, and there must not be a second;
+ * - have a name with characters other than letters, digits, `-` and `_`.
  *
- * The trace id goes along, and so do the two headers that the caller asked for on the call itself.
+ * Adds the trace id, and the two headers that the caller requested for the outbound call.
  *
  * Source: interface.md, Proxy, its headers.
  */

@@ -1,5 +1,5 @@
 /**
- * Headers that are for the proxy itself: what the caller wants of it.
+ * Headers addressed to the proxy itself: the caller's proxy options.
  *
  * Source: interface.md, Proxy, its headers.
  */
@@ -7,17 +7,17 @@ import type { Plan } from '../base/access.ts'
 import { ServiceError } from '../base/service-error.ts'
 
 export interface ProxyOptions {
-  /** Not looked into yet. */
+  /** Not validated yet. */
   readonly url: string | undefined
-  /** Of a configured proxy, if it is in a header. */
+  /** The key of a configured proxy, if it is in a header. */
   readonly key: string | undefined
-  /** For the headers of the same names of the call to the destination. */
+  /** Values for the headers of the same names in the outbound call. */
   readonly connection: 'close' | 'keep-alive' | undefined
   readonly keepAlive: string | undefined
   readonly dryRun: boolean
 }
 
-/** `headers` are names and values in turn. Throws `header_invalid` and `plan_insufficient`. */
+/** Parses `headers`, names and values alternating. Throws `header_invalid` and `plan_insufficient`. */
 export function parseProxyOptions(headers: readonly string[], plan: Plan): ProxyOptions {
   const sent = new Map<string, string>()
   for (let at = 0; at < headers.length; at += 2) {
@@ -38,7 +38,7 @@ export function parseProxyOptions(headers: readonly string[], plan: Plan): Proxy
   }
 }
 
-/** No other word: each would name a header that the next server takes away. */
+/** Only these two words: any other would name a header for the next server to remove. */
 function parseConnection(text: string): 'close' | 'keep-alive' {
   const word = text.toLowerCase()
   if (word === 'close' || word === 'keep-alive') return word
@@ -56,7 +56,7 @@ function parseDryRun(text: string | undefined): boolean {
   throw invalid('BT-PROXY-DRY-RUN', 'It must be true or false.')
 }
 
-/** RFC 2068, section 19.7.1.1: parameters, each a token with a token or a quoted text as its value. */
+/** RFC 2068, section 19.7.1.1: parameters, each a token whose value is a token or a quoted string. */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const PARAMETER = `${TOKEN}(?:=(?:${TOKEN}|"[^"\\\\\\x00-\\x1f\\x7f-\\uffff]*"))?`
 const KEEP_ALIVE = new RegExp(`^${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*$`)

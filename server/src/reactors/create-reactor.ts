@@ -14,7 +14,7 @@ import { sealReactorConfiguration } from './sealed-reactor-configuration.ts'
 import { parseReactor, renderReactor } from './wire.ts'
 
 /**
- * Keeps code in the caller's tenant, to be run when it is asked to react. Nothing is compiled.
+ * Stores code in the caller's tenant, to be run when the reactor is invoked. Compiles nothing.
  *
  * Throws `permission_missing`, `body_invalid`, and what commit() throws. Source: interface.md, Reactors.
  */

@@ -6,7 +6,7 @@ import { noContent, type Answer } from '../http/endpoint.ts'
 import type { World } from '../ports/world.ts'
 import { getReactor } from './get-reactor.ts'
 
-/** Deletes a reactor; what runs goes on to its end. Throws `permission_missing`, `reactor_not_found`, as commit() does. */
+/** Deletes a reactor; runs in progress finish. Throws `permission_missing`, `reactor_not_found`, and what commit() throws. */
 export async function deleteReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,

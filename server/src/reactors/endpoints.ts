@@ -18,11 +18,11 @@ import { reactorBody, reactorPageSchema, reactorPatch, reactorSchema } from './w
 export interface ReactorDependencies {
   readonly tokens: TokenSettings
   readonly ephemeralKeys: EphemeralKeys
-  /** Called when an invocation was accepted that nobody waits for. */
+  /** Called when an asynchronous invocation is accepted. */
   readonly wake: () => void
 }
 
-/** The HTTP surface of reactors. */
+/** The HTTP endpoints of reactors. */
 export function reactorEndpoints(
   settings: ReactorSettings,
   { tokens, ephemeralKeys, wake }: ReactorDependencies,

@@ -21,8 +21,8 @@ export async function readReactor(
 }
 
 /**
- * Returns the caller's tenant's reactor with this id, or throws `reactor_not_found`: the same whether it never was, is
- * another tenant's, or the id is no id at all.
+ * Returns the reactor with this id in the caller's tenant. Throws the same `reactor_not_found` if it does not exist,
+ * belongs to another tenant, or the id is malformed.
  */
 export async function getReactor(
   world: Pick<World, 'store'>,
@@ -34,7 +34,7 @@ export async function getReactor(
   return it
 }
 
-/** Opens what the reactor does, and looks for the application that it acts for. */
+/** Opens the configuration of a reactor, and looks up its application. */
 export async function openReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   { tenantId }: RequestContext,

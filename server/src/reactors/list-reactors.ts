@@ -10,7 +10,7 @@ import { renderReactor } from './wire.ts'
 /**
  * Returns one page of the tenant's reactors, newest first.
  *
- * Ids that are nobody's, or no ids, only make it shorter. Throws `permission_missing`.
+ * Unknown and malformed ids are omitted. Throws `permission_missing`.
  */
 export async function listReactors(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

@@ -1,5 +1,5 @@
-/** What an operator may set about reactors. */
+/** Operator settings for reactors. */
 export interface ReactorSettings {
-  /** Whether one without a configuration is refused; otherwise it has an empty one. */
+  /** Whether a reactor without a configuration is refused; otherwise its configuration is empty. */
   readonly configurationRequired: boolean
 }

@@ -1,8 +1,8 @@
 /**
- * What a reactor does, into an envelope and back.
+ * Seals and opens the code and configuration of a reactor.
  *
- * All of it is sealed: a configuration is there for credentials, and code that could be changed in the file would be
- * run on data by whoever can write to it. Decision 0029.
+ * All of it is sealed: a configuration holds credentials, and code that could be changed in the file would let anyone with
+ * write access run code on the data. Decision 0029.
  */
 import type { Json } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -10,10 +10,10 @@ import type { SealContext, TenantKeys } from '../ports/keyring.ts'
 import type { StoredReactor } from '../ports/stored.ts'
 
 export interface SealedReactorConfiguration {
-  /** As it was sent: it is compiled where it is run. */
+  /** As sent: it is compiled where it is run. */
   readonly code: string
   readonly configuration: Readonly<Record<string, Json>>
-  /** The application it acts for, which may be gone by now; null for none. */
+  /** The application it acts for, which may have been deleted; null for none. */
   readonly applicationId: string | null
 }
 

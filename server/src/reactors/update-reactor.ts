@@ -18,7 +18,7 @@ interface ReactorUpdate extends ReactorSettings {
 }
 
 /**
- * Replaces everything about a reactor, and answers with it; what is absent is as if it never was.
+ * Replaces everything of a reactor, and returns it; omitted members are reset.
  *
  * Throws `permission_missing`, `reactor_not_found`, `body_invalid`, `reactor_busy`, and what commit() throws.
  */
@@ -35,7 +35,7 @@ export async function replaceReactor(
   })
 }
 
-/** Applies a merge patch to a reactor, and answers nothing. Throws what replaceReactor() throws. */
+/** Applies a merge patch to a reactor; returns nothing. Throws what replaceReactor() throws. */
 export async function patchReactor(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
@@ -47,7 +47,7 @@ export async function patchReactor(
   })
 }
 
-/** What an update makes of the reactor as it was, and says of the reactor as it is then. */
+/** Computes the new reactor from the old one, and renders the answer. */
 interface ReactorUpdater {
   readonly request: (before: OpenReactor) => Json | undefined
   readonly answer: (reactor: StoredReactor) => Promise<Answer>

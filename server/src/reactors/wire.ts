@@ -13,21 +13,21 @@ import type { ReactorSettings } from './reactor-settings.ts'
 import type { SealedReactorConfiguration } from './sealed-reactor-configuration.ts'
 
 /**
- * Reactors as they go over the wire.
+ * The wire format of reactors.
  *
  * Source: interface.md, Reactors.
  */
 
-/** What a caller may say of a reactor. */
+/** The members of a reactor that a caller may set. */
 export interface ReactorDraft extends SealedReactorConfiguration {
   readonly name: string
 }
 
-/** A reactor as it may be shown. */
+/** A reactor with its configuration opened. */
 export interface OpenReactor {
   readonly reactor: StoredReactor
   readonly config: SealedReactorConfiguration
-  /** Whom it acts for, if that is there. */
+  /** The application it acts for, if it exists. */
   readonly application: StoredApplication | null
 }
 
@@ -87,7 +87,7 @@ export function parseReactor(
   }
 }
 
-/** Returns the reactor with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
+/** Returns the reactor with `patch` applied, as a reactor request. Throws `body_invalid` if the patch is not an object. */
 export function patchedReactor({ reactor, config }: OpenReactor, patch: Json): Json {
   if (!isJsonObject(patch)) {
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
 import { inChunks } from './chunked-work.ts'
 
-/** A clock that moves by `stepMs` with each piece of work, and counts how often it yielded to others. */
+/** Returns a clock that advances `stepMs` per piece of work and counts how often the work yielded. */
 function workingClock(stepMs: number) {
   let elapsed = 0
   let yields = 0

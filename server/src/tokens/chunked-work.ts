@@ -2,11 +2,11 @@ import { SHORT_LIST_YIELD_AFTER_MS, YIELD_AFTER_MS } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /**
- * Does `work` for 0 to `count - 1`, in order; when there are many, others have a turn every YIELD_AFTER_MS, and
- * when there are few but they take longer than SHORT_LIST_YIELD_AFTER_MS, from then on as well. Returns undefined when it is
- * done already, which a few mostly are.
+ * Calls `work` for 0 to `count - 1`, in order. A long list yields to the event loop every YIELD_AFTER_MS; a short one
+ * starts to yield only after it has taken SHORT_LIST_YIELD_AFTER_MS. Returns undefined if the work finished synchronously,
+ * as most short lists do.
  *
- * A payload of thousands would otherwise hold the event loop, and everybody else, until it is done.
+ * Without yielding, a payload of thousands would block every other request until it is done.
  */
 export function inChunks(
   clock: Clock,
@@ -45,10 +45,10 @@ async function runYielding(
   }
 }
 
-/** So few are mostly done in about a millisecond; to stop in between would cost more than it gives. */
+/** Lists this short mostly finish in about a millisecond, so yielding would cost more than it gains. */
 const SHORT_MAX = 128
 
-/** Looking at the clock costs as much as a little work. */
+/** Reading the clock costs about as much as a small piece of work. */
 const LOOK_EVERY = 4
 
 function isLook(index: number): boolean {

@@ -9,7 +9,7 @@ import { renderBuiltToken } from './render-built-token.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
- * Makes one token and answers with it, its data shown as far as the caller's right to create goes.
+ * Creates one token and returns it, with its data shown as the caller's create permission allows.
  *
  * Throws what parseDraft() and makeTokens() throw. Source: interface.md, Create a token.
  */

@@ -5,10 +5,10 @@ import { ServiceError } from '../base/service-error.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 
 /**
- * Where a list goes on, for callers to hand back: an internal id, sealed with a tenant's key to the list it is of.
+ * Returns a pagination cursor: an internal id sealed with the tenant's key and bound to one list.
  *
- * `list` is everything that makes the list what it is. A cursor of another tenant, of another list, or one
- * that was made up says nothing.
+ * `list` identifies the list, filters included. A cursor that is forged, or belongs to another tenant or another list,
+ * is invalid.
  */
 export function cursorOf(keys: TenantKeys, list: string, internalId: string): string {
   const bytes = Buffer.from(internalId.replaceAll('-', ''), 'hex')
@@ -32,7 +32,7 @@ export function parseCursor(keys: TenantKeys, list: string, cursor: string): str
   return internalId
 }
 
-/** Fingerprints of tokens have other scopes, which are names of types. */
+/** Cannot collide with a fingerprint scope: those are names of token types. */
 const SCOPE = 'cursor of a list'
 const SEAL_CHARS = 24
 

@@ -1,4 +1,4 @@
-/** What a date stands for, in epoch milliseconds, both ends inclusive: all of its day, or second. */
+/** The span a date covers, in epoch milliseconds, both ends inclusive: a whole day, or a whole second. */
 export interface DateSpan {
   readonly from: number
   readonly to: number
@@ -32,7 +32,7 @@ const DATE =
 
 const MINUTE_MS = 60_000
 
-/** By the smallest part that was given. */
+/** Returns the width of the smallest part given. */
 function widthOf([, , , , hour, , second, fraction]: RegExpExecArray): number {
   if (fraction !== undefined) return 1
   if (second !== undefined) return 1000

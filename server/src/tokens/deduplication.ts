@@ -1,8 +1,8 @@
 /**
- * Deduplication: which drafts have a duplicate already.
+ * Deduplication: finds the drafts that already have a duplicate.
  *
- * Source: interface.md, Tokens, Deduplication. Between looking and committing another request may store
- * the duplicate: the store refuses the commit then, and we look again.
+ * Another request may store the duplicate between the lookup and the commit. The store then refuses the commit, and the
+ * lookup is repeated. Source: interface.md, Tokens, Deduplication.
  */
 import { ask } from '../access/authorize.ts'
 import type { RequestContext } from '../base/access.ts'
@@ -21,15 +21,15 @@ import { inChunks } from './chunked-work.ts'
 /** A stored token, or the index of an earlier draft of the same payload. */
 export type Duplicate = StoredToken | number
 
-/** What the caller may see of a duplicate's data: undefined for nothing. */
+/** The part of a duplicate's data the caller may see; undefined for nothing. */
 export interface DuplicateView {
-  /** As a reader sees it. */
+  /** As readers see it. */
   readonly data: Json | undefined
-  /** The same, but never more than the mask. */
+  /** The same, but at most the mask. */
   readonly masked: Json | undefined
 }
 
-/** Returns the duplicate of every draft that has one and wants no other of its kind. Throws what Reading throws. */
+/** Returns the duplicate of each draft that has one and asks for deduplication. Throws what Reading throws. */
 export async function findDuplicates(
   world: Pick<World, 'clock' | 'store'>,
   context: RequestContext,
@@ -54,7 +54,7 @@ export async function findDuplicates(
       known.set(kind, earlier ?? index)
       return
     }
-    // A stored duplicate is looked for once: found again or not, it counts for the whole payload.
+    // A stored duplicate is looked up once per payload, found or not.
     const duplicate = isStored(earlier)
       ? earlier
       : ((await findDuplicate(type, fingerprint)) ?? earlier)
@@ -89,9 +89,9 @@ function isStored(duplicate: Duplicate | undefined): duplicate is StoredToken {
 }
 
 /**
- * Returns a function that says what the caller may see of a duplicate at `now`: null when it may not read it.
+ * Returns a function that gives the caller's view of a duplicate at `now`: null if it may not read it.
  *
- * Thousands of drafts may have the same duplicate, so that it is opened once.
+ * Caches the view, because thousands of drafts may share one duplicate.
  */
 export function duplicateViewer(
   context: RequestContext,

@@ -8,11 +8,10 @@ import { findLive } from './find-live.ts'
 import { UPDATE_ATTEMPTS_MAX } from './update-token.ts'
 
 /**
- * Deletes the token `id` for good.
+ * Deletes the token `id` permanently.
  *
- * What was authorized is what is deleted: when somebody has changed the token meanwhile, its containers
- * too perhaps, it is asked again. Throws `token_not_found`, `permission_missing`, `token_busy`, and what
- * commit() throws.
+ * Only the authorized version is deleted: if the token changed in the meantime, perhaps its containers too, authorization
+ * is repeated. Throws `token_not_found`, `permission_missing`, `token_busy`, and what commit() throws.
  */
 export async function deleteToken(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,

@@ -9,7 +9,7 @@ import { findTokenReferences } from './token-references.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
- * Answers with `payload`, each expression in its strings replaced by what the caller may see of the token.
+ * Returns `payload` with each expression in its strings replaced by what the caller may see of the token.
  *
  * Throws what findTokenReferences() and fillTokenReferences() throw.
  */

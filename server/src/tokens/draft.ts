@@ -1,6 +1,4 @@
-/**
- * A token asked for but not yet made: everything the caller said, checked and parsed.
- */
+/** A draft: a requested token that is not created yet, with every member of the request checked and parsed. */
 import { EXPIRY_FORM, parseExpiry } from '../base/expiry.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -16,41 +14,41 @@ import { keptDetails, optionMembers, privacyContainer, tokenOptions } from './wi
 
 export interface Draft {
   readonly type: TokenType
-  /** As the type keeps it, short-lived members included. */
+  /** As the type stores it, short-lived members included. */
   readonly data: Sensitive<Json>
   readonly options: DraftOptions
-  /** Where its members stand in the whole payload, for errors. */
+  /** Returns the path of a member in the whole payload, for errors. */
   readonly pathOf: PathOf
 }
 
-/** What a token request may say beside its data; what it left out is the type's default. */
+/** Options of a token request beside its data; omitted ones have the type's default. */
 export interface DraftOptions {
-  /** A literal id, an expression for one, or null for one of ours. */
+  /** A literal id, an expression for one, or null for a generated id. */
   readonly id: string | Template | null
   readonly containers: readonly string[]
   readonly mask: Mask | null
   readonly metadata: Readonly<Record<string, string>> | null
   readonly searchIndexes: readonly Template[]
   readonly fingerprint: Template
-  /** What fingerprints are compared within: the type and, where it is not the type's, the expression. */
+  /** The scope in which fingerprints are compared: the type, plus the expression if it is not the type's. */
   readonly fingerprintScope: string
   /** Whether the request itself names a fingerprint expression. */
   readonly fingerprintAsked: boolean
   /** Null leaves it to the tenant's settings. */
   readonly deduplicate: boolean | null
   readonly expiresAt: number | null
-  /** As sent, to be shown again. */
+  /** As sent, to be returned later. */
   readonly details: JsonObject | null
 }
 
-/** Names a member of a token request (`data.number`) by its place in the whole payload. */
+/** Returns the path of a token request's member (`data.number`) in the whole payload. */
 export type PathOf = (member: string) => string
 
 /**
- * Parses an object with `type` and `data`.
+ * Parses a token request: an object with `type` and `data`.
  *
- * Throws `token_type_unknown`, `token_data_invalid`, `token_invalid` or `expression_invalid`, naming
- * the members at fault as `pathOf` renders them.
+ * Throws `token_type_unknown`, `token_data_invalid`, `token_invalid` or `expression_invalid`, with the paths of the invalid
+ * members as `pathOf` renders them.
  */
 export function parseDraft(request: JsonObject, now: number, pathOf: PathOf): Draft {
   const type = parseType(request['type'], pathOf)
@@ -62,7 +60,7 @@ export function parseDraft(request: JsonObject, now: number, pathOf: PathOf): Dr
   }
 }
 
-/** The draft of a plain value: a generic token without options. */
+/** Returns the draft of a plain value: a generic token without options. */
 export function draftOfValue(value: string | number | boolean): Draft {
   const type = findTokenType('token')!
   return { type, data: new Sensitive<Json>(value), options: defaultOptions(type), pathOf: itself }
@@ -72,7 +70,7 @@ function itself(member: string): string {
   return member
 }
 
-/** Null is absent, here as for every member: clients that fill in whole objects send it. */
+/** Null counts as absent, as for every member: clients that send whole objects include nulls. */
 function parseType(sent: Json | undefined, pathOf: PathOf): TokenType {
   const name = sent ?? 'token'
   const type = typeof name === 'string' ? findTokenType(name) : undefined
@@ -99,7 +97,7 @@ function parseData(type: TokenType, data: Json | undefined, pathOf: PathOf): Jso
 
 const DEFAULTS = new Map<string, DraftOptions>()
 
-/** What a request without options means; the same object every time. */
+/** Returns the options of a request without any; the same object every time. */
 function defaultOptions(type: TokenType): DraftOptions {
   const known = DEFAULTS.get(type.name)
   if (known !== undefined) return known
@@ -176,9 +174,9 @@ function parseOptions(
 }
 
 /**
- * Who writes the expression decides what it says, so a text of one's own must not give what the type's
- * own expression gives of somebody's data: with it a token could pose as the duplicate of a card its maker only
- * knows the number of. Spaces make no other expression of the type's. Decision 0015.
+ * The author of an expression controls its result. A custom expression must therefore not match the fingerprints of the
+ * type's own expression: otherwise a caller who knows only a card's number could create a token that passes as that card's
+ * duplicate. Whitespace differences do not make an expression custom. Decision 0015.
  */
 function fingerprintScopeOf(type: TokenType, expression: string | undefined): string {
   const bare = (text: string): string => text.replaceAll(/\s+/g, '')

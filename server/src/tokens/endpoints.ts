@@ -30,7 +30,7 @@ import {
   tokenizePayload,
 } from './wire.ts'
 
-/** The HTTP surface of tokens. */
+/** The HTTP endpoints of tokens. */
 export function tokenEndpoints(settings: TokenSettings) {
   return {
     postTokenize: endpoint({
@@ -183,7 +183,7 @@ export function tokenEndpoints(settings: TokenSettings) {
   }
 }
 
-/** Clients send an empty text for "from the start". */
+/** Clients send an empty string to start from the beginning. */
 function startOf(start: string | undefined): string | null {
   return start === undefined || start === '' ? null : start
 }

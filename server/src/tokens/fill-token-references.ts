@@ -16,26 +16,26 @@ import { showGranted } from './shown-tokens.ts'
 import { inChunks } from './chunked-work.ts'
 
 export interface Filling {
-  /** By which it is decided what the caller may see of each token. */
+  /** The permission that decides what the caller may see of each token. */
   readonly permission: Permission
-  /** Different tokens that may be named. */
+  /** Maximum number of distinct tokens referenced. */
   readonly tokensMax: number
   readonly privacyShown: boolean
 }
 
 export interface Filled {
   readonly payload: Json
-  /** The tokens that it names, each once. */
+  /** The referenced tokens, each once. */
   readonly tokens: readonly StoredToken[]
-  /** What was put into it: the data of the tokens, and what expressions made of it. */
+  /** The values inserted: token data, and the results of expressions. */
   readonly shown: readonly Json[]
 }
 
 /**
  * Returns the payload of the token references, each expression replaced by what the caller may see of the token.
  *
- * All tokens are read at once, each once. Throws `detokenize_tokens_max`, `detokenize_tokens_unknown`, which comes
- * before `permission_missing`, `answer_too_large`, `tenant_busy` and `expression_invalid`.
+ * Reads all tokens at once, each only once. Throws `detokenize_tokens_max`, `detokenize_tokens_unknown` (which takes
+ * precedence over `permission_missing`), `permission_missing`, `answer_too_large`, `tenant_busy` and `expression_invalid`.
  */
 export async function fillTokenReferences(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -73,7 +73,7 @@ export async function fillTokenReferences(
           return whole ? wire() : (data ?? null)
         })
         location.put(value)
-        // Of a whole token only its data is secret.
+        // In a whole token only the data is secret.
         if (!tokenReferencesOf(location).some((it) => it.whole)) values.push(value)
       })
       return values

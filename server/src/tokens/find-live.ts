@@ -5,9 +5,9 @@ import type { World } from '../ports/world.ts'
 import { Reading } from './reading.ts'
 
 /**
- * Returns the token `id` as the caller's request sees it: within its transaction, if it is part of one.
+ * Returns the token `id` as the request sees it: within its transaction, if it has one.
  *
- * Throws `token_not_found` for one that is absent, expired or another tenant's, and `tenant_busy`.
+ * Throws `token_not_found` if it is absent, expired or another tenant's, and `tenant_busy`.
  */
 export async function findLive(
   { store }: Pick<World, 'store'>,

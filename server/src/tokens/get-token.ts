@@ -9,10 +9,10 @@ import type { TokenSettings } from './token-settings.ts'
 import { maskOf, renderToken } from './wire.ts'
 
 /**
- * Answers with the token `id`, its data redacted, masked or revealed as the caller's rules say.
+ * Returns the token `id`, its data redacted, masked or revealed according to the caller's rules.
  *
- * Throws `token_not_found` for one that is absent, expired or another tenant's, `permission_missing`
- * for one in containers the caller may not read.
+ * Throws `token_not_found` if it is absent, expired or another tenant's, and `permission_missing` if it is in containers
+ * the caller may not read.
  */
 export async function getToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,

@@ -12,11 +12,10 @@ import type { TokenFilter } from './token-filter.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
- * Answers with a page of the tokens that the caller may read, newest first, or in the order of the ids
- * that were asked for. Each is shown as its rule says.
+ * Returns a page of the tokens the caller may read, newest first or in the order of the requested ids. Each is shown
+ * according to its rule.
  *
- * Ids that are nobody's, or that the caller may not read, only make it shorter. Throws
- * `permission_missing`, `answer_too_large`.
+ * Ids that do not exist or that the caller may not read are omitted. Throws `permission_missing`, `answer_too_large`.
  */
 export async function listTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,

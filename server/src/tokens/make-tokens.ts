@@ -1,6 +1,4 @@
-/**
- * Drafts into tokens, durably: what POST /tokens and POST /tokenize have in common.
- */
+/** Turns drafts into durable tokens, for POST /tokens and POST /tokenize. */
 import { authorize } from '../access/authorize.ts'
 import { commit } from '../access/commit.ts'
 import type { RequestContext, Transform } from '../base/access.ts'
@@ -32,32 +30,32 @@ import {
   type Duplicate,
 } from './deduplication.ts'
 
-/** What became of a draft: a token of its own, or the duplicate it had already. */
+/** The result of a draft: a new token, or its existing duplicate. */
 export interface BuiltToken {
   readonly draft: Draft
   readonly token: StoredToken
-  /** What the caller may see of tokens it makes here. */
+  /** The transform for tokens the caller creates here. */
   readonly transform: Transform
-  /** Undefined for a new token; null for a duplicate that the caller may not read. */
+  /** Undefined for a new token; null for a duplicate the caller may not read. */
   readonly duplicate: DuplicateView | null | undefined
-  /** Whether it is to be shown as readers will see it when what is short-lived is gone. */
+  /** Whether to show it as readers will after its short-lived data has expired. */
   readonly later: boolean
-  /** What its expressions are evaluated with. */
+  /** The evaluation context of its expressions. */
   readonly evaluationContext: EvaluationContext
 }
 
 export interface TokenRenderer {
-  /** Renders what became of one draft. */
+  /** Renders the result of one draft. */
   readonly reply: (built: BuiltToken, index: number) => Json
   /**
-   * Puts the replies together; the answer is remembered in the same commit as the tokens. What an earlier
-   * call returned may change.
+   * Combines the replies into the answer, which is stored for replay in the same commit as the tokens. May modify what an
+   * earlier call returned.
    */
   readonly answer: (replies: readonly Json[]) => Answer
 }
 
 /**
- * Makes a token of every draft, or of none: when it resolves, all of them are on disk.
+ * Creates a token for every draft, or for none. Once it resolves, all of them are on disk.
  *
  * Throws `permission_missing`, `token_id_taken`, `expression_invalid`, and what findDuplicates() and commit() throw.
  */
@@ -69,7 +67,7 @@ export async function makeTokens(
 ): Promise<Answer> {
   const transforms = authorizeAll(context, drafts)
   const opened = world.keyring.open(context.tenantId)
-  // Mostly they are at hand, and to wait for that all the same would cost as much as some of the work.
+  // Keys are usually cached, and an unneeded await would cost as much as some of the work.
   const keys = opened instanceof Promise ? await opened : opened
   const batch: DraftBatch = { context, keys, drafts, transforms, clashes: NO_CLASHES }
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
@@ -84,34 +82,34 @@ export async function makeTokens(
   throw new Error('Cannot make tokens: others kept making their duplicates first')
 }
 
-/** Each attempt loses to another request that won; so many in a row do not happen by chance. */
+/** Each failed attempt lost to another request that succeeded; this many in a row do not happen by chance. */
 const ATTEMPTS_MAX = 100
 
-/** The drafts of one request, and what is the same in all attempts to make tokens of them. */
+/** The drafts of one request, and what all attempts to create their tokens share. */
 interface DraftBatch {
   readonly context: RequestContext
   readonly keys: TenantKeys
   readonly drafts: readonly Draft[]
-  /** What the caller may see of each. */
+  /** The transform of each draft, by index. */
   readonly transforms: readonly Transform[]
-  /** How often the alias of a draft was taken. */
+  /** How often the alias of each draft was already taken. */
   clashes: ReadonlyMap<Draft, number>
 }
 
 const NO_CLASHES: ReadonlyMap<Draft, number> = new Map()
 
-/** What one attempt would store and answer. */
+/** The tokens and the answer that one attempt would commit. */
 interface AttemptResult {
-  /** The new ones, in the order of their drafts. */
+  /** The new tokens, in the order of their drafts. */
   readonly tokens: readonly StoredToken[]
-  /** By the index of the drafts that have one; those became no token. */
+  /** Existing duplicates by draft index; those drafts create no token. */
   readonly duplicates: ReadonlyMap<number, Duplicate>
   readonly answer: Answer
-  /** What to say to a repetition of the request, where that is less. */
+  /** The answer to a replay of the request, if it shows less. */
   readonly remembered: Answer | undefined
 }
 
-/** At once, unless duplicates have to be looked for or there are many. */
+/** Synchronous unless duplicates must be looked up or there are many drafts. */
 function buildAttempt(
   world: Pick<World, 'clock' | 'random' | 'store'>,
   batch: DraftBatch,
@@ -130,7 +128,7 @@ function buildAttempt(
   )
 }
 
-/** What is the same for all that one attempt builds. */
+/** Shared by everything one attempt builds. */
 interface Attempt {
   readonly now: number
   readonly evaluationContext: EvaluationContext
@@ -148,10 +146,10 @@ function buildAndRender(
   const viewLater = duplicateViewer(context, keys, { now: Infinity, evaluationContext })
   const entropy = world.random.bytes(drafts.length * ID_RANDOM_BYTES)
   sortRandom(entropy)
-  // By the index of their drafts, as the replies are: a duplicate may be among those before it.
+  // Indexed by draft, as the replies are: a duplicate may be an earlier draft of the same payload.
   const built = Array<StoredToken>(drafts.length)
   const replies = Array<Json>(drafts.length)
-  // What is remembered outlives a security code by far, so it is what a reader sees after its hour.
+  // The remembered answer outlives a security code by far, so it holds what readers see after the code has expired.
   const later: Json[] = []
   let less = false
 
@@ -204,13 +202,13 @@ function buildAndRender(
 
 const NO_DUPLICATES: ReadonlyMap<number, Duplicate> = new Map()
 
-/** Asks once for each distinct list of containers; returns what the caller may see of each draft. */
+/** Authorizes once per distinct list of containers; returns what the caller may see of each draft. */
 function authorizeAll(context: RequestContext, drafts: readonly Draft[]): readonly Transform[] {
   let answers: Map<string, Transform> | undefined
   let last: readonly string[] | undefined
   let transform: Transform = 'redact'
   return drafts.map(({ options: { containers } }) => {
-    // Most name none and share the list of their type.
+    // Most drafts name no containers and share their type's list.
     if (containers === last) return transform
     if (last === undefined) transform = authorize(context, 'token:create', containers).transform
     else {
@@ -224,7 +222,7 @@ function authorizeAll(context: RequestContext, drafts: readonly Draft[]): readon
   })
 }
 
-/** Bounds what all the expressions of a request do together, by the number of its tokens. */
+/** Bounds the total work of a request's expressions by its number of tokens. */
 export function evaluationContextFor(
   random: Random,
   { type }: RequestContext,
@@ -274,7 +272,7 @@ function buildToken(
   }
 }
 
-/** An alias that keeps being taken gives way to an id of ours. */
+/** An alias that keeps colliding is replaced by a generated id. */
 function idOfDraft(
   draft: Draft,
   internalId: string,
@@ -288,11 +286,11 @@ function idOfDraft(
 }
 
 /**
- * Makes the next attempt possible, or throws when there cannot be one.
+ * Prepares the next attempt, or throws if there cannot be one.
  *
- * The store names one id that is taken, and there may be thousands: all of them count now, or a payload
- * of aliases that are taken would need an attempt for each. Of several drafts with the same id one keeps it: the
- * first, or the one whose caller chose it.
+ * The store reports one taken id at a time, but there may be thousands. All are looked up here: otherwise a payload of
+ * taken aliases would need one attempt each. Of several drafts with the same id one keeps it: the first, or the one whose
+ * caller chose it.
  */
 async function resolveConflict(
   store: Pick<World['store'], 'tokens'>,
@@ -300,7 +298,7 @@ async function resolveConflict(
   conflict: Conflict,
   { tokens, duplicates }: AttemptResult,
 ): Promise<void> {
-  // The duplicate is there now: the next look finds it.
+  // The duplicate is stored by now, so the next lookup finds it.
   if (conflict.kind === 'fingerprint-taken') return
   if (conflict.kind !== 'token-id-taken') {
     throw new Error(`Cannot make tokens: the store answered ${conflict.kind}`)
@@ -313,7 +311,7 @@ async function resolveConflict(
   )
   const ids = chosen.map(({ id }) => id)
   const taken = new Set(await store.tokens.known(context.tenantId, ids, context.transactionId))
-  // It may be somebody's whom the caller does not see, unless it is the payload that has it twice.
+  // The id may belong to a token the caller cannot see, unless the payload itself contains it twice.
   if (ids.indexOf(conflict.id) === ids.lastIndexOf(conflict.id)) taken.add(conflict.id)
   const byChoice = chosen.filter(({ draft }) => typeof draft.options.id === 'string')
   for (const { id, draft } of new Set([...byChoice, ...chosen])) {

@@ -10,22 +10,22 @@ import { answerable } from './reading.ts'
 import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
-/** A list that is read from front to back. */
+/** A list that is read page by page. */
 export interface CursorList {
   readonly permission: 'token:read' | 'token:search'
-  /** Everything that makes it what it is, as text: a cursor is good for the same list only. */
+  /** Identifies the list, filters included: a cursor is valid for this list only. */
   readonly name: string
   readonly where: (keys: TenantKeys) => TokenCondition
-  /** A cursor of the answer before; null for the newest. */
+  /** The cursor of the previous page; null starts at the newest. */
   readonly start: string | null
   readonly size: number
 }
 
 /**
- * Answers with the next tokens of a list, newest first, and where to go on if there are more.
+ * Returns the next page of a list, newest first, with a cursor if there is more.
  *
- * Nothing is counted. Throws `cursor_invalid`, `permission_missing`, `answer_too_large`, and what finding
- * out the condition throws.
+ * Does not count the total. Throws `cursor_invalid`, `permission_missing`, `answer_too_large`, and what building the
+ * condition throws.
  */
 export async function pageTokens(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,

@@ -1,5 +1,5 @@
 /**
- * A merge patch of a token: the token request that the token and the patch amount to.
+ * Merge patches: combines a token and a patch into the equivalent token request.
  *
  * Source: RFC 7386, and interface.md, Update a token.
  */
@@ -12,19 +12,19 @@ import type { StoredToken } from '../ports/stored.ts'
 import { findTokenType } from './types/registry.ts'
 import { maskOf, patchMembers, requestOf } from './wire.ts'
 
-/** A patch, its members by their names in snake case. Null removes. */
+/** A patch, keyed by member names in snake case. Null removes a member. */
 export type TokenPatch = Readonly<Partial<Record<string, Json>>>
 
-/** Throws `token_invalid` when the body is no object. */
+/** Throws `token_invalid` if the body is not an object. */
 export function parsePatch(body: Json): TokenPatch {
   if (isJsonObject(body)) return patchMembers(body)
   throw new ServiceError('token_invalid', { error: ['The patch must be an object.'] })
 }
 
 /**
- * Returns `token` with `patch` applied, as a request for a token.
+ * Returns `token` with `patch` applied, as a token request.
  *
- * Throws `token_data_invalid` when its data would be larger than any that can be sent.
+ * Throws `token_data_invalid` if its data would be larger than a request can carry.
  */
 export function patchedRequest(
   token: StoredToken,
@@ -42,13 +42,13 @@ export function patchedRequest(
   return request
 }
 
-/** Whether the patch says anything of the security code of a card. */
+/** Whether the patch sets or removes the security code of a card. */
 export function touchesShortLived({ type }: StoredToken, { data }: TokenPatch): boolean {
   const member = findTokenType(type)?.shortLived ?? null
   return member !== null && isJsonObject(data) && Object.hasOwn(data, member)
 }
 
-/** What is merged, member by member; everything else is replaced. */
+/** Members that are merged key by key; all others are replaced. */
 const MERGED: ReadonlySet<string> = new Set(['data', 'mask', 'metadata'])
 
 function isTooLarge(data: Json): boolean {

@@ -8,8 +8,8 @@ import type { World } from '../ports/world.ts'
 import { readingEvaluationContext } from './shown-tokens.ts'
 
 /**
- * What one request reads of the data of tokens that it names: at once while that is short, and else with
- * one of its tenant's slots for large reads. What was found too long is let go of meanwhile.
+ * Bounds the token data one request reads. A small read is done at once; a large one is discarded and repeated with one of
+ * the tenant's slots for large reads.
  */
 export class Reading {
   readonly #context: Pick<RequestContext, 'quota'>
@@ -17,16 +17,16 @@ export class Reading {
   #bytes = 0
   #large = false
 
-  /** `sends` says whether what is read is on its way to a destination. */
+  /** `sends` is true if the data read is forwarded to a destination. */
   constructor(context: Pick<RequestContext, 'quota'>, sends = false) {
     this.#context = context
     this.#sends = sends
   }
 
   /**
-   * Returns what `find` finds, which is told how many bytes it may read.
+   * Returns the result of `find`, which gets the number of bytes it may read.
    *
-   * Throws `answer_too_large` when the request reads more than SHOWN_DATA_BYTES_MAX in all, and `tenant_busy`.
+   * Throws `answer_too_large` if the request reads more than SHOWN_DATA_BYTES_MAX in total, and `tenant_busy`.
    */
   async read(find: Find): Promise<readonly StoredToken[]> {
     if (!this.#large) {
@@ -49,7 +49,7 @@ export class Reading {
 
 type Find = (bytesMax: number) => Promise<readonly StoredToken[]>
 
-/** Rejects with `answer_too_large` where `found` is too much data to be read at once. */
+/** Rejects with `answer_too_large` if `found` is too much data to read at once. */
 export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
   try {
     return await found
@@ -62,8 +62,8 @@ export async function answerable<Found>(found: Promise<Found>): Promise<Found> {
 }
 
 /**
- * Returns what `render` makes of `tokens` by expressions: at once while that is little, and else with a slot for large reads.
- * Much can be made of little, by filters and by naming it often; what was made until then is thrown away, and made again.
+ * Runs `render` on `tokens` within a small budget. If that is exhausted, discards the result, waits for a slot for large
+ * reads and runs again: filters and repeated references can make a large result from little data.
  *
  * Rejects with `tenant_busy`.
  */
@@ -81,7 +81,7 @@ export async function renderWithinBudget<Rendered>(
     } catch (error) {
       if (!costBudget.isExhausted) throw error
     }
-    // A mask shows nothing where there is not enough, and says so to nobody.
+    // A mask that runs out of budget shows nothing and reports no error, so the budget itself is checked.
     if (rendered !== undefined && !costBudget.isExhausted) return rendered
     rendered = undefined
     await context.quota?.().acquireLargeRead(sends)
@@ -89,7 +89,7 @@ export async function renderWithinBudget<Rendered>(
   return await render(readingEvaluationContext(random, tokens.length))
 }
 
-/** Bytes of the data of `tokens`. */
+/** Returns the size of the tokens' data in bytes. */
 export function bytesOf(tokens: readonly StoredToken[]): number {
   let bytes = 0
   for (const { data } of tokens) bytes += data.length

@@ -5,7 +5,7 @@ import type { BuiltToken } from './make-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { maskOf, renderToken, renderDuplicate } from './wire.ts'
 
-/** Shows whoever made or changed a token what became of it, as far as its right to do so goes. */
+/** Renders a created or changed token for its caller, as far as the caller's create or update permission allows. */
 export function renderBuiltToken(
   context: RequestContext,
   { draft, token, transform, duplicate, evaluationContext, later }: BuiltToken,

@@ -21,7 +21,7 @@ async function openKeys(): Promise<TenantKeys> {
   return await new TransparentKeyring(async () => wrapped).open('tenant-a')
 }
 
-/** The token that a request makes, as far as sealing is concerned. */
+/** Builds the token of a request, with only the members that sealing needs. */
 function tokenOf(
   keys: TenantKeys,
   request: JsonObject,

@@ -1,8 +1,8 @@
 /**
- * Token data into envelopes and back: one of the few files where plaintext is in hand.
+ * Seals token data into envelopes and opens them: one of the few files that handle plaintext.
  *
- * A short-lived member of the data (a card's security code) has an envelope of its own, so that it can
- * be destroyed alone when its hour is over.
+ * A short-lived member of the data (a card's security code) has its own envelope, so that it can be destroyed separately
+ * when its hour is over.
  */
 import type { Grant } from '../access/authorize.ts'
 import { isJsonObject, type Json } from '../base/json.ts'
@@ -35,7 +35,7 @@ export function sealData(keys: TenantKeys, draft: Draft, id: string, now: number
   }
 }
 
-/** Returns `draft` as it is when its short-lived member is past its hour. */
+/** Returns `draft` without its short-lived member, or unchanged if it has none. */
 export function withoutShortLived(draft: Draft): Draft {
   const member = draft.type.shortLived
   const plain = draft.data.reveal()
@@ -45,11 +45,10 @@ export function withoutShortLived(draft: Draft): Draft {
 }
 
 /**
- * Opens a token that `grant` was given for; a short-lived member that is past its hour is absent.
+ * Opens the token `grant` was given for; a short-lived member past its hour is absent.
  *
- * A grant for this very token has its decision with it, and no decision stays out of the audit log: whatever is
- * opened here is recorded before anybody sees it. Throws if the token was tampered with, or the grant is for
- * something else.
+ * A grant for this token carries its decision, and every decision reaches the audit log: data opened here is logged before
+ * it is shown. Throws if the token was tampered with, or if the grant is for something else.
  */
 export function openData(
   keys: TenantKeys,

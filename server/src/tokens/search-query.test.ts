@@ -6,7 +6,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { TokenCondition } from '../ports/token-query.ts'
 import { parseSearch, type SearchOptions } from './search-query.ts'
 
-/** Hashes that can be read. */
+/** Uses readable hashes. */
 const OPTIONS: SearchOptions = { indexOf: (it) => Buffer.from(it.reveal()), exact: false }
 
 const parse = (text: string): TokenCondition => parseSearch(text, OPTIONS)
@@ -204,7 +204,7 @@ function depthOf(it: TokenCondition): number {
   return it.kind === 'all' || it.kind === 'any' ? 1 + Math.max(0, ...it.of.map(depthOf)) : 1
 }
 
-/** Writes a condition as a person would who trusts nothing. */
+/** Renders a condition as a query, quoting and parenthesizing everything. */
 function print(it: TokenCondition): string {
   switch (it.kind) {
     case 'all':
@@ -246,7 +246,7 @@ const anyText = fc.string({ minLength: 1, maxLength: 8, unit: 'grapheme' })
 const anyInstant = fc.option(fc.integer({ min: 0, max: Date.UTC(9999, 0) }))
 const how = fc.constantFrom('created' as const, 'modified' as const)
 
-/** With the prototype that literals have. */
+/** Creates objects with the prototype of object literals. */
 function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true })
 }

@@ -1,9 +1,9 @@
 /**
- * The language of searches: `type:card AND (metadata.customer:"c 17" OR NOT created_at:[2026-01-01 TO *])`.
+ * Parses search queries: `type:card AND (metadata.customer:"c 17" OR NOT created_at:[2026-01-01 TO *])`.
  *
- * `NOT`, `!` and `-` bind closest, then `AND`, then `OR`; a negation after a term needs no `AND`. What is
- * in double quotes is taken as it stands, with `\"` and `\\` for themselves. Written by hand: the text
- * is short, and whatever it holds ends as plain data. Source: interface.md, Searches.
+ * `NOT`, `!` and `-` bind closest, then `AND`, then `OR`; a negation after a term needs no `AND`. Text in double quotes is
+ * literal, with `\"` and `\\` as escapes. The parser is written by hand: queries are short, and all their content ends as
+ * plain data. Source: interface.md, Searches.
  */
 import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
@@ -12,15 +12,15 @@ import { ServiceError } from '../base/service-error.ts'
 import { ANY_TOKEN, type TokenCondition } from '../ports/token-query.ts'
 import { parseDateSpan, type DateSpan } from './date-span.ts'
 
-/** What a query is parsed with. */
+/** Options of the query parser. */
 export interface SearchOptions {
-  /** Returns the keyed hash by which data are found. */
+  /** Returns the keyed hash that finds a value. */
   readonly indexOf: (value: Sensitive<string>) => Uint8Array
-  /** Whether metadata are compared as they are; otherwise their case is nothing. */
+  /** Whether metadata are compared exactly; otherwise case is ignored. */
   readonly exact: boolean
 }
 
-/** Throws `search_invalid`, which says where and what, and repeats nothing. */
+/** Throws `search_invalid`, with the position and cause but no text of the query. */
 export function parseSearch(text: string, options: SearchOptions): TokenCondition {
   if (text.length > SEARCH_QUERY_CHARS_MAX) {
     throw invalid(`At most ${SEARCH_QUERY_CHARS_MAX} characters.`)
@@ -123,7 +123,7 @@ class SearchParser {
     return { kind: 'metadata', key, value: this.#value(true), exact }
   }
 
-  /** Takes a colon and a value. */
+  /** Consumes a colon and a value. */
   #value(mayBeEmpty = false): string {
     this.#colon()
     return this.#written(mayBeEmpty)
@@ -138,7 +138,7 @@ class SearchParser {
     return value
   }
 
-  /** Takes a colon and an instant, a day, or a range of them. */
+  /** Consumes a colon and an instant, a day, or a range of them. */
   #span(): { from: number | null; to: number | null } {
     this.#colon()
     const inclusive = this.#accept('[')
@@ -152,7 +152,7 @@ class SearchParser {
     throw this.#error('A closing ] or } is expected.')
   }
 
-  /** Takes an instant or a day; null for `*`. */
+  /** Consumes an instant or a day; null for `*`. */
   #dateSpan(): DateSpan | null {
     const start = this.#position()
     const text = this.#quoted() ?? this.#match(BOUND)
@@ -166,7 +166,7 @@ class SearchParser {
     if (!this.#accept(':')) throw this.#error('A colon and a value are expected.')
   }
 
-  /** Takes a text in double quotes; null when none is next. */
+  /** Consumes a text in double quotes; returns null if none is next. */
   #quoted(): string | null {
     if (!this.#accept('"')) return null
     const start = this.#at
@@ -187,7 +187,7 @@ class SearchParser {
     throw errorAt(start, 'The quotes are not closed.')
   }
 
-  /** Takes an operator: upper case, and a word by itself. */
+  /** Consumes an operator: upper case, and a separate word. */
   #word(word: string): boolean {
     const end = this.#position() + word.length
     if (!this.#text.startsWith(word, this.#at)) return false
@@ -232,7 +232,7 @@ class SearchParser {
 
 const OPEN = { from: null, to: null } as const
 
-/** `position` counts from 0, people from 1. */
+/** `position` counts from 0, the message from 1. */
 function errorAt(position: number, message: string): ServiceError {
   return invalid(`At character ${position + 1}: ${message}`)
 }

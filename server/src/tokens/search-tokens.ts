@@ -10,7 +10,7 @@ import { readingEvaluationContext, showTokens } from './shown-tokens.ts'
 import type { TokenSettings } from './token-settings.ts'
 
 /**
- * Answers with a page of the tokens that the caller may search and that meet `query`, newest first.
+ * Returns a page of the tokens the caller may search that match `query`, newest first.
  *
  * Throws `search_invalid`, `permission_missing`, `answer_too_large`.
  */

@@ -1,5 +1,5 @@
 /**
- * What a caller sees of a token's data: nothing, the evaluated mask, or all of it.
+ * Shows a token's data to a caller: nothing, the evaluated mask, or all of it.
  *
  * Source: interface.md, Access, transforms.
  */
@@ -13,10 +13,10 @@ import type { StoredToken } from '../ports/stored.ts'
 import { maskOf } from './wire.ts'
 
 /**
- * Returns the `data` member for a reader, undefined when it is to be left out.
+ * Returns the `data` member for a reader, undefined if it is to be omitted.
  *
- * The mask is evaluated now, over the data as it is now. A leaf whose expression fails shows itself
- * fully masked: what cannot be masked as asked is not shown.
+ * The mask is evaluated on each read, over the current data. A leaf whose expression fails is masked fully: data that
+ * cannot be masked as requested is not shown.
  */
 export function shownData(
   token: StoredToken,
@@ -32,7 +32,7 @@ export function shownData(
   return evaluateMask(mask, { ...evaluationContext, variables }, 'close')
 }
 
-/** Null when there is none that can be read: what a mask may be has not always been what it is. */
+/** Returns null if the token has no valid mask: earlier versions accepted masks that this one does not. */
 function parsedMaskOf(token: StoredToken): Mask | null {
   const mask = maskOf(token)
   if (mask === null) return null

@@ -1,6 +1,4 @@
-/**
- * Tokens on their way to a reader: opened, and shown as far as each may be seen.
- */
+/** Opens tokens and shows each as far as the caller may see it. */
 import { authorize, type Grant } from '../access/authorize.ts'
 import type { RequestContext, Permission } from '../base/access.ts'
 import type { Json, JsonObject } from '../base/json.ts'
@@ -19,7 +17,7 @@ import { inChunks } from './chunked-work.ts'
 import { maskOf, renderToken } from './wire.ts'
 
 export interface ShownToken {
-  /** Undefined when it may not be seen. */
+  /** Undefined if the caller may not see it. */
   readonly data: Json | undefined
   /** Renders the whole token. */
   readonly wire: () => JsonObject
@@ -32,7 +30,7 @@ export interface Showing {
 }
 
 /**
- * Returns `tokens` as the caller may see them, in their order. By `permission` it is decided what that is.
+ * Returns `tokens` as `permission` lets the caller see them, in the same order.
  *
  * Throws `permission_missing`.
  */
@@ -46,7 +44,7 @@ export async function showTokens(
   return await showGranted(world, context, tokens, { grants, ...showing })
 }
 
-/** Returns `tokens` as far as `grants`, one for each, let the caller see them. */
+/** Returns `tokens` as far as `grants`, one per token, let the caller see them. */
 export async function showGranted(
   world: Pick<World, 'clock' | 'keyring'>,
   context: RequestContext,
@@ -78,7 +76,7 @@ export async function showGranted(
   return shown
 }
 
-/** Bounds what all the expressions of an answer of `tokens` tokens do together. */
+/** Bounds the total work of the expressions in an answer of `tokens` tokens. */
 export function readingEvaluationContext(random: Random, tokens: number): EvaluationContext {
   const workMax = EXPRESSION_WORK_CHARS_MAX + tokens * TOKEN_WORK_CHARS_MAX
   return { random, costBudget: new CostBudget(workMax, MASKS_SHOWN_CHARS_MAX) }

@@ -1,7 +1,7 @@
 /**
- * Which tokens a list is asked for, from the parameters of its address.
+ * Parses the filter of a token list from the query parameters.
  *
- * Metadata comes in three forms, as clients write it: `metadata.key=value`, `metadata[key]=value`, and
+ * Metadata comes in the three forms clients use: `metadata.key=value`, `metadata[key]=value`, and
  * `metadata={"key":"value"}`. Source: interface.md, List tokens.
  */
 import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
@@ -13,12 +13,12 @@ import type { TokenCondition } from '../ports/token-query.ts'
 import { TOKEN_TYPES } from './types/registry.ts'
 
 export interface TokenFilter {
-  /** Each once, in the order they were asked for; null when none were. */
+  /** Each once, in the order requested; null if none were. */
   readonly ids: readonly string[] | null
   readonly where: TokenCondition
 }
 
-/** Throws `query_invalid`. Metadata are compared as they are when `exact`. */
+/** Throws `query_invalid`. With `exact`, metadata are compared exactly. */
 export function parseTokenFilter(query: QueryParameters, exact: boolean): TokenFilter {
   const ids = query.get('id')
   const once = ids === undefined ? null : [...new Set(ids)]
@@ -32,7 +32,7 @@ export function parseTokenFilter(query: QueryParameters, exact: boolean): TokenF
   return { ids: once, where: { kind: 'all', of: where } }
 }
 
-/** Throws `query_invalid`. For lists that know more than the first ones did. */
+/** Parses the filters that only the newer lists support. Throws `query_invalid`. */
 export function parseWiderFilter(query: QueryParameters): TokenCondition {
   const { where } = parseTokenFilter(query, true)
   const [fingerprint] = query.get('fingerprint') ?? []
@@ -43,7 +43,7 @@ export function parseWiderFilter(query: QueryParameters): TokenCondition {
   return { kind: 'all', of: wider }
 }
 
-/** Reads `/x/`, or `/x/*` for everything below it as well; throws `query_invalid`. */
+/** Parses `/x/`, or `/x/*` for everything below it as well; throws `query_invalid`. */
 function containerCondition(text: string): TokenCondition {
   const below = text.endsWith('/*')
   const path = parseContainer(below ? text.slice(0, -1) : text)
@@ -58,7 +58,7 @@ function typesOf(query: QueryParameters): TokenCondition[] {
   if (types.some((it) => !names.includes(it))) {
     throw new ServiceError('query_invalid', { type: [`Must be one of ${names.join(', ')}.`] })
   }
-  // Each once: a parameter that is given a thousand times must not make a condition a thousand times as long.
+  // Deduplicated: a parameter repeated a thousand times must not make the condition a thousand times as long.
   return [{ kind: 'any', of: [...new Set(types)].map((type) => ({ kind: 'type', type })) }]
 }
 
@@ -89,7 +89,7 @@ function parseEntries(text: string): JsonObject {
     const entries: unknown = JSON.parse(text)
     if (isJsonObject(entries)) return entries
   } catch {
-    // Said below, without repeating what was sent.
+    // The error below reports it without repeating the input.
   }
   throw metadataInvalid('Must be an object of strings, as JSON, or write metadata.key=value.')
 }

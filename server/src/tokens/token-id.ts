@@ -1,9 +1,9 @@
 import { TOKEN_ID_CHARS_MAX, TOKEN_ID_CHARS_MIN } from '../base/limits.ts'
 
 /**
- * What is wrong with an id that a caller chose, or null.
+ * Returns the flaw of an id chosen by a caller, or null.
  *
- * Everything that would be misread in a URL or an expression is forbidden; spaces, `@` and `.` are fine.
+ * Characters that would be misread in a URL or an expression are forbidden; spaces, `@` and `.` are allowed.
  * Source: interface.md, Tokens, Ids.
  */
 export function tokenIdFault(id: string): string | null {
@@ -11,7 +11,7 @@ export function tokenIdFault(id: string): string | null {
     return `The id must have ${TOKEN_ID_CHARS_MIN} to ${TOKEN_ID_CHARS_MAX} characters.`
   }
   if (FORBIDDEN.test(id)) return 'The id must not hold any of # / \\ + ? [ ] | & = % < > { } ^.'
-  // Controls and outer spaces do not survive headers, URLs and expressions unchanged.
+  // Control characters and leading or trailing spaces do not survive headers, URLs and expressions unchanged.
   return CONTROLS.test(id) || id !== id.trim()
     ? 'The id must not hold control characters, nor begin or end with a space.'
     : null

@@ -1,8 +1,7 @@
 /**
- * Token references, tokens named in text: `{{ id }}`, `{{ token: id }}`, with filters behind a bar; and in any string of a payload.
+ * Token references in the strings of a payload: `{{ id }}` or `{{ token: id }}`, optionally with filters after a bar.
  *
- * Names of members are never looked into. What takes the place of an expression is never looked at again.
- * Source: interface.md, Detokenize.
+ * Member names are not searched, and inserted values are not searched again. Source: interface.md, Detokenize.
  */
 import type { PayloadPath } from './tokenize-plan.ts'
 import { ask, type Grant } from '../access/authorize.ts'
@@ -27,36 +26,35 @@ import type { StoredToken } from '../ports/stored.ts'
 /** A token reference: one expression. */
 export interface TokenReference {
   readonly id: string
-  /** Whether it means the whole token, and not its data. */
+  /** Whether it references the whole token rather than its data. */
   readonly whole: boolean
   readonly filters: FilterChain
 }
 
-/** A text with expressions in it, and where it stands. */
+/** A text that contains expressions, and its location. */
 export interface ExpressionLocation {
-  /** Returns its path as callers write it; `error` for the whole. Asked for when something is wrong with it. */
+  /** Returns its path as callers write it; `error` for the payload itself. Called only to report an error. */
   readonly path: () => string
   /** Text and expressions, in order. */
   readonly parts: readonly (string | TokenReference)[]
 }
 
-/** One string of a JSON payload that has expressions in it. */
+/** A string of a JSON payload that contains expressions. */
 export interface PayloadLocation extends ExpressionLocation {
-  /** Puts `value` in its place. */
+  /** Replaces the string by `value`. */
   readonly put: (value: Json) => void
 }
 
 export interface PayloadReferences {
   readonly locations: readonly PayloadLocation[]
-  /** Returns the payload, with what was put into it. */
+  /** Returns the payload with all replacements made. */
   readonly payload: () => Json
 }
 
 /**
- * Finds the expressions of `payload`, which it is going to change.
+ * Finds the expressions of `payload`, which is modified later.
  *
- * Throws `expression_invalid`, and `detokenize_tokens_max` when there are more than
- * DETOKENIZE_REFERENCES_MAX.
+ * Throws `expression_invalid`, and `detokenize_tokens_max` if there are more than DETOKENIZE_REFERENCES_MAX.
  */
 export function findTokenReferences(payload: Json): PayloadReferences {
   const root: { it: Json } = { it: payload }
@@ -88,16 +86,16 @@ export function findTokenReferences(payload: Json): PayloadReferences {
   }
 }
 
-/** Reads the texts of one request, and counts the expressions in all of them. */
+/** Parses the texts of one request and counts the expressions in all of them. */
 export class TokenReferenceReader {
   #count = 0
-  /** By their text: a long payload says the same few over and over. */
+  /** By text: a long payload repeats the same few. */
   readonly #chains = new Map<string, FilterChain>()
   #chars = 0
 
   /**
-   * Returns what `text` consists of. Throws `expression_invalid`, which names its `path`, and
-   * `detokenize_tokens_max` when it was one expression too many.
+   * Returns the parts of `text`. Throws `expression_invalid` with its `path`, and `detokenize_tokens_max` if it exceeds
+   * the number of expressions allowed.
    */
   read(text: string, path: ExpressionLocation['path']): ExpressionLocation['parts'] {
     return orInvalid(path, () =>
@@ -105,7 +103,7 @@ export class TokenReferenceReader {
     )
   }
 
-  /** As read(), of what is between two pairs of braces. `start` is where that stands in the whole. */
+  /** Like read(), for the text between two pairs of braces, which begins at `start` in the whole. */
   readOne(text: string, start: number, path: ExpressionLocation['path']): TokenReference {
     return orInvalid(path, () => this.#reference({ text, start }))
   }
@@ -121,7 +119,7 @@ export class TokenReferenceReader {
     return { id, whole: id !== subject, filters }
   }
 
-  /** Reading them takes longer than anything else about a payload, so there is an end to how much of it is done. */
+  /** Parsing filters takes longer than any other step of a payload, so its total is bounded. */
   #chain(source: string, start: number): FilterChain {
     const known = this.#chains.get(source)
     if (known !== undefined) return known
@@ -136,7 +134,7 @@ export class TokenReferenceReader {
 
 const WHOLE = /^token\s*:\s*/
 
-/** Returns what `location` says when `valueOf` gives what is referenced. Throws `expression_invalid`. */
+/** Returns the value of `location`, with `valueOf` giving the value of each reference. Throws `expression_invalid`. */
 export function evaluateLocation(
   { path, parts }: ExpressionLocation,
   evaluationContext: EvaluationContext,
@@ -159,17 +157,16 @@ export function evaluateLocation(
   })
 }
 
-/** Returns the ids that are referenced, each once. */
+/** Returns the referenced ids, each once. */
 export function idsOf(references: readonly TokenReference[]): string[] {
   return [...new Set(references.map(({ id }) => id))]
 }
 
 /**
- * Throws `detokenize_tokens_unknown` when an id is not among those `known`, with the location of each.
+ * Throws `detokenize_tokens_unknown`, with the location of each id that is not in `known`.
  *
- * A uuid is no secret and is named, in the detail as well, where callers look for it; anything else in braces
- * may be what should have been a token. Not more than ERRORS_NAMED_MAX locations are named: whoever has more
- * mistakes begins with those.
+ * UUIDs are not secret and are named, in the detail as well, where callers look for them; any other text in braces may be
+ * data that was meant to be a token. At most ERRORS_NAMED_MAX locations are named.
  */
 export function refuseUnknown(
   locations: readonly ExpressionLocation[],
@@ -186,10 +183,10 @@ export function refuseUnknown(
 }
 
 /**
- * Decides what of each of `tokens`, all of which `locations` name, the caller may use by `permission`, and records the
- * decisions; `destination` as in authorize().
+ * Decides by `permission` what the caller may use of each of `tokens`, all of them referenced by `locations`, and records
+ * the decisions; `destination` as in authorize().
  *
- * Throws `permission_missing`, with the location of each that it may not use: at most ERRORS_NAMED_MAX.
+ * Throws `permission_missing`, with the location of each token the caller may not use: at most ERRORS_NAMED_MAX.
  */
 export function grantReferenced(
   context: RequestContext,
@@ -210,7 +207,7 @@ export function grantReferenced(
     else grants.push(grant)
   }
   if (refused.size === 0) return grants
-  // Of the others nothing is shown, either.
+  // The other tokens are not shown, either.
   for (let at = first; at < decisions.length; at++) {
     if (decisions[at]!.allowed) decisions[at] = { ...decisions[at]!, transform: 'redact' }
   }
@@ -223,12 +220,12 @@ export function grantReferenced(
   throw permissionMissing(permission, errors ?? undefined)
 }
 
-/** What `flawOf` says of the ids in each of `locations`; null when there is nothing to say. */
+/** Returns the flaws that `flawOf` finds in the ids of each of `locations`; null if there are none. */
 function errorsAt(
   locations: readonly ExpressionLocation[],
   flawOf: (id: string) => string | null,
 ): Record<string, string[]> | null {
-  // Not in an object: a location may have the name of something that every object has by birth.
+  // Not an object: a location may have the name of an inherited property.
   const errors = new Map<string, Set<string>>()
   let count = 0
   for (const location of locations) {

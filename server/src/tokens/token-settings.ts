@@ -1,6 +1,6 @@
-/** What an operator may set about tokens. */
+/** Operator settings for tokens. */
 export interface TokenSettings {
-  /** Tokens one tokenize request may make. */
+  /** Maximum number of tokens one tokenize request may create. */
   readonly tokensMax: number
   /** Whether tokens show the deprecated `privacy` member. */
   readonly privacyShown: boolean

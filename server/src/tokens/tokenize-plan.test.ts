@@ -10,7 +10,7 @@ import { buildTokenizePlan } from './tokenize-plan.ts'
 const CANARY = canaryOf(0)
 const NOW = Date.UTC(2026, 0, 1)
 
-/** The leaves of a payload as they were sent, in the order in which the tokenize plan names them. */
+/** Returns the leaves of a payload as sent, in the order of the tokenize plan. */
 function originalsOf(payload: Json): Json[] {
   if (payload === null) return []
   if (Array.isArray(payload)) return payload.flatMap(originalsOf)

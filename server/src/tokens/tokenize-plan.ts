@@ -1,8 +1,8 @@
 /**
- * A tokenize payload, read: which of its values become tokens, and how the answer is put together.
+ * The tokenize plan of a payload: which of its values become tokens, and how the answer is assembled.
  *
- * Source: interface.md, Tokenize, rules 1 to 4. Numbers and booleans become generic tokens as strings
- * do, null stays null (ours).
+ * Source: interface.md, Tokenize, rules 1 to 4. Our addition: numbers and booleans become generic tokens as strings do, and
+ * null stays null.
  */
 import type { Json, JsonObject } from '../base/json.ts'
 import { ServiceError } from '../base/service-error.ts'
@@ -10,23 +10,23 @@ import { memberPath } from '../http/parse.ts'
 import { draftOfValue, parseDraft, type Draft } from './draft.ts'
 
 export interface TokenizePlan {
-  /** Values that become tokens, in the order they stand in the payload. */
+  /** The values that become tokens, in payload order. */
   readonly leaves: readonly Leaf[]
 
-  /** Returns the payload with leaf `i` replaced by `replies[i]`. Changes the payload it came from. */
+  /** Returns the payload with leaf `i` replaced by `replies[i]`. Modifies the original payload. */
   readonly fill: (replies: readonly Json[]) => Json
 }
 
 export interface Leaf {
   /** Whether the leaf is the whole payload; a token request there is answered differently. */
   readonly root: boolean
-  /** Whether it is a plain value, answered by an id, and not a token request. */
+  /** Whether it is a plain value, answered with an id, rather than a token request. */
   readonly plain: boolean
-  /** Parses the leaf. Throws what parseDraft() throws; the errors name places in the whole payload. */
+  /** Parses the leaf. Throws what parseDraft() throws; errors carry paths in the whole payload. */
   readonly draft: (now: number) => Draft
 }
 
-/** Finds the leaves of `payload`; throws `payload_tokens_max` when there are more than `tokensMax`. */
+/** Finds the leaves of `payload`; throws `payload_tokens_max` if there are more than `tokensMax`. */
 export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePlan {
   const leaves: PlacedLeaf[] = []
   const root: { it: Json } = { it: payload }
@@ -34,7 +34,7 @@ export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePla
   return {
     leaves,
     fill: (replies) => {
-      // An own member, `__proto__` included, is set as an own member: the payload has it already.
+      // Assigning is safe even for an own `__proto__`: the payload already has it as an own member.
       for (let at = 0; at < leaves.length; at++) leaves[at]!.put(replies[at]!)
       return root.it
     },
@@ -65,7 +65,7 @@ export function buildTokenizePlan(payload: Json, tokensMax: number): TokenizePla
   }
 }
 
-/** The way from the root to a value; rendered only when there is an error to show. */
+/** The path from the root to a value; rendered only to report an error. */
 export type PayloadPath = { readonly up: PayloadPath; readonly key: string | number } | null
 
 class PlacedLeaf implements Leaf {

@@ -11,12 +11,11 @@ import type { TokenSettings } from './token-settings.ts'
 import { renderToken, renderDuplicate } from './wire.ts'
 
 /**
- * Turns `payload` into tokens and answers with its structure, each leaf replaced by its token.
+ * Tokenizes `payload` and answers with its structure, each leaf replaced by its token.
  *
- * All tokens of a payload are stored or none is. Plain data is never in the answer, whatever the
- * caller's rules: a token request at the root shows its evaluated `mask`, one further in shows it as
- * `data`. The answer is that structure, unless `answerWith` makes more of it. `payload` is changed. Throws, or rejects with,
- * what buildTokenizePlan(), parseDraft() and makeTokens() throw.
+ * Either all tokens of a payload are stored or none. The answer never contains plaintext, whatever the caller's rules: a
+ * token request at the root shows its evaluated `mask`, a nested one shows the mask as `data`. `answerWith` can wrap the
+ * structure. Modifies `payload`. Throws, or rejects with, what buildTokenizePlan(), parseDraft() and makeTokens() throw.
  *
  * Source: interface.md, Tokenize.
  */
@@ -54,7 +53,7 @@ function renderLeaf(
 ): Json {
   const { tenantId } = context
   if (duplicate === null) return renderDuplicate(token, tenantId)
-  // The mask is evaluated even where it is not shown: one that cannot be is refused.
+  // The mask is evaluated even if it is not shown, to reject one that cannot be evaluated.
   const masked = maskedDataOf(draft, evaluationContext, later)
   const own = transform === 'redact' ? undefined : masked
   const shown = duplicate === undefined ? own : duplicate.masked

@@ -17,7 +17,7 @@ import { openData, sealData, withoutShortLived } from './sealing.ts'
 import type { TokenSettings } from './token-settings.ts'
 import { duplicateViewer } from './deduplication.ts'
 
-/** What one request is about, the same however often it has to look again. */
+/** One update request, unchanged over all its attempts. */
 interface TokenUpdate {
   readonly id: string
   readonly body: Json
@@ -25,14 +25,13 @@ interface TokenUpdate {
 }
 
 /**
- * Applies a merge patch to a token and answers with the token, its data shown as far as the caller's right
- * to update goes.
+ * Applies a merge patch to a token and returns the token, its data shown as the caller's update permission allows.
  *
- * What was read is what is changed: when somebody was quicker, it is read again. A change that makes the
- * token the duplicate of another, where that is not wanted, is not made: the answer is about the other.
+ * Only the version that was read is changed: if another request was faster, it is read again. An update that would make
+ * the token a duplicate of another, where deduplication is on, is not applied: the answer describes the other token.
  *
- * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and
- * commit() throw. Source: interface.md, Update a token.
+ * Throws `token_not_found`, `permission_missing`, `token_busy`, and what patchedRequest(), parseDraft() and commit() throw.
+ * Source: interface.md, Update a token.
  */
 export async function updateToken(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -46,10 +45,10 @@ export async function updateToken(
   throw new ServiceError('token_busy')
 }
 
-/** Each attempt loses to another request that won. */
+/** Each failed attempt lost to another request that succeeded. */
 export const UPDATE_ATTEMPTS_MAX = 100
 
-/** Returns null when the token has changed since it was read. */
+/** Returns null if the token has changed since it was read. */
 async function updateOnce(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
@@ -62,7 +61,7 @@ async function updateOnce(
   const keys = await world.keyring.open(context.tenantId)
   const request = patchedRequest(before, openData(keys, before, now, grant), patch)
   const draft = parseDraft(request, now, (member) => member)
-  // Where it was and where it is going: being moved never shows more of it.
+  // Both the old and the new containers: moving a token never shows more of it.
   const containers = [...new Set([...before.containers, ...draft.options.containers])]
   const { transform } = authorize(context, 'token:update', { ...before, containers })
 
@@ -76,7 +75,7 @@ async function updateOnce(
     evaluationContext,
     later: false,
   }
-  // Duplicates that are there already, from two transactions perhaps, can still be changed.
+  // Existing duplicates, perhaps created by two transactions, can still be changed.
   const unlessDuplicate = token.deduplicate && token.fingerprint !== before.fingerprint
   const answer = ok(renderBuiltToken(context, built, settings))
   const conflict = await commit(
@@ -95,7 +94,7 @@ async function updateOnce(
     return changedToken(context, keys, { ...to, now, evaluationContext })
   }
 
-  /** What a repetition is told: it may come when the security code is gone. */
+  /** The answer to a replay of the request, which may come after the security code has expired. */
   function aged(it: BuiltToken): Answer {
     return ok(
       renderBuiltToken(
@@ -128,7 +127,7 @@ async function updateOnce(
   }
 }
 
-/** A token that has a fingerprint keeps having one, unless the patch takes its expression away. */
+/** A token with a fingerprint keeps one unless the patch removes its expression. */
 function asking(
   { fingerprint }: StoredToken,
   { options }: Draft,
@@ -154,13 +153,13 @@ function changedToken(
   const { options } = draft
   const { data, cvc } = sealData(keys, draft, before.id, now)
   const kept = touchesShortLived(before, patch) ? null : before.cvc
-  // Whoever made it may have asked for one of what has gone, and does not say so now.
+  // An index may be over short-lived data that has expired; a patch that does not name the indexes must not fail for it.
   const lenient = draft.type.shortLived !== null && patch['search_indexes'] === undefined
   return {
     ...before,
     containers: options.containers,
     data,
-    // Its hour begins with a new code, not with a new month.
+    // The lifetime restarts with a new code, not with a change of another member.
     cvc: cvc !== null && kept !== null ? { ...cvc, expiresAt: kept.expiresAt } : cvc,
     metadata: options.metadata,
     details: options.details,

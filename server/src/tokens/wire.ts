@@ -1,5 +1,5 @@
 /**
- * Tokens as callers write and see them: snake_case in, snake_case out.
+ * The wire format of tokens: snake_case in, snake_case out.
  *
  * Source: interface.md, Token, and Tokens.
  */
@@ -34,7 +34,7 @@ const container = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Objects are checked and kept as sent: a Zod record would leave out the key `__proto__`. */
+/** Objects are checked and kept as sent: a Zod record would drop the key `__proto__`. */
 const anyObject = z
   .custom<JsonObject>(isJsonObject, 'Must be an object.')
   .meta({ type: 'object', additionalProperties: true })
@@ -45,7 +45,7 @@ const metadata = z
     const names = Object.keys(entries)
     if (names.length > METADATA_ENTRIES_MAX) {
       context.addIssue(`At most ${METADATA_ENTRIES_MAX} metadata entries.`)
-      // A fault for each of half a million would hold up everybody for seconds.
+      // Reporting each of half a million issues would block the event loop for seconds.
       return
     }
     for (const name of names) {
@@ -75,7 +75,7 @@ const privacy = z.object({
   restriction_policy: z.enum(['mask', 'redact']).optional(),
 })
 
-/** Everything a token request may hold beside its type and data. */
+/** Options a token request may have beside its type and data. */
 export const tokenOptions = z.object({
   id: z
     .string()
@@ -196,7 +196,7 @@ export const tokenizeAnswer = anyJson.meta({
     'The payload with a token id for each plain value and a token for each token request.',
 })
 
-/** The JavaScript client sends these to tokenize as its users write them. */
+/** The JavaScript client passes these to tokenize as its users write them. */
 const CAMEL_CASE: Readonly<Record<string, string>> = {
   searchIndexes: 'search_indexes',
   fingerprintExpression: 'fingerprint_expression',
@@ -217,7 +217,7 @@ export function optionMembers(request: JsonObject): JsonObject | null {
   return members
 }
 
-/** Everything a patch may hold: what else a body says, such as the id, is left as it is. */
+/** Members a patch may have; others in the body, such as the id, are ignored. */
 export const tokenPatch = z
   .object({
     data: anyJson.optional(),
@@ -247,7 +247,7 @@ export function patchMembers(body: JsonObject): JsonObject {
   )
 }
 
-/** Returns the request that would make `token`, but for its data. */
+/** Returns the request that would create `token`, without its data. */
 export function requestOf(token: StoredToken): JsonObject {
   const request: JsonObject = {
     ...token.details,
@@ -259,7 +259,7 @@ export function requestOf(token: StoredToken): JsonObject {
   return request
 }
 
-/** What of the options is kept to be shown again, or null when there is nothing. */
+/** Returns the options that are stored to be returned later, or null if there are none. */
 export function keptDetails(
   options: TokenOptionsWire,
   expiresAt: string | null,
@@ -276,7 +276,7 @@ export function keptDetails(
   return Object.keys(details).length === 0 ? null : details
 }
 
-/** The mask's expressions of a token, its own or its type's; null when it has none. */
+/** Returns the mask expressions of a token, its own or its type's; null if it has none. */
 export function maskOf(token: StoredToken): Json {
   return token.details?.['mask'] ?? findTokenType(token.type)?.mask ?? null
 }
@@ -293,12 +293,12 @@ export interface RenderOptions {
   readonly deduplicated: boolean | undefined
 }
 
-/** Renders a token. Members that have no value are left out, never null. */
+/** Renders a token. Members without a value are omitted, never null. */
 export function renderToken(token: StoredToken, shown: RenderOptions): JsonObject {
   const type = findTokenType(token.type)
   const details = token.details
   const wire: JsonObject = { id: token.id, tenant_id: shown.tenantId, type: token.type }
-  // No token's data is null: what is null here is what a mask made of it.
+  // A token's data is never null, so null here is the result of a mask.
   if (shown.data !== undefined && shown.data !== null) wire['data'] = shown.data
   if (shown.mask !== undefined && shown.mask !== null) wire['mask'] = shown.mask
   if (token.metadata !== null) wire['metadata'] = { ...token.metadata }
@@ -321,13 +321,13 @@ export function renderToken(token: StoredToken, shown: RenderOptions): JsonObjec
   return wire
 }
 
-/** The type's own search indexes; undefined when it has none. A list that was sent is shown though it be empty. */
+/** Returns the type's own search indexes; undefined if it has none. A list that was sent is shown even if empty. */
 function impliedIndexes(type: TokenType | undefined): readonly string[] | undefined {
   const indexes = type?.searchIndexes ?? []
   return indexes.length > 0 ? indexes : undefined
 }
 
-/** What a caller may know of a token it was deduplicated onto and may not read. */
+/** Renders a token that deduplication matched but the caller may not read. */
 export function renderDuplicate(token: StoredToken, tenantId: string): JsonObject {
   const wire: JsonObject = { id: token.id, tenant_id: tenantId, type: token.type }
   if (token.fingerprint !== null) wire['fingerprint'] = token.fingerprint
@@ -336,7 +336,7 @@ export function renderDuplicate(token: StoredToken, tenantId: string): JsonObjec
   return wire
 }
 
-/** The container that the deprecated `privacy` member asks for, or null. */
+/** Returns the container requested by the deprecated `privacy` member, or null. */
 export function privacyContainer(options: TokenOptionsWire, typeName: string): string | null {
   const sent = options.privacy
   if (sent === undefined) return null

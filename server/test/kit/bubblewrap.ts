@@ -4,8 +4,8 @@ import { findBubblewrap } from '../../src/adapters/jail/hardened.ts'
 import { installing } from './programs.ts'
 
 /**
- * Says why the level `hardened` cannot be had on this machine, or false if it can: for the option `skip` of its tests.
- * It tries as guests do: with an empty environment and, when run by root, as another user.
+ * Returns the reason this machine cannot provide the level `hardened`, or false if it can: for the option `skip` of its
+ * tests. Tries it as guests do: with an empty environment and, when run by root, as another user.
  */
 export function noBubblewrap(): string | false {
   const program = findBubblewrap()

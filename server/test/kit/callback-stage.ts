@@ -1,4 +1,4 @@
-/** A reactor stage on which callbacks are invoked, delivered and looked at; time passes when it is told to. */
+/** A reactor stage for invoking, delivering and inspecting callbacks; time passes only on request. */
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import { reactorStage, type ReactorStage, type ReactorStageOptions } from './reactor-stage.ts'
@@ -7,13 +7,13 @@ import type { SentRequest, StillAnswer } from './still-egress.ts'
 export interface CallbackStage extends ReactorStage {
   /** Invokes with a callback to `https://receiver.example/done`; returns the id of the request. */
   readonly invoke: (more?: JsonObject) => Promise<string>
-  /** Does what is due, and what becomes due by that, until nothing is. */
+  /** Runs due jobs, and those that become due as a result, until none is left. */
   readonly work: () => Promise<void>
-  /** Lets time pass in steps of a minute, with what is due done in each. */
+  /** Advances time in steps of a minute, running due jobs at each. */
   readonly pass: (minutes: number) => Promise<void>
-  /** What receivers were sent, in order. */
+  /** The requests sent to receivers, in order. */
   readonly sent: readonly SentRequest[]
-  /** Says what the receivers answer from now on. */
+  /** Sets the receivers' answer from now on. */
   readonly receive: (answer: (sent: SentRequest) => StillAnswer) => void
   readonly deadLetters: () => Promise<JsonObject[]>
 }
@@ -58,7 +58,7 @@ export async function callbackStage(options: ReactorStageOptions = {}): Promise<
 
 export const RECEIVER = 'https://receiver.example/done'
 
-/** The headers of what was sent, by name. */
+/** Returns the headers of a sent request, by name. */
 export function headersOf({ headers }: SentRequest): Record<string, string> {
   const pairs = headers.flatMap((it, n) => (n % 2 === 0 ? [[it, headers[n + 1]!]] : []))
   return Object.fromEntries(pairs) as Record<string, string>

@@ -1,9 +1,9 @@
 /**
- * Canaries: made-up plaintext that can be found again wherever it went.
+ * Canaries: made-up plaintext that can be found again wherever it ends up.
  *
- * All canaries of a run begin with the same twelve characters (or, where only digits may stand, the same
- * twelve digits). Whoever looks for them looks for these beginnings, in every form in which bytes are
- * commonly written down, and so finds any of a million canaries in one pass for each form.
+ * All canaries of a run begin with the same twelve characters (or, where only digits are allowed, the same twelve digits). A
+ * search looks for these prefixes in every common encoding of bytes, and so finds any of a million canaries in one pass per
+ * encoding.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readdirSync, readSync, fstatSync } from 'node:fs'
@@ -12,18 +12,18 @@ import { join } from 'node:path'
 export interface Canary {
   /** Twelve letters and digits. */
   readonly text: string
-  /** Twelve digits, the first no zero. */
+  /** Twelve digits, the first not zero. */
   readonly digits: string
 }
 
-/** A way of writing down the beginning of a canary. */
+/** One encoding of the prefix of a canary. */
 export interface Trace {
-  /** Such as `base64, 2 bytes in`. */
+  /** For example `base64, 2 bytes in`. */
   readonly form: string
   readonly bytes: Buffer
 }
 
-/** Returns the canary of a run; another seed is another canary. */
+/** Returns the canary of a run; each seed has a different one. */
 export function canaryOf(seed: number): Canary {
   const hash = createHash('sha256').update(`canary ${seed}`).digest()
   const pick = (alphabet: string, from: number): string =>
@@ -33,7 +33,7 @@ export function canaryOf(seed: number): Canary {
 
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Returns every form in which the canary is looked for. */
+/** Returns every encoding in which to search for the canary. */
 export function tracesOf({ text, digits }: Canary): Trace[] {
   return [...formsOf(text, 'text'), ...formsOf(digits, 'digits')]
 }
@@ -60,22 +60,22 @@ function formsOf(beginning: string, kind: string): Trace[] {
 }
 
 /**
- * Returns the characters of base64 that are the same whatever stands around `bytes`, when they begin
- * `before` bytes into a group of three. They are letters and digits mostly, and base64url in the rest.
+ * Returns the base64 characters that do not depend on the neighbours of `bytes`, which begin `before` bytes into a group of
+ * three. They are mostly letters and digits; base64url covers the rest.
  */
 function base64Of(bytes: Buffer, before: number): string {
   const written = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')
   return written.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
 }
 
-/** Returns the form in which a canary occurs in `bytes`, or null. */
+/** Returns the encoding in which a canary occurs in `bytes`, or null. */
 export function findTrace(traces: readonly Trace[], bytes: Buffer): string | null {
   return traces.find((it) => bytes.includes(it.bytes))?.form ?? null
 }
 
 /**
- * Returns the files below `folder` that hold a canary, each with the form in which it does. A file that a running database
- * removes meanwhile is gone.
+ * Returns the files below `folder` that contain a canary, each with its encoding. Skips files that a running database
+ * removes meanwhile.
  */
 export function findTracesInFiles(traces: readonly Trace[], folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true, recursive: true })
@@ -87,7 +87,7 @@ export function findTracesInFiles(traces: readonly Trace[], folder: string): str
     })
 }
 
-/** Reads in portions that overlap by more than any trace is long. */
+/** Reads in portions that overlap by more than the longest trace. */
 function findTraceInFile(traces: readonly Trace[], file: string): string | null {
   const descriptor = openIfThere(file)
   if (descriptor === null) return null
@@ -115,5 +115,5 @@ function openIfThere(file: string): number | null {
 export const PORTION_BYTES = 8 * 1024 * 1024
 const OVERLAP_BYTES = 256
 
-/** One for all files: a database has a thousand small ones. */
+/** Shared by all files: a database has a thousand small ones. */
 const portion = Buffer.allocUnsafeSlow(PORTION_BYTES + OVERLAP_BYTES)

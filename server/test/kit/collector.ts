@@ -1,16 +1,16 @@
 import type { OutboundReceiver } from '../../src/ports/egress.ts'
 
-/** Takes an answer as it comes, and keeps it. */
+/** A receiver that keeps the response it gets. */
 export interface Collected extends OutboundReceiver {
   readonly status: number | null
   readonly reason: string
   readonly headers: readonly string[]
   readonly body: Buffer
-  /** What was told, in order. */
+  /** The calls received, in order. */
   readonly told: readonly ('header section' | 'data' | 'end')[]
 }
 
-/** `more` says after each chunk whether the next may come at once. */
+/** `more` returns after each chunk whether the next may follow at once. */
 export function collector(more: () => boolean = () => true): Collected {
   const told: ('header section' | 'data' | 'end')[] = []
   const chunks: Buffer[] = []

@@ -1,6 +1,6 @@
 import type { Random } from '../../src/ports/random.ts'
 
-/** Bytes that count instead: every portion is the next number, big-endian, as wide as asked for. */
+/** A counter in place of random bytes: each call returns the next number, big-endian, in the requested width. */
 export class CountedRandom implements Random {
   #count = 0
 

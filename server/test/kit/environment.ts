@@ -1,6 +1,6 @@
 /**
- * The environment for child processes that must not see the variables of the person who runs the tests: the path of
- * programs, the time zone and, where `faketime` shifts the date of the suite, what it needs to shift theirs alike.
+ * Returns an environment for child processes without the variables of the user who runs the tests: only PATH, the time zone
+ * and, if `faketime` shifts the date of the suite, its variables to shift theirs alike.
  */
 export function bareEnvironment(): Record<string, string> {
   const inherited = Object.entries(process.env).filter(([name]) => {

@@ -1,5 +1,5 @@
 /**
- * fast-check with the seed of the run; `import * as fc` as from the package. A property that fails prints its seed and the
+ * fast-check with the seed of the run; `import * as fc` as from the package. A failing property prints its seed and the
  * path to its counterexample.
  */
 import * as fc from 'fast-check'
@@ -7,10 +7,10 @@ import { SEED, SEEDS } from './seed.ts'
 
 export * from 'fast-check'
 
-// For what draws outside of assert(), such as sample().
+// For functions that draw outside of assert(), such as sample().
 fc.configureGlobal({ seed: SEED })
 
-/** As fast-check's, for every seed of the run, unless `parameters` has one. */
+/** Like fast-check's assert(), but for every seed of the run, unless `parameters` has one. */
 export function assert<Values>(
   property: fc.IAsyncProperty<Values>,
   parameters?: fc.Parameters<Values>,

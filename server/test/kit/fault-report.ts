@@ -1,10 +1,10 @@
-/** What a long run prints at its end: a table for people, the stories, then one line of JSON for programs. */
+/** The final report of a long run: a table for people, the stories, then one line of JSON for programs. */
 export interface FaultReport {
   readonly faults: Readonly<Record<string, number>>
   readonly stories: readonly string[]
 }
 
-/** `meanings` says of each fault what it is; `counts` is what is to be known besides. */
+/** `meanings` describes each fault; `counts` holds further counts of the run. */
 export function renderReport(
   counts: Readonly<Record<string, unknown>>,
   meanings: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Runs `work` with UTC as the time zone of the process, for a library that reckons in that zone. */
+/** Runs `work` with UTC as the time zone of the process, for a library that uses that zone. */
 export function inUtc<Value>(work: () => Value): Value {
   const { TZ } = process.env
   process.env['TZ'] = 'UTC'

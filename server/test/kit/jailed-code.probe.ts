@@ -1,9 +1,10 @@
 /**
- * Runs one piece of code in a jail and prints what came of it, as a program of its own: so that it can be run as
- * another user, and in namespaces of its own.
+ * Runs one piece of code in a jail and prints the outcome. A program of its own, so that it can run as another user and in
+ * its own namespaces.
  *
- * In the environment, LEVEL says which walls. Its arguments: the code, the args as JSON, and `linger` to stay until it is killed. With `bare` in place of that, the
- * code runs in this very process, with no walls at all: what an attack must succeed at to be one.
+ * The variable LEVEL selects the sandbox level. Arguments: the code, its args as JSON, and `linger` to stay until killed.
+ * With `bare` in place of `linger`, the code runs in this process without any sandbox: an attack must succeed there to count
+ * as one.
  */
 import { createRequire } from 'node:module'
 import { Sensitive } from '../../src/base/sensitive.ts'

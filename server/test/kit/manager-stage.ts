@@ -1,4 +1,4 @@
-/** A still vault, called by the manager of a tenant. */
+/** A still vault, called by a tenant's manager. */
 import type { Json } from '../../src/base/json.ts'
 import {
   stillVault,
@@ -11,7 +11,7 @@ import {
 export interface ManagerStage {
   readonly vault: StillVault
   readonly tenantId: string
-  /** A private application, and the one that calls. */
+  /** The id of the calling private application. */
   readonly applicationId: string
   readonly managerId: string
   readonly call: ManagerCall

@@ -8,9 +8,9 @@ export interface OldNode {
 }
 
 /**
- * Returns the command line of a Node that reports an old version, for tests of the launcher on every machine.
+ * Returns the command line of a Node that reports an old version, to test the launcher on every machine.
  *
- * It is the Node of the tests: it parses newer syntax than the old one would, and for the launcher nothing else differs.
+ * It is the Node of the tests: it parses newer syntax than the old one would, but the launcher sees no other difference.
  */
 export function pretendOldNode(folder: string, { version, replaces }: OldNode): string[] {
   const stub = path.join(folder, `node-${version}.cjs`)

@@ -1,8 +1,8 @@
 /**
- * Why a test is about one server: nothing else keeps a vault from being two when the run is about two.
+ * The reasons a test uses one server; nothing else exempts a vault from having two when the run uses two.
  *
- * A still vault is given the reason where it is opened, as `oneServer`. What makes a server in another way than by
- * `stillVault()` and `startService()` is in the table, which a test beside `npm run test:two` holds to the source.
+ * A still vault gets the reason as `oneServer` when it is opened. Files that create a server without `stillVault()` or
+ * `startService()` are in the table below, which a test of `npm run test:two` checks against the source.
  */
 export const ONE_SERVER = {
   'what is under way':
@@ -26,7 +26,7 @@ export const ONE_SERVER = {
 
 export type OneServerReason = keyof typeof ONE_SERVER
 
-/** Every file that makes a server, and not as many as the run is about. */
+/** Every file that creates a server regardless of the number the run uses. */
 export const MAKE_ONE_SERVER: Readonly<Record<string, OneServerReason>> = {
   'crash/harness.ts': 'a server is harmed',
   'crash/server.ts': 'who calls decides',

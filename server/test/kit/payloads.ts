@@ -1,17 +1,15 @@
-/**
- * Tokenize payloads by chance, with a canary in whatever of them is secret.
- */
+/** Generates random tokenize payloads with a canary in every secret part. */
 import * as fc from './fast-check.ts'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Canary } from './canary.ts'
 import { withAbaDigit, withLuhnDigit } from './check-digits.ts'
 
-/** Payloads that are valid: any structure, plain values of every kind, token requests of every type. */
+/** Generates valid payloads: any structure, plain values of every kind, token requests of every type. */
 export function validPayload(canary: Canary): fc.Arbitrary<Json> {
   return treeOf(fc.oneof(plainValue(canary), tokenRequest(canary)))
 }
 
-/** Payloads in which one entry is not valid, and says something secret where it is wrong. */
+/** Generates payloads with one invalid element, which has something secret where it is invalid. */
 export function invalidPayload(canary: Canary): fc.Arbitrary<Json> {
   const valid = validPayload(canary)
   const bad = badEntry(canary)
@@ -22,7 +20,7 @@ export function invalidPayload(canary: Canary): fc.Arbitrary<Json> {
   )
 }
 
-/** Bodies that are no JSON, or JSON that a vault does not take. */
+/** Generates bodies that are not JSON, or JSON that a vault does not accept. */
 export function invalidBody(canary: Canary): fc.Arbitrary<Buffer> {
   const text = secretText(canary).map((it) => JSON.stringify(it))
   return fc.oneof(
@@ -37,14 +35,14 @@ export function invalidBody(canary: Canary): fc.Arbitrary<Buffer> {
   )
 }
 
-/** Text with the canary somewhere in it, and something of its own after it. */
+/** Generates text that contains the canary, with a random suffix. */
 export function secretText({ text }: Canary): fc.Arbitrary<string> {
   const around = fc.string({ unit: 'grapheme', maxLength: 12 })
   const own = fc.stringMatching(/^[A-Za-z0-9]{10}$/)
   return fc.tuple(around, own, around).map(([before, it, after]) => before + text + it + after)
 }
 
-/** Puts leaves into objects and arrays; a leaf alone is a tree, too. */
+/** Nests leaves in objects and arrays; a single leaf is a tree, too. */
 function treeOf(leaf: fc.Arbitrary<Json>): fc.Arbitrary<Json> {
   return fc.letrec<{ tree: Json }>((tie) => ({
     tree: fc.oneof(
@@ -56,7 +54,7 @@ function treeOf(leaf: fc.Arbitrary<Json>): fc.Arbitrary<Json> {
   })).tree
 }
 
-/** Objects with any names, `__proto__` among them; none that would make a token request of them. */
+/** Generates objects with any member names, `__proto__` included, but none that would make them a token request. */
 function objectOf(value: fc.Arbitrary<Json>, namesMax: number): fc.Arbitrary<JsonObject> {
   const name = fc
     .oneof(
@@ -100,7 +98,7 @@ function tokenRequest(canary: Canary): fc.Arbitrary<JsonObject> {
   )
 }
 
-/** What a token request may say beside its data without changing how it is answered. */
+/** Generates options of a token request that do not change its answer. */
 function commonOptions(): fc.Arbitrary<JsonObject> {
   return fc.record(
     {
@@ -119,7 +117,7 @@ function commonOptions(): fc.Arbitrary<JsonObject> {
   )
 }
 
-/** A token that is found, told apart and masked by what is secret in it. */
+/** Generates tokens whose indexes, fingerprint and mask depend on their secret part. */
 function searchableToken(canary: Canary): fc.Arbitrary<JsonObject> {
   const options = fc.record(
     {
@@ -184,7 +182,7 @@ function digits(minLength: number, maxLength: number): fc.Arbitrary<string> {
   })
 }
 
-/** Token requests that are refused, whatever stands around them. */
+/** Generates token requests that are rejected in any context. */
 function badEntry(canary: Canary): fc.Arbitrary<JsonObject> {
   return secretText(canary).chain((secret) =>
     fc.constantFrom<JsonObject>(

@@ -3,7 +3,7 @@ import type { Json } from '../../src/base/json.ts'
 import type { ReactorOutcome } from '../../src/ports/reactor-runner.ts'
 import { returned, threw, type Ran } from './still-runner.ts'
 
-/** Runs code that the tests have written themselves, with no walls at all: for a told runner to behave so. */
+/** Runs code written by the tests themselves without any sandbox, as the behaviour of a still runner. */
 export async function runPlainly(
   { code, args, configuration }: Ran,
   bt: unknown = null,

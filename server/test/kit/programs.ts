@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
-/** Programs that tests need and a machine may lack, with the Debian packages they come in. */
+/** Programs that tests need and a machine may lack, with their Debian packages. */
 const PACKAGES = {
   bwrap: 'bubblewrap',
   curl: 'curl',
@@ -18,8 +18,8 @@ const PACKAGES = {
 type Program = keyof typeof PACKAGES
 
 /**
- * Says which of `programs` are missing and how to install them, or false if all are there. For the option `skip` of tests. A
- * test may be skipped only for what the machine lacks: a program, namespaces or IPv6.
+ * Returns which of `programs` are missing and how to install them, or false if all are installed. For the option `skip` of
+ * tests. A test may be skipped only for something the machine lacks: a program, namespaces or IPv6.
  */
 export function lacksPrograms(...programs: readonly Program[]): string | false {
   const lacking = programs.filter((it) => !isInstalled(it))
@@ -31,7 +31,7 @@ export function installing(programs: readonly Program[]): string {
   return `${programs.join(' and ')} must be installed: apt-get install ${[...packages].join(' ')}`
 }
 
-/** Says that npm is missing, or older than the version that a test needs; otherwise false. */
+/** Returns the reason to skip if npm is missing, or older than the version a test needs; otherwise false. */
 export function lacksNpm([major, minor]: readonly [major: number, minor: number]): string | false {
   const lacking = lacksPrograms('npm')
   if (lacking !== false) return lacking
@@ -42,8 +42,8 @@ export function lacksNpm([major, minor]: readonly [major: number, minor: number]
 }
 
 /**
- * Says why tests cannot have namespaces of their own on this machine, or false if they can: `unshare` with these flags is
- * refused, or `setUp` is, a line for the shell that sets up their network with `ip`.
+ * Returns the reason tests cannot have their own namespaces on this machine, or false if they can: either `unshare` with
+ * these flags is refused, or `setUp`, a shell command that sets up their network with `ip`.
  */
 export function lacksNamespaces(flags: readonly string[], setUp: string): string | false {
   const lacking = lacksPrograms('ip', 'unshare')
@@ -54,7 +54,7 @@ export function lacksNamespaces(flags: readonly string[], setUp: string): string
   return `unshare ${flags.join(' ')} must be allowed, to root or to all users: ${stderr.trim()}`
 }
 
-/** Why a test that listens on both families of loopback addresses is skipped on this machine, or false. */
+/** Returns the reason to skip a test that listens on both families of loopback addresses on this machine, or false. */
 export function lacksIpv6(): string | false {
   const addresses = Object.values(networkInterfaces()).flatMap((it) => it ?? [])
   if (addresses.some((it) => it.address === '::1')) return false

@@ -1,6 +1,6 @@
 /**
- * A vault that listens, with the real egress gateway, and a destination over TLS on loopback that remembers what
- * it was sent down to the byte.
+ * A vault that listens, with the real egress gateway, and a TLS destination on loopback that records its requests down to
+ * the byte.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -22,17 +22,17 @@ import {
 
 export interface ProxyStage {
   readonly vault: StillVault
-  /** Of the server whose turn it is. */
+  /** The port of the server whose turn it is. */
   readonly port: () => number
-  /** Of a private application that may create tokens and use them anywhere. */
+  /** The key of a private application that may create tokens and use them anywhere. */
   readonly key: string
   readonly destination: RememberingDestination
-  /** Sends bytes as they are and returns what came, once the connection was closed or `enough` has come. */
+  /** Sends bytes unchanged and returns the response once the connection is closed or `enough` has arrived. */
   readonly talk: (bytes: string, enough?: (text: string) => boolean) => Promise<string>
   readonly dial: () => Promise<Socket>
-  /** As dial(), with what serves it: the server, and its end. */
+  /** Like dial(), with the serving side: the server, and its end of the connection. */
   readonly dialWithin: () => Promise<{ client: Socket; server: App['server']; serving: Socket }>
-  /** Makes a token and returns its id. */
+  /** Creates a token and returns its id. */
   readonly token: (data: Json, more?: JsonObject) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -40,7 +40,7 @@ export interface ProxyStage {
 export interface ReceivedRequest {
   /** The request line. */
   readonly line: string
-  /** Names and values, in order, as they came. */
+  /** Names and values as received, in order. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
@@ -49,10 +49,10 @@ export interface RememberingDestination {
   readonly url: string
   readonly port: number
   readonly received: ReceivedRequest[]
-  /** Connections that were ever made to it, and those that are open. */
+  /** Numbers of connections: all it ever accepted, and those open. */
   readonly accepted: () => number
   readonly open: () => number
-  /** What it answers, as bytes; replaced by tests that want another. */
+  /** Writes its response, as bytes; tests may replace it. */
   answer: (received: ReceivedRequest, socket: Socket) => void
 }
 
@@ -149,9 +149,7 @@ export async function proxyStage(options: ProxyStageOptions = {}): Promise<Proxy
   }
 }
 
-/**
- * Keeps connections from timing out unless a test emits `timeout`. The property `timeout` still says what was set.
- */
+/** Keeps connections from timing out unless a test emits `timeout`. The property `timeout` still returns the value set. */
 function holdTimers(serving: Socket): void {
   const setTimeout = serving.setTimeout.bind(serving)
   serving.setTimeout = (ms, callback) => {
@@ -163,7 +161,7 @@ function holdTimers(serving: Socket): void {
 /** The longest delay a timer can have. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Writes an answer of known length. */
+/** Writes a response of known length. */
 export function answerWith(
   socket: Socket,
   status: number,
@@ -172,13 +170,13 @@ export function answerWith(
 ): void {
   const bytes = Buffer.from(body as string, 'latin1')
   const headerSection = [`HTTP/1.1 ${status} Reason`, ...headers, `Content-Length: ${bytes.length}`]
-  // In one piece: two would wait for each other.
+  // In one piece: two writes would wait for each other.
   socket.write(
     Buffer.concat([Buffer.from(`${headerSection.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]),
   )
 }
 
-/** Whether `text` is one whole answer. */
+/** Whether `text` is one complete response. */
 export function answered(text: string): boolean {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return false

@@ -1,22 +1,20 @@
-/**
- * Requests that are not what HTTP/1.1 says they should be, or more than this service takes, as bytes.
- */
+/** Requests that violate HTTP/1.1 or exceed this service's limits, as bytes. */
 import { HEADER_BYTES_MAX, HEADERS_MAX } from '../../src/base/limits.ts'
 
 export interface RequestForms {
   readonly key: () => string
-  /** What they ask for. */
+  /** The path requested. */
   readonly path: string
-  /** A request with a key and more headers, that ends as a request ends; `line` replaces its first line. */
+  /** Builds a complete request with a key and more headers; `line` replaces its first line. */
   readonly get: (headers: readonly string[], line?: string) => string
-  /** One with a body of JSON. */
+  /** Builds one with a JSON body. */
   readonly post: (headers: readonly string[], body: string) => string
 }
 
 const CHUNKED = 'Transfer-Encoding: chunked'
 const ONE_CHUNK = '3\r\n"x"\r\n0\r\n\r\n'
 
-/** What is wrong with each, the status it is refused with, and its bytes. */
+/** The flaw of each request, the status of its refusal, and its bytes. */
 export function illFormed({
   key,
   path,
@@ -101,7 +99,7 @@ export function illFormed({
   ]
 }
 
-/** So many headers that mean nothing. */
+/** Returns `count` meaningless headers. */
 export function many(count: number): string[] {
   return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)
 }

@@ -1,4 +1,4 @@
-/** A still vault with a reactor in it, told what its code does. */
+/** A still vault with a reactor whose behaviour tests set. */
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Ran, StillRunner } from './still-runner.ts'
@@ -13,18 +13,18 @@ import {
 export interface ReactorStage {
   readonly vault: StillVault
   readonly runner: StillRunner
-  /** Of the reactor. */
+  /** The id of the reactor. */
   readonly id: string
-  /** Which it acts for, if any. */
+  /** The application it acts for, if any. */
   readonly applicationId: string | undefined
-  /** Of a private application that may create tokens and use them anywhere, unless said otherwise. */
+  /** The key of a private application that may create tokens and use them anywhere, unless specified otherwise. */
   readonly key: string
   readonly callerId: string
-  /** Invokes it; a text is sent as it is. */
+  /** Invokes it; a string is sent unchanged. */
   readonly react: (body?: Json, key?: string, headers?: Record<string, string>) => Promise<Reply>
-  /** What its code was given last. */
+  /** Returns the last input of its code. */
   readonly ran: () => Ran
-  /** Makes a token and returns its id. */
+  /** Creates a token and returns its id. */
   readonly token: (data: Json, more?: JsonObject) => Promise<string>
   readonly manage: (method: Method, path: string, body?: Json) => Promise<Reply>
   readonly logs: (query: string) => Promise<{ data: JsonObject[] }>
@@ -32,9 +32,9 @@ export interface ReactorStage {
 
 export interface ReactorStageOptions extends StillVaultOptions {
   readonly behave?: StillRunner['behave']
-  /** That the reactor acts for. */
+  /** The application the reactor acts for. */
   readonly application?: JsonObject
-  /** That invokes it. */
+  /** The application that invokes it. */
   readonly caller?: JsonObject
   readonly configuration?: JsonObject
 }

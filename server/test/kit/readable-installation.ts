@@ -15,7 +15,7 @@ import { PACKAGES } from '../../src/adapters/jail/allowed-modules.ts'
 import { installedPackages } from '../../src/adapters/jail/packages.ts'
 import { canBeReadByAll } from '../../src/adapters/jail/readable.ts'
 
-/** A Node, and a probe with all that it imports. */
+/** A Node binary, and a probe with all its imports. */
 export interface Installation {
   readonly node: string
   readonly probe: string
@@ -31,7 +31,7 @@ const CHECKOUT = path.dirname(SERVER)
 
 /**
  * Returns an installation that another user can run: this one, unless root runs the tests in a checkout that other users
- * cannot read, such as one below /root or made under umask 077. Then it is a copy, removed after `test`.
+ * cannot read, such as one below /root or created under umask 077. Then it is a copy, removed after `test`.
  *
  * `probe` may import files of its own folder and of `src`.
  */
@@ -58,7 +58,7 @@ export function readableInstallation(
   throw new Error('No temporary folder lets every user read files and run programs')
 }
 
-/** Returns a temporary folder that every user can enter, wherever TMPDIR leads. */
+/** Returns a temporary folder that every user can enter, whatever TMPDIR is. */
 export function readableFolder(test: { after: (fn: () => void) => void }): string {
   const folder = mkdtempSync(path.join(READABLE_PARENTS[0] ?? tmpdir(), 'symbolon-test-'))
   test.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -4,11 +4,11 @@ export interface RememberedLine {
   readonly level: 'info' | 'warn' | 'error'
   readonly event: string
   readonly fields: LogFields
-  /** What was thrown, as it was thrown; absent where nothing was. */
+  /** The logged error, as thrown; absent if there was none. */
   readonly error?: unknown
 }
 
-/** A log that keeps its lines, for tests to read what the operator would. */
+/** A log that keeps its lines, so that tests can read them. */
 export class RememberingLog implements Log {
   readonly lines: RememberedLine[] = []
 

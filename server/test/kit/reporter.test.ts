@@ -18,7 +18,7 @@ test('the reporter lists slow files and why tests were skipped, before the summa
      describe('a suite', { skip: 'bwrap is not installed' }, () => test('inside', () => {}))`,
   )
   const options = ['--test', `--test-reporter=${REPORTER}`, 'a.test.mjs']
-  // Otherwise the inner run takes itself for a part of the outer one.
+  // Otherwise the inner run considers itself part of the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const { stdout, status } = spawnSync(process.execPath, options, {
     cwd: folder,

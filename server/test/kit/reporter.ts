@@ -1,5 +1,5 @@
 /**
- * Node's `spec` reporter, which before its summary also lists the slowest files and why tests were skipped.
+ * Node's `spec` reporter, which also lists the slowest files and the reasons for skipped tests before its summary.
  * `SYMBOLON_TEST_SLOWEST=20` lists that many files, and as many tests.
  */
 import path from 'node:path'
@@ -27,16 +27,16 @@ async function* withNotes(source: AsyncIterable<TestEvent>): AsyncGenerator<Test
   }
 }
 
-/** The counts of the whole run come last, as diagnostics of no file. */
+/** The counts of the whole run come last, as diagnostics without a file. */
 function opensSummary({ type, data }: TestEvent): boolean {
   return type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)
 }
 
-/** Collects from the events of a run how long files and tests took, and what was skipped. */
+/** Collects the durations of files and tests, and the skipped tests, from the events of a run. */
 export class Notes {
   readonly #files: TimedTest[] = []
   readonly #tests: TimedTest[] = []
-  /** Tests and whole suites that were skipped, by the reason. Node does not count the suites. */
+  /** Skipped tests and whole suites, by reason. Node does not count the suites. */
   readonly #skipped = new Map<string, string[]>()
 
   take({ type, data }: TestEvent): void {
@@ -69,7 +69,7 @@ interface TimedTest {
   readonly ms: number
 }
 
-/** A file is reported as a test that is named after it. */
+/** A file is reported as a test with its name. */
 function isFile({ name, file }: { readonly name: string; readonly file?: string }): boolean {
   return file !== undefined && path.isAbsolute(file) && file.endsWith(`/${name}`)
 }

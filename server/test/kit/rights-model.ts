@@ -1,11 +1,11 @@
 /**
- * What docs/interface.md says under Access and Sessions, once more and in the plainest way: who may do what
- * to which token, and what is shown of it. Made from the page and not from the program, to be held against it.
+ * A second, simplest implementation of docs/interface.md, Access and Sessions: who may do what to which token, and what is
+ * shown of it. Derived from the page and not from the program, so that the program can be compared with it.
  */
 
 export type ShownAs = 'redact' | 'mask' | 'reveal'
 
-/** As requests write them, so that the model reads what the service is sent. */
+/** In the format of requests, so that the model reads the same input as the service. */
 export interface GrantedRule {
   readonly priority: number
   readonly container?: string
@@ -25,16 +25,16 @@ export interface Granted {
   readonly rules?: readonly GrantedRule[]
 }
 
-/** What an application or a session may do: all of these have to say yes. A session has a grantor besides. */
+/** The permissions of an application or a session: all of these must allow it. A session also has a grantor. */
 export type Holder = readonly Granted[]
 
-/** A token, or where one would be made: then it has no id that a condition could be about. */
+/** A token, or the location of one to be created, which has no id for a condition to match. */
 export interface TokenLocation {
   readonly id: string | null
   readonly containers: readonly string[]
 }
 
-/** What the holder is shown of the token when it uses the permission, or null: it may not. */
+/** Returns what the holder is shown of the token by the permission, or null if it may not use it. */
 export function shownTo(holder: Holder, permission: string, place: TokenLocation): ShownAs | null {
   return least(
     holder.map((granted) => {
@@ -46,7 +46,7 @@ export function shownTo(holder: Holder, permission: string, place: TokenLocation
   )
 }
 
-/** Whether the permission is held in any container whatever: the first thing that is asked. */
+/** Whether the permission is held in any container at all: the first check. */
 export function heldSomewhere(holder: Holder, permission: string): boolean {
   return holder.every(({ permissions = [], rules = [] }) =>
     [{ permissions }, ...rules].some((it) => it.permissions.includes(permission)),
@@ -54,8 +54,8 @@ export function heldSomewhere(holder: Holder, permission: string): boolean {
 }
 
 /**
- * Whether lists and searches find the token. They go by containers: a rule of a session that asks for
- * anything but lying in a container or below it finds nothing.
+ * Whether lists and searches find the token. They match containers: a session rule that requires more than lying in or below
+ * a container finds nothing.
  */
 export function listedFor(holder: Holder, permission: string, place: TokenLocation): boolean {
   return place.containers.some((container) =>

@@ -12,7 +12,7 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Answers with its name and what it was sent. */
+/** Answers with its name and the request it received. */
 function echo(name: string): RequestListener {
   return (from, to) => {
     void from.toArray().then((chunks) => {

@@ -1,4 +1,4 @@
-/** One address for several servers: each request goes, whole, to the one whose turn it is. */
+/** One address for several servers: forwards each whole request to the server whose turn it is. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,18 +6,18 @@ import { pipeline } from 'node:stream/promises'
 import { Agent, request } from 'undici'
 
 export interface RoundRobin {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
   readonly close: () => Promise<void>
 }
 
-/** What is between two ends of one connection, and is not forwarded: RFC 9110, section 7.6.1. */
+/** Hop-by-hop headers, which are not forwarded: RFC 9110, section 7.6.1. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'transfer-encoding']
 
-/** Of a single server it is the address of that, with nothing in between. */
+/** For a single server it is that server's own address, with nothing in between. */
 export async function roundRobin(urls: readonly string[]): Promise<RoundRobin> {
   if (urls.length === 1) return { url: urls[0]!, close: async () => {} }
-  // Not by node:http, whose clients tests listen to.
+  // Not node:http, whose client requests some tests observe.
   const dispatcher = new Agent()
   let asked = 0
   const server = createServer((from, to) => {

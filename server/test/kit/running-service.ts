@@ -1,6 +1,6 @@
 /**
- * The service for clients that bring their own HTTP: the program as an operator runs it, on the store that the run is about;
- * one server, or two on one database that are asked in turn, when the run is about two.
+ * The service for clients with their own HTTP stack: the program as an operator runs it, on the store the run uses; one
+ * server, or two on one database, called in turn, if the run uses two.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -12,14 +12,14 @@ import { serversAsked } from './servers.ts'
 import { testDatabase } from './test-store.ts'
 
 export interface RunningService {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
   readonly managementKey: string
-  /** Throws when a server does not end well. */
+  /** Throws if a server does not exit cleanly. */
   readonly stop: () => Promise<void>
 }
 
-/** Starts it with nothing in it; what is in `variables` each server is told. */
+/** Starts it empty; every server gets `variables`. */
 export async function startService(
   variables: Readonly<Record<string, string>> = {},
 ): Promise<RunningService> {
@@ -39,7 +39,7 @@ export async function startService(
     },
   }
 
-  /** The first one makes the root key and the tenant; the others are given the key, as operators are told to do. */
+  /** The first server creates the root key and the tenant; the others are given the key, as operators are told to do. */
   async function start(n: number): Promise<RunningVault> {
     const own = join(folder, String(n))
     mkdirSync(own)

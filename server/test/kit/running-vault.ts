@@ -1,6 +1,4 @@
-/**
- * The `symbolon` program as an operator runs it: its own process, a folder of its own, real sockets.
- */
+/** The `symbolon` program as an operator runs it: in a separate process and folder, with real sockets. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -19,28 +17,28 @@ export interface Finished {
 
 export interface RunningVault {
   readonly url: string
-  /** What it printed until it was ready. */
+  /** Its output until it was ready. */
   readonly greeting: string
-  /** Everything it has printed so far. */
+  /** Returns all output so far. */
   readonly printed: () => string
-  /** Sends the signal and resolves when the process is gone. */
+  /** Sends the signal and resolves once the process is gone. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<Finished>
 }
 
-/** A folder that is removed when the test ends. */
+/** Creates a folder that is removed when the test ends. */
 export function temporaryFolder(test: { after: (fn: () => void) => void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-test-'))
   test.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The files in a folder, by their paths: what else is there, such as a socket, cannot be read. */
+/** Returns the paths of the files in a folder; other items, such as sockets, cannot be read. */
 export function filesIn(folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true })
   return entries.filter((it) => it.isFile()).map((it) => join(folder, it.name))
 }
 
-/** Runs a command to its end; `cwd` matters where no data folder is named. */
+/** Runs a command to its end; `cwd` matters if no data folder is given. */
 export async function runSymbolon(
   args: readonly string[],
   variables: Record<string, string> = {},
@@ -49,7 +47,7 @@ export async function runSymbolon(
   return await finished(start(args, variables, cwd))
 }
 
-/** Starts `serve` on a free port and waits for its ready line; throws what it said when it ends first. */
+/** Starts `serve` on a free port and waits for its ready line; throws its output if it ends first. */
 export async function startVault(
   folder: string,
   variables: Record<string, string> = {},
@@ -88,7 +86,7 @@ function start(
 ): ChildProcess {
   return spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
-    // No two of those that run at once want the same port.
+    // Port 0, so that concurrent vaults never want the same port.
     env: { ...bareEnvironment(), SYMBOLON_PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

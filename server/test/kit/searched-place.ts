@@ -1,7 +1,4 @@
-/**
- * Where a vault keeps its data, and how all that it left there can be looked through: files, and what a database says
- * when it is asked.
- */
+/** The storage of a vault, which can be searched for everything the vault left there: in files, and in the rows of a database. */
 import { join } from 'node:path'
 import pg from 'pg'
 import { findTrace, findTracesInFiles, type Trace } from './canary.ts'
@@ -10,14 +7,14 @@ import { startCluster, type Cluster } from './postgres/cluster.ts'
 export type PlaceName = 'sqlite' | 'postgres'
 
 export interface SearchedPlace {
-  /** Settings of the service that is to keep its data there. */
+  /** Settings for a service that stores its data there. */
   readonly settings: Readonly<Record<string, string>>
-  /** Resolves with what holds one of the traces, each with the form in which it does. */
+  /** Resolves with everything that contains one of the traces, each with its encoding. */
   readonly find: (traces: readonly Trace[]) => Promise<string[]>
   readonly close: () => Promise<void>
 }
 
-/** In `folder`, where other things may lie that are to be looked through as well. */
+/** Opens storage in `folder`, where other files to be searched may lie as well. */
 export async function openPlace(name: PlaceName, folder: string): Promise<SearchedPlace> {
   const settings = { 'data-dir': join(folder, 'data') }
   const files = (traces: readonly Trace[]): string[] => findTracesInFiles(traces, folder)
@@ -36,7 +33,7 @@ export async function openPlace(name: PlaceName, folder: string): Promise<Search
   }
 }
 
-/** As text, in which bytes are in hex: what is long may be compressed in the files. */
+/** Searches rows as text, with bytes in hex: long values may be compressed in the files. */
 async function findInRows(traces: readonly Trace[], { url }: Cluster): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

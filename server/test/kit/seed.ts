@@ -1,8 +1,8 @@
 /**
  * The seed of every random test.
  *
- * It is fixed, so that the suite cannot fail by chance on one day and pass on the next. `SYMBOLON_TEST_SEED=7` sets
- * another. `SYMBOLON_TEST_SEED=1-200` checks each property under all of these seeds; what takes one seed takes the first.
+ * It is fixed, so that the suite cannot fail by chance one day and pass the next. `SYMBOLON_TEST_SEED=7` sets another.
+ * `SYMBOLON_TEST_SEED=1-200` checks each property under all of these seeds; tests that use one seed use the first.
  */
 export const SEEDS: readonly number[] = seedsOf(process.env['SYMBOLON_TEST_SEED'] ?? '1')
 

@@ -1,10 +1,10 @@
 /**
- * The servers of a still vault, asked in turn: one, or two on one PostgreSQL database when SYMBOLON_TEST_SERVERS says `2`.
+ * The servers of a still vault, called in turn: one, or two on one PostgreSQL database if SYMBOLON_TEST_SERVERS is `2`.
  *
- * Two have a store, a keyring and an app each, and nothing in common but the database, the clock and what a test looks at
- * afterwards. What one of them keeps in memory may be older than the truth by IDENTITY_CACHE_MS, so that long passes
- * before each request, for `elapsed` alone: the time of day, which tests compare, stands still. No cache is switched off
- * and none is told anything, so what a server believes for longer is found.
+ * Two servers have a store, a keyring and an app each, and share only the database, the clock and the records that tests
+ * inspect. A server's caches may be stale by up to IDENTITY_CACHE_MS, so that much time passes before each request, for
+ * `elapsed` alone: the time of day, which tests compare, stands still. No cache is disabled or notified, so a cache that is
+ * stale for longer is detected.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { IDENTITY_CACHE_MS } from '../../src/base/limits.ts'
 import type { StillRunner } from './still-runner.ts'
 import type { StillWorld } from './still-world.ts'
 
-/** How many servers the run is about. */
+/** Returns the number of servers the run uses. */
 export function serversAsked(): number {
   const asked = process.env['SYMBOLON_TEST_SERVERS'] ?? '1'
   if (asked !== '1' && asked !== '2') throw new Error('SYMBOLON_TEST_SERVERS is 1 or 2')
@@ -30,19 +30,19 @@ export class Servers {
     this.#clock = clock
   }
 
-  /** Whose turn it is. */
+  /** Returns the server whose turn it is. */
   next(): App {
     if (this.apps.length > 1) this.#clock.elapse(IDENTITY_CACHE_MS)
     return this.apps[this.#asked++ % this.apps.length]!
   }
 
-  /** The one that runs the code which is asking; whose turn it is, when no code is. */
+  /** Returns the server that runs the calling code; if no code is running, the one whose turn it is. */
   inProcess(): App {
     const place = RUNNING.getStore()
     return place === undefined ? this.next() : this.apps[place]!
   }
 
-  /** Has each listen on a port of its own. */
+  /** Makes each listen on its own port. */
   async listen(host: string): Promise<void> {
     for (const it of this.apps) await it.listen({ host, port: 0 })
   }
@@ -52,15 +52,15 @@ export class Servers {
   }
 }
 
-/** Where it listens. */
+/** Returns the port it listens on. */
 export function portOf(app: App): number {
   return (app.server.address() as AddressInfo).port
 }
 
-/** The place of the server whose runner the code runs in. */
+/** The index of the server whose runner runs the current code. */
 const RUNNING = new AsyncLocalStorage<number>()
 
-/** Returns `runner` as the server at this place has it: an ephemeral key is good where it was issued. */
+/** Returns `runner` as seen by the server at this index: an ephemeral key is valid only where it was issued. */
 export function runnerAt(place: number, runner: StillRunner): StillRunner {
   const own = Object.create(runner) as StillRunner
   return Object.assign(own, {

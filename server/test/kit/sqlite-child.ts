@@ -1,7 +1,4 @@
-/**
- * Commits one token, says so, then 1,000 at once, in a transaction if told so; the probe it is given decides
- * how far it comes.
- */
+/** Commits one token, reports it, then commits 1,000 at once, in a transaction if told so; its probe decides how far it gets. */
 import { SqliteStore } from '../../src/adapters/sqlite/sqlite-store.ts'
 import type { Change } from '../../src/ports/change.ts'
 import { TENANT, insertNumbered } from './sqlite-kit.ts'

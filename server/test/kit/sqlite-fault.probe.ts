@@ -1,7 +1,7 @@
 /**
- * A probe for tests, told by its own address what to do: `?point=staged&at=3&do=kill` kills the process
- * when the write path comes to that point for the third time; `stall` holds it up there for half a second;
- * a number fails there, as SQLite does with that result code.
+ * A probe for tests, configured by its own URL: `?point=staged&at=3&do=kill` kills the process when the write path reaches
+ * that point for the third time; `stall` blocks there for half a second; a number fails there, as SQLite does with that
+ * result code.
  */
 import type { ProbePoint } from '../../src/adapters/sqlite/run-batch.ts'
 

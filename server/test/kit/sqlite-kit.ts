@@ -1,4 +1,4 @@
-/** What the tests of the SQLite store share: folders that vanish, tokens in numbers, probes. */
+/** Helpers of the SQLite store's tests: temporary folders, many tokens, probes. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,21 +11,21 @@ import { SqliteStore, type SqliteOptions } from '../../src/adapters/sqlite/sqlit
 
 export const TENANT = '00000000-0000-4000-8000-00000000000a'
 
-/** Returns a folder of the test's own, gone after it. */
+/** Returns a separate folder for the test, removed after it. */
 export function freshFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-'))
   t.after(() => rmSync(folder, { recursive: true }))
   return folder
 }
 
-/** Opens a store that the test need not close. */
+/** Opens a store, which is closed after the test. */
 export async function openStore(t: TestContext, options: SqliteOptions): Promise<SqliteStore> {
   const store = await SqliteStore.open(options)
   t.after(() => store.close())
   return store
 }
 
-/** Returns the address of a probe that kills, stalls or fails at a point; see sqlite-fault.probe.ts. */
+/** Returns the URL of a probe that kills, stalls or fails at a point; see sqlite-fault.probe.ts. */
 export function faultAt(point: ProbePoint, at: number, action: 'kill' | 'stall' | number): URL {
   return new URL(`./sqlite-fault.probe.ts?point=${point}&at=${at}&do=${action}`, import.meta.url)
 }
@@ -39,7 +39,7 @@ export function idsNumbered(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, n) => idNumbered(from + n))
 }
 
-/** Returns how many rows a table has, whether a store has the folder open or not. */
+/** Returns the number of rows in a table, whether or not a store has the folder open. */
 export function countIn(folder: string, table: string): unknown {
   const db = new DatabaseSync(join(folder, 'symbolon.db'), { readOnly: true })
   const row = db.prepare(`SELECT count(*) AS count FROM ${table}`).get()

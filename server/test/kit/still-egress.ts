@@ -11,35 +11,35 @@ import {
   type Route,
 } from '../../src/ports/egress.ts'
 
-/** What went out, whole. */
+/** A complete request as sent. */
 export interface SentRequest {
   readonly owner: string
   readonly url: string
   readonly method: string
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
   readonly body: Buffer
 }
 
-/** What comes back: everything said here, in order, and then the fault if there is one. */
+/** A response: all members given here, in order, and then the fault if there is one. */
 export interface StillAnswer {
   readonly status?: number
   readonly reason?: string
   readonly headers?: readonly string[]
   readonly chunks?: readonly (string | Uint8Array)[]
-  /** With no status said, there is no header section before it. */
+  /** Without a status, it comes before any header section. */
   readonly fault?: EgressFault
 }
 
-/** An egress gateway that leads nowhere: it remembers what was asked of it and answers as it was told to. */
+/** An egress gateway without a network: records the requests it gets, and answers as tests tell it. */
 export interface StillEgress extends Egress {
   readonly vetted: { readonly owner: string; readonly url: string; readonly listed: unknown }[]
   readonly sent: SentRequest[]
-  /** How many calls were aborted before their end. */
+  /** Number of calls aborted before their end. */
   aborted: number
-  /** Says what comes back; 200 without a body, unless replaced. */
+  /** Returns the response; 200 without a body unless replaced. */
   reply: (sent: SentRequest) => StillAnswer
-  /** Says what is wrong with a destination; nothing but plain http, unless replaced. */
+  /** Returns the rule that a destination violates; only plain http is refused unless replaced. */
   refuse: (url: URL) => EgressRule | Extract<EgressFault, 'unresolved'> | null
 }
 

@@ -8,19 +8,19 @@ import type {
   ThrownError,
 } from '../../src/ports/reactor-runner.ts'
 
-/** What code was given, in the clear. */
+/** The input of the code, in plaintext. */
 export interface Ran extends Omit<ReactorJob, 'args' | 'configuration' | 'apiKey'> {
   readonly args: Json
   readonly configuration: Json
   readonly apiKey: string | null
 }
 
-/** A runner that runs nothing: it remembers what it was handed and ends as it was told to. */
+/** A runner that runs nothing: records its input, and ends as tests tell it. */
 export interface StillRunner extends ReactorRunner {
   level: ReactorLevel | null
   hasCapacity: (tenantId: string) => boolean
   readonly ran: Ran[]
-  /** Says what comes of it; what the code was given, as `raw`, unless replaced. */
+  /** Returns the outcome; the code's input, as `raw`, unless replaced. */
   behave: (ran: Ran) => ReactorOutcome | Promise<ReactorOutcome>
 }
 
@@ -45,12 +45,12 @@ export function stillRunner(): StillRunner {
   return runner
 }
 
-/** What comes of code that returns this. */
+/** Returns the outcome of code that returns `result`. */
 export function returned(result: Json): ReactorOutcome {
   return { kind: 'returned', result: new Sensitive(JSON.stringify(result)) }
 }
 
-/** What comes of code that throws this. */
+/** Returns the outcome of code that throws `error`. */
 export function threw(error: Partial<ThrownError>): ReactorOutcome {
   const nothing = { name: null, message: null, status: null, errors: null, headers: null }
   return { kind: 'threw', error: { ...nothing, body: null, ...error } }

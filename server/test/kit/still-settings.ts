@@ -1,14 +1,14 @@
 import type { AppSettings } from '../../src/app.ts'
 import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limits.ts'
 
-/** What the operator of a still vault set, unless a test says otherwise. */
+/** Operator settings of a still vault, unless a test has its own. */
 export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
   corsOrigins: '*',
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },
-  // Real time: so long that no test reaches it.
+  // In real time: long enough that no test reaches it.
   proxy: { timeoutMs: 600_000 },
   reactors: { configurationRequired: true },
 }

@@ -1,6 +1,6 @@
 /**
- * A whole vault for tests: the real app and keyring over the store of test-store.ts, a clock that stands still, and a
- * memory of everything that left. No socket is opened. It may be two servers, as servers.ts says.
+ * A whole vault for tests: the real app and keyring over the store of test-store.ts, with a clock that stands still and a
+ * record of all output. Opens no socket. May be two servers, see servers.ts.
  */
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -19,19 +19,19 @@ import { otherStillWorld, stillWorld, thinKeyProvider, type StillWorld } from '.
 import { testStore } from './test-store.ts'
 
 export interface StillVault {
-  /** Of the first server. */
+  /** The world of the first server. */
   readonly world: StillWorld
   /** The first server. */
   readonly app: App
   readonly servers: Servers
-  /** Of the keys that `world` opens. */
+  /** Creates the keys that `world` opens. */
   readonly keyMaker: KeyMaker
   readonly tenantId: string
   /** A management key. */
   readonly managementKey: string
   /** Calls the vault as a client would, each time the server whose turn it is. */
   readonly call: (method: Method, path: string, options?: CallOptions) => Promise<Reply>
-  /** Makes an application and returns its key. */
+  /** Creates an application and returns its key. */
   readonly keyFor: (application: JsonObject) => Promise<string>
   /** Adds another tenant and returns its management key. */
   readonly addTenant: (name: string, plan?: Plan) => Promise<string>
@@ -43,10 +43,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 export interface CallOptions {
   readonly key?: string
   readonly body?: Json
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly rawBody?: string | Buffer
   readonly headers?: Record<string, string>
-  /** Whose code, run by the service, is calling; of a tenant alone, any of its code that may send anywhere. */
+  /** The in-process caller; a tenant id alone stands for code of that tenant that may send anywhere. */
   readonly inProcess?: string | InProcessCaller | undefined
 }
 
@@ -61,7 +61,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Record<string, string>
   readonly text: string
-  /** Throws when there is no JSON. */
+  /** Throws if there is no JSON. */
   readonly json: () => JsonObject
 }
 
@@ -71,13 +71,13 @@ export interface StillVaultOptions {
   readonly configurationRequired?: boolean
   readonly callbackRetryBaseMs?: number
   readonly corsOrigins?: '*' | readonly string[]
-  /** Of every tenant. */
+  /** Settings of every tenant. */
   readonly settings?: Partial<TenantSettings>
-  /** Two are on PostgreSQL, whatever the run is about. */
+  /** Two servers use PostgreSQL, whatever the run uses. */
   readonly servers?: 2
-  /** That there is one, whatever the run is about. */
+  /** Why there is one server, whatever the run uses. */
   readonly oneServer?: OneServerReason
-  /** Replaces parts of the world, for example by ones that fail; asked for each server. */
+  /** Replaces parts of the world, for example by ones that fail; called for each server. */
   readonly change?: (world: StillWorld) => World
 }
 

@@ -17,13 +17,13 @@ import type { Store } from '../../src/ports/store.ts'
 import { withCommit } from '../../src/ports/with-commit.ts'
 
 /**
- * A world in which nothing happens by itself: time stands still until it is moved, chance repeats with
- * every run, and everything that left for the store, the log or another service is remembered.
+ * A deterministic world: time stands still until a test advances it, randomness repeats with every run, and all output to
+ * the store, the log or other services is recorded.
  */
 export interface StillWorld {
   readonly clock: Clock & {
     pass(ms: number): void
-    /** Time that passes for durations only: nobody's time of day moves. */
+    /** Advances time for durations only: the time of day stands still. */
     elapse(ms: number): void
   }
   readonly random: WorldRandom
@@ -33,7 +33,7 @@ export interface StillWorld {
   readonly egress: StillEgress
   readonly runner: StillRunner
   readonly canonicalJson: CanonicalJson
-  /** Everything handed to the store's commit, in order. */
+  /** All changes committed to the store, in order. */
   readonly committed: Change[]
   readonly logged: unknown[]
 }
@@ -57,12 +57,12 @@ export function stillWorld(store: Store = new MemoryStore()): StillWorld {
   }
 }
 
-/** Returns the world as another server has it: with its own way to what is stored, and all else the same. */
+/** Returns the world of another server: with its own connection to the store, and everything else shared. */
 export function otherStillWorld(world: StillWorld, store: Store): StillWorld {
   return { ...world, store: watched(store, (changes) => world.committed.push(...changes)) }
 }
 
-/** The context of a principal with these permissions on every container, in a tenant nobody set up. */
+/** Returns the context of a principal with these permissions on every container, in a tenant that was never set up. */
 export function contextWith(
   principal: Partial<Principal & Pick<RequestContext, 'replay'>> = {},
 ): RequestContext {
@@ -85,7 +85,7 @@ export function contextWith(
   }
 }
 
-/** Wraps by turning bits around: enough to see that what was wrapped is not lying about. */
+/** Wraps keys by flipping bits: enough to show that no unwrapped key is exposed. */
 export function thinKeyProvider(id = 'root-a'): KeyProvider {
   const label = (context: readonly string[]): string => JSON.stringify([id, ...context])
   return {
@@ -95,7 +95,7 @@ export function thinKeyProvider(id = 'root-a'): KeyProvider {
   }
 }
 
-/** A store that calls `look` before each commit; `look` may throw, and then nothing is committed. */
+/** A store that calls `look` before each commit; if `look` throws, nothing is committed. */
 export function watched(store: Store, look: (changes: readonly Change[]) => void): Store {
   return withCommit(store, async (tenantId, changes) => {
     look(changes)

@@ -1,6 +1,4 @@
-/**
- * Destinations for tests of the egress gateway: servers on loopback that answer as they are told to, down to the byte.
- */
+/** Destinations for tests of the egress gateway: loopback servers whose response tests set, down to the byte. */
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
@@ -8,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 export interface TestDestination {
   readonly port: number
-  /** How many connections it has accepted so far. */
+  /** Returns the number of connections accepted so far. */
   readonly accepted: () => number
   readonly open: () => number
   readonly close: () => Promise<void>
@@ -20,15 +18,15 @@ const HERE = new URL('certificates/', import.meta.url)
 
 export type CertificateName = 'destination' | 'other' | 'expired' | 'self-signed'
 
-/** Where the certificate of the authority is that test certificates are signed by. */
+/** Path of the certificate of the authority that signs test certificates. */
 export const AUTHORITY_FILE = fileURLToPath(new URL('authority.pem', HERE))
 
-/** The authority that test certificates are signed by. */
+/** Returns the certificate of the authority that signs test certificates. */
 export function testAuthority(): string {
   return readFileSync(AUTHORITY_FILE, 'utf8')
 }
 
-/** A server of bytes, over TLS if there is a certificate to show. */
+/** Starts a server of raw bytes, over TLS if given a certificate. */
 export async function testDestination(
   answer: ConnectionHandler,
   tls: (TlsOptions & { readonly certificate: CertificateName }) | null = null,
@@ -65,7 +63,7 @@ export async function testDestination(
   }
 }
 
-/** Calls `answer` with each request as soon as its header section and a body of known length are there. */
+/** Calls `answer` with each request once its header section and a body of known length have arrived. */
 export function onRequest(
   answer: (socket: Socket, headerSection: string, body: Buffer) => void,
 ): ConnectionHandler {

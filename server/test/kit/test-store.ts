@@ -1,9 +1,9 @@
 /**
- * The store that whole-service tests run on: in memory, unless SYMBOLON_TEST_STORE says `sqlite` or `postgres`. What a
- * service promises it promises on each.
+ * The store of whole-service tests: in memory, unless SYMBOLON_TEST_STORE is `sqlite` or `postgres`. The service's promises
+ * hold on each.
  *
- * It is there for as long as the test or the suite that opened it; a hook that is run before each test opens it for the
- * suite. Were they all kept until the file is over, a database would run out of connections, and a machine of threads.
+ * It lives as long as the test or suite that opened it; a hook that runs before each test opens it for the suite. If all
+ * were kept until the end of the file, a database would run out of connections, and a machine of threads.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,9 +19,9 @@ import { serversAsked } from './servers.ts'
 
 export interface TestStore {
   readonly store: Store
-  /** Opens what is stored here once more, as another server would. Only PostgreSQL has room for two. */
+  /** Opens the same data again, as another server would. Only PostgreSQL supports two. */
   readonly again: () => Promise<Store>
-  /** Ends it before the test is over, which ends it as well. */
+  /** Closes it before the end of the test, which would close it anyway. */
   readonly close: () => Promise<void>
 }
 
@@ -61,22 +61,22 @@ const OPENERS: Readonly<Record<StoreName, () => Promise<TestStore>>> = {
   },
 }
 
-/** Databases with their tables and nothing in them, for the next to use: to make one takes longer than most tests. */
+/** Migrated, empty databases for reuse: creating one takes longer than most tests. */
 const spare: string[] = []
 
-/** Opens a store with nothing in it: of the kind that the run is about, unless the test is about one. */
+/** Opens an empty store: of the kind the run uses, unless the test is about one kind. */
 export async function testStore(name = storeAsked()): Promise<TestStore> {
   const opened = await OPENERS[name]()
   let closed: Promise<void> | null = null
   const close = (): Promise<void> => (closed ??= opened.close())
-  // Those that were opened for the whole file have to be closed before their databases are dropped.
+  // Stores opened for the whole file must be closed before their databases are dropped.
   atTheEnd(close)
   const scope = getTestContext() as TestContext | undefined
   scope?.after(close)
   return { ...opened, close }
 }
 
-/** A database with nothing in it, for servers with processes of their own; null when a data folder is all they need. */
+/** Returns an empty database for servers in separate processes; null if all they need is a data folder. */
 export async function testDatabase(): Promise<string | null> {
   if (storeAsked() === 'postgres') return await freshDatabase()
   return serversAsked() === 1 ? null : await single()

@@ -1,6 +1,6 @@
 /**
- * A still vault with one token for each way in which a token can be there or not: the caller's own, another
- * tenant's, gone, or half done by a transaction.
+ * A still vault with one token for each way in which a token may exist or not: the caller's own, another tenant's, deleted,
+ * or changed by an open transaction.
  */
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../../src/base/json.ts'
@@ -9,7 +9,7 @@ import { stillVault, type Method, type Reply, type StillVault } from './still-va
 
 export const HOME = '/pci/high/'
 export const SECOND_HOME = '/bank/low/'
-/** Where an open transaction moves a token. */
+/** The container an open transaction moves a token to. */
 export const MOVED_TO = '/elsewhere/'
 
 export const RELATIONS = [
@@ -27,35 +27,35 @@ export const RELATIONS = [
 ] as const
 export type Relation = (typeof RELATIONS)[number]
 
-/** The transaction that a request says it is part of. */
+/** The transaction named in the header of a request. */
 export type Header = 'none' | 'the one of the token' | 'another' | 'one of the other tenant'
 
 export interface RelationSubject {
   readonly relation: Relation
   readonly header: Header
-  /** Its name, as requests write it. */
+  /** Its id, as requests write it. */
   readonly id: string
   readonly data: string
   /** Undefined for none. */
   readonly transaction: string | undefined
-  /** How reads, lists and searches see it; null for not at all. They are never part of a transaction. */
+  /** The token as reads, lists and searches see it; null if they do not. They are never part of a transaction. */
   readonly read: TokenLocation | null
-  /** How a change sees it that is part of the transaction in the header. */
+  /** The token as seen by a change within the transaction of the header. */
   readonly change: TokenLocation | null
-  /** Whether a transaction that is not in the header has changed it. */
+  /** Whether a transaction other than the header's has changed it. */
   readonly locked: boolean
-  /** Whether no token of its tenant can be made with its id. */
+  /** Whether its id is unavailable for a new token of its tenant. */
   readonly taken: boolean
 }
 
 export interface RelationStage {
   readonly vault: StillVault
-  /** Of a private application that may do everything and is shown everything. */
+  /** The key of a private application that may do and see everything. */
   readonly adminKey: string
   readonly subject: (relation: Relation, header: Header) => RelationSubject
-  /** Puts things back after a request about the subject that has changed something. */
+  /** Restores the vault after a request about the subject has changed something. */
   readonly restore: (subject: RelationSubject) => Promise<void>
-  /** What the other tenant sees of its own. */
+  /** Returns the other tenant's view of its own data. */
   readonly foreignState: () => Promise<string>
 }
 
@@ -68,7 +68,7 @@ export const EVERY_TOKEN_PERMISSION = [
   'token:use',
 ]
 
-/** The rule that gives and shows everything. */
+/** The rule that allows and reveals everything. */
 export const EVERYTHING = {
   priority: 1,
   container: '/',
@@ -113,13 +113,13 @@ export async function relationStage(): Promise<RelationStage> {
       },
       foreign: gone,
       deleted: gone,
-      // Its id stays until it is swept from the file.
+      // Its id stays taken until it is swept from the file.
       expired: { ...gone, taken: true },
       'rolled back': gone,
       'never made': gone,
       uncommitted: { ...gone, change: inside ? at(HOME) : null, taken: true },
       'moved by a transaction': { ...here, change: at(inside ? MOVED_TO : HOME), locked: !inside },
-      // It is there until the commit, and so is its id, for the transaction itself, too.
+      // Until the commit both the token and its id stay taken, even within the transaction.
       'deleted by a transaction': inside
         ? { ...gone, read: at(HOME), taken: true }
         : { ...here, locked: true },
@@ -189,7 +189,7 @@ export async function relationStage(): Promise<RelationStage> {
     if (transaction !== undefined) {
       await done(200, 'POST', `/transactions/${transaction}/rollback`)
     }
-    // Made under the id, or made anew.
+    // Created under this id, or created again.
     await vault.call('DELETE', pathOf(id), { key: adminKey })
     if (['foreign', 'deleted', 'rolled back', 'never made'].includes(relation)) return
     await make(relation)
@@ -229,7 +229,7 @@ export function transactionHeader(transaction: string | undefined): Record<strin
   return transaction === undefined ? {} : { 'bt-transaction-id': transaction }
 }
 
-/** Letters and a number that no other relation has, and that its mask shows. */
+/** Returns letters and a number that are unique to the relation and shown by its mask. */
 function dataOf(relation: Relation): string {
   return `plaintext${relation.replaceAll(' ', '')}${1000 + RELATIONS.indexOf(relation)}`
 }

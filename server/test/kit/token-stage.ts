@@ -1,6 +1,6 @@
 /**
- * A still vault with an application that makes tokens and one that reads them in the clear: what most
- * tests of the interface begin with.
+ * A still vault with one application that creates tokens and one that reads them in plaintext: the usual start of tests
+ * of the interface.
  */
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
@@ -9,22 +9,22 @@ import { stillVault, type Reply, type StillVault, type StillVaultOptions } from 
 
 export interface TokenStage {
   readonly vault: StillVault
-  /** Of a private application that may create and read tokens; reading shows it masks. */
+  /** The key of a private application that may create tokens and read them masked. */
   readonly key: string
   readonly applicationId: string
-  /** Of a private application to which every token is revealed. */
+  /** The key of a private application to which every token is revealed. */
   readonly revealKey: string
   /** Tokenizes, expects success and returns the answer. */
   readonly tokenize: (payload: Json, key?: string) => Promise<Json>
-  /** Posts to /tokenize without expecting anything. */
+  /** Posts to /tokenize and returns the reply, whatever it is. */
   readonly tryTokenize: (payload: Json, key?: string) => Promise<Reply>
   /** Returns the plaintext of a token. */
   readonly reveal: (id: Json | undefined) => Promise<Json>
-  /** Every token that was handed to the store so far. */
+  /** Returns every token handed to the store so far. */
   readonly stored: () => StoredToken[]
 }
 
-/** `application` replaces what the first application may do. */
+/** `application` overrides members of the first application. */
 export async function tokenStage(
   options: StillVaultOptions = {},
   application: JsonObject = { permissions: ['token:create', 'token:read'] },
@@ -55,7 +55,7 @@ export async function tokenStage(
   }
 }
 
-/** The rule that shows everything to whoever may read. */
+/** The rule that reveals everything to a caller who may read. */
 export const REVEAL_ALL = {
   priority: 1,
   container: '/',
@@ -66,7 +66,7 @@ export const REVEAL_ALL = {
 /**
  * Returns `value` with each id replaced by its name in `names`, or by `<uuid>` if it has none.
  *
- * What is not a version 4 uuid in lower case stays, so comparing the result checks the form as well.
+ * Anything but a version 4 UUID in lower case is kept, so comparing the result checks the format as well.
  */
 export function named(value: Json, names: Readonly<Record<string, string>>): Json {
   if (typeof value === 'string') return UUID_V4.test(value) ? (names[value] ?? '<uuid>') : value
@@ -75,7 +75,7 @@ export function named(value: Json, names: Readonly<Record<string, string>>): Jso
   return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, named(it, names)]))
 }
 
-/** As named(), for the ids that every answer of a stage holds. */
+/** Like named(), for the ids in every answer of a stage. */
 export function shapeOf(stage: TokenStage, value: Json): Json {
   return named(value, {
     [stage.vault.tenantId]: '<tenant>',
@@ -85,10 +85,10 @@ export function shapeOf(stage: TokenStage, value: Json): Json {
 
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** When a still vault's clock stands still, as answers write it. */
+/** The time at which a still vault's clock stands, as answers write it. */
 export const STILL_INSTANT = '2026-03-01T12:00:00.000+00:00'
 
-/** The error members that every refused request shows: the paths at fault. */
+/** Returns the paths of the invalid members in a refusal. */
 export function pathsOf(reply: Reply): string[] {
   return Object.keys(reply.json()['errors'] as JsonObject)
 }

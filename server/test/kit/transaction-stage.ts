@@ -1,7 +1,4 @@
-/**
- * A still vault with an application that may do everything to tokens, and short words for what a
- * transaction is made of.
- */
+/** A still vault with an application that has all permissions on tokens, and helpers for the steps of a transaction. */
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
 import type { Method, Reply, StillVaultOptions } from './still-vault.ts'
@@ -12,16 +9,16 @@ export interface TransactionStage extends TokenStage {
   readonly begin: (by?: string) => Promise<string>
   readonly commit: (transaction: string, by?: string) => Promise<Reply>
   readonly rollback: (transaction: string, by?: string) => Promise<Reply>
-  /** Calls as part of a transaction, or of none. */
+  /** Calls within a transaction, or outside of any. */
   readonly send: (
     method: Method,
     path: string,
     within: string | null,
     body?: Json,
   ) => Promise<Reply>
-  /** Makes a token of `body`, expects success and returns its id. */
+  /** Creates a token from `body`, expects success and returns its id. */
   readonly make: (within: string | null, body: JsonObject) => Promise<string>
-  /** The status of reading a token in no transaction, which is how everybody reads. */
+  /** Returns the status of reading a token outside of any transaction, as all reads are. */
   readonly seen: (id: string) => Promise<number>
 }
 

@@ -11,10 +11,10 @@ import {
 } from '../../src/ports/keyring.ts'
 
 /**
- * A keyring that hides nothing and refuses as strictly as a real one.
+ * A keyring that hides nothing and checks as strictly as a real one.
  *
- * An envelope is readable JSON of the context and the plaintext, so a test sees in the store what was
- * sealed, for where; a plain hash after it tells when it was altered. Keys are tenant names.
+ * An envelope is readable JSON of the seal context and the plaintext, so that tests see in the store what was sealed, and for
+ * which context; a plain hash after it detects changes. Keys are tenant names.
  */
 export class TransparentKeyring implements Keyring {
   readonly #findKeys: FindKeys

@@ -1,10 +1,10 @@
-/** The outcome of a test depends on the code alone: see CONTRIBUTING.md, "Testing". */
+/** The outcome of a test must depend on the code alone: see CONTRIBUTING.md, "Testing". */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
 import { importsOf } from './imports.ts'
 
-/** Tests that may measure time, each with the reason why what it asserts holds on any machine. */
+/** Tests that may measure time, each with the reason its assertions hold on any machine. */
 const MEASURING: Readonly<Record<string, string>> = {
   'src/adapters/jail/levels.test.ts':
     'a pause of at least 50 ms, by the clock of the one who pauses',
@@ -64,7 +64,7 @@ describe('dependences()', () => {
   })
 })
 
-/** Says what the outcome of a test depends on besides the code, and what to do instead. */
+/** Returns everything besides the code that the outcome of a test depends on, and what to use instead. */
 function dependences(file: SourceFile, measuring: Readonly<Record<string, string>>): string[] {
   const isSuite = /\.(?:test|contract)\.ts$/.test(file.path)
   const listed = file.path in measuring

@@ -152,7 +152,7 @@ interface DocumentedRoute {
   readonly path: string
 }
 
-/** Every operation, as the table of contents lists it. */
+/** Returns every operation, as the table of contents lists it. */
 function routesOfTheService(): DocumentedRoute[] {
   const listed = routes(
     {

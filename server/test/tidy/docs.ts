@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { findings, PROJECT, type SourceFile } from './source.ts'
 
-/** A document that says so when it is missing. */
+/** Reads a document; throws an error that names it if it is missing. */
 export function readDocument(file: string, what: string): string {
   try {
     return readFileSync(path.join(PROJECT, file), 'utf8')
@@ -11,14 +11,14 @@ export function readDocument(file: string, what: string): string {
   }
 }
 
-/** Headings of a document, as text: code marks and closing hashes taken off. */
+/** Returns the headings of a document as text, without code marks and closing hashes. */
 export function headingsOf(document: string): string[] {
   return [...withoutFences(document).matchAll(/^#{1,6}\s+(.*?)\s*#*$/gm)].map((hit) =>
     hit[1]!.replaceAll('`', ''),
   )
 }
 
-/** Says of each operation that has no heading, like `### POST /reactors/{id}/react`, what to add. */
+/** Returns, for each operation without a heading like `### POST /reactors/{id}/react`, what to add. */
 export function undocumentedRoutes(
   routes: readonly { readonly method: string; readonly path: string }[],
   document: string,
@@ -30,7 +30,7 @@ export function undocumentedRoutes(
     .map((it) => `docs/interface.md: add the heading: ### ${it}`)
 }
 
-/** Says of each refusal without a heading, and each heading without a refusal, what to do. */
+/** Returns, for each refusal without a heading and each heading without a refusal, what to do. */
 export function undocumentedRefusals(codes: readonly string[], document: string): string[] {
   const headings = headingsOf(document)
   return [
@@ -43,7 +43,7 @@ export function undocumentedRefusals(codes: readonly string[], document: string)
   ]
 }
 
-/** Says of each folder without a line in the section "Code map" what to add. */
+/** Returns, for each folder without a line in the section "Code map", what to add. */
 export function unmappedFolders(folders: readonly string[], document: string): string[] {
   const [, map = ''] = /^## Code map\n([^]*?)(?=^## |$(?![^]))/m.exec(document) ?? []
   return folders
@@ -51,7 +51,7 @@ export function unmappedFolders(folders: readonly string[], document: string): s
     .map((it) => `ARCHITECTURE.md: add a line for ${path.basename(it)}/ (${it}) to the Code map`)
 }
 
-/** Every folder under server/src that holds source. */
+/** Returns every folder under server/src that holds source. */
 export function foldersOf(files: readonly SourceFile[]): string[] {
   const folders = new Set<string>()
   for (const file of files) {
@@ -65,7 +65,7 @@ export function foldersOf(files: readonly SourceFile[]): string[] {
 
 const SECTIONS = ['Context', 'Decision', 'Weighed', 'So', 'Wrong if']
 
-/** Says what a set of decision records, by file name, lacks. */
+/** Returns the flaws of a set of decision records, given by file name. */
 export function decisionFlaws(records: Readonly<Record<string, string>>): string[] {
   const taken = new Map<string, string>()
   return Object.entries(records).flatMap(([file, text]) => {
@@ -89,7 +89,7 @@ export function decisionFlaws(records: Readonly<Record<string, string>>): string
   })
 }
 
-/** Says of each decision that a comment leans on and that has no record what to do. */
+/** Returns, for each decision that a comment cites and that has no record, what to do. */
 export function unrecordedDecisions(
   files: readonly SourceFile[],
   numbers: readonly string[],
@@ -104,7 +104,7 @@ export function unrecordedDecisions(
   )
 }
 
-/** Says of each link to a file of ours that leads nowhere what is missing. */
+/** Returns, for each link to a missing file of the project, what is missing. */
 export function deadLinks(file: string, text: string, exists: (file: string) => boolean): string[] {
   return [...withoutFences(text).matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g)]
     .map((hit) => path.posix.join(path.posix.dirname(file), hit[1]!))
@@ -112,7 +112,7 @@ export function deadLinks(file: string, text: string, exists: (file: string) => 
     .map((it) => `${file}: links to ${it}, which is missing: write it, or mend the link`)
 }
 
-/** Every document of the project, relative to its folder. The build's copy of the README is none. */
+/** Returns every document of the project, relative to its folder. Excludes the build's copy of the README. */
 export function documents(): string[] {
   return globSync('{*.md,{changes,docs,server}/**/*.md}', {
     cwd: PROJECT,

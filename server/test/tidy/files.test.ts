@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
 
-/** Files that say one thing in more lines than that, each with why it is not two; tests may. */
+/** Files that may exceed the maximum length, each with the reason it is not two files; tests may always. */
 const LONG: Readonly<Record<string, string>> = {
   'src/base/limits.ts': 'every limit there is, on one page: a table',
 }
@@ -61,7 +61,7 @@ describe('flaws()', () => {
   })
 })
 
-/** Says what a file should not be called, be, or contain. */
+/** Returns the flaws of a file's name, length and content. */
 function flaws(file: SourceFile, long: Readonly<Record<string, string>>): string[] {
   return [
     ...nameFlaws(file.path),
@@ -75,7 +75,7 @@ function flaws(file: SourceFile, long: Readonly<Record<string, string>>): string
   ]
 }
 
-/** Files whose default export their host asks for: code for reactors, and a reporter of tests. */
+/** Files whose default export is required by their host: code for reactors, and a test reporter. */
 const NAMELESS = /(?:^|[./])probes?[./]|^test\/kit\/reporter\.ts$/
 
 const UNNUMBERED = /\b(?:TODO|FIXME|XXX|HACK)\b(?!\W{0,2}#\d|-)/g

@@ -2,13 +2,13 @@ import { findings, type SourceFile } from './source.ts'
 
 interface GlobalRule {
   readonly pattern: RegExp
-  /** What to use in its place. */
+  /** The replacement to use. */
   readonly instead: string
-  /** Beginnings of the paths where it is at home. */
+  /** Path prefixes in which its use is allowed. */
   readonly allowed: readonly string[]
 }
 
-/** What would bypass `ports/`: time, chance, network, environment, output, code. */
+/** Globals that would bypass `ports/`: time, randomness, network, environment, output, code. */
 const RULES: readonly GlobalRule[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b(?:\(\s*\)|(?!\s*\())|(?<!\bnew\s+|[\w$.])Date\(/g,
@@ -73,7 +73,7 @@ const RULES: readonly GlobalRule[] = [
   },
 ]
 
-/** Says of each global that `file` should not touch where it is and what to use in its place. */
+/** Returns, for each forbidden global in `file`, its location and the replacement to use. */
 export function forbiddenGlobals(file: SourceFile): string[] {
   if (!file.path.startsWith('src/')) return []
   return RULES.filter(({ allowed }) => !allowed.some((it) => file.path.startsWith(it))).flatMap(

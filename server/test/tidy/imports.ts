@@ -2,9 +2,9 @@ import path from 'node:path'
 import { isTest, linkTo, type SourceFile } from './source.ts'
 
 /**
- * Who may lean on whom: the architecture, as a table. A unit may always import from itself.
+ * The architecture as a table: which module may import which. A module may always import from itself.
  *
- * A new arrow is a line here, so that it is seen in review, and a decision record that says why.
+ * A new dependency is a line here, so that it is seen in review, and a decision record that gives the reason.
  */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -49,13 +49,13 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   crash: ['*'],
 }
 
-/** What tests beside the source may lean on besides: the reference adapter, real chance, the kit. */
+/** What tests next to the source may import as well: the reference adapter, real randomness, the kit. */
 const TESTS_MAY_IMPORT = ['base', 'ports', 'adapters/memory', 'adapters/system', 'test']
 
 /**
- * Modules with a home: the units that may import them, outside tests. `adapters` means all of them.
+ * Restricted packages: the modules that may import them, outside tests. `adapters` means all of them.
  *
- * Sockets, processes, timers and each technology stay where the layout says they are.
+ * Sockets, processes, timers and each technology stay where the layout puts them.
  */
 const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': ['adapters', 'cli'],
@@ -79,10 +79,10 @@ const MODULE_HOMES: Readonly<Record<string, readonly string[]>> = {
   undici: ['adapters/egress'],
 }
 
-/** Files of ours that hand such a module on, and where it is to be at home. */
+/** Files of the project that re-export such a package, and the name under which they are restricted. */
 const HANDED_ON: Readonly<Record<string, string>> = { 'src/base/node-http.ts': 'node:http' }
 
-/** Says of each import of `file` that the table does not allow what is wrong and what to do. */
+/** Returns, for each import of `file` that the table does not allow, what is wrong and what to do. */
 export function forbiddenImports(file: SourceFile, dependencies: readonly string[]): string[] {
   const unit = unitOf(file.path)
   if (!(unit in MAY_IMPORT)) {
@@ -96,7 +96,7 @@ export function forbiddenImports(file: SourceFile, dependencies: readonly string
   })
 }
 
-/** Files of ours that are loaded with `start`: what it imports, and what these import, but for types and what is asked for later. */
+/** Returns the files loaded together with `start`: its imports and theirs, except types and dynamic imports. */
 export function loadedWith(start: string, files: readonly SourceFile[]): Set<string> {
   const byPath = new Map(files.map((it) => [it.path, it]))
   const loaded = new Set<string>([start])
@@ -113,7 +113,7 @@ export function loadedWith(start: string, files: readonly SourceFile[]): Set<str
   return loaded
 }
 
-/** The part of the program that a file belongs to: a folder of src/, an adapter, a file at the top. */
+/** Returns the module a file belongs to: a folder of src/, an adapter, or a file at the top. */
 export function unitOf(file: string): string {
   if (file.startsWith('src/adapters/jail/guest/')) return 'adapters/jail/guest'
   const [top, folder, adapter] = file.replace(/(\.test|\.contract)?\.ts$/, '').split('/')
@@ -123,7 +123,7 @@ export function unitOf(file: string): string {
 
 function wrongArrow(file: SourceFile, target: string): string | null {
   const [from, to] = [unitOf(file.path), unitOf(target)]
-  // A benchmark is no part of what runs in service, and needs the database that tests have.
+  // A benchmark is not part of the running service, and needs the database of the tests.
   if (isTest(target) && !isTest(file.path) && from !== 'bench') {
     return 'what runs may not lean on tests: move what both need into the source'
   }
@@ -175,11 +175,11 @@ function allowedInTests(file: string): readonly string[] {
 interface Import {
   readonly specifier: string
   readonly position: number
-  /** Nothing of it is there when the program runs. */
+  /** Whether only types are imported, so that nothing is loaded at run time. */
   readonly ofTypes: boolean
 }
 
-/** Every import and re-export of a file, of types too. */
+/** Returns every import and re-export of a file, types included. */
 export function importsOf(file: SourceFile): Import[] {
   return [...file.code.matchAll(/\b(?:from\s*|import\s*\(?\s*)(['"])( *)\1/g)].map((hit) => {
     const end = hit.index + hit[0].length - 1

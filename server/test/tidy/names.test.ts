@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
 
-/** Where the other spelling is at home besides every wire.ts: beginnings of paths, each with why. */
+/** Where snake_case names are allowed besides every wire.ts: path prefixes, each with the reason. */
 const AT_HOME: Readonly<Record<string, string>> = {
   'src/adapters/': 'rows are named as their columns are',
   'src/cli/init.ts': 'its output is part of the interface',
@@ -54,7 +54,7 @@ describe('wireNames()', () => {
   }
 })
 
-/** Says of each snake_case name where ours should stand what to do with it. */
+/** Returns, for each snake_case name outside these files, what to do with it. */
 function wireNames(file: SourceFile): string[] {
   const atHome = Object.keys(AT_HOME).some((it) => file.path.startsWith(it))
   const wire = path.basename(file.path) === 'wire.ts'

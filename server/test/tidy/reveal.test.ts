@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { assertNone, findings, isTest, sourceFile, sourceFiles, type SourceFile } from './source.ts'
 
 /**
- * The files that handle plaintext, each with what it needs it for. This list is the plaintext audit:
- * a line here is a place that a reviewer of secrets has to read.
+ * The files that handle plaintext, each with the reason. This list is the plaintext audit: a reviewer of secrets must read
+ * every file in it.
  */
 const REVEALS: Readonly<Record<string, string>> = {
   'src/access/commit.ts': 'it opens answers to be replayed',
@@ -64,7 +64,7 @@ describe('wrongReveals()', () => {
   })
 })
 
-/** Says of each place that uses plaintext without being listed, and each file listed for nothing. */
+/** Returns each use of plaintext in a file that is not listed, and each listed file without any. */
 function wrongReveals(
   files: readonly SourceFile[],
   listed: Readonly<Record<string, string>>,

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** The folder of the whole project, and the one of the service in it. */
+/** The folder of the whole project, and the folder of the service in it. */
 export const PROJECT = path.join(import.meta.dirname, '../../..')
 export const SERVER = path.join(PROJECT, 'server')
 
-/** A file of the source, in three views of equal length, so that a position means the same in each. */
+/** A source file, in three views of equal length, so that a position is the same in each. */
 export interface SourceFile {
   /** Relative to the service's folder, such as `src/tokens/tokenize-plan.ts`. */
   readonly path: string
   readonly text: string
-  /** Without comments and what is inside quotes and regular expressions; the quotes stay. */
+  /** Without comments and the content of quotes and regular expressions; the quotes are kept. */
   readonly code: string
   /** Comments alone. */
   readonly comments: string
 }
 
-/** Every TypeScript file of the service: what runs, what tests it, what measures, builds and kills it. */
+/** Returns every TypeScript file of the service: its source, tests, benchmarks, build scripts and fault harnesses. */
 export function sourceFiles(): SourceFile[] {
   return globSync('{src,test,bench,build,crash}/**/*.ts', { cwd: SERVER })
     .filter((it) => !it.endsWith('.d.ts'))
@@ -36,17 +36,17 @@ export function sourceFile(name: string, text: string): SourceFile {
   return { path: name, text, code, comments }
 }
 
-/** Whether a file is itself a test, whatever it lies beside. */
+/** Whether a file is itself a test, wherever it lies. */
 export function isTest(file: string): boolean {
   return /\.(test|contract)\.ts$/.test(file) || file.startsWith('test/')
 }
 
-/** A place as editors and terminals link it: `server/src/a.ts:12`. */
+/** Returns a location in the format that editors and terminals link: `server/src/a.ts:12`. */
 export function linkTo(file: SourceFile, position: number): string {
   return `server/${file.path}:${file.text.slice(0, position).split('\n').length}`
 }
 
-/** Finds `pattern` in a view and says of each hit where it is and what to do. */
+/** Finds `pattern` in a view and returns, for each match, its location and what to do. */
 export function findings(
   file: SourceFile,
   view: 'code' | 'comments',
@@ -58,7 +58,7 @@ export function findings(
   )
 }
 
-/** Fails with every message on a line of its own, where a diff would leave some out. */
+/** Fails with each message on its own line; a diff would omit some. */
 export function assertNone(messages: readonly string[]): void {
   if (messages.length > 0) assert.fail(`\n${messages.join('\n')}\n`)
 }
@@ -69,15 +69,15 @@ interface SourcePiece {
 }
 
 /**
- * Cuts TypeScript into code, comments and quoted text.
+ * Splits TypeScript into code, comments and quoted text.
  *
- * Not a parser: whether a slash divides or opens a regular expression is told from what stands before
- * it, which suffices for formatted code.
+ * Not a parser: the preceding code tells whether a slash divides or opens a regular expression, which suffices for formatted
+ * code.
  */
 function* piecesOf(text: string): Generator<SourcePiece> {
   let from = 0
   let before = ''
-  /** For each template we are in: how many braces are open in the expression being read. */
+  /** For each open template: the number of open braces in the expression being read. */
   const templates: number[] = []
 
   while (from < text.length) {

@@ -67,7 +67,7 @@ describe('.ci/check-subjects', { skip: lacksPrograms('git') }, () => {
   })
 })
 
-/** A repository with one commit, from which on subjects are checked. */
+/** Creates a repository with one commit, after which subjects are checked. */
 function begin(t: TestContext) {
   const folder = temporaryFolder(t)
   const git = (...options: string[]): string =>

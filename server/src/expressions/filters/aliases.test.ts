@@ -57,14 +57,14 @@ test('an alias filter fails when there is nothing to draw', () => {
 
 test('an alias is drawn again when it is the secret', () => {
   assert.equal(aliasOf('{{ data | alias_card: false, false }}', '7', [7, 17, 3]), '3')
-  // As letters become lower-case, `a` would be `A` to anybody who knows how aliases are made.
+  // Mapping letters to lower-case ones would reveal `A` as `a` to a reader who knows how aliases are made.
   assert.equal(aliasOf('{{ data | alias_preserve_format }}', 'A', [0, 26, 1]), 'b')
 })
 
 test('an alias filter draws every character as often as any other', () => {
   const drawn = new Map<string, number>()
   for (let byte = 0; byte < 256; byte++) {
-    // Bytes that would favour the first digits are passed over; then comes the 3.
+    // Bytes that would favour the first digits are skipped; the next byte gives the 3.
     const alias = aliasOf('{{ data | alias_card }}', '9', [byte, 3])
     if (byte < 250) drawn.set(alias, (drawn.get(alias) ?? 0) + 1)
     else assert.equal(alias, '3')
@@ -99,7 +99,7 @@ test('parseTemplate() says which templates draw by chance', () => {
   assert.equal(parseTemplate('alias_card').random, false)
 })
 
-/** Evaluates over `data` with a chance that says `bytes` over and over, after some that count upwards. */
+/** Evaluates over `data` with random bytes that repeat `bytes`, after some that count upwards. */
 function aliasOf(expression: string, data: string, bytes: readonly number[]): string {
   let next = 0
   const random = {

@@ -1,8 +1,8 @@
 /**
- * Filters that make a name for a secret: as long, laid out alike, and drawn at random.
+ * Filters that generate an alias for a secret: the same length and layout, with random characters.
  *
- * An alias is never the secret: when the draw happens to give it back, it is drawn again, and when
- * nothing is left to draw the filter fails.
+ * An alias never equals the secret: if the draw happens to reproduce it, it is drawn again, and if no character can be drawn
+ * the filter fails.
  */
 import type { Random } from '../../ports/random.ts'
 import { FilterError } from '../expression-error.ts'
@@ -14,7 +14,7 @@ import { count, EACH, flag, optional, secretFilter, type Filter } from './filter
 const DIGITS = '0123456789'
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
-/** With one digit to draw, the secret itself comes out this often in a row once in 10^64 times. */
+/** With one digit to draw, the secret itself comes up this often in a row once in 10^64 times. */
 const DRAWS_MAX = 64
 
 const none = optional(count, 0)
@@ -76,7 +76,7 @@ function isSeparator(character: string): boolean {
   return character === ' ' || character === '-'
 }
 
-/** From which alphabet each character is drawn; null for those that stay, at the ends all of them. */
+/** Returns the alphabet of each character to be drawn; null for characters that are kept, which includes both ends. */
 function middle(
   characters: readonly string[],
   first: number,
@@ -105,7 +105,7 @@ function draw(
   throw new FilterError('value_shown')
 }
 
-/** Returns a function that picks a character of an alphabet, each as likely as the other. */
+/** Returns a function that picks a character of an alphabet with uniform probability. */
 function picker(random: Random): (alphabet: string) => string {
   let bytes: Uint8Array = new Uint8Array()
   let next = 0

@@ -1,8 +1,8 @@
 /**
  * The array filters of Liquid.
  *
- * Where Liquid takes anything for an array of one, these do too; null is an array of none. Names are
- * looked up among the own members of the items and nowhere else.
+ * Where Liquid treats a single value as an array of one, these do too; null is an empty array. Names are looked up only among
+ * the own members of the items.
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
@@ -30,10 +30,10 @@ const array: Parameter<Json[]> = {
   },
 }
 
-/** The name of a member and what it has to be, or only be there. */
+/** The name of a member, and its required value; without a value the member must only exist. */
 const condition = [text, optional<Json>(any, null)] as const
 
-/** The weight of comparing items with one another. */
+/** The work per item of sorting. */
 const SORT = 24
 
 export const arrayFilters: Readonly<Record<string, Filter>> = {
@@ -48,7 +48,7 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
   first: filter([], (it) => (Array.isArray(it) ? (it[0] ?? null) : null)),
   last: filter([], (it) => (Array.isArray(it) ? (it.at(-1) ?? null) : null)),
 
-  // Of a text, characters; of an array, items. A start below 0 counts from the end.
+  // For a text, characters; for an array, items. A negative start counts from the end.
   slice: filter([integer, optional(integer, 1)], (it, [start, length], run) => {
     const whole = Array.isArray(it) ? it : textOf(it, run)
     run.spend(whole.length)
@@ -105,13 +105,13 @@ export const arrayFilters: Readonly<Record<string, Filter>> = {
   ),
   concat: arrayFilter([array], (items, [others], run) => {
     const all = [...items, ...others]
-    // The same items over and over take little room here, and much as soon as somebody reads them.
+    // References to the same items take little memory here, but much once they are serialized.
     run.write(measure(all, run))
     return all
   }),
 }
 
-/** A filter of arrays, which spends for all that is in them; `weight` is as for textFilter(). */
+/** A filter of arrays, which spends for all of their content; `weight` is as for textFilter(). */
 function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
   apply: (items: Json[], args: Arguments<Parameters>, run: EvaluationRun) => Json,
@@ -124,13 +124,13 @@ function arrayFilter<const Parameters extends readonly Parameter<unknown>[]>(
   })
 }
 
-/** The item itself, or its own member of that name. */
+/** Returns the item itself, or its own member of that name. */
 function keyOf(item: Json, name: string | null): Json {
   if (name === null) return item
   return isJsonObject(item) && Object.hasOwn(item, name) ? item[name]! : null
 }
 
-/** Whether an item's member is `wanted`; if nothing is, whether it has one that is not false. */
+/** Whether an item's member equals `wanted`; without `wanted`, whether it exists and is not false. */
 function meets(name: string, wanted: Json): (item: Json) => boolean {
   return (item) => {
     const value = keyOf(item, name)

@@ -1,4 +1,4 @@
-/** Filters that know how a card number and a card are laid out. */
+/** Filters that know the layout of card numbers and cards. */
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import { charactersOf, hide } from '../text.ts'
@@ -37,7 +37,7 @@ export const cardFilters: Readonly<Record<string, Filter>> = {
   }),
 }
 
-/** Digits of the issuer: eight of a number of sixteen digits or more, else six. */
+/** Returns the length of the BIN: eight digits of a number with sixteen or more, else six. */
 export function binLengthOf(characters: readonly string[]): number {
   let digits = 0
   for (const it of characters) if (isDigit(it)) digits++
@@ -71,7 +71,7 @@ function maskCard(
   return masked === number ? hide(number, mark) : masked
 }
 
-/** Throws `value_shown` when the number has no digits beyond its BIN. */
+/** Throws `value_shown` if the number has no digits beyond its BIN. */
 function binOf(number: string, apart: ReadonlySet<string>): string {
   const characters = charactersOf(number).filter((it) => !apart.has(it))
   const length = binLengthOf(characters)
@@ -79,7 +79,7 @@ function binOf(number: string, apart: ReadonlySet<string>): string {
   return characters.slice(0, length).join('')
 }
 
-/** Puts the expiry into a format of `MM`, `YYYY` and `YY`; null when the card lacks what it asks for. */
+/** Renders the expiry in a format of `MM`, `YYYY` and `YY`; null if the card lacks a part of it. */
 function expiryOf(card: JsonObject, format: string): string | null {
   const month = numberOf(card, 'expiration_month')
   const year = numberOf(card, 'expiration_year')

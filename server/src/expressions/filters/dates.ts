@@ -1,16 +1,16 @@
 /**
- * The date filter of Liquid, without a clock and without a place: `now` is no date, and what does not say
- * where it is is in UTC.
+ * The date filter of Liquid, without a clock or a local time zone: `now` is not a date, and a date without an offset is in
+ * UTC.
  */
 import type { Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import { EACH, filter, text, type Filter } from './filter.ts'
 
-/** A moment as it was written. */
+/** An instant with the offset it was written with. */
 interface Moment {
-  /** What calendar and clock show there, as if that were UTC. */
+  /** The local calendar and clock, as if they were UTC. */
   readonly shown: Date
-  /** By how many minutes they are ahead of UTC. */
+  /** Minutes the local time is ahead of UTC. */
   readonly offset: number
 }
 
@@ -32,17 +32,17 @@ export const dateFilters: Readonly<Record<string, Filter>> = {
   }),
 }
 
-/** One part of a date, in characters of work. */
+/** The cost of one part of a date, in characters of work. */
 const PART = 64
 
-/** Of ISO 8601: a year and a month, and then as much as there is of day, time and offset. */
+/** ISO 8601: a year and a month, optionally followed by day, time and offset. */
 const ISO =
   /^(\d{4})-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?: ?(Z|UTC|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?)?)?$/
 
-/** Since 1970, also as text; more would be milliseconds. */
+/** Seconds since 1970, also as text; more digits would be milliseconds. */
 const SECONDS = /^-?\d{1,11}(?:\.\d{1,9})?$/
 
-/** Throws `date_required`: Liquid leaves what it cannot read as it is, and a mask would show that. */
+/** Throws `date_required`: Liquid returns unreadable input unchanged, and a mask would reveal it. */
 function momentOf(it: Json): Moment {
   const written = typeof it === 'number' ? String(it) : it
   if (typeof written !== 'string') throw new FilterError('date_required')
@@ -65,7 +65,7 @@ function momentOf(it: Json): Moment {
   ] = ISO.exec(written) ?? []
   const date = `${year}-${month}-${day}T${hours}:${minutes}:${seconds}`
   const shown = new Date(`${date}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
-  // Date takes the 31st of February for the 3rd of March, and 24:00 for the next day.
+  // Date reads February 31 as March 3, and 24:00 as the next day.
   if (Number.isNaN(shown.getTime()) || !shown.toISOString().startsWith(date)) {
     throw new FilterError('date_required')
   }
@@ -78,7 +78,7 @@ function offsetOf(zone = 'Z'): number {
   return zone.startsWith('-') ? -minutes : minutes
 }
 
-/** How it is to be filled up or written, how wide, and which part. Source: strftime(3), and Ruby for the flags. */
+/** Padding and case flags, width, and directive. Source: strftime(3), and Ruby for the flags. */
 const DIRECTIVE = /%([-_0^#]*)(\d{0,2})([a-zA-Z%])/g
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
@@ -87,7 +87,7 @@ const MONTHS =
 
 const DAY_MS = 86_400_000
 
-/** By directive; what is a number is filled up to the width that is usual for it. */
+/** By directive; numbers are padded to the usual width. */
 const PARTS: Readonly<Record<string, (moment: Moment) => number | string>> = {
   Y: ({ shown }) => shown.getUTCFullYear(),
   C: ({ shown }) => Math.floor(shown.getUTCFullYear() / 100),
@@ -147,7 +147,7 @@ function cased(written: string, flags: string): string {
 }
 
 function dayOfYear(shown: Date): number {
-  // Not Date.UTC(), which takes the first hundred years for those of the last century.
+  // Not Date.UTC(), which maps the years 0 to 99 to 1900 to 1999.
   const begin = new Date(shown).setUTCMonth(0, 1)
   return Math.round((shown.getTime() - begin) / DAY_MS)
 }

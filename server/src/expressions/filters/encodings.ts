@@ -1,11 +1,11 @@
-/** Filters between texts, bytes and the forms in which they travel. */
+/** Filters that convert between texts, bytes and their encodings. */
 import { createHmac } from 'node:crypto'
 import { FilterError } from '../expression-error.ts'
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { textOf } from '../text.ts'
 import { EACH, filter, textFilter, type Filter, type Parameter } from './filter.ts'
 
-/** Names as they are documented, to the names of node:crypto. */
+/** Documented names, mapped to the names of node:crypto. */
 const ALGORITHMS = new Map([
   ['sha-1', 'sha1'],
   ['sha-256', 'sha256'],
@@ -21,7 +21,7 @@ const algorithm: Parameter<string> = {
   },
 }
 
-/** A text that is not empty: an empty key would make a keyed hash a plain one. */
+/** A text that is not empty: an empty key would turn a keyed hash into a plain one. */
 const key: Parameter<string> = {
   optional: false,
   read(value) {
@@ -30,7 +30,7 @@ const key: Parameter<string> = {
   },
 }
 
-/** What beginning a keyed hash costs, and each of its characters, which may be three bytes. */
+/** The cost of a keyed hash, and of each of its characters, which may take three bytes. */
 const HMAC = 512
 const HASHED = 2
 
@@ -73,7 +73,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Takes bytes from a filter that makes them, or the UTF-8 bytes of a text. */
+/** Takes bytes from a preceding filter, or the UTF-8 bytes of a text. */
 function encoder(encode: (bytes: Buffer) => string): Filter {
   return {
     parameters: [],
@@ -88,7 +88,7 @@ function encoder(encode: (bytes: Buffer) => string): Filter {
   }
 }
 
-/** As in forms: a space is a plus sign, and nothing but letters, digits and `-_.~` is left as it is. */
+/** Form encoding: a space becomes a plus sign, and only letters, digits and `-_.~` are kept. */
 function encodeUrl(plain: string, _args: readonly [], run: EvaluationRun): string {
   run.spend((Buffer.byteLength(plain) - plain.length) * EACH)
   return encodeURIComponent(plain.toWellFormed())

@@ -5,39 +5,39 @@ import type { EvaluationRun } from '../evaluation-run.ts'
 import { lengthOf, textOf } from '../text.ts'
 
 /**
- * What stands behind the name of a filter: what it is given, and what it makes of a value.
+ * The implementation of a filter: its parameters, and its function.
  *
- * A filter is pure but for `run`, from which aliases draw chance and everybody takes work. Built by
- * filter() and its sisters, which keep parameters and function in step.
+ * A filter is pure except for `run`, which provides randomness for aliases and the work budget. Built by filter() and its
+ * siblings, which keep parameters and function in step.
  */
 export interface Filter {
   readonly parameters: readonly Parameter<unknown>[]
-  /** `args` has one item for each parameter, as that parameter read it. Throws FilterError. */
+  /** `args` has one item per parameter, as that parameter read it. Throws FilterError. */
   apply(input: FilterValue, args: readonly unknown[], run: EvaluationRun): FilterValue
-  /** Whether the same value may give another result the next time. */
+  /** Whether repeated evaluation of the same value may give different results. */
   readonly random?: true
-  /** Whether the result is bytes, which only an encoder takes; checked when a chain is parsed. */
+  /** Whether the filter returns bytes, which only an encoder accepts, or takes them; checked when a chain is parsed. */
   readonly bytes?: 'made' | 'taken'
 }
 
-/** What goes from filter to filter; bytes only from one that makes them to one that takes them. */
+/** The value passed between filters; bytes only from a filter that returns them to one that takes them. */
 export type FilterValue = Json | Uint8Array
 
-/** One thing a filter is given. */
+/** A parameter of a filter. */
 export interface Parameter<T> {
   readonly optional: boolean
-  /** Throws `argument_invalid`. `run` is null while a literal is read, when the template is parsed. */
+  /** Throws `argument_invalid`. `run` is null for a literal, which is read when the template is parsed. */
   readonly read: (value: Json, run: EvaluationRun | null) => T
-  /** Reads a literal that was written with a point, `100.0`, where that means something else than without. */
+  /** Reads a literal with a decimal point, `100.0`, where that differs from one without. */
   readonly readDecimal?: (value: number) => T
 }
 
-/** What parameters read, in their order. */
+/** The values read by parameters, in the same order. */
 export type Arguments<Parameters extends readonly Parameter<unknown>[]> = {
   [Index in keyof Parameters]: Parameters[Index] extends Parameter<infer T> ? T : never
 }
 
-/** The weight of looking at each character by itself. */
+/** The work per character of inspecting each one. */
 export const EACH = 16
 
 /** A filter of any value. */
@@ -49,10 +49,9 @@ export function filter<const Parameters extends readonly Parameter<unknown>[]>(
 }
 
 /**
- * A filter of text: it gets the text form of whatever comes, as Liquid has it; null is empty.
+ * A filter of text: gets the text form of any value, as in Liquid; null is empty.
  *
- * `weight` is what a character costs, in characters that are only copied, which takes a few nanoseconds
- * each.
+ * `weight` is the cost per character, in units of one copied character, which takes a few nanoseconds.
  */
 export function textFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
@@ -67,8 +66,8 @@ export function textFilter<const Parameters extends readonly Parameter<unknown>[
 }
 
 /**
- * A filter of secrets: it gets text; null stays null, and arrays and objects are refused, since nobody
- * can tell what would be shown of them. `weight` is as for textFilter().
+ * A filter of secrets: gets text; null stays null, and arrays and objects are rejected, because it would be unclear which
+ * part of them is shown. `weight` is as for textFilter().
  */
 export function secretFilter<const Parameters extends readonly Parameter<unknown>[]>(
   parameters: Parameters,
@@ -84,13 +83,13 @@ export function secretFilter<const Parameters extends readonly Parameter<unknown
   })
 }
 
-/** Returns the characters of an argument, for looking them up, and spends for them. */
+/** Returns the set of characters of an argument, and spends for it. */
 export function setOf(characters: string, run: EvaluationRun): ReadonlySet<string> {
   run.spend(characters.length * EACH)
   return new Set(characters)
 }
 
-/** Makes a parameter one that may be left out. */
+/** Makes a parameter optional. */
 export function optional<T>(parameter: Parameter<T>, otherwise: T): Parameter<T> {
   return {
     optional: true,
@@ -100,7 +99,7 @@ export function optional<T>(parameter: Parameter<T>, otherwise: T): Parameter<T>
 
 export const any: Parameter<Json> = { optional: false, read: (value) => value }
 
-/** The text form of whatever is given. */
+/** The text form of any value. */
 export const text: Parameter<string> = {
   optional: false,
   read(value, run) {
@@ -121,7 +120,7 @@ export const integer: Parameter<number> = {
   },
 }
 
-/** How many: from none to as many as a result may have. */
+/** A count, from none to the maximum length of a result. */
 export const count: Parameter<number> = {
   optional: false,
   read(value, run) {
@@ -145,7 +144,7 @@ export const character: Parameter<string> = {
   },
 }
 
-/** A truth value, also as text: `'true'`. */
+/** A boolean, also as text: `'true'`. */
 export const flag: Parameter<boolean> = {
   optional: false,
   read(value) {

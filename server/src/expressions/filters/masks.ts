@@ -1,9 +1,8 @@
 /**
- * Filters that show a part of a secret and put a mark in the place of each other character.
+ * Filters that show part of a secret and replace every other character by a mark.
  *
- * Where a result would show everything, everything is hidden. `reveal_last` outside masks is the one
- * exception: a text not longer than what is to be shown is shown, as is documented of it; in a mask,
- * whose reader may not know the data, it is hidden too.
+ * A result that would show everything hides everything. The one exception, as documented, is `reveal_last` outside masks: it
+ * shows a text that is not longer than the part to show. In a mask, whose reader may not know the data, it hides that, too.
  */
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { cut, hide, lengthOf } from '../text.ts'
@@ -31,7 +30,7 @@ export const maskFilters: Readonly<Record<string, Filter>> = {
   ),
 }
 
-/** Keeps `-` wherever it stands, as in a masked `###-##-6789`; it counts toward `length` like any. */
+/** Keeps each `-` in place, as in a masked `###-##-6789`; it counts toward `length` like any other character. */
 function revealLast(secret: string, length: number, mark: string, run: EvaluationRun): string {
   const hidden = lengthOf(secret) - length
   if (hidden <= 0) return run.masking ? hide(secret, mark) : secret
@@ -55,7 +54,7 @@ function reveal(
   return shown === secret ? hide(secret, mark) : shown
 }
 
-/** Marks every character but those in `kept`. */
+/** Replaces every character except those in `kept`. */
 function maskAll(secret: string, mark: string, kept: string, run: EvaluationRun): string {
   const keep = setOf(kept, run)
   if (!holdsAnyOf(secret, keep, run)) return hide(secret, mark)

@@ -1,11 +1,11 @@
-/** The math filters of Liquid, over numbers and texts that are numbers; null counts as 0. */
+/** The math filters of Liquid, over numbers and numeric texts; null counts as 0. */
 import type { Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import { filter, integer, optional, type Arguments, type Filter, type Parameter } from './filter.ts'
 
 const number: Parameter<number> = { optional: false, read: (value) => numberOf(value) }
 
-/** What a number is divided by. A text, too, says by its point that it is not meant as whole. */
+/** A divisor. A decimal point marks it as not whole, in a text as well. */
 const divisor: Parameter<{ readonly by: number; readonly whole: boolean }> = {
   optional: false,
   read: (value) => {
@@ -26,7 +26,7 @@ export const numberFilters: Readonly<Record<string, Filter>> = {
   plus: numberFilter([number], (it, [other]) => it + other),
   minus: numberFilter([number], (it, [other]) => it - other),
   times: numberFilter([number], (it, [other]) => it * other),
-  // Whole by whole is whole, rounded down, as in Liquid; 100.0 is not whole there.
+  // A whole number divided by a whole number is whole, rounded down, as in Liquid; 100.0 is not whole there.
   divided_by: numberFilter([divisor], (it, [{ by, whole }]) => {
     return whole && Number.isInteger(it) ? Math.floor(it / by) : it / by
   }),
@@ -36,10 +36,10 @@ export const numberFilters: Readonly<Record<string, Filter>> = {
 }
 
 /**
- * Reads a number, or a text that is one in decimal notation.
+ * Reads a number, or a text in decimal notation.
  *
- * Throws `number_required` for anything else, and `number_out_of_range` where digits would be lost: a
- * long card number is not a number.
+ * Throws `number_required` for anything else, and `number_out_of_range` if digits would be lost: a long card number is not a
+ * number.
  */
 export function numberOf(value: Json): number {
   if (typeof value === 'number') return value
@@ -58,7 +58,7 @@ function numberFilter<const Parameters extends readonly Parameter<unknown>[]>(
   return filter(parameters, (input, args) => exact(apply(numberOf(input), args)))
 }
 
-/** Throws `number_out_of_range` for what cannot be told from its neighbours, or is no number. */
+/** Throws `number_out_of_range` if the number is not finite, or too large to be exact. */
 export function exact(number: number): number {
   const whole = Number.isInteger(number)
   if (!Number.isFinite(number) || (whole && !Number.isSafeInteger(number))) {
@@ -67,7 +67,7 @@ export function exact(number: number): number {
   return number === 0 ? 0 : number
 }
 
-/** Rounds halves away from zero; by its decimal notation, since 1.005 * 100 is less than 100.5. */
+/** Rounds halves away from zero, by decimal notation, because 1.005 * 100 is less than 100.5. */
 function round(it: number, places: number): number {
   if (Math.abs(places) > 20) throw new FilterError('argument_invalid')
   const rounded = shift(Math.round(shift(Math.abs(it), places)), -places)

@@ -10,7 +10,7 @@ import { textFilters } from './texts.ts'
 import { valueFilters } from './values.ts'
 
 /**
- * Every filter there is, by name. A map, so that a name nobody put in is not there.
+ * All filters, by name. A map rather than an object, so that inherited names do not match.
  *
  * To add one, write it in the file of its kind and describe it in docs/expressions.md.
  */

@@ -1,4 +1,4 @@
-/** Holds the standard filters against liquidjs, where both speak of the same thing. */
+/** Compares the standard filters with liquidjs, where both support the same. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../../test/kit/fast-check.ts'
@@ -17,7 +17,7 @@ const text = fc.string({
   ),
   maxLength: 30,
 })
-// A double quote is &quot; to us, as to Liquid's first implementation; liquidjs numbers it.
+// A double quote becomes &quot; here, as in Liquid's first implementation; liquidjs writes its number.
 const unquoted = text.map((it) => it.replaceAll('"', "'"))
 const some = text.filter((it) => it !== '')
 const separator = some.filter((it) => it !== ' ')
@@ -41,7 +41,7 @@ const moment = fc
     fc.constantFrom('Z', '+00:00', '+02:00', '-0330', '+14:00'),
   )
   .map(([date, zone]) => date.toISOString().replace('Z', zone))
-// Of what both have.
+// Directives that both support.
 const format = fc
   .array(
     fc.tuple(
@@ -53,7 +53,7 @@ const format = fc
   )
   .map((parts) => parts.map(([flag, name, after]) => `%${flag}${name}${after}`).join(''))
 
-/** Each filter with what it is applied to and what it is given. */
+/** Each filter with its inputs and arguments. */
 const CASES: readonly [
   filter: string,
   input: fc.Arbitrary<Json>,
@@ -152,7 +152,7 @@ function ours(source: string, data: Json): Json {
   return evaluate(parseTemplate(`{{ ${source} }}`), { variables: { data }, random })
 }
 
-/** Liquid knows of minus nought; JSON does not. */
+/** Liquid has negative zero; JSON does not. */
 function theirs(source: string, data: Json): Json {
   const value = inUtc(() => (liquid.evalValueSync(source, { data }) ?? null) as Json)
   return value === 0 ? 0 : value

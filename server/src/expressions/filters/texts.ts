@@ -1,11 +1,11 @@
-/** The string filters of Liquid. A value that is no text is taken in its text form; null is empty. */
+/** The string filters of Liquid. A value other than text is converted to its text form; null is empty. */
 import type { EvaluationRun } from '../evaluation-run.ts'
 import { charactersOf, cut, lengthOf } from '../text.ts'
 import { count, integer, optional, text, textFilter, type Filter } from './filter.ts'
 
 const empty = optional(text, '')
 
-/** The weight of looking for something at every character, and of finding it there. */
+/** The work per character of searching, including matches. */
 const SEARCH = 8
 
 export const textFilters: Readonly<Record<string, Filter>> = {
@@ -21,7 +21,7 @@ export const textFilters: Readonly<Record<string, Filter>> = {
   newline_to_br: textFilter([], (it) => it.replaceAll(/\r?\n/g, '<br />\n'), SEARCH),
   strip_html: textFilter([], stripHtml, SEARCH),
 
-  // Without a second argument, replacing removes: a default search index is written so.
+  // Without a second argument, replacing removes: a default search index is written that way.
   replace: textFilter([text, empty], (it, [old, fresh], run) => replaceAll(it, old, fresh, run)),
   replace_first: textFilter([text, empty], (it, [old, fresh], run) => {
     seek(it, old, run)
@@ -61,10 +61,10 @@ export const textFilters: Readonly<Record<string, Filter>> = {
 }
 
 /**
- * Spends for looking for `wanted` everywhere in `it`, and taking it apart there.
+ * Spends for searching `it` for `wanted` everywhere, and splitting it there.
  *
- * The engine's search may compare all of what is wanted at every place: for two texts of a few
- * megabytes that was measured to take minutes.
+ * The engine may compare all of `wanted` at every position: for two texts of a few megabytes that was measured to take
+ * minutes.
  */
 function seek(it: string, wanted: string, run: EvaluationRun): void {
   run.spend(it.length * (SEARCH + (wanted.length >> 3)))
@@ -83,7 +83,7 @@ function replaceAt(it: string, position: number, old: string, fresh: string): st
   return it.slice(0, position) + fresh + it.slice(position + old.length)
 }
 
-/** Splits as Liquid does: a space stands for any white space, and nothing empty is left at the end. */
+/** Splits as Liquid does: a space matches any white space, and trailing empty items are dropped. */
 function split(it: string, separator: string): string[] {
   if (separator === '') return charactersOf(it)
   const parts = separator === ' ' ? it.trimStart().split(/\s+/) : it.split(separator)
@@ -91,7 +91,7 @@ function split(it: string, separator: string): string[] {
   return parts
 }
 
-/** From the mark that opens a stretch of HTML that is no text to the one that closes it. */
+/** Opening and closing marks of HTML that is not text. */
 const HTML = [
   ['<script', '</script>'],
   ['<style', '</style>'],
@@ -99,9 +99,9 @@ const HTML = [
   ['<', '>'],
 ] as const
 
-/** Leaves out tags, comments, scripts and styles. It makes no untrusted text safe to show. */
+/** Removes tags, comments, scripts and styles. Does not make untrusted text safe to show. */
 function stripHtml(it: string): string {
-  // Searched once and not found, a closing mark is nowhere further on: this keeps the scan linear.
+  // A closing mark that was not found once does not occur later either: this keeps the scan linear.
   const nowhere = new Set<string>()
   let kept = ''
   let position = 0

@@ -1,4 +1,4 @@
-/** Filters that take a value out of another, or give it another type. */
+/** Filters that extract a value from another, or convert its type. */
 import type { Json } from '../../base/json.ts'
 import { FilterError } from '../expression-error.ts'
 import { parseJsonPath, type JsonPath } from '../json-path.ts'
@@ -15,7 +15,7 @@ import {
 } from './filter.ts'
 import { numberOf } from './numbers.ts'
 
-/** Written out, never taken from the data: parsed paths are kept, and data may not be. */
+/** A literal, never taken from the data: parsed paths are cached, and data must not be. */
 const path: Parameter<JsonPath> = {
   optional: false,
   read(value, run) {

@@ -1,17 +1,17 @@
 /**
- * Character sets of bodies: which label names which, and in which of them expressions can be replaced in the bytes.
+ * Character sets of bodies: resolves labels, and selects those in which expressions can be replaced at the byte level.
  *
- * Labels are those of the WHATWG Encoding standard, section 4.2, and of the IANA registry, without regard to case.
+ * Labels are those of the WHATWG Encoding standard, section 4.2, and of the IANA registry, case-insensitive.
  */
 import { isUtf8 } from 'node:buffer'
 
-/** A character set in which an ASCII byte is always that ASCII character, so that braces can be looked for in the bytes. */
+/** A character set in which an ASCII byte is always that ASCII character, so that braces can be found in the bytes. */
 export interface Charset {
-  /** The last character that may be inserted. */
+  /** The highest code point that may be inserted. */
   readonly last: number
-  /** Returns null for bytes that are not text in this character set, or of which only some are known. */
+  /** Returns null for bytes that are not valid text in this character set, or that are only partly known. */
   readonly decode: (bytes: Buffer) => string | null
-  /** Returns null for text that cannot be written, or whose bytes are not known. */
+  /** Returns null for text that cannot be encoded, or whose bytes are not known. */
   readonly encode: (text: string) => Buffer | null
 }
 
@@ -22,9 +22,9 @@ export const UTF8: Charset = {
 }
 
 /**
- * ASCII, and every superset of it that has one meaning per byte or marks its other characters by high bytes: windows-1251,
- * ISO-8859-15, EUC-JP. High bytes around an expression stay; inside one they are refused, and only ASCII is inserted, since
- * the byte of `é` in Latin-1 is another letter in windows-1251.
+ * ASCII, and every superset of it with one meaning per byte or with high bytes for all other characters: windows-1251,
+ * ISO-8859-15, EUC-JP. High bytes around an expression are kept; inside one they are rejected, and only ASCII is inserted,
+ * because the byte of `é` in Latin-1 is another letter in windows-1251.
  */
 export const ASCII: Charset = {
   last: 0x7f,
@@ -46,7 +46,7 @@ const IS_UTF8 = /^(?:(?:x-)?(?:unicode-1-1-|unicode20)?utf[-_]?8(?:mb[34])?)$/
 const IS_LATIN1 =
   /^(?:iso[-_]?8859[-_]?1(?:[-_:]1987)?|latin-?1|l1|iso-ir-100|csisolatin1|(?:cp|ibm)819)$/
 
-/** One byte per character, or characters of several bytes that are all above 0x7f; the lower half is ASCII. */
+/** Single-byte character sets, and multi-byte ones whose bytes are all above 0x7f; the lower half is ASCII. */
 const IS_ASCII_SUPERSET = new RegExp(
   `^(?:${[
     String.raw`(?:us-?)?ascii|ansi_x3\.4-19\d\d|iso-ir-6|iso_?646(?:-us|\.irv:1991)|cp367|ibm367`,
@@ -60,8 +60,8 @@ const IS_ASCII_SUPERSET = new RegExp(
 )
 
 /**
- * ASCII while no byte is above 0x7f; a character of several bytes may have any low byte at its end, a brace too.
- * KS C 5601 is what browsers read as EUC-KR, with low bytes.
+ * ASCII as long as no byte is above 0x7f; a multi-byte character may end in any low byte, a brace included. Browsers read
+ * KS C 5601 as EUC-KR, which has low trail bytes.
  */
 const IS_ASCII_WITH_LOW_TRAILS = new RegExp(
   `^(?:${[
@@ -71,13 +71,13 @@ const IS_ASCII_WITH_LOW_TRAILS = new RegExp(
   ].join('|')})$`,
 )
 
-/** Braces have two or four bytes, or are other bytes altogether. */
+/** Braces take two or four bytes, or are different bytes. */
 const IS_WIDE =
   /^(?:(?:cs)?unicode(?:fffe|feff)?|(?:x-)?utf[-_]?(?:16|32)(?:[-_]?[lb]e)?|(?:iso-10646-)?ucs[-_]?[24](?:[lb]e)?|iso-10646)$/
 
 /**
- * Returns the character set to replace expressions in, given the label of the body; null where they cannot be replaced safely.
- * Without a label a body is UTF-8, or what its sender knows.
+ * Returns the character set for replacing expressions in a body with this label; null if that is not safe. A body without
+ * a label is UTF-8, or a character set only its sender knows.
  */
 export function charsetOf(label: string | null, bytes: Buffer): Charset | null {
   const name = label?.trim().toLowerCase() ?? ''
@@ -89,12 +89,12 @@ export function charsetOf(label: string | null, bytes: Buffer): Charset | null {
   return null
 }
 
-/** Whether no document of which the first bytes are ASCII can be in it. */
+/** Whether a document that begins with ASCII bytes cannot be in it. */
 export function isWide(label: string): boolean {
   return IS_WIDE.test(label.toLowerCase()) || IS_EBCDIC.test(label.toLowerCase())
 }
 
-/** Whether `label` names a character set that is known here. */
+/** Whether `label` names a known character set. */
 export function isCharset(label: string): boolean {
   return label !== '' && (charsetOf(label, EMPTY) !== null || isWide(label) || IS_UTF7.test(label))
 }
@@ -110,10 +110,10 @@ function isAscii(bytes: Buffer): boolean {
 const IS_EBCDIC =
   /ebcdic|^(?:x-)?(?:ibm|cp)-?(?:0?(?:37|273|277|278|280|284|285|290|297)|42[034]|500|87[01]|880|905|1026|1047|11[4]\d)$/
 
-/** Of `{` in the national variants of EBCDIC, as glibc's iconv writes them. */
+/** The bytes of `{` in the national variants of EBCDIC, as glibc's iconv writes them. */
 const EBCDIC_BRACES = [0xc0, 0x43, 0x9c, 0x44, 0x51, 0x8e, 0x48]
 
-/** Whether two braces may open in `bytes`, where the character set `label` does not write them as two ASCII bytes. */
+/** Whether `bytes` may contain two opening braces that the character set `label` does not encode as two ASCII bytes. */
 export function mayHoldOddBraces(bytes: Buffer, label: string): boolean {
   const name = label.toLowerCase()
   if (IS_EBCDIC.test(name)) return hasEbcdicBraces(bytes)
@@ -124,7 +124,7 @@ function hasEbcdicBraces(bytes: Buffer): boolean {
   return EBCDIC_BRACES.some((it) => bytes.includes(Buffer.of(it, it)))
 }
 
-/** UTF-7 writes any character in base64 of UTF-16, after a plus sign. Source: RFC 2152. */
+/** UTF-7 encodes any character as base64 of UTF-16, after a plus sign. Source: RFC 2152. */
 function hasShiftedBrace(bytes: Buffer): boolean {
   return Array.from(bytes.toString('latin1').matchAll(/\+([A-Za-z0-9+/]{3,})/g)).some(([, run]) => {
     const units = Buffer.from(run!, 'base64')

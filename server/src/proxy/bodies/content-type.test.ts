@@ -50,7 +50,7 @@ test('only a multipart body has a boundary', () => {
 test('parseContentType() is not held up by a text that is never closed', () => {
   const type = 'multipart/form-data; boundary=a; b="' + '\\"'.repeat(480)
   assert.equal(parseContentType(type).boundary, 'a')
-  // A quote that no match takes is one from which the end is looked for in vain, and so are all after it.
+  // A quote outside every match would start a search for its end that fails, as would each quote after it.
   assert.equal(type.replaceAll(TEXT, '').includes('"'), false)
 })
 

@@ -2,21 +2,24 @@ import { MIMEType, type MIMEParams } from 'node:util'
 import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
 
 /**
- * How a body is read. `unstated` has no type, or none that can be parsed; `opaque` is left alone, and so is `unread`, of which
- * the caller is told: there may be text in it.
+ * How a body is read. `unstated` has no type, or one that cannot be parsed. `opaque` and `unread` are forwarded unchanged;
+ * the caller is told about `unread`, which may contain text.
  */
 export type BodyKind =
   'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'unread' | 'opaque'
 
 export interface ContentType {
   readonly kind: BodyKind
-  /** The label of its character set; null for none. JSON has no such parameter: there it tells only what bytes other than UTF-8 are. */
+  /**
+   * The label of its character set; null for none. JSON has no such parameter: there it only identifies bytes that are not
+   * UTF-8.
+   */
   readonly charset: string | null
-  /** What is between the parts of a multipart body; empty when it is not said for certain. */
+  /** The delimiter between the parts of a multipart body; empty if it is ambiguous. */
   readonly boundary: string
 }
 
-/** How a body of this content type is read. */
+/** Returns how a body of this content type is read. */
 export function bodyKindOf(contentType: string | undefined): BodyKind {
   return parseContentType(contentType).kind
 }
@@ -32,7 +35,7 @@ export const OPAQUE: ContentType = { kind: 'opaque', charset: null, boundary: ''
 /** Text in an encoding that hides expressions, such as base64. */
 export const UNREAD: ContentType = { kind: 'unread', charset: null, boundary: '' }
 
-/** What nearly everybody says, word for word. */
+/** The exact header value of nearly every request. */
 const JSON_TYPE: ContentType = { kind: 'json', charset: null, boundary: '' }
 
 function parse(contentType: string): ContentType {
@@ -47,7 +50,7 @@ function parse(contentType: string): ContentType {
   }
 }
 
-/** Of two boundaries one reader takes the first and another the last: then there is none. */
+/** With two boundaries, one reader takes the first and another the last: treated as none. */
 function boundaryOf(contentType: string, params: MIMEParams): string {
   const bare = contentType.replaceAll(TEXT, (text, end: string) => (end === '"' ? '' : text))
   const several = bare.match(/;\s*boundary\s*=/gi)
@@ -55,8 +58,8 @@ function boundaryOf(contentType: string, params: MIMEParams): string {
 }
 
 /**
- * A text in quotes, and how it ends: at the end of all, if it is never closed. A pattern that found closed ones alone would
- * look for the end of such a text from each quote in it anew, which in a few kilobytes takes milliseconds.
+ * A quoted text and its end, which is the end of input if it is never closed. A pattern for closed ones alone would search
+ * for the end again from each quote in the text, which takes milliseconds in a few kilobytes.
  */
 export const TEXT = /"(?:[^"\\]|\\[^]?)*("|$)/g
 
@@ -69,7 +72,7 @@ function parseMimeType(contentType: string): MIMEType | null {
   }
 }
 
-/** Types that have a structure of their own, and those beside `text/*` that are text. */
+/** Types with a structure of their own, and textual types beside `text/*`. */
 const KINDS: ReadonlyMap<string, BodyKind> = new Map<string, BodyKind>([
   ['application/json', 'json'],
   ['text/json', 'json'],

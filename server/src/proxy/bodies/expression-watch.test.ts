@@ -5,7 +5,7 @@ import { ExpressionWatch } from './expression-watch.ts'
 
 const PARTS = 'multipart/form-data; boundary=b'
 
-/** Whether an expression is seen when the body comes in chunks of `length`. */
+/** Whether an expression is detected when the body arrives in chunks of `length`. */
 function seen(body: string, type: string | undefined, length: number): boolean {
   const watch = new ExpressionWatch(type)
   const bytes = Buffer.from(body, 'latin1')
@@ -19,7 +19,7 @@ function part(headerSection: string, content: string): string {
   return `--b\r\n${headerSection}\r\n\r\n${content}\r\n`
 }
 
-/** Of chunks; a long body would take its time byte by byte. */
+/** Returns chunk lengths; a long body would take too long byte by byte. */
 function lengths(body: string): number[] {
   return [1, 2, 3, 7, 11, 12, 13, 1_000, 100_000].filter((it) => it * 30_000 > body.length)
 }
@@ -42,7 +42,7 @@ describe('see() tells of an expression, whatever the chunks are', () => {
     [PARTS, `{{ before the first part\r\n${part(FILE, '')}--b--`],
     [PARTS, `--b\r\n${'a: b\r\n'.repeat(4_000)}\r\n{{\r\n--b--`],
     ['multipart/form-data', part(FIELD, '{{')],
-    // After what nobody could read as a form, whatever comes is looked into.
+    // Once the body is not a valid form, everything after it is inspected.
     [PARTS, `${part('no header', '')}${part(FILE, '{{')}--b--`],
     [PARTS, `${part(`${FIELD}; x="`, '')}${part(FILE, '{{')}--b--`],
     [PARTS, `${part('', '').repeat(MULTIPART_PARTS_MAX)}${part(FILE, '{{')}--b--`],

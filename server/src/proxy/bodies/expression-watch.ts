@@ -9,10 +9,10 @@ import {
 } from './openings.ts'
 
 /**
- * Tells, chunk by chunk, whether an expression may have come by: for bodies that are too long to be buffered.
+ * Detects, chunk by chunk, whether a body too long to buffer may contain an expression.
  *
- * Where readBody() finds expressions it sees one, across the borders of chunks; it may see more, in the name
- * of a member for one. Files in a multipart body are not looked into.
+ * Detects every expression that readBody() would find, also across chunk borders; it may report more, in a member name for
+ * example. Files in a multipart body are not inspected.
  */
 export class ExpressionWatch {
   readonly #watch: { readonly see: (chunk: Buffer) => boolean }
@@ -24,14 +24,14 @@ export class ExpressionWatch {
     this.#watch = delimiter === null ? new StretchWatch(type) : new PartsWatch(delimiter)
   }
 
-  /** Returns whether there was one so far. */
+  /** Returns whether an expression was seen so far. */
   see(chunk: Uint8Array): boolean {
     this.#seen ||= this.#watch.see(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
     return this.#seen
   }
 }
 
-/** Watches text that is not divided. */
+/** Watches a body that has no parts. */
 class StretchWatch {
   readonly #type: ContentType
   #tail: Buffer = Buffer.alloc(0)
@@ -49,15 +49,15 @@ class StretchWatch {
   }
 }
 
-/** Watches a multipart body: it follows the delimiters, and looks into parts that are read. */
+/** Watches a multipart body: follows the delimiters and inspects the parts that are read. */
 class PartsWatch {
   readonly #delimiter: Buffer
-  /** What has come and is not settled: the header section of a part, or what may be the start of a delimiter. */
+  /** Bytes not decided yet: the header section of a part, or a possible start of a delimiter. */
   #pending: Buffer = Buffer.from('\r\n')
-  /** Of the part that is passing by; null between parts. What is before the first is looked into. */
+  /** The type of the current part; null between parts. The preamble is inspected. */
   #type: ContentType | null = MULTIPART
   #parts = 0
-  /** Whether it is not followed any more: it is no form in parts that anybody would read, and is looked into to its end. */
+  /** Whether the multipart structure is invalid; then no reader would see parts, and the rest is inspected as a whole. */
   #lost = false
 
   constructor(delimiter: string) {
@@ -72,7 +72,7 @@ class PartsWatch {
     }
   }
 
-  /** Returns whether an expression was seen when nothing more can be told yet. */
+  /** Returns whether an expression was seen, or `more` if the buffered bytes begin another part. */
   #passBy(type: ContentType): boolean | 'more' {
     const end = this.#lost ? -1 : this.#pending.indexOf(this.#delimiter)
     const content = end < 0 ? this.#pending : this.#pending.subarray(0, end)
@@ -111,7 +111,7 @@ class PartsWatch {
   }
 }
 
-/** Parts that are not known, of a body or of a part. */
+/** The type of a body or a part whose own parts are not known. */
 const MULTIPART: ContentType = { kind: 'multipart', charset: null, boundary: '' }
 
 function mayPass(bytes: Buffer, type: ContentType): boolean {

@@ -16,9 +16,9 @@ import { findInBrokenJson, findInText } from './text.ts'
 import { declaredLabel, findInXml } from './xml.ts'
 
 export interface Found {
-  /** In order. */
+  /** In order of appearance. */
   readonly spans: readonly ReplacementSpan[]
-  /** Whether there may be more in text that cannot be read here, such as a part in base64. */
+  /** Whether text that cannot be inspected, such as a part in base64, may hold more. */
   readonly unread: boolean
 }
 
@@ -28,7 +28,7 @@ type Context = Pick<Surroundings, 'reader' | 'steps'>
  * Finds the expressions of a body, or of a part of one.
  *
  * Throws `expression_invalid`, `detokenize_tokens_max`, and `body_invalid` for a body that may hold an expression and is not
- * well-formed multipart, or is in a character set in which none can be replaced safely.
+ * well-formed multipart, or is in a character set in which no expression can be replaced safely.
  */
 export function findSpans(bytes: Buffer, type: ContentType, context: Context): Found {
   if (type.kind === 'unread') return { spans: [], unread: true }
@@ -67,19 +67,19 @@ function findByKind(
   }
 }
 
-/** Has the error say that only ASCII can be inserted, where that is so. */
+/** Makes the error say that only ASCII can be inserted, where that applies. */
 function asciiOnly(spans: ReplacementSpan[], charset: Charset): ReplacementSpan[] {
   if (charset !== ASCII) return spans
   return spans.map((it) => ({ ...it, unwritable: UNWRITABLE_BEYOND_ASCII }))
 }
 
-/** Null where expressions cannot be replaced safely. */
+/** Returns null if expressions cannot be replaced safely. */
 function charsetFor(bytes: Buffer, type: ContentType): Charset | null {
   if (type.kind !== 'json' && type.kind !== 'json-lines') {
     return charsetOf(labelOf(bytes, type), bytes)
   }
-  // JSON is UTF-8, whatever the label says: RFC 8259, section 11. Some readers go by the label all the same, and only ASCII is
-  // the same to both; of bytes that are not UTF-8, the label may tell what they are.
+  // JSON is UTF-8, whatever the label says: RFC 8259, section 11. Some readers follow the label anyway, and only ASCII is
+  // the same to both; for bytes that are not UTF-8, the label may identify them.
   const labelled = charsetOf(type.charset, bytes) ?? ASCII
   if (!isUtf8(bytes)) return labelled
   return labelled === UTF8 ? UTF8 : ESCAPED_UTF8
@@ -91,7 +91,7 @@ function labelOf(bytes: Buffer, { kind, charset }: ContentType): string | null {
   return charset ?? (kind === 'xml' ? declaredLabel(bytes) : null)
 }
 
-/** Forwarding the expression as it is would look like success, and the destination would decline for a reason nobody finds. */
+/** Forwarding the expression unchanged would look like success, and the destination would reject it for an obscure reason. */
 function unsafe({ steps }: Context, label: string | null): ServiceError {
   const charset =
     label === null ? 'UTF-16 or UTF-32' : isCharset(label) ? label : 'its character set'
@@ -105,12 +105,12 @@ function invalid(steps: Surroundings['steps'], message: string): ServiceError {
   return new ServiceError('body_invalid', { [memberPath(steps)]: [message] })
 }
 
-/** A body without a type that is no JSON: text, when it looks like it. */
+/** Reads a body without a type that is not JSON: as text, if it looks like text. */
 function findInUnknown(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   return isUtf8(bytes) && !bytes.includes(0) ? findInText(bytes, surroundings) : []
 }
 
-/** Each part is read by its own type, and named by its position. */
+/** Reads each part by its own type, and names it by its position. */
 function findInParts(bytes: Buffer, boundary: string, { reader, steps }: Context): Found {
   const parts = splitParts(bytes, boundary)
   if (parts === null) {

@@ -1,6 +1,6 @@
 /**
- * Expressions in a form (`application/x-www-form-urlencoded`): in its values, decoded. A value with an
- * expression is written anew, everything else stays as it was sent; names are never evaluated.
+ * Finds expressions in a form (`application/x-www-form-urlencoded`): in its decoded values. A value with an expression is
+ * encoded again, everything else stays as sent; names are never evaluated.
  */
 import { textOf } from '../../expressions/text.ts'
 import { memberPath } from '../../http/parse.ts'
@@ -12,7 +12,7 @@ import {
 } from './replacement-span.ts'
 import { openingsOf } from './openings.ts'
 
-/** Throws `expression_invalid`, which names a value by its location, and `detokenize_tokens_max`. */
+/** Throws `expression_invalid` with the location of the value, and `detokenize_tokens_max`. */
 export function findInForm(
   bytes: Buffer,
   { charset, reader, steps }: Surroundings,
@@ -56,7 +56,7 @@ const PLUS = 0x2b
 const EQUALS = 0x3d
 const AMPERSAND = 0x26
 
-/** A percent sign that is followed by no two digits stands for itself. Source: WHATWG URL, section 1.3. */
+/** A percent sign without two hexadecimal digits after it is literal. Source: WHATWG URL, section 1.3. */
 function decode(bytes: Buffer): Buffer {
   const decoded = Buffer.alloc(bytes.length)
   let length = 0
@@ -69,7 +69,7 @@ function decode(bytes: Buffer): Buffer {
   return decoded.subarray(0, length)
 }
 
-/** Returns NaN for what is no digit. */
+/** Returns NaN if `byte` is not a hexadecimal digit. */
 function hexOf(byte: number | undefined): number {
   if (byte === undefined) return NaN
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30

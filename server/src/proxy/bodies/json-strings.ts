@@ -1,30 +1,29 @@
 /**
- * JSON, read as bytes and never taken apart: it is checked, and its strings are shown where they stand.
+ * Validates JSON as bytes, without parsing it into values, and visits its strings in place.
  *
- * A grammar and nothing else (RFC 8259): numbers of any length, names that come twice and bytes that are not
- * UTF-8 inside of strings pass, since nothing of it is going to be written anew. It loops and does not
- * recurse, so nothing but the length bounds how deep it goes.
+ * Only the grammar is checked (RFC 8259): numbers of any length, duplicate names and bytes inside strings that are not UTF-8
+ * pass, because none of them is written again. It loops instead of recursing, so only the length bounds the nesting depth.
  */
 import { ERROR_PATH_CHARS_MAX } from '../../base/limits.ts'
 
-/** Is shown a string that is a value, quotes included, and may ask at once where that is. */
+/** Receives each string that is a value, quotes included; may call `trail` during the call for its location. */
 export type StringVisitor = (from: number, to: number, trail: () => Trail) => void
 
-/** The way to a value: of each step where the name of the member starts, or ~index. */
+/** The path to a value: for each step, the offset of the member's name, or ~index. */
 export type Trail = readonly number[]
 
 /**
- * Shows `visit` every string of `bytes` that is a value, not the names of members; returns whether the bytes
- * are JSON. With `several`, one value after the other, as lines of JSON are.
+ * Calls `visit` with every string of `bytes` that is a value, not with member names; returns whether the bytes are JSON.
+ * With `several`, accepts one value after the other, as in JSON Lines.
  */
 export function visitStrings(bytes: Buffer, several: boolean, visit: StringVisitor): boolean {
-  /** The brackets that are open. */
+  /** The open brackets. */
   const open = new Uint8Array(bytes.length)
   let depth = 0
-  /** To the level that can still be told in an error. */
+  /** Truncated at the depth an error can still report. */
   const trail: number[] = several ? [~0] : []
   const roots = trail.length
-  /** The innermost bracket; 0 outside of all. */
+  /** The innermost bracket; 0 at the top level. */
   let inside = 0
   let state = VALUE
   let at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
@@ -79,7 +78,7 @@ export function visitStrings(bytes: Buffer, several: boolean, visit: StringVisit
   }
 }
 
-/** What may come next. DONE is after a value, or where there may be none. */
+/** The tokens that may come next. DONE follows a value, or stands where no value may. */
 const VALUE = 0
 const FIRST_VALUE = 1
 const NAME = 2
@@ -92,10 +91,10 @@ const COLON = 0x3a
 const ARRAY = 0x5b
 const BACKSLASH = 0x5c
 const OBJECT = 0x7b
-/** From an opening bracket to its closing one. */
+/** Closing bracket by opening bracket. */
 const CLOSING = 2
 
-/** More steps than that are longer than a path may be. */
+/** A path in an error cannot have more steps than this. */
 const TRAIL_MAX = ERROR_PATH_CHARS_MAX
 
 function afterSpace(bytes: Buffer, from: number): number {
@@ -104,7 +103,7 @@ function afterSpace(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Returns what follows the string that opens at `from`; -1 when it is none. */
+/** Returns the offset after the string that opens at `from`; -1 if it is not a string. */
 export function endOfString(bytes: Buffer, from: number): number {
   for (let at = from + 1; at < bytes.length; at++) {
     const byte = bytes[at]!
@@ -127,7 +126,7 @@ function isHex(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
 }
 
-/** Returns what follows the number, `true`, `false` or `null` at `from`; -1 when it is none. */
+/** Returns the offset after the number, `true`, `false` or `null` at `from`; -1 if there is none. */
 function endOfWord(bytes: Buffer, from: number): number {
   if (bytes[from]! <= ZERO + 9) return endOfNumber(bytes, from)
   const word = WORDS.get(bytes[from]!)
@@ -156,19 +155,19 @@ const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
 
-/** Returns -1 when there is no digit. */
+/** Returns -1 if there is no digit. */
 function endOfDigits(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at]! >= ZERO && bytes[at]! <= ZERO + 9) at++
   return at === from ? -1 : at
 }
 
-/** Gives the names and indexes that a trail leads along, each read when it is asked for. */
+/** Yields the names and indexes of a trail, each decoded on demand. */
 export function* stepsOf(bytes: Buffer, trail: Trail): Generator<string | number, void> {
   for (const it of trail) yield it < 0 ? ~it : nameAt(bytes, it)
 }
 
-/** A name that is too long to be told in full is told as it stands, escapes and all. */
+/** A name too long to be reported in full is left undecoded, escapes included. */
 function nameAt(bytes: Buffer, from: number): string {
   const start = bytes.subarray(from, from + ERROR_PATH_CHARS_MAX * 6)
   const end = endOfString(start, 0)

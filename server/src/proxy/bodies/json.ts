@@ -1,9 +1,9 @@
 /**
- * Expressions in JSON: in its strings, where they stand in the bytes. Everything else stays as it was sent,
- * down to spacing, digits and names that come twice.
+ * Finds expressions in JSON: in its strings, in place. Everything else stays as sent, including spacing, digits and
+ * duplicate names.
  *
- * A string is decoded first, so that `\u007b{` opens an expression as `{{` does: they are two spellings of
- * the same string. Names of members are never evaluated.
+ * A string is decoded first, so that `\u007b{` opens an expression as `{{` does: they are two spellings of the same string.
+ * Member names are never evaluated.
  */
 import type { Json } from '../../base/json.ts'
 import { DETOKENIZE_REFERENCES_MAX } from '../../base/limits.ts'
@@ -21,7 +21,7 @@ import { stepsOf, visitStrings, type Trail } from './json-strings.ts'
 import { openingsOf } from './openings.ts'
 
 /**
- * Returns null when the bytes are not JSON; with `several`, one JSON value after the other.
+ * Returns null if the bytes are not JSON; with `several`, accepts one JSON value after the other.
  *
  * Throws `expression_invalid`, `detokenize_tokens_max`.
  */
@@ -35,7 +35,7 @@ export function findInJson(
   const nextOpening = openingsOf(bytes, 'json')
   const valid = visitStrings(bytes, several, (from, to, trail) => {
     if (nextOpening(from) >= to) return
-    // Braces and escapes are ASCII, whatever the other bytes are. A backslash may be escaped itself.
+    // Braces and escapes are ASCII, whatever the other bytes are. The backslash itself may be escaped.
     if (!unquote(bytes.toString('latin1', from, to)).includes('{{')) return
     if (suspects.length === DETOKENIZE_REFERENCES_MAX)
       throw new ServiceError('detokenize_tokens_max')
@@ -61,8 +61,8 @@ function unquote(literal: string): string {
 }
 
 /**
- * A number or a boolean is written as a string, unless it was asked for by `to_number` or `to_boolean` at the
- * end: the expression stands in a string, and destinations expect one. Decision 0024.
+ * Writes a number or a boolean as a string, unless a final `to_number` or `to_boolean` asks for the value itself: the
+ * expression stands in a string, and destinations expect one. Decision 0024.
  */
 function renderJson(
   value: Json,

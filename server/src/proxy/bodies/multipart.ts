@@ -1,19 +1,19 @@
 /**
- * Bodies in parts (`multipart/form-data`, `mixed` and `related`), read strictly: where two readers could see two different
- * lists of parts, none is seen. Source: RFC 2046, section 5.1; RFC 2387; RFC 7578.
+ * Parses multipart bodies (`multipart/form-data`, `mixed` and `related`) strictly: if two readers could see different lists
+ * of parts, it returns none. Source: RFC 2046, section 5.1; RFC 2387; RFC 7578.
  */
 import { MULTIPART_PARTS_MAX, PART_HEADER_SECTION_BYTES_MAX } from '../../base/limits.ts'
 import { OPAQUE, parseContentType, TEXT, UNREAD, type ContentType } from './content-type.ts'
 
 export interface Part {
-  /** Where its content is, in bytes. */
+  /** Start of its content, in bytes. */
   readonly from: number
   readonly to: number
-  /** Of its content; opaque for files. */
+  /** The type of its content; opaque for files. */
   readonly type: ContentType
 }
 
-/** Returns null for what is not well-formed, or too odd to be sure. */
+/** Returns null if the body is not well-formed, or too unusual to be unambiguous. */
 export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
   const delimiter = delimiterOf(boundary)
   const first = delimiter === null ? -1 : afterPreamble(bytes, delimiter)
@@ -44,21 +44,21 @@ export function splitParts(bytes: Buffer, boundary: string): Part[] | null {
   }
 }
 
-/** Returns where the first delimiter ends; -1 when there is none, or when it may also stand elsewhere in the preamble. */
+/** Returns the end of the first delimiter; -1 if there is none, or if it does not begin a line. */
 function afterPreamble(bytes: Buffer, delimiter: string): number {
   const at = bytes.indexOf(delimiter)
   const begins = at === 0 || (at > 1 && bytes[at - 2] === 0x0d && bytes[at - 1] === 0x0a)
   return begins ? at + delimiter.length : -1
 }
 
-/** Returns null for what cannot be a boundary. */
+/** Returns null if `boundary` is not a valid boundary. */
 export function delimiterOf(boundary: string): string | null {
   return BOUNDARY.test(boundary) ? `--${boundary}` : null
 }
 
 const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/
 
-/** Returns where the next line starts, or the end, when only white space is before it; else -1. */
+/** Returns the start of the next line, or the end, if only white space precedes it; otherwise -1. */
 function afterPadding(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === 0x20 || bytes[at] === 0x09) at++
@@ -66,7 +66,7 @@ function afterPadding(bytes: Buffer, from: number): number {
   return bytes[at] === 0x0d && bytes[at + 1] === 0x0a ? at + 2 : -1
 }
 
-/** Returns how the content below these headers is read; null when they are not well-formed. */
+/** Returns how the content below these headers is read; null if they are not well-formed. */
 export function parseHeaderSection(headerSection: string): ContentType | null {
   const headers = new Map<string, string>()
   const unfolded = headerSection.replaceAll(/\r\n[\t ]/g, ' ')
@@ -91,7 +91,7 @@ export function parseHeaderSection(headerSection: string): ContentType | null {
 
 const HEADER = /^([\w!#$%&'*+.^`|~-]+):((?:\t|\P{Cc})*)$/u
 
-/** Parts of other kinds are left alone; parts in parts are `multipart`. */
+/** Kinds of parts that are inspected; all others are forwarded unchanged. Nested parts are `multipart`. */
 const READ: ReadonlySet<string> = new Set([
   'json',
   'json-lines',

@@ -1,17 +1,17 @@
 import { mayHoldOddBraces } from './charset.ts'
 import type { BodyKind, ContentType } from './content-type.ts'
 
-/** How the braces that open an expression may be written, other than plainly. */
+/** The escaped spellings of the braces that open an expression. */
 interface Opening {
   readonly pattern: RegExp
-  /** What is in every such spelling. */
+  /** A text that every such spelling contains. */
   readonly sign: string
 }
 
 const IN_JSON: Opening = { pattern: /(?:\{|\\u007[bB]){2}/g, sign: String.raw`\u007` }
 const IN_FORM: Opening = { pattern: /(?:\{|%7[bB]){2}/g, sign: '%7' }
 
-/** JSON and forms can spell the same text in several ways, and destinations do not tell them apart. */
+/** JSON and forms can spell the same text in several ways, and destinations treat them alike. */
 const OPENINGS: Readonly<Record<BodyKind, Opening | 'plain' | null>> = {
   json: IN_JSON,
   'json-lines': IN_JSON,
@@ -24,15 +24,15 @@ const OPENINGS: Readonly<Record<BodyKind, Opening | 'plain' | null>> = {
   opaque: null,
 }
 
-/** Bytes of the longest way to write the braces. */
+/** Length in bytes of the longest spelling of the braces. */
 export const OPENING_BYTES_MAX = String.raw`\u007b\u007b`.length
 
-/** Bytes of the longest way to write the braces in any character set: four per character. */
+/** Length in bytes of the longest spelling of the braces in any character set: four per character. */
 export const ODD_OPENING_BYTES_MAX = 4 * OPENING_BYTES_MAX
 
 /**
- * Whether an expression may be in text whose braces are not ASCII bytes: in UTF-16 or UTF-32, whatever the label says, or in
- * what the label names.
+ * Whether text with braces that are not ASCII bytes may hold an expression: in UTF-16 or UTF-32, whatever the label says,
+ * or in the character set of the label.
  */
 export function mayHoldOddExpression(bytes: Buffer, { kind, charset }: ContentType): boolean {
   if (OPENINGS[kind] === null || kind === 'unstated') return false
@@ -48,7 +48,7 @@ function withoutNulls(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString('latin1').replaceAll('\0', ''), 'latin1')
 }
 
-/** Whether an expression may be in some part of a body whose parts are not known. */
+/** Whether any part of a body may hold an expression, if its parts are not known. */
 export function mayHoldExpressionInAnyPart(bytes: Buffer): boolean {
   return (
     mayHoldExpression(bytes, 'json') ||
@@ -57,10 +57,10 @@ export function mayHoldExpressionInAnyPart(bytes: Buffer): boolean {
   )
 }
 
-/** Two braces in UTF-16 and UTF-32, of either byte order. */
+/** Two braces in UTF-16 and UTF-32, in both byte orders. */
 const WIDE_BRACES = ['{\0{', '{\0\0\0{']
 
-/** Whether an expression may be in a body, in ASCII bytes. Costs next to nothing when there is none. */
+/** Whether a body may hold an expression in ASCII bytes. Nearly free if there is none. */
 export function mayHoldExpression(bytes: Buffer, kind: BodyKind): boolean {
   const opening = OPENINGS[kind]
   if (opening === null) return false
@@ -68,10 +68,9 @@ export function mayHoldExpression(bytes: Buffer, kind: BodyKind): boolean {
 }
 
 /**
- * Returns a way to ask where the next opening is, from a place on that never goes back; Infinity for none.
+ * Returns a function that gives the next opening from an offset on; Infinity for none. Offsets must never decrease.
  *
- * Each search goes on where the last one ended: whoever asks of every string in megabytes has them looked
- * through once.
+ * Each search continues from the last result, so asking for every string of a body of megabytes scans it only once.
  */
 export function openingsOf(bytes: Buffer, kind: BodyKind): (from: number) => number {
   const search = searchOf(bytes, OPENINGS[kind])

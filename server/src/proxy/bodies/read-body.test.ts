@@ -118,7 +118,7 @@ describe('a value stays where it is put', () => {
     })
   }
 
-  /** What a destination makes of a body. */
+  /** Parses a body as a destination would. */
   async function parsed(body: string, type: string): Promise<unknown> {
     const [essence] = type.split(';')
     if (essence === 'application/json') return JSON.parse(body)
@@ -136,7 +136,7 @@ describe('a value stays where it is put', () => {
     )
   }
 
-  /** Reads the two forms that the cases have, and nothing else. */
+  /** Parses only the two forms used by the cases. */
   function parsedXml(body: string): unknown {
     const attributes = /^<r v='([^'<]*)' w="([^"<]*)"\/>$/.exec(body)
     if (attributes !== null) return { v: resolved(attributes[1]!), w: resolved(attributes[2]!) }
@@ -224,7 +224,7 @@ test('bytes that are no UTF-8 pass, but not as part of an expression', () => {
     render(around('{{ a }}'), 'text/plain', () => 'e'),
     around('e'),
   )
-  // What these bytes are is not known, so neither is which bytes would be an é.
+  // The character set is unknown, and so are the bytes of an é.
   assert.throws(() => render(around('{{ a }}'), 'text/plain', () => 'é'), {
     code: 'expression_invalid',
   })
@@ -409,7 +409,7 @@ test('a value that cannot stand in broken JSON is refused with the reason that i
     error: [`${reason}, for the body is not the JSON that it says it is`],
   })
   assert.equal(refusalOf('{"a": "{{x}}",}', 'a b'), '{"a": "a b",}')
-  // Gson reads `{"a": b; c=d}` as two members, and many take `#` for the beginning of a comment.
+  // Gson reads `{"a": b; c=d}` as two members, and many parsers read `#` as the start of a comment.
   for (const value of [
     'b; c',
     'b=c',
@@ -434,7 +434,7 @@ test('no value ends a section of XML where there is none, not even with what is 
   assert.equal(rendered('<a>]{{x}}></a>', { x: ']' }), '<a>]&#93;></a>')
   assert.equal(rendered('<a>{{x}}{{y}}></a>', { x: ']]', y: '' }), '<a>&#93;&#93;></a>')
   assert.equal(rendered('<a>{{x}}b</a>', { x: ']]' }), '<a>]]b</a>')
-  // At once, however long: a pattern for the end of it took minutes.
+  // Must return at once, whatever the length: a regular expression for the end took minutes.
   const long = `${']'.repeat(1_000_000)}b`
   assert.equal(rendered('<a>{{x}}></a>', { x: long }), `<a>${long}></a>`)
 })
@@ -503,7 +503,7 @@ describe('what a body may have is bounded', () => {
     const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
     const filled = (length: number): Buffer =>
       atOnce(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
-    // Each quote takes two bytes, and the string two more.
+    // Each quote takes two bytes, plus two for the string.
     const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
     assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
     assert.throws(() => filled(most + 1), { code: 'expression_invalid' })

@@ -1,9 +1,9 @@
 /**
- * Expressions in the body of a request that is sent on, found where they stand in its bytes.
+ * Finds expressions in the body of a forwarded request, in place.
  *
- * A body is never taken apart and put together again: what its expressions say is written into the spans that
- * they take up, and every other byte arrives as it came. What is written is never looked at again. How the value is
- * written depends on what the body says it is. Decision 0024.
+ * A body is never parsed and serialized again: values are written into the spans of the expressions, and every other byte is
+ * forwarded unchanged. Inserted values are never searched again. The type of the body decides how a value is written.
+ * Decision 0024.
  */
 import type { Json } from '../../base/json.ts'
 import { RENDERED_BODY_BYTES_MAX } from '../../base/limits.ts'
@@ -22,32 +22,32 @@ import { refusal, UNWRITABLE, type ReplacementSpan } from './replacement-span.ts
 import { delimiterOf } from './multipart.ts'
 
 export interface ReadBody {
-  /** Whether there may be expressions in text that cannot be read here, such as a part in base64. */
+  /** Whether text that cannot be inspected, such as a part in base64, may hold expressions. */
   readonly unread: boolean
-  /** Where expressions stand, in order of appearance. */
+  /** Locations of the expressions, in order of appearance. */
   readonly locations: readonly ExpressionLocation[]
-  /** What they name, in order of appearance: ids may come again. */
+  /** The references in them, in order of appearance: ids may repeat. */
   readonly references: readonly TokenReference[]
   /**
-   * Returns the body with each expression replaced; nothing else differs by a byte. It yields after each span: whoever
-   * draws from it may let others have their turn, for 32 MiB take a second.
+   * Returns the body with each expression replaced; every other byte is unchanged. Yields after each span, so that the
+   * consumer can let other requests run: 32 MiB take a second.
    *
-   * Throws `expression_invalid` when a filter fails, when a value cannot be written where it should stand,
-   * and when more than RENDERED_BODY_BYTES_MAX would be written in all.
+   * Throws `expression_invalid` if a filter fails, if a value cannot be written at its location, or if the result would exceed
+   * RENDERED_BODY_BYTES_MAX.
    */
   readonly render: (
     evaluationContext: EvaluationContext,
     valueOf: (reference: TokenReference) => Json,
   ) => Generator<void, Buffer>
-  /** Returns the body with a text in the place of each expression, whose filters are not applied to it. */
+  /** Returns the body with a text in place of each expression, without applying filters. */
   readonly outline: (textOf: (reference: TokenReference) => string) => Buffer
 }
 
 /**
- * Finds the expressions of a whole body, which is in no encoding: what is compressed is not for this.
+ * Finds the expressions of a complete body without a content coding: compressed bodies are not supported.
  *
- * Throws `expression_invalid`, `detokenize_tokens_max` when there are more than DETOKENIZE_REFERENCES_MAX, and
- * `body_invalid` for a body that may hold an expression and is no well-formed multipart, or in a character set in which none
+ * Throws `expression_invalid`, `detokenize_tokens_max` if there are more than DETOKENIZE_REFERENCES_MAX, and `body_invalid`
+ * for a body that may hold an expression and is not well-formed multipart, or is in a character set in which no expression
  * can be replaced safely.
  */
 export function readBody(bytes: Buffer, contentType: string | undefined): ReadBody {
@@ -66,7 +66,7 @@ export function readBody(bytes: Buffer, contentType: string | undefined): ReadBo
         evaluateLocation(location, evaluationContext, valueOf),
       ),
     outline: (textOf) => {
-      // Nobody reads it for what it would be read for, so a name may stand where not every value may.
+      // No destination reads this body, so a name may be written where not every value may.
       const named = spans.map((it) => ({ ...it, write: (name: Json) => writeName(it, name) }))
       const outlined = render(bytes, named, delimiter, ({ parts }) =>
         parts.map((it) => (typeof it === 'string' ? it : textOf(it))).join(''),
@@ -80,7 +80,7 @@ function writeName({ write }: ReplacementSpan, name: Json): Buffer | null {
   return write(name) ?? (typeof name === 'string' ? Buffer.from(name) : null)
 }
 
-/** Returns what `work` comes to, with nobody else's turn in between. */
+/** Runs `work` to its end without yielding, and returns its result. */
 export function atOnce<Result>(work: Generator<void, Result>): Result {
   for (;;) {
     const { done, value } = work.next()
@@ -115,7 +115,7 @@ function* render(
   return rendered
 }
 
-/** What was written may not end a part, not even together with what stands beside it. */
+/** An inserted value must not complete a delimiter, not even together with the adjacent bytes. */
 function refuseDelimiter(
   rendered: Buffer,
   pieces: readonly Buffer[],

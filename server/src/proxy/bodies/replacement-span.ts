@@ -9,34 +9,34 @@ import type {
 } from '../../tokens/token-references.ts'
 import type { Charset } from './charset.ts'
 
-/** A replacement span: the bytes of a body that what its expressions say replaces. */
+/** A replacement span: the bytes of a body that the value of an expression replaces. */
 export interface ReplacementSpan extends ExpressionLocation {
-  /** Both in bytes; `to` is the first that stays. */
+  /** Byte offsets; `to` is exclusive. */
   readonly from: number
   readonly to: number
-  /** Returns `value` as it is written there; null when it cannot be. */
+  /** Returns `value` as it is written there; null if it cannot be. */
   readonly write: (value: Json) => Buffer | null
-  /** What is said of a value that cannot be, where there is more to say than UNWRITABLE. */
+  /** The error for a value that cannot be written, if it is more specific than UNWRITABLE. */
   readonly unwritable?: string
 }
 
-/** What whoever looks for spans is told of the text it looks into. */
+/** The context of a text that is searched for spans. */
 export interface Surroundings {
   readonly charset: Charset
-  /** Of the whole body: it counts. */
+  /** Shared by the whole body: it counts the expressions. */
   readonly reader: TokenReferenceReader
-  /** The way to this text, when it is part of another. */
+  /** The path to this text, if it is part of another. */
   readonly steps: readonly (string | number)[]
 }
 
-/** An expression that stands in the bytes as it is written. */
+/** An expression whose bytes are its text, without escapes around it. */
 export interface BareExpression extends ExpressionLocation {
   readonly parts: readonly [TokenReference]
   readonly to: number
 }
 
 /**
- * Reads the expression whose braces open at `from`. `unescape` says what the text between them means.
+ * Reads the expression whose braces open at `from`. `unescape` decodes the text between the braces.
  *
  * Throws `expression_invalid`, `detokenize_tokens_max`.
  */

@@ -6,16 +6,13 @@ import {
   type Surroundings,
 } from './replacement-span.ts'
 
-/**
- * Finds the expressions of a text as they stand in it. What takes their place is written as it is: nobody
- * knows what language the text is in.
- */
+/** Finds the expressions of a text in place. Values are inserted unescaped, because the language of the text is unknown. */
 export function findInText(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   const { encode } = surroundings.charset
   return findBare(bytes, surroundings, (value) => encode(textOf(value, null)))
 }
 
-/** As findInText(), in a body that says it is JSON and is not. */
+/** Like findInText(), for a body labelled JSON that is not valid JSON. */
 export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): ReplacementSpan[] {
   const { encode } = surroundings.charset
   const spans = findBare(bytes, surroundings, (value) => {
@@ -28,9 +25,9 @@ export function findInBrokenJson(bytes: Buffer, surroundings: Surroundings): Rep
 const UNWRITABLE_IN_BROKEN_JSON = `${UNWRITABLE}, for the body is not the JSON that it says it is`
 
 /**
- * What could end a string or a value, or begin a comment, to any reader: some take `;` for a comma, `=` for a colon, and what is
- * behind `#` for a comment. Nobody can tell whether an expression in broken JSON
- * stands inside a string, so a value is put there only when it means the same in and out of one.
+ * Characters that could end a string or a value, or begin a comment, to any reader: some read `;` as a comma, `=` as a colon,
+ * and the text after `#` as a comment. In broken JSON it is undecidable whether an expression stands inside a string, so a
+ * value is inserted only if it means the same inside and outside of one.
  */
 const STRUCTURE = /["'`\\,;:=#{}[\]\p{Cc}\u2028\u2029]|\/[/*]/u
 

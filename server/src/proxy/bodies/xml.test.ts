@@ -4,7 +4,7 @@ import { TokenReferenceReader } from '../../tokens/token-references.ts'
 import { UTF8 } from './charset.ts'
 import { findInXml } from './xml.ts'
 
-/** Making one for every mark took a quarter of a second, in a body of nothing but marks. */
+/** Creating a string for every mark took a quarter of a second for a body of nothing but marks. */
 test('findInXml() makes no text of marks, only of what stands in braces', () => {
   const marks = '<!DOCTYPE a [<!b><!--c--><?d?>]><!e><?f?><!--g--><![CDATA[h]]><i j="k"></i><1'
   const bytes = Buffer.from(`${marks}{{x}}`)

@@ -1,10 +1,10 @@
 /**
- * Expressions in XML: in text, in CDATA sections and in values of attributes, where they stand in the bytes.
+ * Finds expressions in XML, in place: in text, CDATA sections and attribute values.
  *
- * Left alone are comments, processing instructions and declarations: nobody reads data there, and nothing can
- * be escaped there. Inside a tag but in no value of an attribute an expression is refused: what it says would
- * become part of the structure. An expression means what it means once references (`&quot;`) are resolved,
- * but braces that are written as references open none: they are how to write braces that are meant as such.
+ * Comments, processing instructions and declarations are left alone: no application reads data there, and nothing can be
+ * escaped there. An expression inside a tag but outside an attribute value is rejected, because its value would become part
+ * of the structure. References (`&quot;`) inside an expression are resolved, but braces written as references do not open
+ * one: that is how to write literal braces.
  */
 import type { Json } from '../../base/json.ts'
 import { textOf } from '../../expressions/text.ts'
@@ -22,12 +22,12 @@ export function findInXml(bytes: Buffer, surroundings: Surroundings): Replacemen
   return new XmlReader(bytes, surroundings).read()
 }
 
-/** Knows as much of XML as tells where an expression stands. What is not well-formed is read all the same. */
+/** Parses only as much of XML as locating an expression requires. Accepts input that is not well-formed. */
 class XmlReader {
   readonly #bytes: Buffer
   readonly #surroundings: Surroundings
   readonly #spans: ReplacementSpan[] = []
-  /** Past the last braces there is nothing to find. */
+  /** Nothing after the last braces needs to be read. */
   readonly #end: number
   #at = 0
 
@@ -49,7 +49,7 @@ class XmlReader {
     return this.#spans
   }
 
-  /** Takes an expression, or one byte of something else. */
+  /** Consumes an expression, or one other byte. */
   #step(render: Render, unescape: (text: string) => string): void {
     const from = this.#at
     if (!this.#opens()) {
@@ -69,7 +69,7 @@ class XmlReader {
     if (end >= 0) this.#at = Math.max(this.#at, end + 3)
   }
 
-  /** A tag; or a sign that opens none, and is text. */
+  /** Consumes a tag; or a `<` that opens none and is text. */
   #readMarkup(): void {
     this.#at++
     if (this.#opens()) throw this.#insideTag()
@@ -95,7 +95,7 @@ class XmlReader {
     }
   }
 
-  /** To its end; `inside` skips what a document type has in brackets. */
+  /** Skips to its end; `inside` skips the bracketed part of a document type. */
   #skipDeclaration(inside: () => void): void {
     for (; this.#at < this.#end; this.#at++) {
       const byte = this.#bytes[this.#at]
@@ -108,7 +108,7 @@ class XmlReader {
     }
   }
 
-  /** Stops at the bracket that closes it. Declarations again, but none has brackets of its own. */
+  /** Stops at the closing bracket. Its declarations have no brackets of their own. */
   #skipSubset(): void {
     this.#at++
     while (this.#at < this.#end && this.#bytes[this.#at] !== CLOSING_BRACKET) {
@@ -145,27 +145,27 @@ const BRACKET = 0x5b
 const CLOSING_BRACKET = 0x5d
 const BRACE = 0x7b
 
-/** What ends a section, or may turn out to, behind another value. */
+/** Bytes that end a section, or may end one together with an adjacent value. */
 const BEFORE_AN_END: ReadonlySet<number> = new Set([GREATER, CLOSING_BRACKET, BRACE])
 
-/** Of each byte, whether a tag begins with it, opening or closing. */
+/** For each byte, whether it can follow `<` in an opening or closing tag. */
 const IS_NAME_START: readonly boolean[] = Array.from({ length: 256 }, (_, byte) => {
   return byte >= 0x80 || /[A-Za-z_/:]/.test(String.fromCharCode(byte))
 })
 
-/** `next` is the byte that the body has behind it. */
+/** `next` is the byte of the body after the value. */
 type Render = (value: Json, charset: Charset, next?: number) => Buffer | null
 
 /**
- * Good in text and in values of attributes, whichever quotes they have. In text `]]` must not come before `>`, which may be
- * what is behind it.
+ * Writes a value for text and for attribute values with either quotes. In text `]]` must not precede `>`, which may be the
+ * next byte.
  */
 function renderText(value: Json, { last, encode }: Charset, next?: number): Buffer | null {
   const text = textOf(value, null)
   if (UNSPEAKABLE.test(text)) return null
   let escaped = text.replaceAll(MARKUP, (it) => ENTITIES.get(it) ?? reference(it))
   if (next !== undefined && BEFORE_AN_END.has(next)) {
-    // Not by a pattern: in a long row of brackets with something behind it, it would begin anew at each.
+    // Not a regular expression: in a long run of brackets not at the end, it would restart at each of them.
     let end = escaped.length
     while (escaped[end - 1] === ']') end--
     escaped = escaped.slice(0, end) + reference(']').repeat(escaped.length - end)
@@ -173,7 +173,7 @@ function renderText(value: Json, { last, encode }: Charset, next?: number): Buff
   return encode(last > 0xff ? escaped : escaped.replaceAll(last > 0x7f ? WIDE : HIGH, reference))
 }
 
-/** What cannot end a section stands as it is. For anything else the section is closed, and opened again. */
+/** Writes a value that cannot end the section as it is. For any other, closes the section and opens another. */
 function renderInSection(value: Json, charset: Charset): Buffer | null {
   const text = textOf(value, null)
   const plain = PLAIN.test(text) && !UNSPEAKABLE.test(text) ? charset.encode(text) : null
@@ -182,13 +182,13 @@ function renderInSection(value: Json, charset: Charset): Buffer | null {
   return escaped && Buffer.concat([Buffer.from(']]>'), escaped, Buffer.from('<![CDATA[')])
 }
 
-/** Not empty: between `]]` and `>` even nothing ends a section. */
+/** Not empty: between `]]` and `>` even an empty value ends a section. */
 const PLAIN = /^[^\]>\r\x85\u2028]+$/
 
-/** What XML has no way to say, not even as a reference. Source: XML 1.0, section 2.2. */
+/** Characters that XML cannot represent, not even as references. Source: XML 1.0, section 2.2. */
 const UNSPEAKABLE = /[[\p{Cc}--[\t\n\r\x7f-\x9f]]\ufffe\uffff\p{Surrogate}]/v
 
-/** White space and line ends are changed by whoever reads them, unless they are references. */
+/** Parsers normalize white space and line ends unless they are written as references. */
 const MARKUP = /[&<>"'\t\n\r\x85\u2028]/g
 const HIGH = /[^\0-\x7f]/gu
 const WIDE = /[^\0-\xff]/gu
@@ -205,7 +205,7 @@ function reference(character: string): string {
   return `&#${character.codePointAt(0)!};`
 }
 
-/** Resolves the references that need no declaration; any other stays as it is. */
+/** Resolves the references that need no declaration; others are kept as they are. */
 function resolveReferences(text: string): string {
   return text.replaceAll(REFERENCE, (all, name?: string, decimal?: string, hex?: string) => {
     if (name !== undefined) return NAMES.get(name)!
@@ -224,7 +224,7 @@ function asItIs(text: string): string {
   return text
 }
 
-/** Returns the character set that an XML document itself names; null for none, and for one that its first bytes contradict. */
+/** Returns the character set declared by an XML document; null if there is none, or if its first bytes contradict it. */
 export function declaredLabel(bytes: Buffer): string | null {
   const [, name] = DECLARATION.exec(bytes.toString('latin1', 0, 200)) ?? []
   return name === undefined || isWide(name) ? null : name

@@ -3,11 +3,10 @@ import type { RequestContext } from '../../base/access.ts'
 import type { FoundProxy } from './find-proxy.ts'
 
 /**
- * Decides whether the caller may have a request forwarded, and records the decision with the host it is for: once for
- * each request, whether it holds tokens or not. Each token that it holds is a question of its own.
+ * Decides whether the caller may have a request forwarded, and records the decision with the destination host: once per
+ * request, with or without tokens. Each token in it is decided separately.
  *
- * Whoever calls a proxy that asks for no API key may, and has no right to anything else. Throws
- * `permission_missing`.
+ * Anonymous callers may invoke a proxy that requires no API key, and have no other permission. Throws `permission_missing`.
  */
 export function authorizeInvocation(
   context: RequestContext,
@@ -25,7 +24,7 @@ export function authorizeInvocation(
   }
 }
 
-/** Whether it is anonymousOf() the proxy who calls. */
+/** Whether the caller is anonymousOf() the proxy. */
 export function isAnonymous({ applicationId, keyId }: RequestContext, proxy: FoundProxy): boolean {
   return !proxy.requireAuth && applicationId === proxy.id && keyId === proxy.id
 }

@@ -12,7 +12,7 @@ import { hashProxyKey, sealProxyConfiguration } from './sealed-proxy-configurati
 import { parseProxy, renderProxy } from './wire.ts'
 
 /**
- * Configures a proxy in the caller's tenant, with a key of its own.
+ * Creates a proxy in the caller's tenant, with its own key.
  *
  * Throws `permission_missing`, `body_invalid`, and what commit() throws. Source: interface.md, Proxies.
  */

@@ -6,7 +6,7 @@ import { noContent, type Answer } from '../../http/endpoint.ts'
 import type { World } from '../../ports/world.ts'
 import { getProxy } from './get-proxy.ts'
 
-/** Deletes a proxy; its key is dead at once. Throws `permission_missing`, `proxy_not_found`, as commit() does. */
+/** Deletes a proxy and revokes its key at once. Throws `permission_missing`, `proxy_not_found`, and what commit() throws. */
 export async function deleteProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,

@@ -161,7 +161,7 @@ interface MadeProxy {
 
 async function stage(): Promise<{
   readonly world: StillWorld
-  /** Makes a proxy in a tenant of its own. */
+  /** Creates a proxy in its own tenant. */
   readonly make: (tenant: string, own?: JsonObject) => Promise<MadeProxy>
 }> {
   const world = stillWorld()

@@ -8,7 +8,7 @@ import {
   type SealedProxyConfiguration,
 } from './sealed-proxy-configuration.ts'
 
-/** A configured proxy, as it is to be invoked. */
+/** A configured proxy, ready to be invoked. */
 export interface FoundProxy extends Pick<
   SealedProxyConfiguration,
   'destinationUrl' | 'applicationId' | 'requireAuth'
@@ -18,11 +18,10 @@ export interface FoundProxy extends Pick<
 }
 
 /**
- * Finds the proxy that goes by this key, in whatever tenant, as it is now; null when there is none.
+ * Finds the current proxy with this key in any tenant; null if there is none.
  *
- * Whoever calls with an API key may invoke those of its own tenant only: one of another tenant is to be answered
- * for as if there were none. Without an API key the caller is anonymousOf() the proxy, and only
- * where `requireAuth` is false.
+ * A caller with an API key may only invoke proxies of its own tenant: the handler must answer for any other as if it did
+ * not exist. A caller without one is anonymousOf() the proxy, and only where `requireAuth` is false.
  */
 export async function findProxy(
   world: Pick<World, 'keyring' | 'store'>,
@@ -33,15 +32,15 @@ export async function findProxy(
   if (holder === null) return null
   const { tenant, proxy } = holder
   const config = openProxyConfiguration(await world.keyring.open(tenant.id), proxy)
-  // Somebody gave the row another hash, to call it by a key of their own.
+  // The row's hash was changed in the file, to invoke the proxy by an attacker's key.
   if (config.key !== key) return null
   const { destinationUrl, applicationId, requireAuth } = config
   return { id: proxy.id, tenant, destinationUrl, applicationId, requireAuth }
 }
 
 /**
- * Returns who calls a proxy without an API key: nobody with any right, so that nothing is detokenized. In the
- * audit log the proxy stands for its callers.
+ * Returns the principal of a caller without an API key. It has no permissions, so nothing is detokenized. In the audit log
+ * the proxy stands for its callers.
  */
 export function anonymousOf({ id, tenant }: FoundProxy): Principal {
   return {

@@ -21,8 +21,8 @@ export async function readProxy(
 }
 
 /**
- * Returns the caller's tenant's proxy with this id, or throws `proxy_not_found`: the same whether it never was, is
- * another tenant's, or the id is no id at all.
+ * Returns the proxy with this id in the caller's tenant. Throws the same `proxy_not_found` if it does not exist, belongs to
+ * another tenant, or the id is malformed.
  */
 export async function getProxy(
   world: Pick<World, 'store'>,

@@ -1,9 +1,9 @@
 /**
- * What a configured proxy does, into an envelope and back.
+ * Seals and opens the configuration of a proxy.
  *
- * All of it is sealed. Its key would let whoever steals the file call a proxy that asks nobody who they are; a
- * destination may carry a credential in its path, and a configuration is there to carry some; and what is
- * sealed together cannot be changed in the file, such as whether it asks. Decision 0027.
+ * All of it is sealed. Its key would let a thief of the file invoke a proxy without authentication; a destination may carry
+ * a credential in its path, and a configuration is meant to carry some; and sealed members, such as whether
+ * authentication is required, cannot be changed in the file. Decision 0027.
  */
 import { hash } from 'node:crypto'
 import { Sensitive } from '../../base/sensitive.ts'
@@ -11,13 +11,13 @@ import type { SealContext, TenantKeys } from '../../ports/keyring.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 
 export interface SealedProxyConfiguration {
-  /** By which it is invoked. */
+  /** The key that invokes it. */
   readonly key: string
   readonly destinationUrl: string
-  /** The application it acts for, which may be gone by now; null for none. */
+  /** The application it acts for, which may have been deleted; null for none. */
   readonly applicationId: string | null
   readonly configuration: Readonly<Record<string, string>>
-  /** Whether whoever invokes it needs an API key. */
+  /** Whether invoking it requires an API key. */
   readonly requireAuth: boolean
 }
 
@@ -37,7 +37,7 @@ export function openProxyConfiguration(
   return JSON.parse(keys.open(sealContextOf(id), terms).reveal()) as SealedProxyConfiguration
 }
 
-/** By which a proxy is found, StoredProxy.hash. */
+/** Returns StoredProxy.hash, by which a proxy is found. */
 export function hashProxyKey(key: string): Uint8Array {
   return hash('sha256', key, 'buffer')
 }

@@ -21,7 +21,7 @@ interface ProxyUpdate {
 }
 
 /**
- * Replaces everything about a proxy but its key, and answers with it; what is absent is as if it never was.
+ * Replaces everything of a proxy except its key, and returns the proxy; omitted members are reset.
  *
  * Throws `permission_missing`, `proxy_not_found`, `body_invalid`, `proxy_busy`, and what commit() throws.
  */
@@ -36,7 +36,7 @@ export async function replaceProxy(
   })
 }
 
-/** Applies a merge patch to a proxy, and answers nothing. Throws what replaceProxy() throws. */
+/** Applies a merge patch to a proxy; returns nothing. Throws what replaceProxy() throws. */
 export async function patchProxy(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   context: RequestContext,
@@ -48,7 +48,7 @@ export async function patchProxy(
   })
 }
 
-/** What an update makes of the proxy as it was, and says of the proxy as it is then. */
+/** Computes the new proxy from the old one, and renders the answer. */
 interface ProxyUpdater {
   readonly request: (proxy: StoredProxy, config: SealedProxyConfiguration) => Json | undefined
   readonly answer: (proxy: StoredProxy, config: SealedProxyConfiguration) => Answer

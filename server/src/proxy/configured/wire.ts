@@ -12,12 +12,12 @@ import type { StoredProxy } from '../../ports/stored.ts'
 import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
 
 /**
- * Configured proxies as they go over the wire.
+ * The wire format of configured proxies.
  *
  * Source: interface.md, Proxies.
  */
 
-/** What a caller may say of a proxy. */
+/** The members of a proxy that a caller may set. */
 export interface ProxyDraft extends Omit<SealedProxyConfiguration, 'key'> {
   readonly name: string
 }
@@ -39,8 +39,8 @@ function isDestinationUrl(text: string): boolean {
 }
 
 /**
- * What would change what is sent, or shown of it, if it were done: to take it and do nothing could let data out
- * that was to be kept in.
+ * Unsupported members that would change the forwarded request, or what is shown of it: ignoring them could leak data they
+ * were meant to protect.
  */
 const undone = z
   .custom<never>((it) => it === undefined || isNothing(it), 'Not done yet: leave it out.')
@@ -110,7 +110,7 @@ export function parseProxy(body: Json | undefined): ProxyDraft {
   }
 }
 
-/** Returns the proxy with `patch` applied, as a request for one. Throws `body_invalid` for no object. */
+/** Returns the proxy with `patch` applied, as a proxy request. Throws `body_invalid` if the patch is not an object. */
 export function patchedProxy(
   proxy: StoredProxy,
   config: SealedProxyConfiguration,
@@ -120,7 +120,7 @@ export function patchedProxy(
     throw new ServiceError('body_invalid', { error: ['The patch must be an object.'] })
   }
   const { applicationId, destinationUrl, configuration, requireAuth } = config
-  // By either name, it is one member.
+  // Both names stand for one member.
   const { application_id: flat, ...rest } = patch
   const named = flat === undefined ? {} : { application: flat === null ? null : { id: flat } }
   const current = {
@@ -144,7 +144,7 @@ export function renderProxy(
     id: proxy.id,
     tenant_id: tenantId,
     name: proxy.name,
-    // It can be used from the moment it is made: there are tools that ask until they read it.
+    // A proxy is usable once created; some tools poll until they see this state.
     state: 'active',
     key: config.key,
     destination_url: config.destinationUrl,

@@ -9,22 +9,22 @@ import { callbackSecrets, newSecret, withSecret } from './secrets.ts'
 import { renderSecrets } from './wire.ts'
 
 /**
- * Shows what the tenant's callbacks are signed with. Whoever sees it can sign callbacks, so it takes the right to
- * change reactors. Throws `permission_missing`.
+ * Returns the secrets that sign the tenant's callbacks. They allow signing callbacks, so reading them requires the
+ * permission to change reactors. Throws `permission_missing`.
  */
 export async function readCallbackSecret(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
 ): Promise<JsonObject> {
   authorize(context, 'reactor:update')
-  // No reactor is updated: that somebody has seen the secret is what has to be found later.
+  // Recorded as a read of the secret, not as an update of a reactor, so that the audit log shows who has seen it.
   const about = { entityType: 'callback_secret', operation: 'read' }
   context.decisions.push({ ...context.decisions.pop()!, about })
   return renderSecrets(await callbackSecrets(world, context.tenantId))
 }
 
 /**
- * Makes a new secret, and signs with the last one, too, for CALLBACK_SECRET_OVERLAP_MS.
+ * Creates a new secret; the previous one also signs for CALLBACK_SECRET_OVERLAP_MS.
  *
  * Throws `permission_missing`, `reactor_busy`, and what commit() throws.
  */
@@ -33,7 +33,7 @@ export async function rotateCallbackSecret(
   context: RequestContext,
 ): Promise<Answer> {
   authorize(context, 'reactor:update')
-  // Once, for it takes long: others may be quicker time and again.
+  // Generated once, outside the attempts, because it is slow: other requests could win each time.
   const fresh = await newSecret(world, context.tenantId)
   return await makeChange('reactor_busy', async () => {
     const { secrets, stored } = await withSecret(world, context.tenantId, fresh)

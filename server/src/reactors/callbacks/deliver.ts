@@ -18,16 +18,15 @@ type DeliveryWorld = Pick<
 >
 
 export interface Delivering {
-  /** Who delivers, name and version. */
+  /** The name and version sent as the user agent. */
   readonly product: string
-  /** The pause before a delivery is tried a second time, in milliseconds. */
+  /** The delay before the second attempt, in milliseconds. */
   readonly retryBaseMs: number
 }
 
 /**
- * Delivers the result of a job that was just claimed, once, and keeps what became of that: it is gone when the receiver
- * has acknowledged it, else it comes again later, or is a dead letter.
- *
+ * Attempts once to deliver the result of a claimed job, and stores the outcome: the job is deleted if the receiver
+ * acknowledged it, otherwise it is retried later or becomes a dead letter.
  */
 export async function deliver(
   world: DeliveryWorld,
@@ -46,13 +45,13 @@ export async function deliver(
   }
   const answer = openResult(keys, job)
   if (job.attempts > ATTEMPTS_MAX) {
-    // Whoever made the last one has not lived to say what became of it.
+    // The process that made the last attempt ended before it stored the outcome.
     const deadLetter = deadLettered(keys, job, { ...state, failure: 'interrupted' }, answer, now)
     await keepDeadLetter(world, tenantId, deadLetter, 'interrupted')
     return
   }
   const delivery = await deliveryOf(world, tenantId, job, state, answer, product)
-  // Whoever sends what others may take for lost by then sends it twice.
+  // Past this point another process may consider the claim lost, and both would send it.
   const late = world.clock.now() > job.dueAt - CALLBACK_SENDING_MS
   const outcome = late ? LATE : await send(world, tenantId, delivery)
   if (outcome.kind === 'acknowledged') {
@@ -76,7 +75,7 @@ export async function deliver(
   await put(world, tenantId, { kind: 'update-job', job: later })
 }
 
-/** The first, and one after each pause. */
+/** The first attempt, and one after each pause. */
 const ATTEMPTS_MAX = CALLBACK_RETRIES + 1
 
 const LATE: DeliveryOutcome = { kind: 'failed', failure: 'late', retryAfterMs: null }
@@ -102,7 +101,7 @@ async function deliveryOf(
     { id: job.id, timestamp, body },
     secrets.map((it) => it.secret),
   )
-  // The one that its receivers know longest; the next is shown to them while this one is still good.
+  // Signs with the oldest secret, the one receivers know; the next is published while this one is still valid.
   const publicSignature = await publicSignatureOf(
     await world.canonicalJson.render(tenantId, body),
     secrets.at(-1)!.signingKey,
@@ -129,7 +128,7 @@ async function deliveryOf(
   }
 }
 
-/** Says so once it is kept: where somebody else has the job, it may still arrive. */
+/** Logs the dead letter only once it is stored: if another process holds the job, it may still be delivered. */
 async function keepDeadLetter(
   world: DeliveryWorld,
   tenantId: string,
@@ -140,7 +139,7 @@ async function keepDeadLetter(
   world.log.warn('callback_given_up', { job: deadLetter.id, failure })
 }
 
-/** Returns whether it was still ours to change. */
+/** Returns whether the claim on the job was still valid. */
 async function put(
   { store, log }: DeliveryWorld,
   tenantId: string,

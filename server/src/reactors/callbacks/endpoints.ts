@@ -5,7 +5,7 @@ import { listCallbacks } from './list-callbacks.ts'
 import { replayCallback } from './replay-callback.ts'
 import { callbackPageSchema, callbacksQuery, callbackSecretSchema } from './wire.ts'
 
-/** The HTTP surface of callbacks. `wake` is called when there is one to deliver. */
+/** The HTTP endpoints of callbacks. `wake` is called when a callback is ready for delivery. */
 export function callbackEndpoints(wake: () => void) {
   return {
     getCallbacks: endpoint({
@@ -16,7 +16,7 @@ export function callbackEndpoints(wake: () => void) {
       query: callbacksQuery,
       answers: { 200: { description: 'A stretch, oldest first.', schema: callbackPageSchema } },
       handle: async ({ world, context, query }) => {
-        // Clients send an empty text for "from the start".
+        // Clients send an empty string to start from the beginning.
         const start = query.get('start')?.[0] || undefined
         return ok(await listCallbacks(world, context, { start, size: parseSize(query) }))
       },

@@ -9,8 +9,8 @@ import { openJobState } from '../jobs/job-state.ts'
 import { renderCallback } from './wire.ts'
 
 /**
- * Returns the dead letters of the caller's tenant, oldest first, after the one with the id `start`:
- * whom they were meant for and why they did not arrive, and nothing of what is in them.
+ * Returns the dead letters of the caller's tenant, oldest first, after the one with the id `start`: their destination and
+ * the reason they failed, without their content.
  *
  * Throws `permission_missing`, `cursor_invalid`.
  */

@@ -8,8 +8,8 @@ import type { World } from '../../ports/world.ts'
 import { revived } from '../jobs/stages.ts'
 
 /**
- * Has a dead letter delivered, from its first attempt on, with the id it always had. It is no longer listed until it is
- * a dead letter again.
+ * Schedules a dead letter for delivery, with a full set of attempts and its original id. It leaves the list unless it
+ * becomes a dead letter again.
  *
  * Throws `permission_missing`, `callback_not_found`, and what commit() throws.
  */

@@ -6,8 +6,8 @@ import {
 } from '../../base/limits.ts'
 
 /**
- * Returns how long to wait after the `attempts`th attempt, in milliseconds; null when that was the last. After the first
- * it is `firstMs`, and then twice as long each time. `chance` is a byte; what a receiver asked for is a lower bound.
+ * Returns the delay after the `attempts`th attempt, in milliseconds; null if that was the last. It is `firstMs` after the
+ * first attempt and doubles each time. `chance` is a random byte; a delay requested by the receiver is a lower bound.
  */
 export function pauseAfter(
   attempts: number,
@@ -23,7 +23,7 @@ export function pauseAfter(
   return Math.round(Math.max(jittered, asked))
 }
 
-/** Reads a Retry-After header: seconds, or a date. Returns milliseconds from `now`; null for what is neither. */
+/** Parses a Retry-After header: seconds, or a date. Returns milliseconds from `now`; null if it is neither. */
 export function parseRetryAfter(text: string | undefined, now: number): number | null {
   if (text === undefined) return null
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -1,6 +1,4 @@
-/**
- * The secrets of a tenant that its callbacks are signed with: one, and for a while the one before it.
- */
+/** The secrets that sign a tenant's callbacks: the current one and, for a while, its predecessor. */
 import { CALLBACK_SECRET_OVERLAP_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
 import type { StoredCallbackSecrets } from '../../ports/jobs.ts'
@@ -12,11 +10,11 @@ export interface CallbackSecret {
   readonly secret: Sensitive<string>
   /** An RSA key, for receivers that verify with a public one: PKCS #8 in DER, base64. */
   readonly signingKey: Sensitive<string>
-  /** When it stops being good, in epoch milliseconds; null for the newest. */
+  /** Expiry in epoch milliseconds; null for the newest. */
   readonly until: number | null
 }
 
-/** Returns the secrets that are good now, the newest first; makes the first one when there is none. */
+/** Returns the valid secrets, newest first; creates the first one if there is none. */
 export async function callbackSecrets(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   tenantId: string,
@@ -30,7 +28,7 @@ export async function callbackSecrets(
   }
 }
 
-/** Returns what a new secret makes of those that are stored: it, and the last one for a while longer. */
+/** Returns the secrets to store after a rotation: the new one, and the previous one until its overlap ends. */
 export async function withSecret(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   tenantId: string,
@@ -46,7 +44,7 @@ export async function withSecret(
   return { secrets, stored: sealSecrets(keys, tenantId, secrets, revision) }
 }
 
-/** Makes one that is good from when it is stored. */
+/** Generates a secret that is valid as soon as it is stored. */
 export async function newSecret(
   { random }: Pick<World, 'random'>,
   tenantId: string,
@@ -60,7 +58,7 @@ export async function newSecret(
   }
 }
 
-/** Between the 24 and the 64 that Standard Webhooks asks for. */
+/** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 
 function goodAt(secrets: readonly CallbackSecret[], now: number): CallbackSecret[] {

@@ -3,25 +3,25 @@ import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
 import type { World } from '../../ports/world.ts'
 import { parseRetryAfter } from './schedule.ts'
 
-/** What became of an attempt to deliver. */
+/** The outcome of a delivery attempt. */
 export type DeliveryOutcome =
   | { readonly kind: 'acknowledged' }
-  /** The receiver wants no more of it. */
+  /** The receiver wants no further attempts. */
   | { readonly kind: 'gone'; readonly failure: string }
   | { readonly kind: 'failed'; readonly failure: string; readonly retryAfterMs: number | null }
 
 export interface Delivery {
   readonly url: URL
-  /** Where anything may be sent at all; null for wherever the egress gateway lets it. */
+  /** The allowed destinations; null for all that the egress gateway permits. */
   readonly destinations: readonly string[] | null
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
   readonly body: string
 }
 
 /**
- * Sends a result once, by the rules of the egress gateway as they are now, and says what became of it. The header section of the answer
- * decides; a redirect is followed nowhere, and a failure like others.
+ * Sends a result once, under the current rules of the egress gateway, and returns the outcome. The response's header section
+ * decides; a redirect is not followed and counts as a failure.
  */
 export async function send(
   { clock, egress }: Pick<World, 'clock' | 'egress'>,

@@ -11,7 +11,7 @@ const SIGNED = {
   timestamp: 1_614_265_330,
   body: '{"test": 2432232314}',
 }
-/** The vector that the reference libraries of Standard Webhooks are tested with. */
+/** The test vector of the Standard Webhooks reference libraries. */
 const SIGNATURE = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
 
 test('signatureOf() is what Standard Webhooks says for its own example', () => {

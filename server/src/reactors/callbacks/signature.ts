@@ -9,7 +9,7 @@ import {
 import { promisify } from 'node:util'
 import type { Sensitive } from '../../base/sensitive.ts'
 
-/** What is signed, as it goes out. */
+/** The signed parts, as sent. */
 export interface Signed {
   readonly id: string
   /** In seconds. */
@@ -18,8 +18,8 @@ export interface Signed {
 }
 
 /**
- * Returns the value of the header `webhook-signature`: one signature for each secret that is good, so that whoever
- * knows one of them can verify. Source: Standard Webhooks, symmetric signatures.
+ * Returns the value of the header `webhook-signature`: one signature per valid secret, so that a receiver who knows any
+ * of them can verify it. Source: Standard Webhooks, symmetric signatures.
  */
 export function signatureOf(
   { id, timestamp, body }: Signed,
@@ -37,8 +37,8 @@ export function signatureOf(
 export const SECRET_PREFIX = 'whsec_'
 
 /**
- * Resolves with the value of the header `BT-SIGNATURE`, version v1, for receivers that know a public key only: RSA-PSS
- * with SHA-256 over the body in its canonical form.
+ * Resolves with the value of the header `BT-SIGNATURE`, version v1, for receivers that only know a public key: RSA-PSS with
+ * SHA-256 over the body in its canonical form.
  */
 export async function publicSignatureOf(
   canonicalBody: Uint8Array,
@@ -46,13 +46,13 @@ export async function publicSignatureOf(
 ): Promise<string> {
   const key = keyOf(signingKey)
   const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants
-  // Not on this thread: it takes a thousand times as long as an HMAC.
+  // Runs on the thread pool: it takes a thousand times as long as an HMAC.
   const options = { key, padding, saltLength }
   const signature = await promisify(sign)('sha256', canonicalBody, options)
   return signature.toString('base64')
 }
 
-/** Returns the key to verify with, as PEM. */
+/** Returns the public key for verification, as PEM. */
 export function publicKeyOf(signingKey: Sensitive<string>): string {
   return createPublicKey(keyOf(signingKey)).export({ type: 'spki', format: 'pem' }).toString()
 }

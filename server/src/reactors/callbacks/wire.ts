@@ -8,7 +8,7 @@ import type { CallbackSecret } from './secrets.ts'
 import { publicKeyOf } from './signature.ts'
 
 /**
- * Dead letters, and what callbacks are signed with, as they go over the wire.
+ * The wire format of dead letters and callback secrets.
  *
  * Source: interface.md, Callbacks.
  */

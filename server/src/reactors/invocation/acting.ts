@@ -8,12 +8,12 @@ import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 
 /**
- * Whom the code acts for: a key for the length of a run, and a caller for what is made of its result.
+ * The identities of a run: an ephemeral key while the code runs, and a context for creating tokens from its result.
  *
- * In the audit log the reactor stands where their key would be. Decision 0029.
+ * In the audit log the reactor stands in place of their key. Decision 0029.
  */
 
-/** Issues the code an ephemeral key of its application; null for none. Whoever calls ends it. */
+/** Issues the code an ephemeral key of its application; null if it has none. The caller must end the key. */
 export function issueEphemeralKey(
   { random }: Pick<World, 'random'>,
   { tenantId }: RequestContext,
@@ -25,15 +25,15 @@ export function issueEphemeralKey(
   return ephemeralKeys.issue(random, application.type, subject)
 }
 
-/** Throws `reactor_application_gone` for a reactor that acts for an application that is not there (any more). */
+/** Throws `reactor_application_gone` if the reactor acts for an application that does not exist (any more). */
 export function refuseWithoutApplication({ config, application }: OpenReactor): void {
   if (config.applicationId === null || application !== null) return
   throw new ServiceError('reactor_application_gone')
 }
 
 /**
- * Returns who makes tokens of the result: the application, with its rights as they are now; without one, whoever
- * invoked, who may, because that is what the code was installed for.
+ * Returns the context that creates the tokens of the result: that of the application, with its current permissions; without
+ * one, that of the initiator, who may create them because the code was installed for that.
  *
  * Throws `reactor_application_gone`.
  */

@@ -1,5 +1,5 @@
 /**
- * A response that code throws whole: status, headers and body are what the caller gets.
+ * Custom responses: code throws a complete response, whose status, headers and body go to the caller.
  *
  * Source: interface.md, Reactors, errors of the code.
  */
@@ -12,18 +12,18 @@ import {
 import type { Answer } from '../../http/endpoint.ts'
 import type { ThrownError } from '../../ports/reactor-runner.ts'
 
-/** Whether the error is a response, be it a good one or not. */
+/** Whether the error is a custom response, valid or not. */
 export function isCustomResponse({ name }: ThrownError): boolean {
   return name === 'CustomHttpResponseError'
 }
 
-/** Returns the response, or what is wrong with it. */
+/** Returns the response, or a description of its flaw. */
 export function customResponse(error: ThrownError): Answer | string {
   const { status, body } = error
   if (!Number.isInteger(status) || Number(status) < 100 || Number(status) > 599) {
     return 'The status of a custom response is not a valid integer.'
   }
-  // Nothing but a part of an answer has such a status, and clients would wait for the rest.
+  // A 1xx status is only interim: clients would wait for the final response.
   if (Number(status) < 200) return 'The status of a custom response is no status of an answer.'
   const head = { status: Number(status), headers: headersOf(error.headers) }
   if (body === null || status === 204 || status === 205 || status === 304) return head
@@ -35,7 +35,7 @@ export function customResponse(error: ThrownError): Answer | string {
   return asText ? { ...head, text: body } : { ...head, body }
 }
 
-/** What may be said in a header and is not for this service to say, or for who is in between. */
+/** Drops the headers that belong to this service or to intermediaries. */
 function headersOf(headers: Json): Record<string, string> {
   const kept = new Map<string, string>()
   let chars = 0
@@ -58,7 +58,7 @@ function isOurs(name: string): boolean {
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Between two neighbours only, about the bytes that are sent, or about everything at this address. */
+/** Hop-by-hop headers, those about the bytes sent, and those that apply to the whole origin. */
 const OURS: ReadonlySet<string> = new Set([
   'alt-svc',
   'clear-site-data',

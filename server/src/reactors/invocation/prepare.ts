@@ -13,14 +13,14 @@ import { getReactor, openReactor } from '../get-reactor.ts'
 import type { OpenReactor } from '../wire.ts'
 import { refuseWithoutApplication } from './acting.ts'
 
-/** An invocation that nothing stands in the way of. */
+/** An invocation that is ready to run. */
 export interface Prepared {
   readonly opened: OpenReactor
   readonly filled: Filled
 }
 
 /**
- * Returns the reactor, which the caller may invoke.
+ * Returns the reactor if the caller may invoke it.
  *
  * Throws `reactor_not_found`, `permission_missing`.
  */
@@ -35,17 +35,17 @@ export async function authorizeInvocation(
 }
 
 /**
- * Throws `reactors_busy` where too many of the tenant run or wait. Asked before anything is opened or recorded, for whoever
- * storms is refused most; it may still come to that when the code is to be begun.
+ * Throws `reactors_busy` if too many runs of the tenant are active or waiting. Checked before anything is opened or
+ * recorded, so that a flood of requests is cheap to refuse; the check is repeated when the code starts.
  */
 export function refuseWithoutCapacity({ runner }: Pick<World, 'runner'>, tenantId: string): void {
   if (!runner.hasCapacity(tenantId)) throw new ServiceError('reactors_busy')
 }
 
 /**
- * Returns what the code is, and what it is to be given: arguments with what the caller may use of the tokens in them.
+ * Returns the code and its input: the arguments, with what the caller may use of the tokens in them.
  *
- * Throws `reactor_application_gone`, `reactors_unavailable` where nothing is run at all, and what findTokenReferences() and
+ * Throws `reactor_application_gone`, `reactors_unavailable` if nothing can be run, and what findTokenReferences() and
  * fillTokenReferences() throw.
  */
 export async function prepare(
@@ -64,18 +64,18 @@ export async function prepare(
     tokensMax: REACTOR_TOKENS_MAX,
     privacyShown,
   })
-  // What runs it has its own limits.
+  // The runner has its own limits.
   context.quota?.().releaseLargeRead(0)
   return { opened, filled }
 }
 
-/** The cause is for the operator's log; that a tenant asks for too much is nothing that the operator has to mend. */
+/** The cause is for the operator's log, except when a tenant asks for too much: that is not the operator's to fix. */
 export function unavailable(cause: RunnerUnavailable): ServiceError {
   if (cause instanceof RunnerBusy) return new ServiceError('reactors_busy')
   return new ServiceError('reactors_unavailable', undefined, { cause })
 }
 
-/** When what code makes of its arguments must be gone: with the first security code in them; null for never. */
+/** Returns when the result must be deleted: when the first security code in its arguments expires; null for never. */
 export function endOfResult({ tokens }: Filled): number | null {
   const ends = tokens.flatMap(({ cvc }) => cvc?.expiresAt ?? [])
   return ends.length === 0 ? null : Math.min(...ends)

@@ -19,15 +19,15 @@ export interface Invocation {
 }
 
 /**
- * Runs a reactor with what the caller may use of the tokens in its arguments, and answers with what it returned: `raw`
- * as it is, and the tokens of `tokenize`. With a callback it is accepted, and run when the answer is gone.
+ * Runs a reactor with what the caller may use of the tokens in its arguments, and answers with its result: `raw`
+ * unchanged, and the tokens of `tokenize`. With a callback, the invocation is accepted and runs after the answer.
  *
- * Every decision and every use is in the audit log before the code is begun. What the code throws is an answer, too, but
- * for what was put into it, which is taken out of its words.
+ * Every decision and every use is in the audit log before the code starts. An error thrown by the code is an answer, too,
+ * with its input redacted.
  *
  * Throws `reactor_not_found`, `permission_missing`, `body_invalid`, `reactor_application_gone`, `reactors_busy`,
- * `reactors_unavailable`, what prepare(), acceptWithCallback() and commit() throw, and of what was returned what
- * tokenize() throws.
+ * `reactors_unavailable`, what prepare(), acceptWithCallback() and commit() throw, and for the result what tokenize()
+ * throws.
  * Source: interface.md, Reactors.
  */
 export async function react(
@@ -43,7 +43,7 @@ export async function react(
   refuseWithoutCapacity(world, context.tenantId)
   const prepared = await prepare(world, context, reactor, asked.args, settings)
   const until = endOfResult(prepared.filled)
-  // What code makes of a security code may be kept no longer than that.
+  // A result computed from a security code must not be kept longer than the code.
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
   const told = await run(world, context, prepared, {

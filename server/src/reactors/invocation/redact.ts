@@ -2,18 +2,18 @@ import { isJsonObject, type Json } from '../../base/json.ts'
 import { REDACTION_CHARS_MAX } from '../../base/limits.ts'
 
 /**
- * Returns what takes every value of `secrets` out of a text, and every piece of one that is long enough to tell
- * something: parsers and HTTP clients quote what they stumble over.
+ * Returns a function that redacts every value of `secrets` from a text, and every substring of one that is long enough
+ * to reveal something: parsers and HTTP clients quote their input in errors.
  *
- * It knows values as they are, and as they stand in JSON and in URLs; what code makes of them it does not know. Where
- * there is too much to look for, nothing is let pass.
+ * Recognizes values as they are, and as they are encoded in JSON and URLs, but not other transformations by the code. If
+ * there is too much to search for, withholds the whole text.
  */
 export function redactor(secrets: readonly Json[]): (text: string) => string {
   const whole = new Set<string>()
   const pieces = new Set<string>()
   let chars = 0
   for (const value of leavesOf(secrets)) {
-    // Asked before the forms are made: of megabytes of quotes they are many times as long.
+    // Checked before the forms are built: those of megabytes of quotes are many times as long.
     if (chars + value.length > REDACTION_CHARS_MAX) return () => WITHHELD
     for (const form of formsOf(value)) {
       chars += form.length
@@ -47,7 +47,7 @@ function withoutHidden(text: string, hidden: Uint8Array): string {
   return shown
 }
 
-/** Texts and numbers, at any depth, that are long enough not to be found everywhere: a month is not. */
+/** Yields strings and numbers, at any depth, that are long enough not to match everywhere: a month is not. */
 function* leavesOf(value: Json | readonly Json[]): Iterable<string> {
   if (typeof value === 'string' || typeof value === 'number') {
     const text = String(value)
@@ -59,7 +59,7 @@ function* leavesOf(value: Json | readonly Json[]): Iterable<string> {
   }
 }
 
-/** As it is, in a URL, in JSON, and in JSON that is a text in JSON: bodies of errors are. */
+/** Returns the value as it is, URL-encoded, in JSON, and in JSON nested as a string in JSON, as in bodies of errors. */
 function formsOf(value: string): Set<string> {
   const forms = new Set([value, encodeURIComponent(value.toWellFormed())])
   let escaped = value
@@ -73,8 +73,8 @@ function formsOf(value: string): Set<string> {
 export const REDACTED = '[redacted]'
 export const WITHHELD = 'The message is not shown: the arguments hold too much to look for in it.'
 
-/** A security code has three. */
+/** The length of a security code. */
 const SECRET_CHARS_MIN = 3
 
-/** How much of a value tells something; a parser quotes ten characters. */
+/** Length of a substring that reveals something; a parser quotes ten characters. */
 const PIECE_CHARS = 8

@@ -4,13 +4,13 @@ import type { Sensitive } from '../../base/sensitive.ts'
 import { ServiceError } from '../../base/service-error.ts'
 import { parseStrictJson } from '../../http/strict-json.ts'
 
-/** What code returned; what it did not mention is undefined. */
+/** The result of the code; omitted members are undefined. */
 export interface Result {
   readonly raw: Json | undefined
   readonly tokenize: Json | undefined
 }
 
-/** Returns what is meant by the JSON text that the code answered with, or what is wrong with it. */
+/** Parses the JSON text returned by the code; returns the result, or a description of its flaw. */
 export function readResult(result: Sensitive<string>): Result | string {
   const bytes = Buffer.from(result.reveal())
   if (bytes.length > REACTOR_RESULT_BYTES_MAX) return 'What the reactor returned is too large.'

@@ -16,7 +16,7 @@ import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { tell, type Told } from './tell.ts'
 
-/** Runs the code. Throws `reactors_busy` or `reactors_unavailable` when it was not even begun. */
+/** Runs the code. Throws `reactors_busy` or `reactors_unavailable` if it could not start. */
 export async function run(
   world: Pick<World, 'random' | 'runner'>,
   context: RequestContext,
@@ -51,7 +51,10 @@ export async function run(
   }
 }
 
-/** Where both whoever invokes and whom the code acts for may send: it holds what one and the other have. */
+/**
+ * Returns the destinations allowed to both the initiator and the application of the code, because the code holds data of
+ * both.
+ */
 function allowedDestinationsOfCode(
   context: RequestContext,
   { application }: OpenReactor,
@@ -60,8 +63,8 @@ function allowedDestinationsOfCode(
 }
 
 /**
- * Makes the tokens that the code asked for, and answers; `answered` learns of the answer before it is committed with
- * them. Throws what makerOf() and tokenize() throw.
+ * Creates the tokens requested by the code and answers; `answered` receives the answer before it is committed together
+ * with them. Throws what makerOf() and tokenize() throw.
  */
 export async function finish(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -82,7 +85,7 @@ export async function finish(
     })
   } catch (error) {
     const known = error instanceof ServiceError && error.code === 'store_unavailable'
-    // Whoever is about to be answered is not who was refused.
+    // The refusal concerns the maker of the tokens, not the context that is answered, so it must be recorded here.
     if (!known && maker.recorded < maker.decisions.length) await commit(world, maker, [])
     throw error
   }

@@ -1,6 +1,4 @@
-/**
- * What is told of a run that did not return: the code's own words, without what was put into it.
- */
+/** Reports a run that did not return: the code's own message, with its input redacted. */
 import type { Json } from '../../base/json.ts'
 import type { Answer } from '../../http/endpoint.ts'
 import type { ReactorOutcome } from '../../ports/reactor-runner.ts'
@@ -10,14 +8,12 @@ import { readResult, type Result } from './result.ts'
 import { failureOf, runtimeError, trimmed, type Failure } from './thrown-error.ts'
 import { DETAIL_OF_CODE, renderFailure } from './wire.ts'
 
-/** What became of a run: its result, or what to answer instead. */
+/** The outcome of a run: its result, or the answer in its place. */
 export type Told =
   | { readonly result: Result; readonly answer: null }
   | { readonly result: null; readonly answer: Answer }
 
-/**
- * `timeoutMs` is what it was given; `secrets` are asked for when there is something to be told that must not hold them.
- */
+/** `timeoutMs` is the limit of the run; `secrets` is called only if the report could contain them. */
 export function tell(
   outcome: ReactorOutcome,
   timeoutMs: number,

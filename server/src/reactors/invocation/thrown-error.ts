@@ -1,8 +1,7 @@
 /**
- * What code threw, as a failure to be told: by its name and members, for its classes are of another realm.
+ * Turns an error thrown by code into a failure: by its name and members, because its class belongs to another realm.
  *
- * It comes from code that nobody trusts, so every member may be anything.
- * Source: interface.md, Reactors, errors of the code.
+ * The code is untrusted, so every member may be anything. Source: interface.md, Reactors, errors of the code.
  */
 import { isJsonObject, type Json } from '../../base/json.ts'
 import {
@@ -19,7 +18,7 @@ export interface Failure {
   readonly errors: Readonly<Record<string, readonly string[]>>
 }
 
-/** Returns the failure of an error that is no response of its own; nothing is redacted yet. */
+/** Returns the failure of an error that is not a custom response; nothing is redacted yet. */
 export function failureOf(error: ThrownError): Failure {
   const name = typeof error.name === 'string' ? error.name : ''
   const known = CLASSES.get(name)
@@ -39,7 +38,7 @@ export function runtimeError(message: string): Failure {
   return { status: 500, detail: DETAIL_OF_ERROR, errors: { error: [message] } }
 }
 
-/** Returns what is left of a message: where it was thrown is nobody's business, and what is long is not shown. */
+/** Returns the message without its stack trace, cut to the length shown. */
 export function trimmed(message: string): string {
   const [head = ''] = message.split(/\r?\n(?:\s+at |Require stack:)/, 1)
   return head.length > REACTOR_MESSAGE_CHARS_MAX ? TOO_LONG : head
@@ -91,7 +90,7 @@ const CLASSES: ReadonlyMap<string, readonly [status: number, detail: string]> = 
   ['ServiceUnavailableError', [503, 'Service Unavailable']],
 ] as const)
 
-/** The class of all of them, with a status and a message of its own. */
+/** The base class of these errors, with its own status and message. */
 const BASE = 'BasisTheoryReactorError'
 
 const FALLBACK = 'Something went wrong while running the reactor.'

@@ -15,7 +15,7 @@ import { tokenizeAnswer } from '../../tokens/wire.ts'
 import type { Failure } from './thrown-error.ts'
 
 /**
- * Invocations as they go over the wire.
+ * The wire format of invocations.
  *
  * Source: interface.md, Reactors.
  */
@@ -68,7 +68,7 @@ export const acceptedSchema = z
 export const DETAIL_OF_ERROR = REFUSALS.reactor_error.detail
 export const DETAIL_OF_CODE = REFUSALS.reactor_code_invalid.detail
 
-/** What a caller asks for. */
+/** The parsed request of a caller. */
 export interface AskedRun {
   readonly args: Json
   readonly timeoutMs: number
@@ -76,7 +76,7 @@ export interface AskedRun {
   readonly rerun: boolean
 }
 
-/** Throws `body_invalid`, and `plan_insufficient` for what needs the enterprise plan. */
+/** Throws `body_invalid`, and `plan_insufficient` for options that require the enterprise plan. */
 export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
   const it = parseBody(reactBody, body ?? {})
   const callbackUrl = it.callback_url ?? it.callbackUrl
@@ -92,7 +92,7 @@ export function parseReact(body: Json | undefined, plan: Plan): AskedRun {
   }
 }
 
-/** As parseReact(), where the result is fetched: throws `body_invalid` for a callback, too. */
+/** Like parseReact(), for a result that is fetched: also throws `body_invalid` for a callback. */
 export function parseReactAsync(body: Json | undefined, plan: Plan): AskedRun {
   const asked = parseReact(body, plan)
   if (asked.callbackUrl === null) return asked

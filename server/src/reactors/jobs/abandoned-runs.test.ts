@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { JOBS_TAKEN } from '../../base/limits.ts'
 import { abandonRuns } from './abandoned-runs.ts'
 
-/** As when the store is opened: whoever had a claim is gone. */
+/** Acts as opening the store does: every claim is lost. */
 async function reopen({ vault }: CallbackStage): Promise<void> {
   const { store, clock } = vault.world
   const all = { now: Number.MAX_SAFE_INTEGER, limit: 1000, without: [] }

@@ -2,10 +2,10 @@ import { JOBS_TAKEN } from '../../base/limits.ts'
 import type { Store } from '../../ports/store.ts'
 
 /**
- * Takes every run that waits, for nobody, so that whoever comes next finds it begun: it is interrupted, and run again
- * only where its caller allowed that.
+ * Claims every waiting run without running it, so that the next worker finds it already begun: it counts as interrupted,
+ * and runs again only if its caller allowed that.
  *
- * For the copy of a vault that went on without it: what waits in the copy was very likely run in the original.
+ * For a restored copy of a vault: a run that waits in the copy was very likely run by the original.
  */
 export async function abandonRuns(store: Pick<Store, 'jobs' | 'commit'>): Promise<void> {
   for (const tenantId of await store.jobs.tenantIds(NEVER)) {
@@ -22,5 +22,5 @@ export async function abandonRuns(store: Pick<Store, 'jobs' | 'commit'>): Promis
   }
 }
 
-/** When a claim ends that ends when the store is opened the next time, and not before. */
+/** A claim until then ends only when the store is opened again. */
 const NEVER = Number.MAX_SAFE_INTEGER

@@ -20,10 +20,11 @@ import { newJob } from './stages.ts'
 type AcceptanceWorld = Pick<World, 'clock' | 'random' | 'keyring' | 'store' | 'egress' | 'runner'>
 
 /**
- * Accepts an invocation whose result is sent to `callbackUrl`: everything that can be refused now is, and when it
- * answers, the job is on disk. Nothing is run yet.
+ * Accepts an invocation whose result is sent to `callbackUrl`. All checks that can be made now are made, and once it
+ * answers the job is on disk. Nothing is run yet.
  *
- * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw. Source: interface.md, Reactors.
+ * Throws `destination_refused`, `jobs_full`, `key_type_unfit` for an ephemeral key, and what prepare() and commit() throw.
+ * Source: interface.md, Reactors.
  */
 export async function acceptWithCallback(
   world: AcceptanceWorld,
@@ -40,7 +41,7 @@ export async function acceptWithCallback(
 }
 
 /**
- * Accepts an invocation whose result is fetched, and answers with the id to fetch it by.
+ * Accepts an invocation whose result is fetched, and returns the id to fetch it by.
  *
  * Throws what acceptWithCallback() throws, and `body_invalid` for a callback. Source: interface.md, Reactors.
  */
@@ -71,12 +72,12 @@ async function accept(
   settings: TokenSettings,
   answerOf: (id: string) => Answer,
 ): Promise<Answer> {
-  // It would run when that key is nobody's any more.
+  // The job would run after that key has ended.
   if (context.ephemeral === true) throw new ServiceError('key_type_unfit')
   if ((await world.store.jobs.unfinished(context.tenantId)) >= JOBS_MAX) {
     throw new ServiceError('jobs_full')
   }
-  // What is wrong with the arguments is told now. What they hold is asked for anew when they are run.
+  // Reports invalid arguments now. Access to their tokens is checked again at the run.
   await prepare(world, context, reactor, structuredClone(args), settings)
   const keys = await world.keyring.open(context.tenantId)
   const now = world.clock.now()
@@ -101,8 +102,8 @@ async function accept(
 }
 
 /**
- * Refuses what nothing would ever be sent to, and records where the result is meant to go. A name that has no address
- * may have one by then.
+ * Refuses a destination that can never be allowed, and records where the result is meant to go. A name without an address
+ * is accepted, because it may have one by then.
  */
 async function vetCallback(
   { egress }: Pick<World, 'egress'>,

@@ -9,7 +9,7 @@ import {
 } from '../../base/limits.ts'
 import { JobConcurrencyLimit } from './concurrency-limit.ts'
 
-/** Acquires until a limit is reached; returns how many there were, and how to release them. */
+/** Acquires until a limit is reached; returns the releases, one per acquisition. */
 function fill(acquire: (n: number) => (() => void) | null): (() => void)[] {
   const left: (() => void)[] = []
   for (let release = acquire(0); release !== null; release = acquire(left.length))

@@ -7,7 +7,7 @@ import {
 } from '../../base/limits.ts'
 import type { JobStage } from '../../ports/jobs.ts'
 
-/** How many may be under way: of all tenants, of one, and in one delivery queue of one. */
+/** Maximum number in flight: overall, per tenant, and per delivery queue of a tenant. */
 const LIMITS: Readonly<Record<JobStage, readonly [all: number, tenant: number, lane: number]>> = {
   run: [JOB_RUNS_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE],
   deliver: [CALLBACKS_AT_ONCE, CALLBACKS_OF_ONE_AT_ONCE, CALLBACKS_TO_ONE_AT_ONCE],
@@ -15,12 +15,12 @@ const LIMITS: Readonly<Record<JobStage, readonly [all: number, tenant: number, l
   dead: [Infinity, Infinity, Infinity],
 }
 
-/** Counts what is under way, so that neither a tenant nor a receiver that never answers takes all there is. */
+/** Counts the jobs in flight, so that neither one tenant nor one unresponsive receiver uses up the limit. */
 export class JobConcurrencyLimit {
   readonly #counts = new Map<string, number>()
   readonly #full = new Map<string, Set<string>>()
 
-  /** Returns how to release it; null when a limit is reached. */
+  /** Returns the release function; null if a limit is reached. */
   acquire(stage: JobStage, tenantId: string, deliveryQueue: string): (() => void) | null {
     const names = [stage, `${stage} ${tenantId}`, `${stage} ${tenantId} ${deliveryQueue}`] as const
     const limits = LIMITS[stage]
@@ -39,7 +39,7 @@ export class JobConcurrencyLimit {
     }
   }
 
-  /** The delivery queues of a tenant at their limit for jobs of that stage. */
+  /** Returns the tenant's delivery queues at their limit for jobs of that stage. */
   fullQueues(stage: JobStage, tenantId: string): string[] {
     return [...(this.#full.get(`${stage} ${tenantId}`) ?? [])]
   }
@@ -48,7 +48,7 @@ export class JobConcurrencyLimit {
     return this.#counts.get(name) ?? 0
   }
 
-  /** The full queues of a stage and a tenant. */
+  /** Returns the full queues of a stage and tenant. */
   #queues(name: string): Set<string> {
     const queues = this.#full.get(name) ?? new Set()
     this.#full.set(name, queues)

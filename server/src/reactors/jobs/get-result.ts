@@ -7,11 +7,10 @@ import type { World } from '../../ports/world.ts'
 import { openJobState, openResult } from './job-state.ts'
 
 /**
- * Answers as the invocation would have been answered, had its caller waited: for whoever invoked, and as long as the
- * result is kept.
+ * Returns the answer the invocation would have had synchronously, to its initiator and while the result is kept.
  *
- * Throws `permission_missing`, and `reactor_result_not_found`: the same whether there is none yet or no more, it is
- * somebody else's, or it never was.
+ * Throws `permission_missing`, and the same `reactor_result_not_found` whether the result is pending, expired, another
+ * caller's or never existed.
  */
 export async function getResult(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
@@ -29,7 +28,7 @@ export async function getResult(
   const { applicationId, keyId, session } = openJobState(keys, job).asker
   const mine =
     applicationId === context.applicationId && (session === null) === (context.type !== 'session')
-  // Of one application there may be many sessions, each somebody else's.
+  // One application may have many sessions, each for another visitor.
   if (!mine || (session !== null && keyId !== context.keyId)) {
     throw new ServiceError('reactor_result_not_found')
   }

@@ -7,10 +7,10 @@ import type { World } from '../../ports/world.ts'
 import type { Initiator, JobState } from './job-state.ts'
 
 /**
- * Returns the context that a job is run in, its principal as it is now: what was taken away from the application, from the key that
- * invoked, or from whoever gave a session its rights, is taken away from what has not been begun.
+ * Returns the context of a job, with its principal's current permissions: a permission revoked from the application, from
+ * the invoking key, or from the grantor of a session is revoked from jobs that have not started.
  *
- * Throws `key_unknown` when the tenant, the application, its key or the grantor is gone.
+ * Throws `key_unknown` if the tenant, the application, its key or the grantor is gone.
  */
 export async function contextOfJob(
   world: Pick<World, 'clock' | 'store'>,
@@ -54,7 +54,7 @@ export async function contextOfJob(
   }
 }
 
-/** Where the result may be sent now: to what was allowed when it was asked for, and still is. */
+/** Returns the destinations allowed for the result: those allowed when it was requested that still are. */
 export async function allowedDestinationsOfResult(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,

@@ -1,8 +1,7 @@
 /**
- * What was asked of a job and what came of it, into envelopes and back.
+ * Seals and opens the request and the result of a job.
  *
- * Arguments are kept as they were sent, with expressions in the place of data, and only until they have been run.
- * Decision 0031.
+ * Arguments are stored as sent, with expressions in place of data, and only until they have been run. Decision 0031.
  */
 import type { RequestContext, Principal } from '../../base/access.ts'
 import type { Json } from '../../base/json.ts'
@@ -16,26 +15,26 @@ export interface JobState {
   readonly asker: Initiator
   /** Null once it has been run, or will not be. */
   readonly run: RunRequest | null
-  /** Where the result is sent to; null where it is fetched. */
+  /** The destination of the result; null if it is fetched. */
   readonly callbackUrl: string | null
-  /** When the result has to be gone, because a security code is behind it, in epoch milliseconds. */
+  /** When the result must be deleted because it derives from a security code, in epoch milliseconds. */
   readonly resultUntil: number | null
-  /** Why the last attempt to deliver came to nothing. */
+  /** The reason the last delivery attempt failed. */
   readonly failure: string | null
-  /** Of a dead letter, what a caller who waits would have seen; for a list of them, which opens none. */
+  /** The status a waiting caller would have seen, for a dead letter; kept here so that listing opens no result. */
   readonly status: number | null
 }
 
 export interface RunRequest {
   readonly args: Json
   readonly timeoutMs: number
-  /** Whether it may be begun again when it was interrupted. */
+  /** Whether it may be run again after an interruption. */
   readonly rerun: boolean
 }
 
 /**
- * Who invoked, under the names it is stored by. What an application may do is looked up when it counts; of a session, which may be over by then, what
- * it had been given counts, as far as whoever gave it has it still.
+ * The initiator, by its stored ids. An application's permissions are looked up when needed. A session may have ended by
+ * then, so its granted permissions count, as far as the grantor still has them.
  */
 export interface Initiator extends Pick<Principal, 'applicationId' | 'keyId' | 'destinations'> {
   readonly session: SessionRights | null
@@ -64,7 +63,7 @@ export function openJobState(
   return JSON.parse(keys.open(sealContextOf(id, 'terms'), terms).reveal()) as JobState
 }
 
-/** With the body as the text that is sent, so that nobody reads what may be megabytes of JSON at each attempt. */
+/** The body is stored as the text to send, so that an attempt need not parse what may be megabytes of JSON. */
 export function sealResult(keys: TenantKeys, id: string, { body, ...answer }: Answer): Uint8Array {
   const kept: Answer = body === undefined ? answer : { ...answer, text: JSON.stringify(body) }
   return keys.seal(sealContextOf(id, 'result'), new Sensitive(JSON.stringify(kept)))

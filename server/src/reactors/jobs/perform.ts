@@ -30,11 +30,11 @@ export interface Performing {
 type JobWorld = Pick<World, 'clock' | 'log' | 'random' | 'keyring' | 'store' | 'runner'>
 
 /**
- * Runs a job that was just claimed, and keeps what came of it. `interrupted` says whether somebody had begun it before:
- * then it is not begun again, unless its caller said that it may be.
+ * Runs a claimed job and stores the outcome. `interrupted` tells whether it was begun before: then it is not run again
+ * unless its caller allowed that.
  *
- * Whatever happens, the job is afterwards finished, postponed or still claimed. It stays claimed when nobody can say
- * what the store has done, and when somebody else took it for lost.
+ * Afterwards the job is finished, postponed or still claimed. It stays claimed if the outcome of the commit is unknown, or
+ * if another process took it for lost.
  */
 export async function perform(
   world: JobWorld,
@@ -87,7 +87,7 @@ async function runFor(
   if (!made.isDone()) await task.finish(answer)
 }
 
-/** A job in the hands of whoever claimed it. */
+/** A job during its claim. */
 class Task {
   readonly world: JobWorld
   readonly job: StoredJob
@@ -107,14 +107,14 @@ class Task {
     return (this.#context = await contextOfJob(this.world, this.#tenantId, this.#state))
   }
 
-  /** Keeps what came of it, and records what was decided on the way. */
+  /** Stores the answer, and records the decisions made on the way. */
   async finish(answer: Answer): Promise<void> {
     await this.#put(await this.#finished(answer))
   }
 
   /**
-   * A store that finishes the job in the commit that makes the tokens of its result: they are there together, or
-   * nobody has heard of either.
+   * Returns a store that finishes the job in the commit that creates the tokens of its result, so that either both exist or
+   * neither.
    */
   finishing() {
     const { store } = this.world
@@ -136,7 +136,7 @@ class Task {
     }
   }
 
-  /** Ends a run that came to nothing before there was anything to tell, or that is to be tried again. */
+  /** Ends a run that failed before it had a result, or that is to be retried. */
   async fail(error: unknown): Promise<void> {
     const { clock, log } = this.world
     const code = error instanceof ServiceError ? error.code : null
@@ -156,7 +156,7 @@ class Task {
     await this.finish(renderError(error))
   }
 
-  /** Sealed by the keys there are now: those from before the run may be gone. */
+  /** Sealed under the current keys: those from before the run may have been destroyed. */
   async #finished(answer: Answer): Promise<StoredJob> {
     const keys = await this.world.keyring.open(this.#tenantId)
     const state = { ...this.#state, resultUntil: this.endOfResult }

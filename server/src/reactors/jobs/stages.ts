@@ -1,8 +1,8 @@
 /**
- * How a job goes from one stage to the next: pure, each a new revision of what was read.
+ * The transitions of a job between its stages: pure functions, each giving a new revision of the job read.
  *
- * What has taken time is sealed anew by the keys of its end: the envelope that was read may have been replaced meanwhile,
- * and its key destroyed. Decision 0037.
+ * After a slow step, envelopes are sealed again under the keys of that time: the envelope that was read may have been
+ * replaced in the meantime, and its key destroyed. Decision 0037.
  */
 import { DEAD_LETTER_RETENTION_MS, JOB_RESULT_MS } from '../../base/limits.ts'
 import { Sensitive } from '../../base/sensitive.ts'
@@ -11,7 +11,7 @@ import type { StoredJob } from '../../ports/jobs.ts'
 import type { TenantKeys } from '../../ports/keyring.ts'
 import { sealJobState, sealResult, type JobState } from './job-state.ts'
 
-/** An invocation that was accepted, and is to be run at once. */
+/** An accepted invocation, to be run at once. */
 export function newJob(
   keys: TenantKeys,
   { id, reactorId, now }: { readonly id: string; readonly reactorId: string; readonly now: number },
@@ -32,7 +32,7 @@ export function newJob(
   }
 }
 
-/** What `claim-job` makes of it. */
+/** The result of `claim-job`. */
 export function claimed(job: StoredJob, dueAt: number): StoredJob {
   return { ...job, claimed: true, dueAt, attempts: job.attempts + 1, revision: job.revision + 1 }
 }
@@ -48,7 +48,7 @@ export function postponed(
   return { ...next(job), terms: sealed, dueAt, attempts: job.attempts - 1 }
 }
 
-/** Run, with what came of it; the arguments are gone. It is sent at once, or kept to be fetched. */
+/** Run, with its outcome and without its arguments. The outcome is sent at once, or kept to be fetched. */
 export function finished(
   keys: TenantKeys,
   job: StoredJob,
@@ -69,7 +69,7 @@ export function finished(
     : { ...over, stage: 'deliver', deliveryQueue: deliveryQueueOf(keys, callbackUrl), dueAt: now }
 }
 
-/** To be sent again at `dueAt`, or when its result has to be gone. */
+/** To be sent again at `dueAt`, or when its result must be deleted, if that is earlier. */
 export function retried(
   keys: TenantKeys,
   job: StoredJob,
@@ -86,7 +86,7 @@ export function retried(
   }
 }
 
-/** A dead letter, kept for a while. */
+/** A dead letter, kept for DEAD_LETTER_RETENTION_MS. */
 export function deadLettered(
   keys: TenantKeys,
   job: StoredJob,
@@ -105,12 +105,12 @@ export function deadLettered(
   return { ...deadLetter, stage: 'dead' }
 }
 
-/** A dead letter no more, and to be sent after all. */
+/** No longer a dead letter, to be sent again. */
 export function revived(job: StoredJob, now: number): StoredJob {
   return { ...next(job), stage: 'deliver', attempts: 0, dueAt: now }
 }
 
-/** With another result, that may be kept. */
+/** With another result, one that may be kept. */
 export function replaced(
   keys: TenantKeys,
   job: StoredJob,
@@ -135,7 +135,7 @@ function endOf(at: number, until: number | null): number {
   return Math.min(at, until ?? Infinity)
 }
 
-/** Equal for callbacks of a tenant to the same place, and telling nothing else. */
+/** Equal for a tenant's callbacks to the same destination; reveals nothing else. */
 function deliveryQueueOf(keys: TenantKeys, callbackUrl: string): string {
   return keys.fingerprint('callback', new Sensitive(new URL(callbackUrl).origin))
 }

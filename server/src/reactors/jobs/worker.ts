@@ -17,23 +17,23 @@ import { claimed } from './stages.ts'
 export interface Working extends Performing, Delivering {}
 
 /**
- * Takes jobs that are due, runs them and delivers what came of them. Several may work on one store: a job is claimed
- * before anything is done with it, and only one claim is made.
+ * Claims due jobs, runs them and delivers their results. Several workers may share a store: a job is claimed before
+ * anything is done with it, and only one claim succeeds.
  *
- * It has no time of its own: whoever drives it calls `poll` now and then, and when `onWork` is called.
+ * The worker has no timer: its driver calls `poll` at intervals, and on `onWork`.
  */
 export class JobWorker {
-  /** Called when there is something new to do. */
+  /** Called when there is new work. */
   onWork: () => void = () => {}
   readonly #world: World
   readonly #working: Working
   readonly #limit = new JobConcurrencyLimit()
   readonly #inFlight = new Set<Promise<void>>()
-  /** Which tenant is served first. */
+  /** The tenant served first. */
   #first = 0
   #stopped = false
   #abandoned = false
-  /** Whether the poll before failed, which was told then: polls come twice a second, and a store may be away for hours. */
+  /** Whether the previous poll failed and was logged: polls come twice a second, and a store may be down for hours. */
   #failing = false
 
   constructor(world: World, working: Working) {
@@ -41,7 +41,7 @@ export class JobWorker {
     this.#working = working
   }
 
-  /** Begins everything that is due, as far as the limits allow. Resolves when it is begun. */
+  /** Starts all due jobs within the limits. Resolves once they are started. */
   async poll(): Promise<void> {
     const { clock, log, store } = this.#world
     try {
@@ -57,27 +57,27 @@ export class JobWorker {
     }
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves once nothing is in flight. */
   async settled(): Promise<void> {
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
-  /** Begins nothing more; resolves when nothing is under way any more. */
+  /** Starts nothing more; resolves once nothing is in flight. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.settled()
   }
 
   /**
-   * Leaves what is under way as it is, for the end of the process is about to cut it short: what becomes of it then is
-   * no result, and is not kept. Whoever comes next finds it begun.
+   * Leaves jobs in flight as they are, because the end of the process is about to interrupt them: their outcome is no
+   * result and is not stored. The next process finds them begun.
    */
   abandon(): void {
     this.#stopped = true
     this.#abandoned = true
   }
 
-  /** Nobody is told any more what became of a commit that was not made. */
+  /** Once abandoned, the outcome of a commit is no longer reported. */
   #commit({ store }: World, ...commit: Parameters<Store['commit']>): ReturnType<Store['commit']> {
     return this.#abandoned ? new Promise(() => {}) : store.commit(...commit)
   }
@@ -97,7 +97,7 @@ export class JobWorker {
     }
   }
 
-  /** Resolves when the job is claimed, or somebody else has it. */
+  /** Resolves once the job is claimed, or another worker has it. */
   async #begin(tenantId: string, job: StoredJob, release: () => void): Promise<void> {
     const { clock, log, store } = this.#world
     const { id, stage, revision } = job
@@ -115,7 +115,7 @@ export class JobWorker {
       }
       const work = this.#work(tenantId, claimed(job, dueAt), job.claimed)
         .catch((error: unknown) => {
-          // What the end of the process took away from it has not failed.
+          // A job interrupted by the end of the process has not failed.
           if (!this.#abandoned) log.error('job_failed', error, { job: id })
         })
         .finally(() => {
@@ -142,7 +142,7 @@ const CLAIM_MS = {
   deliver: CALLBACK_CLAIM_MS,
 } as const
 
-/** Whether there may be more that are due than were taken at a time. */
+/** Whether more jobs may be due than one query returns. */
 function isCut(due: readonly StoredJob[]): boolean {
   const bytes = due.reduce((sum, it) => sum + bytesOfJob(it), 0)
   return due.length === JOBS_TAKEN || bytes >= JOBS_TAKEN_BYTES_MAX

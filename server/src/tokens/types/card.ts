@@ -1,9 +1,9 @@
 /**
  * A payment card.
  *
- * Month and year may come as numeric strings and the security code as a number, because clients send
- * them so; they are kept in one form. A date that is past is accepted: cards are stored after they
- * expire, too. Members not named here are kept as they are. Source: interface.md, Token types, `card`.
+ * Clients send month and year as numeric strings and the security code as a number, too; all are normalized. A past
+ * expiration date is accepted: cards are also stored after they expire. Members not named here are kept unchanged.
+ * Source: interface.md, Token types, `card`.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import { cardNumberFault } from './checks.ts'
@@ -52,7 +52,7 @@ function parseCard(data: Json): Json {
   return kept
 }
 
-/** Undefined when absent, NaN when not a whole number. */
+/** Returns undefined if absent, NaN if not a whole number. */
 function parseWhole(value: Json | undefined): number | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'string' && /^\d{1,4}$/.test(value)) return Number(value)

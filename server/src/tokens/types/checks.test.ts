@@ -13,7 +13,7 @@ import {
 const digits = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.nat(9).map(String), minLength, maxLength })
 
-/** Every text that differs from `text` in one digit. */
+/** Returns every text that differs from `text` in one digit. */
 function oneDigitOff(text: string): string[] {
   return Array.from(text).flatMap((digit, at) =>
     Array.from('0123456789')
@@ -22,7 +22,7 @@ function oneDigitOff(text: string): string[] {
   )
 }
 
-/** Every text in which two neighbours that differ have changed places. */
+/** Returns every text with two different adjacent digits swapped. */
 function swapped(text: string): string[] {
   return Array.from(text.slice(1), (_, at) => {
     return text.slice(0, at) + text[at + 1]! + text[at]! + text.slice(at + 2)

@@ -1,6 +1,6 @@
-/** Rules that several token types share. All take the digits as a string and know nothing else. */
+/** Checks shared by several token types. All of them take the digits as a string. */
 
-/** ISO/IEC 7812-1, annex B: the check digit of card numbers. */
+/** Verifies the check digit of a card number: ISO/IEC 7812-1, annex B. */
 export function passesLuhn(digits: string): boolean {
   let sum = 0
   let double = false
@@ -13,7 +13,7 @@ export function passesLuhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** The checksum of US routing numbers: weights 3, 7, 1 over nine digits, a multiple of ten. */
+/** Verifies the checksum of a US routing number: weights 3, 7, 1 over nine digits, a multiple of ten. */
 export function passesAba(digits: string): boolean {
   let sum = 0
   for (let at = 0; at < 9; at++) sum += (digits.charCodeAt(at) - 48) * ABA_WEIGHTS[at % 3]!
@@ -22,7 +22,7 @@ export function passesAba(digits: string): boolean {
 
 const ABA_WEIGHTS = [3, 7, 1]
 
-/** What is wrong with `value` as a card number, or null. */
+/** Returns the flaw of `value` as a card number, or null. */
 export function cardNumberFault(value: unknown): string | null {
   if (typeof value !== 'string') return 'The card number must be a string.'
   if (!/^\d{13,19}$/.test(value))
@@ -30,14 +30,14 @@ export function cardNumberFault(value: unknown): string | null {
   return passesLuhn(value) ? null : 'The card number fails its check digit.'
 }
 
-/** What is wrong with `value` as a US routing number, or null. */
+/** Returns the flaw of `value` as a US routing number, or null. */
 export function routingNumberFault(value: unknown): string | null {
   if (typeof value !== 'string') return 'The routing number must be a string.'
   if (!/^\d{9}$/.test(value)) return 'The routing number must be 9 digits.'
   return passesAba(value) ? null : 'The routing number fails its checksum.'
 }
 
-/** What is wrong with `value` as an account number of at least `digitsMin` digits, or null. */
+/** Returns the flaw of `value` as an account number of at least `digitsMin` digits, or null. */
 export function accountNumberFault(value: unknown, digitsMin: number): string | null {
   if (typeof value !== 'string') return 'The account number must be a string.'
   if (/^\d{1,17}$/.test(value) && value.length >= digitsMin) return null

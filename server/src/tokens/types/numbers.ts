@@ -1,7 +1,7 @@
 /**
- * The types whose data is one number, written as a string.
+ * Token types whose data is one number, written as a string.
  *
- * They differ in their rule and little else, so they stand together. Source: interface.md, Token types.
+ * They share a file because little but their check differs. Source: interface.md, Token types.
  */
 import type { Json } from '../../base/json.ts'
 import { accountNumberFault, cardNumberFault, routingNumberFault } from './checks.ts'
@@ -45,13 +45,13 @@ export const usBankRoutingNumber: TokenType = {
   privacy: { classification: 'bank', impactLevel: 'low' },
 }
 
-/** Written `123-45-6789` or without the dashes; found again either way. */
+/** Written `123-45-6789` or without dashes; searches find both forms. */
 export const socialSecurityNumber: TokenType = {
   name: 'social_security_number',
   ...identityNumber(/^(?:\d{9}|\d{3}-\d{2}-\d{4})$/, 'The social security number'),
 }
 
-/** Written `12-3456789` or without the dash; found again either way. */
+/** Written `12-3456789` or without the dash; searches find both forms. */
 export const employerIdNumber: TokenType = {
   name: 'employer_id_number',
   ...identityNumber(/^(?:\d{9}|\d{2}-\d{7})$/, 'The employer id number'),

@@ -10,7 +10,7 @@ import {
 import type { TokenType } from './token-type.ts'
 import { token } from './token.ts'
 
-/** Every token type there is. Adding one: write its file, name it here, describe it in interface.md. */
+/** All token types. To add one: write its file, list it here, describe it in interface.md. */
 export const TOKEN_TYPES: readonly TokenType[] = [
   token,
   card,

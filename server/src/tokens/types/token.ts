@@ -1,6 +1,6 @@
 import type { TokenType } from './token-type.ts'
 
-/** A generic token: any JSON value, kept as it is. Source: interface.md, Token types, `token`. */
+/** A generic token: any JSON value, stored unchanged. Source: interface.md, Token types, `token`. */
 export const token: TokenType = {
   name: 'token',
   container: '/general/high/',

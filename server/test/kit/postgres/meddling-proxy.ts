@@ -1,28 +1,28 @@
-/** Stands between a client and PostgreSQL, and does what networks and databases do on bad days. */
+/** A proxy between a client and PostgreSQL that simulates network and database failures. */
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder } from './socket-folder.ts'
 
-/** What becomes of a request: of all messages up to one that asks for an answer. */
+/** The fate of a request: all messages up to one that asks for a response. */
 export type Fate =
   | 'pass'
-  /** The connection is lost before the database hears of it. */
+  /** The connection is lost before the database receives the request. */
   | 'lose'
-  /** The database hears of it; its answer is lost, and the connection. */
+  /** The database receives the request; its response and the connection are lost. */
   | 'lose-answer'
-  /** It hears of it and answers, and at once ends the connection: an operator restarts it, say. */
+  /** The database receives it, responds, and ends the connection at once, as if an operator restarted it. */
   | 'end'
-  /** It hears of it, and nobody hears of it again. */
+  /** The database receives it, and never responds. */
   | 'swallow'
-  /** The database is said to have refused it, with this code. */
+  /** The proxy responds as if the database had refused it with this code. */
   | { readonly code: string }
 
 export interface MeddlingProxy {
-  /** As `url`, but through here. */
+  /** Like `url`, but through this proxy. */
   readonly url: string
-  /** Asked about each request, with its statement; empty for what has none. */
+  /** Called with the statement of each request; empty if it has none. */
   decide: (statement: string) => Fate
   readonly close: () => Promise<void>
 }
@@ -62,13 +62,13 @@ export async function meddlingProxy(url: string): Promise<MeddlingProxy> {
 }
 
 /**
- * Meddles with one connection. What is refused is not sent on, and neither is what follows until the transaction is
- * rolled back, as the database would refuse it; the answers come in the order of the requests.
+ * Proxies one connection. A refused request is not forwarded, and neither is anything after it until the transaction is
+ * rolled back, as the database would refuse it; responses come in the order of the requests.
  */
 function meddle(client: Socket, database: Socket, decide: (statement: string) => Fate): void {
   let fate: Fate = 'pass'
   let refused = false
-  /** Requests that the database has not answered yet, and refusals to be sent when it has. */
+  /** Requests the database has not answered yet, and refusals to send after them. */
   let unanswered = 0
   let refusals: Buffer[] = []
   let request: Buffer[] = []
@@ -92,7 +92,7 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
 
   database.on('data', (bytes: Buffer) => {
     for (const { type } of fromDatabase.read(bytes)) if (type === 'Z') unanswered--
-    // What was asked before may be answered yet.
+    // Earlier requests may still be answered.
     const last = unanswered === 0
     if (fate === 'lose-answer' && last) client.destroy()
     else if (fate === 'end' && last)
@@ -128,7 +128,7 @@ function meddle(client: Socket, database: Socket, decide: (statement: string) =>
 
 const IN_FAILED_TRANSACTION = '25P02'
 
-/** The messages in what goes one way; the first of a client has no type, only its length. */
+/** Splits one direction of the stream into messages; a client's first has no type, only a length. */
 class Messages {
   #untyped: boolean
   #rest: Buffer = Buffer.alloc(0)
@@ -154,12 +154,12 @@ class Messages {
   }
 }
 
-/** The first texts of a message, each of which ends with a zero. */
+/** Returns the texts at the start of a message, each ended by a zero. */
 function textsIn(body: Buffer): [string, ...string[]] {
   return body.toString('utf8').split('\0') as [string, ...string[]]
 }
 
-/** An ErrorResponse, and ReadyForQuery in a transaction that failed. */
+/** Returns an ErrorResponse, and ReadyForQuery for a failed transaction. */
 function refusal(code: string): Buffer {
   return Buffer.concat([errorResponse('ERROR', code), Buffer.from([0x5a, 0, 0, 0, 5, 0x45])])
 }

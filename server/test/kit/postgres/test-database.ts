@@ -1,23 +1,23 @@
-/** Databases for tests: a cluster that all files of a run share, and databases of their own in it. */
+/** Databases for tests: a cluster shared by all files of a run, and separate databases in it. */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import pg from 'pg'
 import { CLUSTER_VARIABLE, startCluster } from './cluster.ts'
 
 let cluster: Promise<string> | null = null
-/** What is to be done when the file's tests are over. */
+/** The cleanups to run after the file's tests. */
 const endings: (() => Promise<unknown>)[] = []
 
 after(async () => {
   for (const it of endings.toReversed()) await it()
 })
 
-/** Does it when the file's tests are over, before what was to be done then already. */
+/** Registers a cleanup to run after the file's tests, before those registered earlier. */
 export function atTheEnd(work: () => Promise<unknown>): void {
   endings.push(work)
 }
 
-/** Returns the address of a server to make databases in: the one of the run, or one for this file alone. */
+/** Returns the address of the server to create databases in: the run's, or one for this file alone. */
 export function clusterUrl(): Promise<string> {
   return (cluster ??= findCluster())
 }
@@ -30,10 +30,10 @@ async function findCluster(): Promise<string> {
   return url
 }
 
-/** Returns the address of a new database with nothing in it; it is dropped after the tests of the file. */
+/** Returns the address of a new empty database, which is dropped after the tests of the file. */
 export async function freshDatabase(): Promise<string> {
   const url = await clusterUrl()
-  // Numbers of processes come again, and a run that was killed leaves its databases on a server that is not its own.
+  // Process ids repeat, and a killed run leaves its databases behind on an external server.
   const name = `symbolon_${randomBytes(8).toString('hex')}`
   await query(url, `CREATE DATABASE ${name} STRATEGY = FILE_COPY`)
   atTheEnd(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))
@@ -43,9 +43,9 @@ export async function freshDatabase(): Promise<string> {
 }
 
 /**
- * Removes every row of the program's tables, but for those that a new database has.
+ * Deletes every row of the program's tables, except those of a new database.
  *
- * Row by row: of a test there are few, and to truncate as many tables takes several times as long.
+ * Row by row: a test has few, and truncating that many tables takes several times as long.
  */
 export async function emptyDatabase(url: string): Promise<void> {
   await query(
@@ -57,7 +57,7 @@ export async function emptyDatabase(url: string): Promise<void> {
   )
 }
 
-/** Runs SQL as whoever keeps the server, past the store. */
+/** Runs SQL as the superuser, bypassing the store. */
 export async function query(url: string, sql: string): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
