@@ -24,7 +24,7 @@ export const backupCommand: RunCommand = async ({ flags, out }) => {
   const config = readConfig(flags)
   // A data folder from before may still exist, and a copy of that would be useless.
   if (config.databaseUrl !== null) {
-    throw new ConfigError('A PostgreSQL database is backed up by its own means: pg_dump, for one.')
+    throw new ConfigError('Back up a PostgreSQL database with its own tools, such as pg_dump.')
   }
   const to = flags['to']
   if (to === undefined) throw new ConfigError('--to is missing: the file to write.')

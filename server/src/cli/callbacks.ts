@@ -21,7 +21,7 @@ export const callbacksList: RunCommand = async ({ flags, out }) => {
 /** Exits with 1 if one of them did not exist any more. */
 export const callbacksReplay: RunCommand = async ({ flags, out }) => {
   const { id, all } = flags
-  if ((id === undefined) === (all === undefined)) throw new ConfigError('Say --id ID, or --all.')
+  if ((id === undefined) === (all === undefined)) throw new ConfigError('Pass --id ID or --all.')
   const service = new ServiceClient(flags)
   const ids: string[] = id === undefined ? [] : [id]
   // Reads the whole list before the first replay takes one off it.

@@ -49,7 +49,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'audit verify',
-    about: 'Check that nobody changed the audit log (--tenant ID, --json)',
+    about: 'Verify that the audit log is intact (--tenant ID, --json)',
     flags: { json: 'boolean', tenant: 'string' },
     load: async () => (await import('./audit-verify.ts')).auditVerify,
   },

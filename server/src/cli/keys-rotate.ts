@@ -40,7 +40,9 @@ async function orderOf(config: Config, flags: CommandInput['flags']): Promise<Ro
   if (tenant !== undefined) throw new ConfigError('--root and --tenant exclude each other.')
   const file = config.rootKeyNextFile
   if (file === null) {
-    throw new ConfigError('--root takes SYMBOLON_ROOT_KEY_NEXT_FILE: where the new root key is.')
+    throw new ConfigError(
+      '--root requires SYMBOLON_ROOT_KEY_NEXT_FILE, the path of the new root key.',
+    )
   }
   // Created here if needed, before the order is sent: the service only reads the file.
   await FileKeyProvider.open(file, { createIfMissing: true })

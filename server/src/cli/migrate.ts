@@ -26,7 +26,7 @@ export const migrateCommand: RunCommand = async ({ flags, out }) => {
   requireDirection(flags)
   const { dataDir: folder, databaseUrl: url } = config
   if (url === null) {
-    throw new ConfigError('SYMBOLON_DATABASE_URL is unset, but must say where to move to.')
+    throw new ConfigError('SYMBOLON_DATABASE_URL is unset: set it to the database to move to.')
   }
   const source = openVaultSource(folder)
   try {
@@ -103,7 +103,7 @@ async function beginOrGoOn(
   }
   if (state.holds === 'a move') {
     throw new Error(
-      'Cannot move into the database: it holds part of another vault, or of a move that was given up; ' +
+      'Cannot move into the database: it holds part of another vault, or of an abandoned move; ' +
         'name an empty one',
     )
   }
@@ -144,7 +144,7 @@ async function requireEqual(
   }
   if (unequal.length === 0) return
   throw new Error(
-    `The database does not hold the same as the folder (${unequal.join(', ')}): somebody else wrote to it; empty it ` +
+    `The database does not hold the same as the folder (${unequal.join(', ')}): another program wrote to it; empty it ` +
       'and begin again',
   )
 }

@@ -201,8 +201,8 @@ function greet(
   out('  The key is a management key. It is shown this once: keep it.')
   if (config.rootKeyFile === null) {
     out('  The root key lies beside the data, which is fine for a try. In production keep it')
-    out('  elsewhere (SYMBOLON_ROOT_KEY_FILE): whoever has both can read everything, and')
-    out('  without it nobody can read anything.')
+    out('  elsewhere (SYMBOLON_ROOT_KEY_FILE): anyone with both can read everything, and')
+    out('  without it nothing can be read.')
   }
   out('')
 }

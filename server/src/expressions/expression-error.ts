@@ -49,7 +49,7 @@ const EVALUATION = {
   date_required: 'The filter takes a date, or seconds since 1970',
   encoding_invalid: 'The value is not encoded as the filter expects',
   number_required: 'The filter takes a number',
-  number_out_of_range: 'The result is not a number that can be told exactly',
+  number_out_of_range: 'The result is not a number that can be represented exactly',
   object_required: 'The filter takes an object',
   result_too_large: 'The result is too large',
   results_several: 'The path leads to several values',

@@ -70,7 +70,7 @@ describe('an error answer', () => {
         405,
         'Method Not Allowed',
         'method_not_allowed',
-        'The path does not answer to this method.',
+        'The path does not support this method.',
       ),
     ],
     [
@@ -80,7 +80,7 @@ describe('an error answer', () => {
         return await tryTokenize({ type: 'token', data: 'x', id: 'taken' })
       },
       {
-        ...problem(409, 'Conflict', 'token_id_taken', 'A token with this id exists already.'),
+        ...problem(409, 'Conflict', 'token_id_taken', 'A token with this id already exists.'),
         errors: { id: ['It is taken.'] },
       },
     ],
@@ -565,7 +565,7 @@ describe('when the world fails', () => {
           503,
           'Service Unavailable',
           'store_unavailable',
-          'The outcome is not known: repeat the request, best with an idempotency key.',
+          'The outcome is unknown: repeat the request, preferably with an idempotency key.',
         ),
       )
       assert.equal(reply.headers['retry-after'], '1')

@@ -200,8 +200,7 @@ export class GuestProcess {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(4))
     if (kind === FRAME.output) {
       current.outputLeft -= payload.length - 4
-      if (this.#output === null || current.outputLeft < 0)
-        throw new Error('Output nobody asked for')
+      if (this.#output === null || current.outputLeft < 0) throw new Error('Unexpected output')
       const { job } = current
       current.redact ??= redactor(handedTo(job))
       this.#output(job, current.redact(text))

@@ -91,7 +91,7 @@ export class PostgresVaultTarget implements VaultReader {
         [id, to.table, to.after],
       )
       if (begun === 0 || (await this.#session.ask('SELECT 1 FROM installation')).length > 0) {
-        throw new MoveRefusal('Cannot move into the database: somebody else has begun to use it')
+        throw new MoveRefusal('Cannot move into the database: another program has begun to use it')
       }
       await this.#insert(table, rows)
     })

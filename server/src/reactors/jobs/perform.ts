@@ -59,7 +59,7 @@ export async function perform(
 }
 
 const INTERRUPTED = runtimeError(
-  'The run was interrupted: nobody can say how far it came. It is not run again.',
+  'The run was interrupted at an unknown point. It is not run again.',
 )
 
 async function runFor(
