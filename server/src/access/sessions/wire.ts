@@ -53,7 +53,9 @@ export const authorizeSessionBody = z
 export const sessionSchema = z
   .object({
     session_key: z.string().meta({ description: 'Shown once.' }),
-    nonce: z.string().meta({ description: 'Names the session to the backend that authorizes it. Shown once.' }),
+    nonce: z
+      .string()
+      .meta({ description: 'Names the session to the backend that authorizes it. Shown once.' }),
     expires_at: z.iso.datetime({ offset: true }),
   })
   .meta({ id: 'Session', description: 'Short-lived rights, in effect once authorized.' })
