@@ -139,7 +139,7 @@ function intersectionOf(some: readonly string[], others: readonly string[]): rea
   return [...new Set(both)]
 }
 
-/** Whether the permission is granted on any container at all: the coarse check, made on admission before the body is examined. */
+/** Whether the permission is granted on any container at all: the coarse check, made before the content of the body is examined. */
 export function mayAnywhere(principal: Principal, permission: Permission): boolean {
   return decide(principal, permission, NO_CONTAINERS, null).transform !== null
 }

@@ -77,7 +77,7 @@ export const KEEP_ALIVE_TIMEOUT_MS = 65_000
 /** Time that requests in flight have to finish when the server stops. */
 export const SHUTDOWN_MS_MAX = 9_000
 
-/** A caller's own trace id. Source: wire contract, cross-cutting. */
+/** A caller's own trace id. Source: interface.md, cross-cutting. */
 export const TRACE_ID_CHARS_MAX = 200
 
 /** Decisions logged per request. Ours. */
@@ -86,7 +86,7 @@ export const DECISIONS_LOGGED_MAX = 100
 /** An idempotency key. Ours. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 400
 
-/** How long a successful answer is replayed. Source: wire contract, idempotency. */
+/** How long a successful answer is replayed. Source: interface.md, idempotency. */
 export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000
 
 /** How long a commit waits for the disk before the caller learns that its outcome is unknown. Ours. */
@@ -110,7 +110,7 @@ export const AUDIT_EVENTS_AT_ONCE = 200
 /** Entities searched in such events before other work runs. Ours: a thousand take an eighth of a millisecond. */
 export const AUDIT_THINGS_AT_ONCE = 5_000
 
-/** Page of a list. Source: wire contract, pagination. */
+/** Page of a list. Source: interface.md, pagination. */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 
@@ -158,16 +158,16 @@ export const RULES_MAX = 100
 export const DESTINATIONS_MAX = 100
 export const DESTINATION_CHARS_MAX = 300
 
-/** The destination of a proxy. Source: wire contract, pre-configured proxies. */
+/** The destination of a proxy. Source: interface.md, pre-configured proxies. */
 export const DESTINATION_URL_CHARS_MAX = 400
 
-/** The code of a reactor. Source: wire contract, reactors. */
+/** The code of a reactor. Source: interface.md, reactors. */
 export const REACTOR_CODE_CHARS_MAX = 50_000
 
 /** Different tokens in one invocation. Source: interface.md, Limits. */
 export const REACTOR_TOKENS_MAX = 100
 
-/** How long code may run while a client waits for it. Source: wire contract, reactors. */
+/** How long code may run while a client waits for it. Source: interface.md, reactors. */
 export const REACTOR_TIMEOUT_MS = 30_000
 
 /** Timeouts that a caller may choose for code that no client waits for. Source: interface.md, Limits. */
@@ -203,7 +203,7 @@ export const PROXY_KEY_CHARS_MAX = 100
 /** Keys of one application at a time. Ours. */
 export const APPLICATION_KEYS_MAX = 10
 
-/** How long a session lives unless its authorization says otherwise. Source: wire contract, sessions. */
+/** How long a session lives unless its authorization says otherwise. Source: interface.md, sessions. */
 export const SESSION_LIFETIME_MS = 3 * 60 * 1000
 
 /** How long a session may live once it is authorized. Ours: nothing else takes its rights away. */
@@ -223,7 +223,7 @@ export const TENANT_CLEARING_MS = 60 * 60 * 1000
 export const CONTAINER_CHARS_MAX = 255
 export const CONTAINERS_MAX = 10
 
-/** A token id chosen by the caller. Source: wire contract, ids. */
+/** A token id chosen by the caller. Source: interface.md, ids. */
 export const TOKEN_ID_CHARS_MIN = 3
 export const TOKEN_ID_CHARS_MAX = 400
 
@@ -237,7 +237,7 @@ export const TOKENIZE_TOKENS_MAX = 10_000
 export const YIELD_AFTER_MS = 0.25
 export const SHORT_LIST_YIELD_AFTER_MS = 4
 
-/** A fingerprint expression. Source: wire contract, tokens. */
+/** A fingerprint expression. Source: interface.md, tokens. */
 export const FINGERPRINT_EXPRESSION_CHARS_MAX = 400
 
 /** Any other expression. Ours. */
@@ -251,13 +251,13 @@ export const METADATA_ENTRIES_MAX = 50
 export const METADATA_KEY_CHARS_MAX = 200
 export const METADATA_VALUE_CHARS_MAX = 2_000
 
-/** How long a card security code is kept. Source: wire contract, card data. */
+/** How long a card security code is kept. Source: interface.md, card data. */
 export const CVC_LIFETIME_MS = 60 * 60 * 1000
 
 /** How often expired rows are removed for good. Ours. */
 export const SWEEP_EVERY_MS = 10_000
 
-/** How long a transaction stays open, unless configured otherwise. Source: wire contract, transactions. */
+/** How long a transaction stays open, unless configured otherwise. Source: interface.md, transactions. */
 export const TRANSACTION_LIFETIME_MS = 60 * 60 * 1000
 
 /** How long after its end a transaction is remembered, to say how it ended. Ours. */
@@ -308,7 +308,7 @@ export const ENCRYPTION_CHARS_MAX = 16 * KiB
 /** Source text of the cached templates. Ours. */
 export const TEMPLATE_CACHE_CHARS_MAX = 1 * MiB
 
-/** A search query. Source: wire contract, search. */
+/** A search query. Source: interface.md, search. */
 export const SEARCH_QUERY_CHARS_MAX = 200
 
 /** Different tokens in one detokenize request. Ours. */
@@ -327,7 +327,7 @@ export const SHOWN_DATA_BYTES_MAX = 32 * MiB
 /** The address in BT-PROXY-URL. Ours. */
 export const PROXY_URL_CHARS_MAX = 2_048
 
-/** Different tokens in one proxied request. Source: wire contract, expressions. */
+/** Different tokens in one proxied request. Source: interface.md, expressions. */
 export const PROXY_TOKENS_MAX = 100
 
 /** How long the addresses of a name, or their absence, are cached. Ours: decision 0023. */
@@ -494,7 +494,7 @@ export const CALLBACK_ANSWER_BYTES_MAX = 64 * KiB
 
 /**
  * How many times a callback is retried; the first pause, which doubles, and the longest: 2.56 hours in total; and the largest
- * random share added to each. Source: wire contract, reactors.
+ * random share added to each. Source: interface.md, reactors.
  */
 export const CALLBACK_RETRIES = 10
 export const CALLBACK_PAUSE_MS = 15 * 1000

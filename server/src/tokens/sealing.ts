@@ -57,7 +57,9 @@ export function openData(
   grant: Grant,
 ): Sensitive<Json> {
   if (grant.internalId !== token.internalId) {
-    throw new Error('Cannot open a token: nobody was asked about it; hand it to authorize()')
+    throw new Error(
+      'Cannot open a token: the grant is for another one; call authorize() for this token',
+    )
   }
   const context = sealContextOf(token.id, 'data', token.type, token.containers)
   const data = JSON.parse(keys.open(context, token.data).reveal()) as Json

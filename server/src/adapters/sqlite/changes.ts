@@ -183,8 +183,8 @@ export function packChange(
       return
 
     case 'park-audit-events': {
-      const { transactionId, events: entries } = change
-      for (const event of entries) {
+      const { transactionId, events } = change
+      for (const event of events) {
         const values = [tenantId, transactionId, itemCountOf(event), writeAuditEvent(event)]
         packer.step(STATEMENT.parkAuditEvent, values)
       }
@@ -209,12 +209,12 @@ export function packChange(
     }
 
     case 'put-audit-checkpoint': {
-      const { checkpoint: seal } = change
-      const { last, removed } = seal
+      const { checkpoint } = change
+      const { last, removed } = checkpoint
       packer.step(STATEMENT.putAuditCheckpoint, [
         tenantId,
         last.number,
-        packCheckpoint(seal),
+        packCheckpoint(checkpoint),
         removed.number,
       ])
       return

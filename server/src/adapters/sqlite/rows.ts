@@ -1,4 +1,10 @@
-/** Converts rows of the database to stored objects. */
+/**
+ * Converts rows of the database to stored objects.
+ *
+ * Column names are older than the names in the code: `serial` is the internal id, `name` an id that the caller chose, `units` are
+ * staging batches, `holder` is a transaction's number, `pending` holds the changes of open transactions, `record*` is the audit
+ * log, `record_heads` its chain tips, `lane` a delivery queue, `terms` a sealed state or configuration.
+ */
 import type { SQLOutputValue } from 'node:sqlite'
 import type { WrappedTenantKey } from '../../ports/keyring.ts'
 import type {

@@ -8,7 +8,9 @@ import {
 import type { JobStage } from '../../ports/jobs.ts'
 
 /** Maximum number in flight: overall, per tenant, and per delivery queue of a tenant. */
-const LIMITS: Readonly<Record<JobStage, readonly [all: number, tenant: number, lane: number]>> = {
+const LIMITS: Readonly<
+  Record<JobStage, readonly [all: number, tenant: number, deliveryQueue: number]>
+> = {
   run: [JOB_RUNS_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE, JOB_RUNS_OF_ONE_AT_ONCE],
   deliver: [CALLBACKS_AT_ONCE, CALLBACKS_OF_ONE_AT_ONCE, CALLBACKS_TO_ONE_AT_ONCE],
   keep: [Infinity, Infinity, Infinity],

@@ -1,7 +1,7 @@
 /**
  * Error classes that reactor code throws to respond with a status, from the package of reactor errors.
  *
- * Recognized by `name`, `status` and `errors`, never by class, because the host sees JSON. Sources: wire contract,
+ * Recognized by `name`, `status` and `errors`, never by class, because the host sees JSON. Sources: interface.md,
  * errors raised by reactor code; texts that would name a vendor's address are our own.
  */
 const FALLBACK = 'Something went wrong while running the reactor.'
