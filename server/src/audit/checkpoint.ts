@@ -57,24 +57,24 @@ async function writeCheckpoint(
 export async function nextCheckpoint(
   world: Pick<World, 'clock' | 'keyring' | 'store'>,
   tenantId: string,
-  { removed: before, last, checkpoint: seal }: AuditLogState,
+  { removed: before, last, checkpoint }: AuditLogState,
   removed: ChainPosition,
 ): Promise<AuditCheckpoint> {
   const keys = await world.keyring.open(tenantId)
-  if (seal === null) {
+  if (checkpoint === null) {
     const [first] = await world.store.auditLog.rowsAfter(tenantId, 0, 1)
     if (!isBeginning(tenantId, first))
       throw new Error('Cannot checkpoint the audit log: its checkpoint is gone')
   } else {
-    if (!keys.attests(statementOf(tenantId, seal), seal.proof)) {
+    if (!keys.attests(statementOf(tenantId, checkpoint), checkpoint.proof)) {
       throw new Error('Cannot checkpoint the audit log: its checkpoint is not ours')
     }
-    const { number } = seal.last
+    const { number } = checkpoint.last
     const checkpointed =
       number === before.number
         ? before
         : (await world.store.auditLog.rowsAfter(tenantId, number - 1, 1))[0]
-    if (!isSame(before, seal.removed) || !isSame(checkpointed, seal.last)) {
+    if (!isSame(before, checkpoint.removed) || !isSame(checkpointed, checkpoint.last)) {
       throw new Error('Cannot checkpoint the audit log: it does not continue its checkpoint')
     }
   }

@@ -31,7 +31,7 @@ function longAuditLog(): {
     rowsAfter: async (_, after, limit) => rows.filter((it) => it.number > after).slice(0, limit),
   }
   const yielding = { ...clock, yield: async () => void turns.push(opened.size) }
-  const store = { record: auditLog, tokens: { find: async () => [] } } as unknown as World['store']
+  const store = { auditLog, tokens: { find: async () => [] } } as unknown as World['store']
   return { world: { clock: yielding, store }, opened, turns }
 }
 

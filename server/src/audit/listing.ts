@@ -60,12 +60,12 @@ export async function listAuditLog(
   request: AuditLogRequest,
 ): Promise<AuditLogPage> {
   authorize(context, 'log:read')
-  const { auditLog: record } = world.store
-  const state = await record.state(context.tenantId)
+  const { auditLog } = world.store
+  const state = await auditLog.state(context.tenantId)
   if (state === null) return { total: 0, items: [], more: false }
   const filter = await byInternalId(world.store, context.tenantId, request.filter)
   return Object.values(filter).every((it) => it === undefined)
-    ? await pageOfAll(record, context.tenantId, state, request)
+    ? await pageOfAll(auditLog, context.tenantId, state, request)
     : await pageOfSome(world, context.tenantId, state, { ...request, filter })
 }
 
@@ -119,11 +119,11 @@ function itemsBetween(row: StoredAuditEvent, oldest: number, newest: number): Au
 async function listedAt(
   auditLog: AuditLogReader,
   tenantId: string,
-  { event: entry, thing }: AuditLogCursor,
+  { event, thing }: AuditLogCursor,
 ): Promise<number> {
-  const [row] = await auditLog.rowsBefore(tenantId, entry + 1, 1)
+  const [row] = await auditLog.rowsBefore(tenantId, event + 1, 1)
   if (row === undefined) return 0
-  if (row.number !== entry || !isCounted(row)) return row.listed + 1
+  if (row.number !== event || !isCounted(row)) return row.listed + 1
   return row.listed - Math.max(0, decodeAuditEventSummary(row.entry).items - thing)
 }
 

@@ -32,10 +32,10 @@ async function sweepChunk(
   tenantId: string,
   before: number,
 ): Promise<boolean> {
-  const { auditLog: record } = world.store
-  const state = await record.state(tenantId)
+  const { auditLog } = world.store
+  const state = await auditLog.state(tenantId)
   if (state === null) return false
-  const rows = await record.rowsAfter(tenantId, state.removed.number, AUDIT_EVENTS_AT_ONCE)
+  const rows = await auditLog.rowsAfter(tenantId, state.removed.number, AUDIT_EVENTS_AT_ONCE)
   const young = rows.findIndex((it) => timeOfAuditEvent(it.entry) >= before)
   const old = young < 0 ? rows : rows.slice(0, young)
   const last = old.at(-1)

@@ -37,8 +37,8 @@ export async function verifyAuditLog(
   world: Pick<World, 'clock' | 'keyring'> & { readonly store: Pick<World['store'], 'auditLog'> },
   tenantId: string,
 ): Promise<AuditVerdict> {
-  const { auditLog: record } = world.store
-  const state = await record.state(tenantId)
+  const { auditLog } = world.store
+  const state = await auditLog.state(tenantId)
   if (state === null) {
     const flaw = { number: 1, what: 'is missing: the audit log has no beginning' }
     return { tenantId, first: 0, last: 0, hash: '', sealed: 0, flaw }
@@ -52,7 +52,7 @@ export async function verifyAuditLog(
   let flaw: Flaw | null = flawOfCheckpoint(state, genuine)
   for (;;) {
     if (flaw !== null) break
-    const rows = await record.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
+    const rows = await auditLog.rowsAfter(tenantId, position.number, AUDIT_EVENTS_AT_ONCE)
     if (rows.length === 0) break
     flaw = firstFlaw(position, rows) ?? tail.flawOf(rows)
     if (state.checkpoint === null && position.number === 0 && !isBeginning(tenantId, rows[0])) {
@@ -104,10 +104,10 @@ function itemCountOfRow({ entry }: StoredAuditEvent): number | null {
 }
 
 function flawOfCheckpoint(
-  { checkpoint: seal, removed, last }: AuditLogState,
+  { checkpoint, removed, last }: AuditLogState,
   genuine: boolean,
 ): Flaw | null {
-  if (seal === null) {
+  if (checkpoint === null) {
     // The set-up of a tenant is in its audit log, so none is empty.
     if (last.number === 0) return { number: 1, what: 'is missing: the audit log is empty' }
     if (removed.number === 0) return null
@@ -119,12 +119,12 @@ function flawOfCheckpoint(
       what: 'cannot be vouched for: the checkpoint is not genuine',
     }
   }
-  if (!isSame(removed, seal.removed)) {
-    const number = Math.min(removed.number, seal.removed.number) + 1
+  if (!isSame(removed, checkpoint.removed)) {
+    const number = Math.min(removed.number, checkpoint.removed.number) + 1
     return { number, what: 'is not where the audit log begins in its checkpoint' }
   }
   // Events that the checkpoint covers are missing at the end; the events themselves are checked one by one.
-  return last.number < seal.last.number ? flawOfEnd(seal.last, last) : null
+  return last.number < checkpoint.last.number ? flawOfEnd(checkpoint.last, last) : null
 }
 
 /** Compares the expected end of the audit log with the actual one. */
@@ -147,15 +147,15 @@ class Tail {
   }
 
   flawOf(rows: readonly StoredAuditEvent[]): Flaw | null {
-    const sealed = this.#checkpoint?.last.number ?? 0
+    const covered = this.#checkpoint?.last.number ?? 0
     for (const row of rows) {
-      if (row.number === sealed && !isSame(row, this.#checkpoint!.last)) {
+      if (row.number === covered && !isSame(row, this.#checkpoint!.last)) {
         return {
-          number: sealed,
+          number: covered,
           what: 'is not the one in the checkpoint: it or one before was rewritten',
         }
       }
-      if (row.number <= sealed) continue
+      if (row.number <= covered) continue
       const at = timeOfAuditEvent(row.entry)
       this.#oldest ??= at
       if (at - this.#oldest <= AUDIT_CHECKPOINT_LAG_MS_MAX) continue

@@ -49,20 +49,16 @@ export const auditVerify: RunCommand = async ({ flags, out }) => {
 /** Opens a consistent snapshot, in the data folder or in PostgreSQL. */
 async function openAuditLog({ databaseUrl, dataDir }: Config): Promise<PostgresAuditLogSnapshot> {
   if (databaseUrl !== null) {
-    const { openPostgresAuditLog: openPostgresRecord } =
-      await import('../adapters/postgres/audit-log-snapshot.ts')
-    return await openPostgresRecord(databaseUrl)
+    const { openPostgresAuditLog } = await import('../adapters/postgres/audit-log-snapshot.ts')
+    return await openPostgresAuditLog(databaseUrl)
   }
-  const { tenants, auditLog: record, close } = openSqliteAuditLog(dataDir)
-  return { tenants, auditLog: record, close: async () => close() }
+  const { tenants, auditLog, close } = openSqliteAuditLog(dataDir)
+  return { tenants, auditLog, close: async () => close() }
 }
 
 /** Includes tenants whose audit log is gone. */
-async function tenantIds({
-  tenants,
-  auditLog: record,
-}: PostgresAuditLogSnapshot): Promise<string[]> {
-  return [...new Set([...(await tenants.ids()), ...(await record.tenantIds('all'))])]
+async function tenantIds({ tenants, auditLog }: PostgresAuditLogSnapshot): Promise<string[]> {
+  return [...new Set([...(await tenants.ids()), ...(await auditLog.tenantIds('all'))])]
 }
 
 function sentenceOf({ tenantId, flaw, first, last, hash, sealed }: AuditVerdict): string {

@@ -165,13 +165,13 @@ async function dataKeyVersions(world: Tenants, tenantId: string): Promise<number
 async function* behind(
   world: Pick<World, 'clock' | 'store'>,
   tenantId: string,
-  { dataKeyId: head }: RenewingKeys,
+  { dataKeyId }: RenewingKeys,
 ): AsyncIterable<Envelopes> {
   let limit = ENVELOPE_ROWS_AT_ONCE
   let after: EnvelopeCursor | null = null
   do {
     const stretch: Envelopes = await world.store.tenants.envelopes(tenantId, {
-      dataKeyId: head,
+      dataKeyId,
       after,
       limit,
     })

@@ -5,14 +5,14 @@ import { ServiceError } from '../base/service-error.ts'
 import type { TenantKeys } from '../ports/keyring.ts'
 
 /**
- * Returns a pagination cursor: an internal id sealed with the tenant's key and bound to one list.
+ * Returns a pagination cursor: an internal id with a tag under the tenant's key, bound to one list.
  *
  * `list` identifies the list, filters included. A cursor that is forged, or belongs to another tenant or another list,
  * is invalid.
  */
 export function cursorOf(keys: TenantKeys, list: string, internalId: string): string {
   const bytes = Buffer.from(internalId.replaceAll('-', ''), 'hex')
-  return Buffer.concat([bytes, sealOf(keys, list, internalId)]).toString('base64url')
+  return Buffer.concat([bytes, tagOf(keys, list, internalId)]).toString('base64url')
 }
 
 /** Returns the internal id in `cursor`; throws `cursor_invalid`. */
@@ -22,9 +22,9 @@ export function parseCursor(keys: TenantKeys, list: string, cursor: string): str
     .subarray(0, 16)
     .toString('hex')
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  const seal = bytes.subarray(16)
-  const right = isUuid(internalId) ? sealOf(keys, list, internalId) : null
-  if (right === null || seal.length !== right.length || !timingSafeEqual(seal, right)) {
+  const tag = bytes.subarray(16)
+  const right = isUuid(internalId) ? tagOf(keys, list, internalId) : null
+  if (right === null || tag.length !== right.length || !timingSafeEqual(tag, right)) {
     throw new ServiceError('cursor_invalid', {
       start: ['Take it from the answer before, unchanged.'],
     })
@@ -34,9 +34,9 @@ export function parseCursor(keys: TenantKeys, list: string, cursor: string): str
 
 /** Cannot collide with a fingerprint scope: those are names of token types. */
 const SCOPE = 'cursor of a list'
-const SEAL_CHARS = 24
+const TAG_CHARS = 24
 
-function sealOf(keys: TenantKeys, list: string, internalId: string): Buffer {
+function tagOf(keys: TenantKeys, list: string, internalId: string): Buffer {
   const text = JSON.stringify([list, internalId])
-  return Buffer.from(keys.fingerprint(SCOPE, new Sensitive(text)).slice(0, SEAL_CHARS))
+  return Buffer.from(keys.fingerprint(SCOPE, new Sensitive(text)).slice(0, TAG_CHARS))
 }

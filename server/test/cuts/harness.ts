@@ -175,7 +175,7 @@ class CutHarness {
     return { since: Date.now(), ...row! }
   }
 
-  async #stored(n: number, { since, events: entries, answers }: Before): Promise<StoredByCut> {
+  async #stored(n: number, { since, events, answers }: Before): Promise<StoredByCut> {
     await this.#database.settled()
     const tokens = await this.#database.ask<{ serial: string }>(
       `SELECT serial FROM tokens WHERE serial >= $1 AND metadata LIKE $2 AND ${VISIBLE}`,
@@ -183,7 +183,7 @@ class CutHarness {
     )
     const rows = await this.#database.ask<{ entry: Uint8Array }>(
       'SELECT entry FROM record WHERE number > $1',
-      [entries],
+      [events],
     )
     const [now] = await this.#database.ask<{ count: number }>('SELECT count(*) FROM answers')
     return {

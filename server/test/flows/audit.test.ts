@@ -24,7 +24,7 @@ test('symbolon audit verify says what is intact and what is not, beside a runnin
   assert.equal(running.status, 0, running.err)
   assert.match(
     running.out,
-    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, sealed up to \d, ends with [0-9a-f]{64}\n$/,
+    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, checkpoint at \d, ends with [0-9a-f]{64}\n$/,
   )
   assert.equal((await vault.stop()).status, 0)
 
@@ -97,5 +97,5 @@ test('a service that is started on a rewritten audit log does not write a checkp
   assert.match(second.printed(), /"record_unsealed"/)
   const { status, out } = await runSymbolon(['audit', 'verify', '--data-dir', folder])
   assert.equal(status, 1)
-  assert.match(out, /event 4 is not the one that was sealed/)
+  assert.match(out, /event 4 is not the one in the checkpoint/)
 })

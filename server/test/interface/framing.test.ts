@@ -55,9 +55,9 @@ test('each answer to what is no request has a trace id of its own', async () => 
 })
 
 test('a well-formed request is answered and the connection stays open', async () => {
-  const { status, headerSection: head, closed } = await send(getWith([]))
+  const { status, headerSection, closed } = await send(getWith([]))
   assert.equal(status, 404)
-  assert.match(head, /bt-trace-id: /)
+  assert.match(headerSection, /bt-trace-id: /)
   assert.equal(closed, false)
 })
 
@@ -92,9 +92,9 @@ for (const [status, line] of [
 test('a request that expects more than 100-continue is refused with 417, as others are', async () => {
   const headers = ['Expect: the-unexpected', 'Content-Length: 3', 'BT-TRACE-ID: mine']
   const before = stage.stored().length
-  const { status, headerSection: head, body, closed } = await send(post(headers, '"x"'))
+  const { status, headerSection, body, closed } = await send(post(headers, '"x"'))
   assert.deepEqual([status, closed], [417, true])
-  assert.match(head, /bt-trace-id: mine/)
+  assert.match(headerSection, /bt-trace-id: mine/)
   assert.equal((JSON.parse(body) as Record<string, unknown>)['code'], 'expectation_unmet')
   assert.equal(stage.stored().length, before)
 })

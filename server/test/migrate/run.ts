@@ -55,7 +55,7 @@ export async function moveInterrupted(run: MoveRun): Promise<MoveTally> {
   const variables = { SYMBOLON_DATA_DIR: source, SYMBOLON_DATABASE_URL: database }
   const verified = await runSymbolon(['audit', 'verify'], variables)
   assert.equal(verified.status, 0, verified.out + verified.err)
-  assert.match(verified.out, /^tenant \S+: intact, events 1 to (\d+), sealed up to \1,/m)
+  assert.match(verified.out, /^tenant \S+: intact, events 1 to (\d+), checkpoint at \1,/m)
 
   const copy = path.join(folder, 'copy')
   cpSync(source, copy, { recursive: true })

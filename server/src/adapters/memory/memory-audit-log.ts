@@ -160,8 +160,8 @@ interface Chain {
 
 const CHAIN = 'chain'
 
-function isBeyondCheckpoint({ rows, removed, checkpoint: seal }: Chain): boolean {
-  return (rows.at(-1) ?? removed).number > (seal?.last.number ?? 0)
+function isBeyondCheckpoint({ rows, removed, checkpoint }: Chain): boolean {
+  return (rows.at(-1) ?? removed).number > (checkpoint?.last.number ?? 0)
 }
 
 function positionOf({ number, listed, hash }: ChainPosition): ChainPosition {

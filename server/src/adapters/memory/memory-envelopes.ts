@@ -39,7 +39,7 @@ export function answerEnvelopes(
 /** Works as TenantReader.envelopes: a chunk ends with its table. */
 export function envelopesIn(
   all: readonly MemoryEnvelope[],
-  { dataKeyId: head, after, limit }: EnvelopeStretch,
+  { dataKeyId, after, limit }: EnvelopeStretch,
 ): Envelopes {
   const table = after?.table ?? ENVELOPE_TABLES[0]
   const own = all.filter((it) => it.table === table && it.row > (after?.row ?? ''))
@@ -49,7 +49,7 @@ export function envelopesIn(
   const { taken: looked } = takeWithin(rows.slice(0, limit), bytesIn, ENVELOPE_BYTES_AT_ONCE)
   const found = own
     .filter((it) => looked.includes(it.row))
-    .filter((it) => Buffer.compare(it.envelope.subarray(0, head.length), head) !== 0)
+    .filter((it) => Buffer.compare(it.envelope.subarray(0, dataKeyId.length), dataKeyId) !== 0)
     .map(({ renew: _renew, ...it }) => it)
   const following = ENVELOPE_TABLES[ENVELOPE_TABLES.indexOf(table) + 1]
   const end = following === undefined ? null : { table: following, row: '' }

@@ -47,7 +47,7 @@ export class MemoryStore implements Store {
   readonly #deletedTenants = new MemoryTable<number>(this.#undo)
   readonly #answers = new MemoryTable<StoredAnswer>(this.#undo)
   readonly #auditLog = new MemoryAuditLog(this.#undo)
-  readonly #refused = new RetiredKeys()
+  readonly #retiredKeys = new RetiredKeys()
   #closed = false
 
   readonly tenants: TenantReader = {
@@ -141,7 +141,7 @@ export class MemoryStore implements Store {
   async commit(tenantId: string, changes: readonly Change[]): Promise<Conflict | null> {
     if (this.#closed) throw new Error('Cannot commit: the store is closed')
     this.#undo.length = 0
-    const refusal = this.#refused.refusal(tenantId, changes)
+    const refusal = this.#retiredKeys.refusal(tenantId, changes)
     if (refusal !== null) throw refusal
     const enlisted = changes.find((it) => it.kind === 'enlist')
     try {

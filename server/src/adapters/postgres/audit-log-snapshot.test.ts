@@ -9,13 +9,13 @@ test('a connection that is lost between two questions fails the next one, and no
   const url = await freshDatabase()
   const store = await openPatiently(url)
   await store.close()
-  const { auditLog: record, close } = await openPostgresAuditLog(url)
-  assert.deepEqual(await record.tenantIds('all'), [])
+  const { auditLog, close } = await openPostgresAuditLog(url)
+  assert.deepEqual(await auditLog.tenantIds('all'), [])
   const others = 'datname = current_database() AND pid <> pg_backend_pid()'
   await query(url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${others}`)
   const left = `SELECT 1 FROM pg_stat_activity WHERE ${others}`
   while ((await query(url, left)).rows.length > 0) await sleep(1)
-  await assert.rejects(record.tenantIds('all'), /connection/i)
+  await assert.rejects(auditLog.tenantIds('all'), /connection/i)
   await close()
 })
 

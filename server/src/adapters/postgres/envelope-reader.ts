@@ -8,13 +8,13 @@ import { packText, unpackText } from './text.ts'
 
 /** Reads a tenant's envelopes, table by table, in key order. */
 export function envelopeReader(ask: AskPostgres): TenantReader['envelopes'] {
-  return async (tenantId, { dataKeyId: head, after, limit }) => {
+  return async (tenantId, { dataKeyId, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)
     const sealed = SEALED[at]!
     const { table } = sealed
     const from = after === null || after.row === '' ? [] : [packText(after.row)]
     const look = lookFor(sealed, from.length > 0)
-    const rows = await ask(look, [tenantId, head, limit, ...from])
+    const rows = await ask(look, [tenantId, dataKeyId, limit, ...from])
     const found = rows.flatMap((row) =>
       Object.entries(sealed.columns).flatMap(([column, part]): StoredEnvelope[] => {
         const envelope = row[column]

@@ -67,7 +67,7 @@ interface Together {
 export async function insertTogether(
   session: Session,
   commits: readonly Commit[],
-  { begun, tally, auditWriter: record }: Together,
+  { begun, tally, auditWriter }: Together,
 ): Promise<ReadonlySet<Commit> | null> {
   const left = await withDuplicates(session, commits)
   const making = commits.filter((it) => !left.has(it))
@@ -75,7 +75,7 @@ export async function insertTogether(
     for (const { tenantId, token } of tokensOf(it)) tally.add(tenantId, countedOf(token, null), 1)
     for (const change of it.changes) {
       if (change.kind === 'append-audit-events')
-        record.append(it.tenantId, change.events.map(pendingOf))
+        auditWriter.append(it.tenantId, change.events.map(pendingOf))
     }
   }
   try {

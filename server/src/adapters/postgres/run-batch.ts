@@ -48,9 +48,9 @@ export async function runBatch(
     made = await attempt(session, commits, new Set())
   }
   if (made === null) throw new Error('A commit with a savepoint can be gone back on')
-  const { outcomes, auditWriter: record, tally } = made
+  const { outcomes, auditWriter, tally } = made
   // A failure in any of these fails the whole transaction, so COMMIT need not wait for their answers.
-  await allOf([record.write(session), tally.write(session), commit()])
+  await allOf([auditWriter.write(session), tally.write(session), commit()])
   return outcomes
 }
 
@@ -66,7 +66,7 @@ async function attempt(
   const tips = new LockedChainTips(rows)
   if (![...together].every((it) => tips.refusal(it) === null)) return null
   const ending = {
-    tips: tips,
+    tips,
     tally: new PostgresTokenTally(),
     auditWriter: new PostgresAuditWriter(rows),
     saved: false,

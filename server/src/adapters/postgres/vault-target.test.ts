@@ -114,7 +114,7 @@ describe('a target', () => {
     await begun(async (target) => {
       const to = { table: 'installation', after: null } as const
       const more = { table: 'installation', rows: [], to } as const
-      await assert.rejects(target.begin(OTHER_MOVE, more), /somebody else has begun to use it/)
+      await assert.rejects(target.begin(OTHER_MOVE, more), /another program has begun to use it/)
     })
     const url = await freshDatabase()
     await (await PostgresStore.open({ url })).close()
@@ -123,7 +123,7 @@ describe('a target', () => {
       assert.deepEqual(await target.state(), { holds: 'a vault' })
       const to = { table: 'installation', after: null } as const
       const more = { table: 'installation', rows: [], to } as const
-      await assert.rejects(target.begin(MOVE, more), /somebody else has begun to use it/)
+      await assert.rejects(target.begin(MOVE, more), /another program has begun to use it/)
       assert.deepEqual(await target.state(), { holds: 'a vault' })
     })
   })

@@ -81,7 +81,7 @@ export class SqliteCommitQueue {
   readonly #worker: Worker
   readonly #exit: Promise<unknown>
   readonly #onFault: (reason: Error) => void
-  readonly #refused = new RetiredKeys()
+  readonly #retiredKeys = new RetiredKeys()
   readonly #buffers: ArrayBuffer[] = []
   /** The last one is filling. */
   #batches: CommitBatch[] = [{ packer: new BatchPacker(), commits: [], moved: 0 }]
@@ -154,7 +154,7 @@ export class SqliteCommitQueue {
     moved: () => number,
   ): Promise<Conflict | null> {
     return this.#whenWriting((waiting) => {
-      const refusal = this.#refused.refusal(tenantId, changes)
+      const refusal = this.#retiredKeys.refusal(tenantId, changes)
       if (refusal !== null) throw refusal
       const tokens = tokensOf(changes)
       // Once set, every later commit checks for this collision. Commits already packed run first and need no
@@ -162,7 +162,7 @@ export class SqliteCommitQueue {
       this.#uuidNames ||= tokens.some(isNamedByUuid)
       this.#transactions ||= changes.some((it) => it.kind === 'open-transaction')
       if (tokens.length > COMMIT_TOKENS_MAX) {
-        const list = new LongList(tenantId, this.#nextStagingBatch++, changes, this.#refused)
+        const list = new LongList(tenantId, this.#nextStagingBatch++, changes, this.#retiredKeys)
         this.#lists.push({ ...waiting, tokens, list })
         return
       }

@@ -12,11 +12,11 @@ import { unpackContainers } from '../../ports/packed-token.ts'
 export function envelopeReader(db: DatabaseSync): TenantReader['envelopes'] {
   const looks = SEALED.map((it) => ({ ...it, look: db.prepare(lookFor(it)) }))
 
-  return async (tenantId, { dataKeyId: head, after, limit }) => {
+  return async (tenantId, { dataKeyId, after, limit }) => {
     const at = after === null ? 0 : SEALED.findIndex((it) => it.table === after.table)
     const { table, columns, look } = looks[at]!
     const from = after === null || after.row === '' ? '' : packId(after.row)
-    const source = look.iterate(packId(tenantId), from, limit, head)
+    const source = look.iterate(packId(tenantId), from, limit, dataKeyId)
     const { taken: rows, isCut } = takeWithin(
       source,
       (row) => Number(row['bytes']),

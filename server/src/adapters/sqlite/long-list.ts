@@ -45,14 +45,14 @@ export class LongList {
     tenantId: string,
     stagingBatch: number,
     changes: readonly Change[],
-    refused: RetiredKeys,
+    retiredKeys: RetiredKeys,
   ) {
     this.#tenantId = tenantId
     this.#stagingBatch = stagingBatch
     this.#tokens = tokensOf(changes)
     this.#others = changes.filter((it) => it.kind !== 'insert-tokens')
     this.#within = enlistedIn(changes)
-    this.#refusal = () => refused.refusal(tenantId, changes)
+    this.#refusal = () => retiredKeys.refusal(tenantId, changes)
   }
 
   /** Packs the next step as one commit. */

@@ -25,14 +25,14 @@ export function customResponse(error: ThrownError): Answer | string {
   }
   // A 1xx status is only interim: clients would wait for the final response.
   if (Number(status) < 200) return 'The status of a custom response is no status of an answer.'
-  const head = { status: Number(status), headers: headersOf(error.headers) }
-  if (body === null || status === 204 || status === 205 || status === 304) return head
+  const statusAndHeaders = { status: Number(status), headers: headersOf(error.headers) }
+  if (body === null || status === 204 || status === 205 || status === 304) return statusAndHeaders
   if (Buffer.byteLength(JSON.stringify(body)) > REACTOR_RESULT_BYTES_MAX) {
     return 'The body of a custom response is too large.'
   }
-  const type = head.headers['content-type']
+  const type = statusAndHeaders.headers['content-type']
   const asText = typeof body === 'string' && type !== undefined && !/[/+]json\b/i.test(type)
-  return asText ? { ...head, text: body } : { ...head, body }
+  return asText ? { ...statusAndHeaders, text: body } : { ...statusAndHeaders, body }
 }
 
 /** Drops the headers that belong to this service or to intermediaries. */
