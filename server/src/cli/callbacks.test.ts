@@ -104,8 +104,8 @@ describe('symbolon callbacks', () => {
       run(callbacksList, { 'api-key-file': join(folder, 'none') }),
       /--api-key-file is '.*none', which cannot be read \(ENOENT\)\.$/,
     )
-    await assert.rejects(run(callbacksReplay, {}), /Say --id ID, or --all/)
-    await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Say --id ID, or --all/)
+    await assert.rejects(run(callbacksReplay, {}), /Pass --id ID or --all/)
+    await assert.rejects(run(callbacksReplay, { id: 'x', all: '' }), /Pass --id ID or --all/)
     const flags = { port: '1' }
     await assert.rejects(
       callbacksList({ flags, words: [], out: () => {}, err: () => {} }),

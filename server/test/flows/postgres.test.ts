@@ -265,7 +265,7 @@ test('a backup is refused: a data folder from before is not what is in use', asy
   const { run } = await pair()
   const { status, err } = await run('backup', '--to', join(temporaryFolder(t), 'copy'))
   assert.equal(status, 1)
-  assert.match(err, /PostgreSQL database is backed up by its own means/)
+  assert.match(err, /Back up a PostgreSQL database with its own tools/)
 })
 
 test('a password is not repeated when the address of the database is no good', async () => {
