@@ -1,7 +1,7 @@
 /**
- * What a proxied request is measured against: a destination, and a reverse proxy that does nothing else.
+ * Baselines for a proxied request: a destination, and a reverse proxy that only forwards.
  *
- * Both are node:http with as little around it as works.
+ * Both are minimal node:http servers.
  */
 import { Agent, createServer, request, type Server } from 'node:http'
 

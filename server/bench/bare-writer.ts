@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { openConnection } from '../src/adapters/sqlite/connection.ts'
 
-/** What the vault's audit log says of a request that sends one token out. */
+/** Size of the audit event for a request that sends out one token. */
 const EVENT = new Uint8Array(200)
 
 const port = parentPort!

@@ -15,7 +15,7 @@ export interface Fairness {
   readonly bulkPerSecond: number
 }
 
-/** What one caller notices of another who sends payloads of ten thousand strings back to back. */
+/** Measures how a caller that sends payloads of ten thousand strings back to back affects another caller. */
 export async function measureFairness(rounds: number): Promise<Fairness> {
   const subject = await startSubject('durable', null)
   const quiet: number[] = []

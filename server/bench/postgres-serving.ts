@@ -1,4 +1,4 @@
-/** What the service does on PostgreSQL, through its sockets: beside itself on SQLite, and by twos on one database. */
+/** Benchmarks the service on PostgreSQL over its sockets: against SQLite, and with two servers on one database. */
 import type { Cluster } from '../test/kit/postgres/cluster.ts'
 import { load } from './load.ts'
 import { clusterCpuUs, newDatabase, within } from './postgres-database.ts'

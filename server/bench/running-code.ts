@@ -1,4 +1,4 @@
-/** What it takes to run a tenant's code: over the runner's own pipe, and what an invocation adds to that. */
+/** Measures the cost of running a tenant's code over the runner's own pipe, and the overhead an invocation adds. */
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { JailRunner } from '../src/adapters/jail/jail-runner.ts'

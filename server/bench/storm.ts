@@ -23,9 +23,10 @@ export interface Storm {
 }
 
 /**
- * What one tenant notices of another that invokes endless loops, memory bombs and floods of output, all at once,
- * and again whenever one has ended, or, when it was refused, up to twice as late as the refusal asked for: it is the
- * code that rages here, and not its callers, who share a process with those who measure.
+ * Measures how one tenant is affected by another that runs endless loops, memory bombs and output floods concurrently.
+ *
+ * Each is invoked again when it ends or, when refused, after up to twice the delay the refusal asked for: the load must come
+ * from the code, not from its callers, who share a process with the measuring side.
  */
 export async function measureStorm(rounds: number): Promise<Storm> {
   const subject = await startSubject('reacting', null)

@@ -186,7 +186,7 @@ async function addApplication(
   return { key: issued.key, id }
 }
 
-/** What somebody who measures a subject has to know of it, by kind. */
+/** Facts a benchmark needs about its subject, by kind. */
 interface SubjectFacts {
   readonly samples?: Samples | undefined
   readonly reacting?: Reacting | undefined

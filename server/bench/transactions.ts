@@ -25,7 +25,7 @@ export interface Committing {
   readonly besideP99Us: number
 }
 
-/** What it costs to commit a transaction that holds a hundred thousand tokens, and what others notice. */
+/** Measures the cost of committing a transaction with a hundred thousand tokens, and its effect on other requests. */
 export async function measureCommits(rounds: number): Promise<Committing> {
   const subject = await startSubject('durable', null)
   const [empty, large] = [new LatencyHistogram(), new LatencyHistogram()]

@@ -29,7 +29,7 @@ export interface HarnessOptions {
   readonly passMsMax: number
   /** Everything ever acknowledged is read back after so many kills. */
   readonly allEvery: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   /** Whether to stop killing once a fault is found. */
   readonly stopAtFault: boolean
@@ -163,7 +163,7 @@ class Harness {
     else points[point] = (points[point] ?? 0) + 1
   }
 
-  /** What the last load made, or everything. */
+  /** Verifies what the last load made, or everything. */
   async #verify(client: VaultClient, everything: boolean): Promise<void> {
     const { since, entries } = this.#lastLoad
     const all = this.#ledger.entries

@@ -16,7 +16,7 @@ const STORE_POINTS: Readonly<Record<ProbePoint, string>> = {
   replied: 'the writer has told, the callers wait',
 }
 
-/** What lies around the store. */
+/** Kill points around the store. */
 const SERVICE_POINTS = {
   asked: 'the service is about to commit',
   told: 'the store has told the service, the service has told nobody',

@@ -48,7 +48,7 @@ export class PostgresDatabase {
     return rows.map(({ id }) => id)
   }
 
-  /** What is wrong between the tables, in words; empty when nothing is. */
+  /** Describes inconsistencies between the tables; empty when there are none. */
   async flaws(): Promise<string[]> {
     await this.settled()
     const found: string[] = []

@@ -114,7 +114,7 @@ async function open({ folder, database, killAt }: CrashServerOptions): Promise<S
 /** Often: most servers here do not live for a second. */
 const SWEEP_EVERY_MS = 20
 
-/** What of the world is not as shipped, by order. */
+/** Applies the ordered deviations from the shipped world. */
 function change(
   world: World,
   { folder, killAt, weakness }: CrashServerOptions,

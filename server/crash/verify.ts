@@ -6,7 +6,7 @@ import { digestOf, type Entry, type MadeToken } from './ledger.ts'
 import type { VaultClient } from './vault-client.ts'
 import { markOf } from './workload.ts'
 
-/** What can be wrong. */
+/** Faults the verifier distinguishes. */
 export const FAULTS = {
   lost: 'acknowledged, and not there as it was sent',
   ghost: 'there, though its caller was refused or nobody asked',
@@ -18,7 +18,7 @@ export const FAULTS = {
 
 export type Fault = keyof typeof FAULTS
 
-/** What was found, with words for the first few of each fault. */
+/** Counts the faults found, and describes the first few of each. */
 export class CrashVerdict {
   readonly counts = Object.fromEntries(Object.keys(FAULTS).map((it) => [it, 0])) as Record<
     Fault,
@@ -111,7 +111,7 @@ export async function verifyUntold(
     const data = tokens.map((it) => it['data']!)
     return { op, count: tokens.length, fault: faultOf(entries.get(op), data) }
   })
-  // What takes several requests may have begun before: then all of it has to be looked at.
+  // An operation of several requests may have begun before `since`: then check everything.
   if (since > 0 && judged.some(({ fault }) => fault === 'half')) {
     return await verifyUntold(client, database, entries, 0, verdict)
   }
@@ -124,7 +124,7 @@ export async function verifyUntold(
   return rightly
 }
 
-/** What is wrong with these tokens being there, of which the operation's caller was not told. */
+/** Classifies tokens that exist though the operation's caller never got their ids; null when that is legitimate. */
 function faultOf(entry: Entry | undefined, data: readonly Json[]): Fault | null {
   if (entry === undefined || entry.outcome.outcome === 'refused') return 'ghost'
   if (entry.outcome.outcome === 'acked') return 'double'

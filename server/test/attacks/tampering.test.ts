@@ -143,7 +143,7 @@ const THEIRS_AS_MINE = `DELETE FROM tokens WHERE serial = :mine;
   UPDATE tokens SET serial = :mine, tenant = (SELECT tenant FROM tokens WHERE serial = :card)
   WHERE serial = :theirs`
 
-/** What the writer does; `:card`, `:mine` and `:theirs` are the internal ids of the tokens. */
+/** The writer's changes; `:card`, `:mine` and `:theirs` are the internal ids of the tokens. */
 const TRICKS: readonly (readonly [name: string, reads: 'card' | 'mine', sql: string])[] = [
   [
     "another tenant's data in a row of its own",

@@ -18,7 +18,7 @@ export interface AnyBody extends Piece {
   readonly refused?: boolean
 }
 
-/** What the expressions name, by id. */
+/** Tokens the expressions reference, by id. */
 export const TOKENS: Readonly<Record<string, Json>> = {
   plain: '4242424242424242',
   'an id-384@x': 'Ada',
@@ -372,7 +372,7 @@ function xmlBody(): fc.Arbitrary<AnyBody> {
   return nodes.map((it) => ({ type: 'application/soap+xml', ...it }))
 }
 
-/** What might end a section is written outside of it. */
+/** Writes text that might end a CDATA section outside of it. */
 function sectioned(value: Json): string {
   const text = textOf(value)
   const safe = text !== '' && !/[\]>\r\u2028]/.test(text)
@@ -394,7 +394,7 @@ function escaped(value: Json): string {
   return ENTITIES.reduce((text, [it, entity]) => text.replaceAll(it, entity), textOf(value))
 }
 
-/** What is behind it may turn out to begin with what would end a section together with it. */
+/** Escapes trailing brackets: together with the text that follows they could end a section. */
 function escapedBefore(value: Json): string {
   return escaped(value).replace(/\]+$/, (it) => '&#93;'.repeat(it.length))
 }

@@ -919,7 +919,7 @@ for (const [name, open] of [
   })
 }
 
-/** What comes of `work` when it begins and ends in the same month. */
+/** Returns the result of `work`, rerun until it begins and ends in the same month. */
 async function withinOneMonth<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     const month = new Date().getUTCMonth()
@@ -938,7 +938,7 @@ async function refused(call: Promise<unknown>, status: number): Promise<JsonObje
   return body
 }
 
-/** What the client makes of an answer that is no success, whoever gave it. */
+/** Returns the error the client throws for an unsuccessful response, from any server. */
 async function failed(call: Promise<unknown>): Promise<{ status: number; data: JsonObject }> {
   const error = await call.then(
     () => assert.fail('it was not refused'),

@@ -76,7 +76,7 @@ export class CuttingProxy {
       it.on('close', () => this.#sockets.delete(it))
     }
     client.on('close', () => database.destroy())
-    // What it has said is to arrive.
+    // The database's last bytes must still arrive.
     database.on('close', () => client.destroySoon())
     const proxied = new ProxiedConnection(client, database, this.last, () => {
       const armed = this.#armed

@@ -36,7 +36,7 @@ export interface CutOptions {
   readonly seed: number
   /** How long an answer may take. */
   readonly answerMsMax: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   readonly onCut: (cut: number) => void
 }
@@ -48,7 +48,7 @@ export interface CutResult {
   readonly bytes: Readonly<Record<string, number>>
   /** Different points at which one was cut. */
   readonly points: number
-  /** What callers were told, and what was there. */
+  /** Outcomes reported to callers, and what the database held. */
   readonly told: number
   readonly unknownAndThere: number
   readonly unknownAndNot: number
@@ -77,7 +77,7 @@ export async function runCuts(options: CutOptions): Promise<CutResult> {
   }
 }
 
-/** What there was before a request. */
+/** State before a request. */
 interface Before {
   readonly since: number
   readonly events: number

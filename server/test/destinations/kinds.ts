@@ -8,7 +8,7 @@ import { onRequest, type ConnectionHandler, type CertificateName } from '../kit/
 
 export interface DestinationKind {
   readonly name: string
-  /** What it does with a connection; null for one that nobody accepts. */
+  /** Handles a connection; null when no connection is accepted. */
   readonly answer: ConnectionHandler | null
   readonly tls?: TlsOptions & { readonly certificate: CertificateName }
   /** Whether the request is for TLS; as the destination, unless said otherwise. */

@@ -102,7 +102,7 @@ async function untilSaid(stdout: NodeJS.ReadableStream, what: string): Promise<s
   for await (const line of createInterface({ input: stdout })) {
     said += `${line}\n`
     if (line.includes(what)) {
-      // What it says from now on is not read, but must not stop it.
+      // Later output is not read, but must not block the server.
       stdout.resume()
       return said
     }

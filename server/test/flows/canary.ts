@@ -117,7 +117,7 @@ async function runIn(
   }
 }
 
-/** What is known to be in the files, so that finding nothing else means that it is not there. */
+/** Text known to be in the files: finding it proves that the search works. */
 const NOT_SECRET = [
   { form: 'the name of an application', bytes: Buffer.from('an application that is no secret') },
   { form: 'a line for a request', bytes: Buffer.from('"route":"/tokenize"') },

@@ -22,7 +22,7 @@ interface MatrixRow {
   /** A wider permission that amounts to this one. */
   readonly impliedBy?: Permission
   readonly headers?: Readonly<Record<string, string>>
-  /** What whoever may gets. */
+  /** Status for a caller with access. */
   readonly success: number
   /** A text `$nonce` in it stands for the nonce of an open session. */
   readonly body?: JsonObject

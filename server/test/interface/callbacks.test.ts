@@ -389,7 +389,7 @@ describe('A job that somebody', () => {
     const { jobs } = stage.vault.app
     const id = await stage.invoke()
     await jobs.poll()
-    // What was run before the poll was over is sent in the same one, and is not settled before it is cut.
+    // A job that ran before the poll ended is sent in the same poll, and does not settle before it is cut.
     await Promise.race([jobs.settled(), asked.promise])
     await jobs.poll()
     await asked.promise

@@ -21,7 +21,7 @@ interface Line {
 }
 
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_']
-/** What a name may be besides, by RFC 9110, and is not forwarded for. */
+/** Other characters RFC 9110 allows in a header name; names with them are not forwarded. */
 const ODD = [..."!#$%&'*+.^`|~"]
 
 const value = fc

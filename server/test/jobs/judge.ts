@@ -1,4 +1,4 @@
-/** What has to be true of jobs, whatever was killed while they ran. */
+/** Invariants of jobs, whichever process was killed while they ran. */
 import { Webhook } from 'standardwebhooks'
 import type { ReceivedCallback } from './receiver.ts'
 
@@ -9,7 +9,7 @@ export interface AcceptedJob {
   readonly rerun: boolean
 }
 
-/** What was seen from outside, when nothing happens any more. */
+/** Observations from outside, once the vault is idle. */
 export interface SeenJobs {
   readonly accepted: ReadonlyMap<number, AcceptedJob>
   readonly received: readonly ReceivedCallback[]

@@ -18,7 +18,7 @@ export interface ReceivedCallback {
   readonly headers: IncomingMessage['headers']
   readonly text: string
   readonly body: JsonObject
-  /** What it was answered; 200 is an acknowledgement. */
+  /** Status of the response; 200 is an acknowledgement. */
   readonly status: number
   /** How many kills there had been. */
   readonly kill: number

@@ -17,7 +17,7 @@ export interface Furnished {
   readonly transaction: string
 }
 
-/** What is in a list that is too long for one commit. */
+/** Length of a list that is too long for one commit. */
 export const LONG = 300
 
 export const ONCE = { 'BT-IDEMPOTENCY-KEY': 'asked for again' }

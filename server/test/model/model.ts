@@ -1,5 +1,5 @@
 /**
- * What tokens and transactions are, in the fewest words: maps, and no store.
+ * A minimal model of tokens and transactions: maps instead of a store.
  */
 export interface ModelToken {
   readonly value: string

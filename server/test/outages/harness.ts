@@ -37,7 +37,7 @@ export interface OutageOptions {
   /** How long an answer may take, and how long the service may stay away after the database is back. */
   readonly answerMsMax: number
   readonly backMsMax: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   /** Whether to stop once a fault is found. */
   readonly stopAtFault: boolean

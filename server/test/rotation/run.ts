@@ -17,7 +17,7 @@ export interface RotationRun extends RotatingServerOptions {
   readonly kills: number
   readonly seed: number
   readonly callers: number
-  /** What a caller waits between two requests. */
+  /** A caller's pause between two requests. */
   readonly pauseMs: number
   /** Milliseconds of load before the first rotation, to compare with. */
   readonly calmMs: number
@@ -39,7 +39,7 @@ interface RotationStage {
   readonly vaults: RotatingVault[]
   over: boolean
   readonly keys: Keys
-  /** What is known to be there, by id. */
+  /** Values known to be stored, by id. */
   readonly values: Map<string, string>
   readonly ids: string[]
   readonly tally: RotationTally

@@ -11,7 +11,7 @@ export interface CodeSample {
   readonly acting?: JsonObject
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** What is answered; in the place of a text, a regular expression that it matches. */
+  /** The expected response; a regular expression in place of a text must match it. */
   readonly answer: Expected
 }
 

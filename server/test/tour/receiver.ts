@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 
-/** What a receiver of callbacks does: it knows the secret, verifies, and keeps what is genuine. */
+/** A receiver of callbacks: knows the secret, verifies, and keeps the genuine ones. */
 export class TourReceiver {
   #webhook: Webhook | null = null
   readonly #received = Promise.withResolvers<unknown>()

@@ -18,7 +18,7 @@ export interface Attack {
   readonly endless?: true
 }
 
-/** What attacks are told of the world around them, by the names of `args`. */
+/** Facts about their surroundings that attacks get, by the names of `args`. */
 export interface AttackTargets {
   /** A process beside the service, of the same user. */
   readonly victim: number

@@ -14,7 +14,7 @@ import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
 import { AttackStage } from './stage.ts'
 
-/** What the probe prints. */
+/** The probe's output. */
 export interface JailProbeOutcome {
   readonly flaw: string | null
   /** Names of attacks, as they went. */
