@@ -1,4 +1,4 @@
-/** The thread of a recording proxy: told how many events there are, it answers when they are on the disk. */
+/** Writer thread of a recording proxy: gets a number of events and answers once they are on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { openConnection } from '../src/adapters/sqlite/connection.ts'
 

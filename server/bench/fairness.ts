@@ -4,7 +4,7 @@ import { startSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 const BULK_TOKENS = 10_000
-// Both callers and the server's two threads share two cores: nobody may spin.
+// Both callers and the server's two threads share two cores: none of them may spin.
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 
 export interface Fairness {

@@ -67,8 +67,8 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   }
 
   /**
-   * Keeps this process from sleeping between answers. Waking a sleeper costs whoever writes to it more than
-   * a whole request does, on a virtual machine, and only a server slow enough to let us sleep would pay.
+   * Keeps this process from sleeping between answers. On a virtual machine, waking a sleeping process costs
+   * the writer more than a whole request does, and only a server slow enough to let us sleep would pay.
    */
   function stayAwake(): void {
     if (performance.now() < end) setImmediate(stayAwake)

@@ -7,7 +7,7 @@ import { shareOfCore, type Share } from './share-of-core.ts'
 import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
-// Server, database and callers share two cores: nobody may spin.
+// Server, database and callers share two cores: none of them may spin.
 const TIMES = { warmupMs: 500, measureMs: 3000 }
 const FIRST_WARMUP_MS = 5000
 

@@ -103,7 +103,7 @@ async function measureOnce(
   return result
 }
 
-/** An echo is sent the same bytes, with a key that nobody asks for. */
+/** An echo gets the same bytes, including a key it does not check. */
 export function tokenizeBytes({ key }: BenchSubject, body: string): Buffer {
   return postBytes('/tokenize', body, { 'bt-api-key': key === '' ? KEY_OF_NOBODY : key })
 }

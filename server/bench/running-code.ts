@@ -18,7 +18,7 @@ export interface RunningCode {
   readonly prewarmedP50Us: number
   /** How long after its deadline code was ended, at worst, milliseconds. */
   readonly lateMs: number
-  /** Memory that a warm process shares with nobody, bytes. */
+  /** Private memory of a warm process, in bytes. */
   readonly privateBytes: number
   /** Processor time that all warm processes together took in IDLE_MS, ticks of 10 ms. */
   readonly idleTicks: number

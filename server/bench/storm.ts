@@ -10,7 +10,7 @@ import { median } from './table.ts'
 const CALLERS_OF_EACH = 200
 const STORM_MS = 30_000
 const HARMFUL = ['loop', 'bomb', 'flood'] as const
-// Everybody shares two cores: nobody may spin.
+// All processes share two cores: none of them may spin.
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 
 export interface Storm {

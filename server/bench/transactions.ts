@@ -12,7 +12,7 @@ const TRANSACTION_TOKENS = 100_000
 const EMPTY_COMMITS = 200
 const LARGE_COMMITS = 3
 
-/** Others' single cards in flight. Nobody may spin: they and the server's two threads share two cores. */
+/** Others' single cards in flight. None may spin: they and the server's two threads share two cores. */
 const CARD_CALLS = 64
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 

@@ -1,5 +1,5 @@
 /**
- * Kills a server again and again under load, and holds what comes back to what its callers were told.
+ * Kills a server repeatedly under load, and checks the recovered state against the responses its callers got.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -177,7 +177,7 @@ class Harness {
     }
   }
 
-  /** With nobody killed any more: asks again, asks everything back, looks into the file. */
+  /** After the last kill: repeats requests, reads everything back, and checks the file. */
   async #settleAll() {
     const { victim, client } = await this.#start(null)
     await settle(client, this.#ledger, this.#agenda, this.#options.seed)

@@ -20,7 +20,7 @@ export class PostgresDatabase {
       // Who holds a lock for so long is a fault in itself.
       lock_timeout: LOCK_MS_MAX,
     })
-    // Whoever asks next learns of it.
+    // The next query reports the error.
     client.on('error', () => {})
     await client.connect()
     return new PostgresDatabase(client)

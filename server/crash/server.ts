@@ -142,10 +142,10 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
 }
 
 /**
- * Chance that now and then gives an id twice in a row, of those that are drawn together: of tokens.
+ * A random source that now and then returns an id twice in a row, among ids drawn together: those of tokens.
  *
- * Else a commit that nobody expects to be refused never is, and the way back from that is not taken. Of what is
- * drawn alone, a transaction may be named, and two of one name are a fault.
+ * Otherwise no commit is ever refused for an id collision, and the recovery from that goes untested. Ids drawn
+ * alone never repeat: one may name a transaction, and two transactions of one name are a fault.
  */
 function stuttering(random: WorldRandom): WorldRandom {
   let last = random.bytes(ID_BYTES)

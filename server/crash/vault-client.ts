@@ -9,7 +9,7 @@ interface VaultReply {
   readonly retryAfter: string | undefined
 }
 
-/** A call that has come to its end, for whoever measures. */
+/** A finished call, for measurements. */
 export interface ReportedCall {
   readonly about: string
   /** Null when there was no answer. */

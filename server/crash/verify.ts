@@ -1,5 +1,5 @@
 /**
- * Holds a vault to what its callers were told.
+ * Checks a vault's state against the responses its callers got.
  */
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { digestOf, type Entry, type MadeToken } from './ledger.ts'
@@ -82,9 +82,9 @@ export async function verifyAcked(
 }
 
 /**
- * Looks at the tokens made at `since` or later that nobody was told of; returns how many are rightly there.
+ * Checks the tokens made at `since` or later that no acknowledgement named; returns how many of them are legitimate.
  *
- * They may be there if the outcome of their operation is not known, and then all of them.
+ * They may exist only if the outcome of their operation is unknown, and then all of that operation's must.
  */
 export async function verifyUntold(
   client: Pick<VaultClient, 'read'>,

@@ -104,7 +104,7 @@ function begun(path: string): string {
   return post(path) + ' '.repeat(LARGE_BYTES_MIN)
 }
 
-/** More answers than the system keeps for whoever takes none: it has room for tens of MiB, and at times uses it. */
+/** More responses than the system buffers for a client that stops reading: it may buffer tens of MiB. */
 function many(request: string): string {
   return request.repeat(12)
 }

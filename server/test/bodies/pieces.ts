@@ -247,8 +247,8 @@ function textBody(): fc.Arbitrary<AnyBody> {
 }
 
 /**
- * Expressions as they are written, between pieces of something else. `before` says how one is written that has another right
- * behind it.
+ * Expressions as written, between pieces of other text. `before` writes an expression that another one follows
+ * immediately.
  */
 function bareText(
   around: fc.Arbitrary<CountedPiece>,

@@ -10,7 +10,7 @@ export interface CutPoint {
   /** From the first byte of which statement on, or of what is answered to it and to those after it. */
   readonly from: CutStatement
   readonly bytes: number
-  /** Whether the server is told by a reset, as of a connection that is broken, or by an end, as of one that is closed. */
+  /** Whether the server sees a reset, as of a broken connection, or an end, as of a closed one. */
   readonly reset: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * Cuts the connection between the service and its database at every byte of a commit, and holds what is there, and what
- * comes of asking again, to what the caller was told.
+ * Cuts the connection between the service and its database at every byte of a commit, and checks the stored state, and
+ * the result of repeating the request, against the response the caller got.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -226,8 +226,8 @@ class CutHarness {
 }
 
 /**
- * Whether all that was answered before COMMIT may have come through: then nobody can say whether the server has asked.
- * One transaction is some bytes longer than another, by its numbers.
+ * Whether every answer before COMMIT may have come through: then it is unknown whether the server sent COMMIT.
+ * Transactions differ in length by a few bytes, with the numbers in them.
  */
 function isAtItsEnd({ side, bytes }: CutPoint, lengths: Lengths): boolean {
   return side === 'answered' && bytes > lengths.answered - BYTES_MORE_OR_LESS
@@ -235,7 +235,7 @@ function isAtItsEnd({ side, bytes }: CutPoint, lengths: Lengths): boolean {
 
 const BYTES_MORE_OR_LESS = 8
 
-/** Nothing was begun at all: what was told is judged all the same. */
+/** No transaction was begun; the response is judged all the same. */
 const NOT_CUT = { asked: false }
 const CUT_MS_MAX = 1_000
 const STORIES_MAX = 10

@@ -1,9 +1,9 @@
 /**
- * The canary flow: random payloads through a whole vault on disk, and then a look at everything that
- * the vault left behind.
+ * The canary flow: random payloads through a whole vault on disk, and then a search of everything
+ * the vault wrote.
  *
- * Every payload carries canaries where it is secret. What is valid is tokenized and read back, and must
- * be what was sent; what is not valid must be refused; nothing may fail. Afterwards no canary may stand
+ * Every payload carries canaries in its secret parts. A valid payload is tokenized and must read back
+ * unchanged; an invalid one must be refused; nothing may fail. Afterwards no canary may stand
  * in a log line, an error, an answer that shows masks, or a file of the store, in whatever form; nor, where that is
  * a database, in its rows, its log or a file of its own.
  *

@@ -36,7 +36,7 @@ test('a well-formed request reaches its destination', async () => {
 })
 
 describe('nothing is sent because of', () => {
-  /** Broken framing is answered by nobody who knows of the proxy; everything else as its error. */
+  /** Broken framing is answered before the request reaches the proxy; everything else is answered as a proxy error. */
   type Wrapped = 'proxy_error' | 'plain'
   const own: [name: string, status: number, bytes: () => string, wrapped: Wrapped][] = [
     ['BT-PROXY-URL twice', 400, () => get([urlHeader()]), 'proxy_error'],

@@ -1,5 +1,5 @@
 /**
- * The ephemeral proxy, status by status, with an egress gateway that answers as it is told to.
+ * The ephemeral proxy, status by status, with a scripted egress gateway.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'

@@ -328,7 +328,8 @@ async function checkAll(
       if (showsMore(reply, expected)) wrong.push(`${cell}: shows plaintext`)
       cells.push(cell)
       if (reply.status >= 400) {
-        // Who may look somewhere is told which of those it named it may not use; others are not told that there is one.
+        // A key with access to some container learns which of the tokens it named it may not use; other keys do not
+        // learn that such a token exists.
         const placed = operation.name === 'detokenize' && actual === REFUSED && held
         const refusal = `${operation.name}: ${actual}${placed ? ', held elsewhere' : ''}`
         const known = refusals.get(refusal) ?? new Set()

@@ -1,6 +1,6 @@
 /**
- * Kills the program again and again while it runs jobs and delivers what came of them, and holds what receivers saw to
- * what callers were told.
+ * Kills the program repeatedly while it runs jobs and delivers their results, and checks the deliveries receivers saw
+ * against the responses callers got.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'

@@ -107,7 +107,7 @@ async function openSession(url: string, management: string, owner: string): Prom
   return String(session)
 }
 
-/** Somebody has begun to run a job, and is not there any more. */
+/** Claims a job as a server that has since died. */
 async function claimOne(
   { world }: Pick<MigratedService, 'world'>,
   tenantId: string,

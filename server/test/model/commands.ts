@@ -55,7 +55,7 @@ export const anyCommands = fc.commands<Model, Real, false>(
   { maxCommands: 40, size: 'max' },
 )
 
-/** Everything that anybody was ever told of is as the model has it. */
+/** Asserts that every token any caller ever learned of is as in the model. */
 export async function agree(model: Model, real: Real): Promise<void> {
   for (const id of model.known) {
     const reply = await real.send('GET', `/tokens/${id}`, null)

@@ -62,7 +62,7 @@ export class Model {
     return new Map([...seen].filter(([, { ends }]) => ends > this.now))
   }
 
-  /** Whether an id is in use, by a token that nobody may see, too. */
+  /** Whether an id is in use, including by a token that is not visible. */
   taken(id: string): boolean {
     return this.there.has(id) || this.#open().some((it) => it.made.has(id))
   }

@@ -1,6 +1,6 @@
 /**
- * Brings PostgreSQL down again and again under load, and ends its backends one by one, and holds what is there afterwards
- * to what callers were told. The service itself is never touched; it is as many servers as the run is about, asked in turn.
+ * Brings PostgreSQL down repeatedly under load, ends its backends one by one, and checks the state afterwards against the
+ * responses callers got. The service itself is never touched; it is as many servers as the run asks for, used in turn.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -121,7 +121,7 @@ class OutageHarness {
     reads: 0,
   }
   #loading = false
-  /** Told of everything that is acknowledged. */
+  /** Called for everything that is acknowledged. */
   #onAcked: () => void = () => {}
   #acked = 0
 
@@ -236,7 +236,7 @@ class OutageHarness {
     await Promise.all([...writers, ...readers])
   }
 
-  /** Reads any token that was acknowledged: while the database is away nobody can, but nobody may say that there is none. */
+  /** Reads any acknowledged token: during an outage the read may fail, but must not report that the token is missing. */
   async #readBack(): Promise<void> {
     const { entries } = this.#ledger
     const entry = entries.get(1 + Math.floor(this.#loadDice() * entries.size))

@@ -60,7 +60,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   const callers = Promise.all(
     Array.from({ length: run.callers }, (_, n) => call(stage, run, diceOf(run.seed, n))),
   )
-  // Whoever fails has the rest end as well, and is heard then.
+  // A failed caller ends the others as well; its error is reported then.
   callers.catch(() => (stage.over = true))
   try {
     await sleep(run.calmMs)
@@ -80,7 +80,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   return tally
 }
 
-/** Has the key rotated, again and again if need be, until there were as many kills as asked for and nobody is at it. */
+/** Rotates the key, repeatedly if need be, until the requested number of kills is reached and no server is rotating. */
 async function rotateAndKill(stage: RotationStage, run: RotationRun, dice: Dice): Promise<void> {
   const { vaults, tally } = stage
   const isRunning = (): boolean => vaults.some((it) => it.running > 0)
@@ -135,7 +135,7 @@ async function call(stage: RotationStage, { pauseMs }: RotationRun, dice: Dice):
           data: value,
         })
         const changed = { data: `${value}, and changed` }
-        // Before it is asked for: whoever reads meanwhile may see either.
+        // Changed before it is listed for reading: a concurrent reader could see either value.
         if (n % 10 === 8)
           await ask(vault.url, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
         stage.values.set(String(made['id']), n % 10 === 8 ? changed.data : value)

@@ -48,7 +48,7 @@ const card = '{{ CARD }}'
 const UUID = /^[0-9a-f-]{36}$/
 const TITLE = 'One or more validation errors occurred.'
 
-/** A key of 2048 bits; nobody has the other half. */
+/** A 2048-bit key whose private half was discarded. */
 const PUBLIC_KEY = `-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAvvDlDekV1osARBA7Ci+6
 X3viO/FEdBkAoU6SihexbX650mR2E7BWkpOgdFM/kxUom/9FltDqWLJllM6IiLWT

@@ -9,7 +9,7 @@ export class TourReceiver {
     this.#webhook = new Webhook(secret)
   }
 
-  /** Returns the status to answer with: a forger is told nothing, and whoever is not can try again. */
+  /** Returns the status to answer with: a forger learns nothing, and a genuine sender can retry. */
   receive(body: string, headers: Record<string, string>): 204 | 400 {
     try {
       if (this.#webhook === null) throw new Error('The secret is not known yet')

@@ -1,6 +1,6 @@
 /**
- * Runs in namespaces of its own: every attack behind the walls of a level and, if it is asked to, once with nothing in
- * its way, and prints which of them succeeded where.
+ * Runs every attack behind the walls of a level and, on request, once without walls, in namespaces of its own. Prints
+ * which attacks succeeded where.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ export interface JailProbeOutcome {
   /** Names of attacks, as they went. */
   readonly bare: Readonly<Record<string, boolean>>
   readonly jailed: Readonly<Record<string, boolean>>
-  /** Whether a reactor of somebody else answered after all of it. */
+  /** Whether another tenant's reactor still answered after all attacks. */
   readonly healthy: boolean
 }
 
