@@ -5,7 +5,7 @@
  */
 import { Agent, createServer, request, type Server } from 'node:http'
 
-/** Path of an answer of LARGE_BYTES bytes; everything else is answered with what was sent. */
+/** Path of an answer of LARGE_BYTES bytes; any other request is echoed. */
 export const LARGE_PATH = '/large'
 export const LARGE_BYTES = 10 * 2 ** 20
 

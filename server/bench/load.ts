@@ -1,9 +1,9 @@
 /**
- * A load generator light enough not to be what is measured.
+ * A load generator light enough not to distort the measurement.
  *
  * Raw sockets, one request in flight on each, keep-alive; answers are read by their content length and
  * checked for their status. Latencies are microseconds in a histogram of one bucket a microsecond up to
- * a hundred milliseconds, then one a hundred.
+ * a hundred milliseconds, then one per hundred microseconds.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'

@@ -106,7 +106,7 @@ function way(name: string, call: () => Promise<void>) {
   return { name, call, results: [] as StoringFigures[] }
 }
 
-/** Calls again and again, CLIENTS at a time. */
+/** Calls repeatedly, CLIENTS at a time. */
 async function drive(call: () => Promise<void>, ms: number): Promise<Omit<StoringFigures, 'name'>> {
   const latencies = new LatencyHistogram()
   const end = performance.now() + ms

@@ -93,7 +93,7 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   }
 }
 
-/** One of the ways, and what was measured of it so far. */
+/** One of the ways, and its measurements so far. */
 function way(name: string, subject: BenchSubject, prefix: string, headers: Record<string, string>) {
   const { port } = subject
   const large: number[] = []

@@ -48,8 +48,8 @@ export interface Measured {
 }
 
 /**
- * Measures all rows, one after the other in each round, and does what else is compared `beside` them, so that a slow
- * minute is everybody's.
+ * Measures all rows, one after the other in each round, and runs the other comparisons `beside` them, so a slow
+ * minute affects all of them.
  */
 export async function measure(
   rows: readonly BenchRow[],

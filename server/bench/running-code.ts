@@ -16,7 +16,7 @@ export interface RunningCode {
   readonly warmP99Us: number
   /** Of a first run, in a process that waited for one, microseconds. */
   readonly prewarmedP50Us: number
-  /** How long after its deadline code was ended, at worst, milliseconds. */
+  /** Longest delay between a deadline and the end of the code, in milliseconds. */
   readonly lateMs: number
   /** Private memory of a warm process, in bytes. */
   readonly privateBytes: number

@@ -12,7 +12,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Builds what is published from what is run: `src/` becomes `dist/`, as JavaScript.
+ * Builds the published package from the source: `src/` becomes `dist/`, as JavaScript.
  *
  * Node strips types in a checkout but refuses to inside node_modules, so a package needs the emitted
  * form. Nothing is bundled, minified or renamed: a stack trace from a published package reads like the

@@ -7,7 +7,7 @@ import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
 import { firstFlaw } from '../src/audit/verification.ts'
 import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 
-/** Of what is stored, all that does not need a key. */
+/** The stored data that can be read without a key. */
 export class SqliteDatabase {
   readonly #db: DatabaseSync
 

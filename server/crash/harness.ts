@@ -25,7 +25,7 @@ export interface HarnessOptions {
   readonly clients: number
   /** Named points to kill at; all of them unless given. */
   readonly points?: readonly Point[]
-  /** How long, in milliseconds, a named point is waited for before the server is killed anyway. */
+  /** Wait for a named point, in milliseconds, before the server is killed anyway. */
   readonly passMsMax: number
   /** Everything ever acknowledged is read back after so many kills. */
   readonly allEvery: number

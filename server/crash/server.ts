@@ -69,7 +69,7 @@ async function serve(options: CrashServerOptions): Promise<void> {
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
-  // Not before the load: what is read back before has to be left in peace.
+  // Not before the load: data read back before it must not be swept.
   let sweeper: Sweeper | null = null
   const begin = (): void => void (sweeper ??= new Sweeper(world, SWEEP_EVERY_MS))
   const app = createApp(change(world, options, begin), {

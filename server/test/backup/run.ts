@@ -1,6 +1,6 @@
 /**
- * Backs a vault up while callers write to it, restores the backup, and reads back what was acknowledged before
- * the backup began; throws when anything of it is not there.
+ * Backs a vault up while callers write to it, restores the backup, and reads back everything acknowledged before
+ * the backup began; throws when any of it is missing.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Bodies by chance, put together from pieces: what is sent beside what has to arrive. Nothing here takes a body
- * apart, so that it cannot be wrong in the way that the reading of bodies can be wrong.
+ * Random bodies built from pieces, each with the input to send and the expected output. Nothing here parses a body,
+ * so it cannot share a bug with the code that reads bodies.
  */
 import * as fc from '../kit/fast-check.ts'
 import type { Json } from '../../src/base/json.ts'

@@ -1,8 +1,8 @@
 /**
  * The JavaScript client as it is published, unmodified, against a vault that listens.
  *
- * It is the `bt` of reactors and what most callers have installed. What it returns is asserted as its
- * users see it, in camel case; what was stored is read back without it.
+ * It is the `bt` of reactors and the client most callers have installed. Its results are asserted as its
+ * users see them, in camel case; stored data is read back without it.
  */
 import { BasisTheory } from '@basis-theory/basis-theory-js'
 import type { BasisTheory as Client } from '@basis-theory/basis-theory-js/types/sdk/index.js'

@@ -1,7 +1,7 @@
 /**
  * `npm run test:destinations --workspace server -- --calls 10000`: calls destinations that misbehave, each in turn,
- * by both clients. Throws when a call ends otherwise than it should, and when something is left of them: a socket,
- * a timer, memory.
+ * by both clients. Throws when a call ends in an unexpected way, and when the calls leak a socket,
+ * a timer or memory.
  */
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-/** How the service is started and stopped by what looks after it, and what it says when something has gone. */
+/** Tests how a supervisor starts and stops the service, and what the service reports when something is missing. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * Transactions whose commit, rollback and expiry are raced, on the store that runs: one of them wins, and
- * everybody who looks agrees which.
+ * Races the commit, rollback and expiry of transactions on the store the run uses: exactly one wins, and
+ * all observers agree which.
  */
 import assert from 'node:assert/strict'
 import { diceOf, type Dice } from '../../crash/dice.ts'

@@ -27,7 +27,7 @@ export async function ask(...asked: Parameters<typeof send>): Promise<Record<str
 }
 
 /**
- * Has a vault seal something of everything that is sealed, part of it in a transaction that stays open. `key` is a
+ * Has a vault seal one of each kind of sealed data, part of it in a transaction that stays open. `key` is a
  * management key.
  */
 export async function sealOneOfEach(

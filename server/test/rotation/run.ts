@@ -1,6 +1,6 @@
 /**
- * Rotates the data key of a tenant while callers read, make and change tokens and servers are killed again and
- * again; throws when anybody fails to read what was acknowledged, or something is left under the older key.
+ * Rotates the data key of a tenant while callers read, make and change tokens and servers are killed
+ * repeatedly; throws when a caller fails to read an acknowledged token, or data is left under the older key.
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../src/base/json.ts'
 
-/** A reactor of a kind that people write, and what comes of it. */
+/** A typical reactor, and its expected result. */
 export interface CodeSample {
   /** Without its `.js`. */
   readonly file: string

@@ -1,5 +1,5 @@
 /**
- * A destination to try the proxy with: it answers every request with what it was sent. It also receives callbacks:
+ * A destination to try the proxy with: it echoes every request. It also receives callbacks:
  * given the secret at `/secret`, it accepts callbacks signed with it at `/callback`, and shows them at `/received`.
  *
  * It listens on loopback, with a test certificate that clients trust only if configured to.

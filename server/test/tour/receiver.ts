@@ -20,7 +20,7 @@ export class TourReceiver {
     }
   }
 
-  /** Resolves with what was received first. */
+  /** Resolves with the first callback received. */
   async received(): Promise<unknown> {
     return await this.#received.promise
   }

@@ -1,6 +1,6 @@
 /**
  * No attack by hostile code succeeds behind the walls, though each succeeds without them. The attacks run
- * with no check of ours in the way, as root and as an unprivileged user, in disposable namespaces.
+ * with the runner's own checks disabled, as root and as an unprivileged user, in disposable namespaces.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
