@@ -80,7 +80,7 @@ class Harness {
     startMs: [],
   }
   #keys: Keys = { write: '', read: '' }
-  /** When the last load began, and what was first sent in it. */
+  /** Start of the last load, and the operations first sent in it. */
   #lastLoad = { since: 0, entries: new Set<Entry>() }
 
   constructor(options: HarnessOptions) {

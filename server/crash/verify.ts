@@ -40,7 +40,7 @@ export class CrashVerdict {
   }
 }
 
-/** Who says which tokens readers may see that were made at `since` or later. */
+/** Lists the tokens made at `since` or later that readers may see. */
 export interface VisibleTokens {
   readonly visibleTokens: (since: number) => readonly string[] | Promise<readonly string[]>
 }
@@ -48,7 +48,7 @@ export interface VisibleTokens {
 const STORIES_MAX = 10
 const READERS = 16
 
-/** Reads every token that `entries` were acknowledged, and compares it with what was sent. */
+/** Reads every token acknowledged to `entries`, and compares it with the data sent. */
 export async function verifyAcked(
   client: Pick<VaultClient, 'read'>,
   entries: Iterable<Entry>,

@@ -58,7 +58,7 @@ async function forgetful(
   )
 }
 
-/** Refuses a commit and keeps of it what was not in the way. */
+/** Refuses a commit, but keeps its tokens that did not conflict. */
 async function partial(
   commit: CommitMethod,
   tenantId: string,

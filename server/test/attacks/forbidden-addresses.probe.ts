@@ -99,7 +99,7 @@ reached['behind a name, as a resolver may write it'] = await count(async () => {
   }
 })
 
-// First public and then not: what was vetted is where it goes, however often, and whatever the name says by then.
+// DNS rebinding: first a public address, then a forbidden one. Every connection must go to the vetted address.
 reached['behind a name that changes'] = await count(async () => {
   for (const address of FORBIDDEN) {
     let asked = 0

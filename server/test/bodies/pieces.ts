@@ -96,7 +96,7 @@ const noise = fc
   .string({ unit: 'binary', maxLength: 12 })
   .map((it) => it.replaceAll('{', '}').toWellFormed())
 
-/** Text with expressions in it: what is thought, and what it comes to. */
+/** Text with expressions in it, and its rendered form. */
 interface Mixture {
   readonly thought: string
   readonly said: string

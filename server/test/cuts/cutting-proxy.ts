@@ -7,7 +7,7 @@ import { join } from 'node:path'
 export interface CutPoint {
   /** Whose bytes are counted: the server's, or the database's. */
   readonly side: ProxySide
-  /** From the first byte of which statement on, or of what is answered to it and to those after it. */
+  /** The statement whose first byte counting starts at, or whose answer, followed by those to later statements. */
   readonly from: CutStatement
   readonly bytes: number
   /** Whether the server sees a reset, as of a broken connection, or an end, as of a closed one. */

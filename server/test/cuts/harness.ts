@@ -132,7 +132,7 @@ class CutHarness {
     return { cuts, seconds, bytes, points: points.size, ...this.#counts, faults, stories }
   }
 
-  /** The second of two: what comes first for a tenant, or on a connection, comes once. */
+  /** Measures the second of two: the first for a tenant, or on a connection, does one-time work. */
   async #measure(kind: CutKind) {
     for (let times = 0; times < 2; times++) {
       const send = await this.#prepare(kind, ++this.#next)
@@ -194,8 +194,8 @@ class CutHarness {
   }
 
   /**
-   * Does what comes before the commit that is cut, and returns what makes it, as often as it is called; null when what
-   * came before is not there any more.
+   * Makes the preceding requests, and returns a function that makes the commit to cut, each time it is called; null when
+   * the preceding state is gone.
    */
   async #prepare(kind: CutKind, n: number): Promise<(() => Promise<CutReply>) | null> {
     const once = { 'bt-idempotency-key': labelOf(n) }

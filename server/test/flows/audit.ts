@@ -299,7 +299,7 @@ async function makeAuditLog(
     }
     await store.commit(tenantId, [{ kind: 'append-audit-events', events }])
     if (!recent) await checkpoint()
-    // Sweeping writes a checkpoint, so what is to be without one comes after.
+    // Sweeping writes a checkpoint, so events that must have none come after.
     if (number === CHECKPOINTED)
       await sweepAuditLogs(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   }

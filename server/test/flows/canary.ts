@@ -49,7 +49,7 @@ export interface CanaryOptions {
   readonly progress?: (done: number) => void
 }
 
-/** Rejects with what was found; the same seed finds it again. */
+/** Rejects with the canaries found; the same seed reproduces them. */
 export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-canary-'))
   const place = await openPlace(options.store ?? 'sqlite', folder)
@@ -86,7 +86,7 @@ async function runIn(
       const works = worksOf(canary, seed + done, Math.min(BATCH, payloads - done))
       await inParallel(works, (work) => work(call, vault, tally))
       lookAt(answers)
-      // The write-ahead log is written over again and again: what was in it is seen on the way.
+      // The write-ahead log is overwritten repeatedly, so search it along the way.
       if (done % (BATCH * LOOK_EVERY) === 0) await lookThrough()
       progress?.(done + works.length)
     }
@@ -204,7 +204,7 @@ function pairUp(payload: Json, answer: Json, pairs: [id: string, data: Json][]):
   }
 }
 
-/** Sends what is refused with `status`. */
+/** Sends a request that must be refused with `status`. */
 function refuse(status: number, request: Partial<CanaryRequest>): Work {
   return async (call, { key }, tally) => {
     const reply = await call({ method: 'POST', path: '/tokenize', key, ...request })

@@ -549,7 +549,7 @@ describe('A callback', () => {
     assert.ok(holds(key!, ordered, signature))
     assert.ok(!holds(key!, sent[0]!.body.toString(), signature))
 
-    // Those who know the old key go on with it for as long as it is shown.
+    // A receiver with the old key can keep using it during the overlap.
     const [fresh] = await keysOf('POST', '/callbacks/secret/rotate')
     assert.notEqual(fresh, key)
     await invoke()

@@ -185,7 +185,7 @@ const SUBJECTS: readonly [Relation, Header][] = [
   ['never made', 'one of the other tenant'],
 ]
 
-/** Enough for a permission that is held nowhere: the answer is given before anybody looks. */
+/** Enough for a permission held nowhere: the request is refused before any lookup. */
 const SOME_SUBJECTS: readonly [Relation, Header][] = [
   ['own', 'none'],
   ['foreign', 'none'],

@@ -110,7 +110,7 @@ export function judge({
   return { accepted: accepted.size, ...counts, faults, stories }
 }
 
-/** The package looks at the time, too, and what came is looked at when all is over: so at the signature alone. */
+/** Checks the signature only: the package also checks the time, and callbacks are judged after the run. */
 function verifies(webhook: Webhook, text: string, headers: Record<string, string>): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': said } = headers
   const at = new Date(Number(timestamp) * 1000)

@@ -3,7 +3,7 @@ import { fill } from '../../bench/fill.ts'
 import { ask, sealOneOfEach } from '../rotation/one-of-each.ts'
 import type { MigratedService } from './service.ts'
 
-/** Whatever asks about what was made. */
+/** The keys and ids needed to query the furnished data. */
 export interface Furnished {
   readonly management: string
   /** Of an application that may do everything with tokens, and sees them. */

@@ -161,7 +161,7 @@ class OutageHarness {
     return this.#options.enough?.(countOf(this.#ledger.entries)) ?? true
   }
 
-  /** Load, with backends ended in it and the server brought down at last, then a look at what came of it. */
+  /** Runs load, ends backends during it, brings the server down at the end, then verifies the result. */
   async #round(round: number, everything: boolean): Promise<void> {
     const before = new Set(this.#ledger.entries.keys())
     const since = Date.now()

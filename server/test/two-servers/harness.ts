@@ -160,13 +160,13 @@ class TwoServersHarness {
     return join(this.#options.folder, `server-${n}`)
   }
 
-  /** Those of the living are over in no time. */
+  /** Counts the claims left by killed servers: those of running servers end almost at once. */
   async #leftClaims(): Promise<number> {
     await until(async () => (await this.#count('NOT claimed')) === 0)
     return await this.#count('claimed')
   }
 
-  /** How many jobs are still to be run or delivered, of those that are so. */
+  /** Counts the jobs that match `which` and are still to be run or delivered. */
   async #count(which: string): Promise<number> {
     const sql = `SELECT count(*) AS count FROM jobs WHERE ${UNFINISHED} AND ${which}`
     return (await this.#database.ask<{ count: number }>(sql))[0]!.count

@@ -27,7 +27,7 @@ export interface JailProbeOutcome {
 const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 const ENDLESS_MS = 1_000
-/** For what is to succeed, however slow the machine is. */
+/** Timeout for steps that must succeed, however slow the machine is. */
 const PATIENCE_MS = 600_000
 
 const { CANARY: canary = '', LEVEL, IN_THE_OPEN } = process.env
@@ -53,7 +53,7 @@ inside.close()
 outside.close()
 process.exit()
 
-/** Those that leave others alone one after the other in one process, which has to live to tell; else each alone. */
+/** Runs attacks that do not disturb others one after another in one process, which must survive to report; others run alone. */
 async function behindWalls(): Promise<Record<string, boolean>> {
   const together = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
   const bodies = together.map(({ name, code }) => [name, code])
