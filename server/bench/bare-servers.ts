@@ -1,11 +1,11 @@
 /**
- * What a proxied request is measured against: a destination, and a reverse proxy that does nothing else.
+ * Baselines for a proxied request: a destination, and a reverse proxy that only forwards.
  *
- * Both are node:http with as little around it as works.
+ * Both are minimal node:http servers.
  */
 import { Agent, createServer, request, type Server } from 'node:http'
 
-/** Path of an answer of LARGE_BYTES bytes; everything else is answered with what was sent. */
+/** Path of an answer of LARGE_BYTES bytes; any other request is echoed. */
 export const LARGE_PATH = '/large'
 export const LARGE_BYTES = 10 * 2 ** 20
 

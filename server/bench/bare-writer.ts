@@ -1,8 +1,8 @@
-/** The thread of a recording proxy: told how many events there are, it answers when they are on the disk. */
+/** Writer thread of a recording proxy: gets a number of events and answers once they are on disk. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { openConnection } from '../src/adapters/sqlite/connection.ts'
 
-/** What the vault's audit log says of a request that sends one token out. */
+/** Size of the audit event for a request that sends out one token. */
 const EVENT = new Uint8Array(200)
 
 const port = parentPort!

@@ -4,7 +4,7 @@ import { startSubject } from './subjects.ts'
 import { median } from './table.ts'
 
 const BULK_TOKENS = 10_000
-// Both callers and the server's two threads share two cores: nobody may spin.
+// Both callers and the server's two threads share two cores: none of them may spin.
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 
 export interface Fairness {
@@ -15,7 +15,7 @@ export interface Fairness {
   readonly bulkPerSecond: number
 }
 
-/** What one caller notices of another who sends payloads of ten thousand strings back to back. */
+/** Measures how a caller that sends payloads of ten thousand strings back to back affects another caller. */
 export async function measureFairness(rounds: number): Promise<Fairness> {
   const subject = await startSubject('durable', null)
   const quiet: number[] = []

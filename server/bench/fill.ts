@@ -4,7 +4,7 @@ import type { TenantKeys } from '../src/ports/keyring.ts'
 import type { StoredToken } from '../src/ports/stored.ts'
 import type { World } from '../src/ports/world.ts'
 
-/** What was made, to be asked for: the token `ids[n]` is found by `data:values[n]` and `fingerprints[n]`. */
+/** Created tokens to query: the token `ids[n]` is found by `data:values[n]` and `fingerprints[n]`. */
 export interface Samples {
   readonly ids: readonly string[]
   readonly values: readonly string[]

@@ -1,9 +1,9 @@
 /**
- * A load generator light enough not to be what is measured.
+ * A load generator light enough not to distort the measurement.
  *
  * Raw sockets, one request in flight on each, keep-alive; answers are read by their content length and
  * checked for their status. Latencies are microseconds in a histogram of one bucket a microsecond up to
- * a hundred milliseconds, then one a hundred.
+ * a hundred milliseconds, then one per hundred microseconds.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -67,8 +67,8 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   }
 
   /**
-   * Keeps this process from sleeping between answers. Waking a sleeper costs whoever writes to it more than
-   * a whole request does, on a virtual machine, and only a server slow enough to let us sleep would pay.
+   * Keeps this process from sleeping between answers. On a virtual machine, waking a sleeping process costs
+   * the writer more than a whole request does, and only a server slow enough to let us sleep would pay.
    */
   function stayAwake(): void {
     if (performance.now() < end) setImmediate(stayAwake)

@@ -1,4 +1,4 @@
-/** The database of those who are measured on one: a server of the benchmark's own, as durable as in service. */
+/** The database of PostgreSQL benchmarks: a server of the benchmark's own, as durable as in production. */
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { startCluster, type Cluster } from '../test/kit/postgres/cluster.ts'

@@ -1,4 +1,4 @@
-/** What the service does on PostgreSQL, through its sockets: beside itself on SQLite, and by twos on one database. */
+/** Benchmarks the service on PostgreSQL over its sockets: against SQLite, and with two servers on one database. */
 import type { Cluster } from '../test/kit/postgres/cluster.ts'
 import { load } from './load.ts'
 import { clusterCpuUs, newDatabase, within } from './postgres-database.ts'
@@ -7,7 +7,7 @@ import { shareOfCore, type Share } from './share-of-core.ts'
 import { startSubject, type BenchSubject } from './subjects.ts'
 import { median } from './table.ts'
 
-// Server, database and callers share two cores: nobody may spin.
+// Server, database and callers share two cores: none of them may spin.
 const TIMES = { warmupMs: 500, measureMs: 3000 }
 const FIRST_WARMUP_MS = 5000
 
@@ -36,7 +36,7 @@ interface ServingCase {
   readonly calls: number
 }
 
-/** Cards on SQLite and on PostgreSQL: the server has one core for itself, and everybody else the other. */
+/** Cards on SQLite and on PostgreSQL: the server has one core to itself, all other processes share the other. */
 export async function measureCards(
   cluster: Cluster,
   rounds: number,
@@ -52,10 +52,10 @@ export async function measureCards(
 }
 
 /**
- * Arrays on one server and on two of the same database; the system places everybody as it likes.
+ * Arrays on one server and on two of the same database; the system schedules all processes freely.
  *
- * On two cores two servers, the database and the callers are in each other's way whatever the servers do. So each server has
- * `share` of a core, if given, as if on a small machine: decision 0043. Null where there are no shares to be had.
+ * On two cores, two servers, the database and the callers compete whatever the servers do. So each server has
+ * `share` of a core, if given, as if on a small machine: decision 0043. Null where shares are unavailable.
  */
 export async function measureTwoServers(
   cluster: Cluster,

@@ -1,4 +1,4 @@
-/** What gathering does for the PostgreSQL adapter: it against the same statements with one request in each. */
+/** Measures the gain from batching in the PostgreSQL adapter, against the same statements with one request each. */
 import pg from 'pg'
 import { connectionSettings } from '../src/adapters/postgres/connection-settings.ts'
 import { bounded } from '../src/adapters/postgres/database.ts'
@@ -106,7 +106,7 @@ function way(name: string, call: () => Promise<void>) {
   return { name, call, results: [] as StoringFigures[] }
 }
 
-/** Calls again and again, CLIENTS at a time. */
+/** Calls repeatedly, CLIENTS at a time. */
 async function drive(call: () => Promise<void>, ms: number): Promise<Omit<StoringFigures, 'name'>> {
   const latencies = new LatencyHistogram()
   const end = performance.now() + ms
@@ -132,7 +132,7 @@ function rowOf(tenant: string, token: StoredToken): unknown[] {
   return [tenant, internalId, type, ...contentOf(token), createdBy, createdAt]
 }
 
-/** What a sealed card with a fingerprint comes to. */
+/** A row the size of a sealed card with a fingerprint. */
 function cardToken(): StoredToken {
   const id = newId()
   return {

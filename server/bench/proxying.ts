@@ -1,6 +1,6 @@
 /**
- * What a proxied request costs, beside the same request sent directly to the same destination, through a proxy that only
- * forwards, and through one that writes down each request before and does nothing else. Decisions 0045 and 0046.
+ * Measures the cost of a proxied request against three baselines with the same destination: a direct request, a proxy that only
+ * forwards, and a proxy that only writes down each request before forwarding it. Decisions 0045 and 0046.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -35,7 +35,7 @@ export interface Proxying {
   readonly bare: Proxied
   readonly recording: Proxied
   readonly vault: Proxied
-  /** What the peak of resident memory gained during downloads of LARGE_BYTES, bytes; the most of all rounds. */
+  /** Growth of peak resident memory during downloads of LARGE_BYTES, in bytes; the maximum over all rounds. */
   readonly growth: number
 }
 
@@ -93,7 +93,7 @@ export async function measureProxying(rounds: number): Promise<Proxying> {
   }
 }
 
-/** One of the ways, and what was measured of it so far. */
+/** One of the ways, and its measurements so far. */
 function way(name: string, subject: BenchSubject, prefix: string, headers: Record<string, string>) {
   const { port } = subject
   const large: number[] = []

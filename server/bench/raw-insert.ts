@@ -1,8 +1,8 @@
 /**
- * What SQLite alone can do: `node raw-insert.ts <milliseconds>` prints rows a second.
+ * Measures SQLite alone: `node raw-insert.ts <milliseconds>` prints rows per second.
  *
- * One thread that does nothing else, a thousand rows a commit, the store's settings, one plain table. A
- * row is what a sealed card with a fingerprint comes to: time-ordered id, tenant, type, maker and instant,
+ * One dedicated thread, a thousand rows per commit, the store's settings, one plain table. A
+ * row is the size of a sealed card with a fingerprint: time-ordered id, tenant, type, maker and instant,
  * 32 bytes of fingerprint, 300 of ciphertext.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

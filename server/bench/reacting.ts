@@ -1,4 +1,4 @@
-/** A vault in which tenants run code, and what is measured of it. */
+/** A vault in which tenants run code, and its measurements. */
 import type { FastifyInstance } from 'fastify'
 import type { JsonObject } from '../src/base/json.ts'
 

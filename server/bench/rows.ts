@@ -48,8 +48,8 @@ export interface Measured {
 }
 
 /**
- * Measures all rows, one after the other in each round, and does what else is compared `beside` them, so that a slow
- * minute is everybody's.
+ * Measures all rows, one after the other in each round, and runs the other comparisons `beside` them, so a slow
+ * minute affects all of them.
  */
 export async function measure(
   rows: readonly BenchRow[],
@@ -103,7 +103,7 @@ async function measureOnce(
   return result
 }
 
-/** An echo is sent the same bytes, with a key that nobody asks for. */
+/** An echo gets the same bytes, including a key it does not check. */
 export function tokenizeBytes({ key }: BenchSubject, body: string): Buffer {
   return postBytes('/tokenize', body, { 'bt-api-key': key === '' ? KEY_OF_NOBODY : key })
 }

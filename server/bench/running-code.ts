@@ -1,4 +1,4 @@
-/** What it takes to run a tenant's code: over the runner's own pipe, and what an invocation adds to that. */
+/** Measures the cost of running a tenant's code over the runner's own pipe, and the overhead an invocation adds. */
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { JailRunner } from '../src/adapters/jail/jail-runner.ts'
@@ -16,9 +16,9 @@ export interface RunningCode {
   readonly warmP99Us: number
   /** Of a first run, in a process that waited for one, microseconds. */
   readonly prewarmedP50Us: number
-  /** How long after its deadline code was ended, at worst, milliseconds. */
+  /** Longest delay between a deadline and the end of the code, in milliseconds. */
   readonly lateMs: number
-  /** Memory that a warm process shares with nobody, bytes. */
+  /** Private memory of a warm process, in bytes. */
   readonly privateBytes: number
   /** Processor time that all warm processes together took in IDLE_MS, ticks of 10 ms. */
   readonly idleTicks: number

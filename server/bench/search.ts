@@ -20,7 +20,7 @@ export interface Searching {
   readonly far: number
 }
 
-/** What it costs to find tokens among `tokens`, beside reading one by its id. */
+/** Measures the cost of finding tokens among `tokens`, against reading one by id. */
 export async function measureSearching(tokens: number, rounds: number): Promise<Searching> {
   const subject = await startSubject('filled', SERVER_CORE, { number: tokens })
   const far = Math.min(FAR_PAGE, Math.ceil(tokens / PAGE_SIZE))

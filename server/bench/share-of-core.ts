@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const FIRST = '/sys/fs/cgroup/cpu'
 const SECOND = '/sys/fs/cgroup'
 
-/** Short, so that whoever has used its share is not away for long. */
+/** Short, so a process that has used up its share does not pause for long. */
 const PERIOD_US = 10_000
 
 /** A group whose processes have no more than that together. */

@@ -10,7 +10,7 @@ import { median } from './table.ts'
 const CALLERS_OF_EACH = 200
 const STORM_MS = 30_000
 const HARMFUL = ['loop', 'bomb', 'flood'] as const
-// Everybody shares two cores: nobody may spin.
+// All processes share two cores: none of them may spin.
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 
 export interface Storm {
@@ -23,9 +23,10 @@ export interface Storm {
 }
 
 /**
- * What one tenant notices of another that invokes endless loops, memory bombs and floods of output, all at once,
- * and again whenever one has ended, or, when it was refused, up to twice as late as the refusal asked for: it is the
- * code that rages here, and not its callers, who share a process with those who measure.
+ * Measures how one tenant is affected by another that runs endless loops, memory bombs and output floods concurrently.
+ *
+ * Each is invoked again when it ends or, when refused, after up to twice the delay the refusal asked for: the load must come
+ * from the code, not from its callers, who share a process with the measuring side.
  */
 export async function measureStorm(rounds: number): Promise<Storm> {
   const subject = await startSubject('reacting', null)

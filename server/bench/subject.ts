@@ -81,7 +81,7 @@ async function serveVault(): Promise<void> {
   const clock = new SystemClock()
   const keyProvider = await FileKeyProvider.open(`${folder}/root.key`, { createIfMissing: true })
   const keyring = new LocalKeyring(keyProvider, random, (id) => store.tenants.keys(id))
-  // The log is written as it would be in service; only nobody reads it.
+  // The log is written as in production, but discarded.
   const log = new SystemLog({ level: 'info', descriptor: openSync('/dev/null', 'w') })
   const allow = kind === 'proxying' ? [parseDestination('127.0.0.1')!] : []
   const egress = new UndiciEgress({ allow, extraAuthorities: [] })
@@ -186,7 +186,7 @@ async function addApplication(
   return { key: issued.key, id }
 }
 
-/** What somebody who measures a subject has to know of it, by kind. */
+/** Facts a benchmark needs about its subject, by kind. */
 interface SubjectFacts {
   readonly samples?: Samples | undefined
   readonly reacting?: Reacting | undefined

@@ -1,4 +1,4 @@
-/** What a benchmark prints: aligned columns, ratios against their goals, and where it ran. */
+/** Formats benchmark output: aligned columns, ratios against their goals, and the machine it ran on. */
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 

@@ -12,7 +12,7 @@ const TRANSACTION_TOKENS = 100_000
 const EMPTY_COMMITS = 200
 const LARGE_COMMITS = 3
 
-/** Others' single cards in flight. Nobody may spin: they and the server's two threads share two cores. */
+/** Others' single cards in flight. None may spin: they and the server's two threads share two cores. */
 const CARD_CALLS = 64
 const TIMES = { warmupMs: 1000, measureMs: 4000 }
 
@@ -25,7 +25,7 @@ export interface Committing {
   readonly besideP99Us: number
 }
 
-/** What it costs to commit a transaction that holds a hundred thousand tokens, and what others notice. */
+/** Measures the cost of committing a transaction with a hundred thousand tokens, and its effect on other requests. */
 export async function measureCommits(rounds: number): Promise<Committing> {
   const subject = await startSubject('durable', null)
   const [empty, large] = [new LatencyHistogram(), new LatencyHistogram()]

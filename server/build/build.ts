@@ -12,11 +12,11 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Builds what is published from what is run: `src/` becomes `dist/`, as JavaScript.
+ * Builds the published package from the source: `src/` becomes `dist/`, as JavaScript.
  *
  * Node strips types in a checkout but refuses to inside node_modules, so a package needs the emitted
  * form. Nothing is bundled, minified or renamed: a stack trace from a published package reads like the
- * source. Tests and contract suites stay behind; every other kind of file (SQL, certificates, pages) is
+ * source. Tests and contract suites are left out; every other kind of file (SQL, certificates, pages) is
  * copied to the same place. `home` is the folder of the package, with `build/tsconfig.json` in it.
  */
 export function build(home: string): void {

@@ -7,7 +7,7 @@ import { eventsOfRow } from '../src/adapters/sqlite/earlier-events.ts'
 import { firstFlaw } from '../src/audit/verification.ts'
 import { CHAIN_START, decodeAuditEvent } from '../src/ports/audit-log.ts'
 
-/** Of what is stored, all that does not need a key. */
+/** The stored data that can be read without a key. */
 export class SqliteDatabase {
   readonly #db: DatabaseSync
 
@@ -33,7 +33,7 @@ export class SqliteDatabase {
     )
   }
 
-  /** What is wrong with the file or between its tables, in words; empty when nothing is. */
+  /** Describes corruption of the file and inconsistencies between its tables; empty when there are none. */
   flaws(): string[] {
     const found: string[] = []
     for (const row of this.#db.prepare('PRAGMA integrity_check').all()) {
@@ -61,7 +61,7 @@ export class SqliteDatabase {
         .filter((it) => it.entityType === 'token' && it.operation === 'create' && it.changed)
         .flatMap((it) => it.entityIds),
     )
-    // What a transaction made is recorded when it is committed.
+    // Tokens made in a transaction enter the audit log only on commit.
     const internalIds = this.#db
       .prepare(
         `SELECT lower(hex(serial)) AS serial FROM tokens

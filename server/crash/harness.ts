@@ -1,5 +1,5 @@
 /**
- * Kills a server again and again under load, and holds what comes back to what its callers were told.
+ * Kills a server repeatedly under load, and checks the recovered state against the responses its callers got.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,11 +25,11 @@ export interface HarnessOptions {
   readonly clients: number
   /** Named points to kill at; all of them unless given. */
   readonly points?: readonly Point[]
-  /** How long, in milliseconds, a named point is waited for before the server is killed anyway. */
+  /** Wait for a named point, in milliseconds, before the server is killed anyway. */
   readonly passMsMax: number
   /** Everything ever acknowledged is read back after so many kills. */
   readonly allEvery: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   /** Whether to stop killing once a fault is found. */
   readonly stopAtFault: boolean
@@ -80,7 +80,7 @@ class Harness {
     startMs: [],
   }
   #keys: Keys = { write: '', read: '' }
-  /** When the last load began, and what was first sent in it. */
+  /** Start of the last load, and the operations first sent in it. */
   #lastLoad = { since: 0, entries: new Set<Entry>() }
 
   constructor(options: HarnessOptions) {
@@ -163,7 +163,7 @@ class Harness {
     else points[point] = (points[point] ?? 0) + 1
   }
 
-  /** What the last load made, or everything. */
+  /** Verifies what the last load made, or everything. */
   async #verify(client: VaultClient, everything: boolean): Promise<void> {
     const { since, entries } = this.#lastLoad
     const all = this.#ledger.entries
@@ -177,7 +177,7 @@ class Harness {
     }
   }
 
-  /** With nobody killed any more: asks again, asks everything back, looks into the file. */
+  /** After the last kill: repeats requests, reads everything back, and checks the file. */
   async #settleAll() {
     const { victim, client } = await this.#start(null)
     await settle(client, this.#ledger, this.#agenda, this.#options.seed)

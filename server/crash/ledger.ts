@@ -1,8 +1,8 @@
 /**
- * What the client knows, on file: every operation before it is sent, every outcome when it is there.
+ * The client's knowledge on file: every operation before it is sent, every outcome when it arrives.
  *
- * Lines of JSON, each written through to the kernel before the client goes on, so that the file is true
- * whichever process dies. A vault is judged by it and by nothing else.
+ * Lines of JSON, each written through to the kernel before the client goes on, so the file is accurate
+ * whichever process dies. It is the only evidence a vault is judged by.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hash } from 'node:crypto'
@@ -13,7 +13,7 @@ export interface SentOperation {
   /** Its number, from 1. */
   readonly op: number
   readonly kind: string
-  /** What it has to come to: tokens, none (it is refused, or taken back by its caller), or either. */
+  /** Required result: tokens, none (it is refused, or its caller takes it back), or either. */
   readonly expect: 'tokens' | 'refusal' | 'either'
   readonly idempotencyKey: string | null
   /** Of the plaintext of each token, in order; digestOf() each. */

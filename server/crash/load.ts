@@ -23,7 +23,7 @@ export class Agenda {
     return this.#again.shift()
   }
 
-  /** Without an idempotency key nobody can ask again: it stays unknown. */
+  /** Without an idempotency key the operation cannot be repeated: its outcome stays unknown. */
   giveBack(operation: WorkloadOperation): void {
     if (operation.sent.idempotencyKey !== null) this.#again.push(operation)
   }

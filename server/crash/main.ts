@@ -1,6 +1,6 @@
 /**
  * `npm run test:crash --workspace server -- --kills 1000`: kills a server that often, and exits with 1
- * if anything that was promised is not so.
+ * if a promise is broken.
  *
  * `--weakened early|torn|forgetful|partial|leaky` breaks a promise on purpose: then it has to exit with 1.
  */

@@ -1,5 +1,5 @@
 /**
- * Where a server can be told to die: every named point of the write path.
+ * Points where a server can be made to die: every named point of the write path.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import type { ProbePoint } from '../src/adapters/sqlite/run-batch.ts'
@@ -16,7 +16,7 @@ const STORE_POINTS: Readonly<Record<ProbePoint, string>> = {
   replied: 'the writer has told, the callers wait',
 }
 
-/** What lies around the store. */
+/** Kill points around the store. */
 const SERVICE_POINTS = {
   asked: 'the service is about to commit',
   told: 'the store has told the service, the service has told nobody',
@@ -40,8 +40,8 @@ export function passesMax(point: Point): number {
 }
 
 /**
- * Passes count from when the vault in `folder` is armed: reading is recorded, so looking at what is there
- * passes the same points, and nobody should die of that.
+ * Passes count once the vault in `folder` is armed: reads are recorded too, so verifying the state
+ * passes the same points, and must not kill the server.
  */
 export function arm(folder: string, armed: boolean): void {
   if (armed) writeFileSync(`${folder}.armed`, '')

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { firstFlaw } from '../src/audit/verification.ts'
 import { CHAIN_START, decodeAuditEvent, type StoredAuditEvent } from '../src/ports/audit-log.ts'
 
-/** Of what is stored, all that does not need a key. */
+/** The stored data that can be read without a key. */
 export class PostgresDatabase {
   readonly #client: pg.Client
   /** A connection answers one question at a time. */
@@ -17,10 +17,10 @@ export class PostgresDatabase {
     const client = new pg.Client({
       connectionString: url,
       types: { getTypeParser: parserOf },
-      // Who holds a lock for so long is a fault in itself.
+      // Holding a lock for this long is a fault in itself.
       lock_timeout: LOCK_MS_MAX,
     })
-    // Whoever asks next learns of it.
+    // The next query reports the error.
     client.on('error', () => {})
     await client.connect()
     return new PostgresDatabase(client)
@@ -48,7 +48,7 @@ export class PostgresDatabase {
     return rows.map(({ id }) => id)
   }
 
-  /** What is wrong between the tables, in words; empty when nothing is. */
+  /** Describes inconsistencies between the tables; empty when there are none. */
   async flaws(): Promise<string[]> {
     await this.settled()
     const found: string[] = []

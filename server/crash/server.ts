@@ -69,7 +69,7 @@ async function serve(options: CrashServerOptions): Promise<void> {
   await checkRootKey(store, keyProvider)
   const made = empty ? await setUp(world, keyProvider, { name: 'crash', plan: 'enterprise' }) : null
 
-  // Not before the load: what is read back before has to be left in peace.
+  // Not before the load: data read back before it must not be swept.
   let sweeper: Sweeper | null = null
   const begin = (): void => void (sweeper ??= new Sweeper(world, SWEEP_EVERY_MS))
   const app = createApp(change(world, options, begin), {
@@ -114,7 +114,7 @@ async function open({ folder, database, killAt }: CrashServerOptions): Promise<S
 /** Often: most servers here do not live for a second. */
 const SWEEP_EVERY_MS = 20
 
-/** What of the world is not as shipped, by order. */
+/** Applies the ordered deviations from the shipped world. */
 function change(
   world: World,
   { folder, killAt, weakness }: CrashServerOptions,
@@ -142,10 +142,10 @@ function dying(store: Store, folder: string, killAt: KillAt | null, begin: () =>
 }
 
 /**
- * Chance that now and then gives an id twice in a row, of those that are drawn together: of tokens.
+ * A random source that now and then returns an id twice in a row, among ids drawn together: those of tokens.
  *
- * Else a commit that nobody expects to be refused never is, and the way back from that is not taken. Of what is
- * drawn alone, a transaction may be named, and two of one name are a fault.
+ * Otherwise no commit is ever refused for an id collision, and the recovery from that goes untested. Ids drawn
+ * alone never repeat: one may name a transaction, and two transactions of one name are a fault.
  */
 function stuttering(random: WorldRandom): WorldRandom {
   let last = random.bytes(ID_BYTES)

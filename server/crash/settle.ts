@@ -7,8 +7,8 @@ import { operation } from './workload.ts'
 const REPEATED_ONE_IN = 20
 
 /**
- * Asks again, with nobody killed any more, for all whose outcome is not known and may be asked for. And once more for
- * each that was ever in doubt: an idempotency key has one outcome for ever.
+ * After the last kill, repeats every operation whose outcome is unknown and that can be repeated. Then repeats once more
+ * each that was ever in doubt: an idempotency key has one outcome forever.
  */
 export async function settle(
   client: VaultClient,
@@ -30,7 +30,7 @@ async function inPeace(performed: Promise<boolean>): Promise<void> {
   if (!(await performed)) throw new Error('A server that nobody kills does not answer')
 }
 
-/** Operations and tokens, by what their callers were told. */
+/** Operations and tokens, by the outcome their callers got. */
 export interface OperationCounts {
   readonly operations: number
   readonly ackedOperations: number

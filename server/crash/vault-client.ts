@@ -9,7 +9,7 @@ interface VaultReply {
   readonly retryAfter: string | undefined
 }
 
-/** A call that has come to its end, for whoever measures. */
+/** A finished call, for measurements. */
 export interface ReportedCall {
   readonly about: string
   /** Null when there was no answer. */
@@ -149,7 +149,7 @@ type CallArguments = [
   headers?: Record<string, string>,
 ]
 
-/** What was made was taken back, or never committed: nobody may ever see it. */
+/** The tokens were taken back or never committed: they must never become visible. */
 const NOTHING: OperationOutcome = { outcome: 'refused', status: 200 }
 
 export interface Keys {

@@ -1,12 +1,12 @@
 /**
- * Holds a vault to what its callers were told.
+ * Checks a vault's state against the responses its callers got.
  */
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { digestOf, type Entry, type MadeToken } from './ledger.ts'
 import type { VaultClient } from './vault-client.ts'
 import { markOf } from './workload.ts'
 
-/** What can be wrong. */
+/** Faults the verifier distinguishes. */
 export const FAULTS = {
   lost: 'acknowledged, and not there as it was sent',
   ghost: 'there, though its caller was refused or nobody asked',
@@ -18,7 +18,7 @@ export const FAULTS = {
 
 export type Fault = keyof typeof FAULTS
 
-/** What was found, with words for the first few of each fault. */
+/** Counts the faults found, and describes the first few of each. */
 export class CrashVerdict {
   readonly counts = Object.fromEntries(Object.keys(FAULTS).map((it) => [it, 0])) as Record<
     Fault,
@@ -40,7 +40,7 @@ export class CrashVerdict {
   }
 }
 
-/** Who says which tokens readers may see that were made at `since` or later. */
+/** Lists the tokens made at `since` or later that readers may see. */
 export interface VisibleTokens {
   readonly visibleTokens: (since: number) => readonly string[] | Promise<readonly string[]>
 }
@@ -48,7 +48,7 @@ export interface VisibleTokens {
 const STORIES_MAX = 10
 const READERS = 16
 
-/** Reads every token that `entries` were acknowledged, and compares it with what was sent. */
+/** Reads every token acknowledged to `entries`, and compares it with the data sent. */
 export async function verifyAcked(
   client: Pick<VaultClient, 'read'>,
   entries: Iterable<Entry>,
@@ -82,9 +82,9 @@ export async function verifyAcked(
 }
 
 /**
- * Looks at the tokens made at `since` or later that nobody was told of; returns how many are rightly there.
+ * Checks the tokens made at `since` or later that no acknowledgement named; returns how many of them are legitimate.
  *
- * They may be there if the outcome of their operation is not known, and then all of them.
+ * They may exist only if the outcome of their operation is unknown, and then all of that operation's must.
  */
 export async function verifyUntold(
   client: Pick<VaultClient, 'read'>,
@@ -111,7 +111,7 @@ export async function verifyUntold(
     const data = tokens.map((it) => it['data']!)
     return { op, count: tokens.length, fault: faultOf(entries.get(op), data) }
   })
-  // What takes several requests may have begun before: then all of it has to be looked at.
+  // An operation of several requests may have begun before `since`: then check everything.
   if (since > 0 && judged.some(({ fault }) => fault === 'half')) {
     return await verifyUntold(client, database, entries, 0, verdict)
   }
@@ -124,7 +124,7 @@ export async function verifyUntold(
   return rightly
 }
 
-/** What is wrong with these tokens being there, of which the operation's caller was not told. */
+/** Classifies tokens that exist though the operation's caller never got their ids; null when that is legitimate. */
 function faultOf(entry: Entry | undefined, data: readonly Json[]): Fault | null {
   if (entry === undefined || entry.outcome.outcome === 'refused') return 'ghost'
   if (entry.outcome.outcome === 'acked') return 'double'

@@ -48,7 +48,7 @@ export class Victim {
   }
 }
 
-/** A server whose database goes away says so with every request: that is for whoever looks for the reason of a flaw. */
+/** A server without its database logs that for every request: its log goes to a file, for investigating a flaw. */
 function logOf({ folder, database }: CrashServerOptions): 'inherit' | number {
   return database === undefined ? 'inherit' : openSync(path.join(folder, 'server.log'), 'a', 0o600)
 }

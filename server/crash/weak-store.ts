@@ -25,7 +25,7 @@ async function early(
 ): Promise<Conflict | null> {
   const committed = commit(tenantId, changes)
   if (tokensOf(changes).length === 0 || chosenIds(changes)) return await committed
-  // Nobody is told of a failure either.
+  // A failure goes unreported as well.
   committed.catch(() => {})
   return null
 }
@@ -58,7 +58,7 @@ async function forgetful(
   )
 }
 
-/** Refuses a commit and keeps of it what was not in the way. */
+/** Refuses a commit, but keeps its tokens that did not conflict. */
 async function partial(
   commit: CommitMethod,
   tenantId: string,

@@ -1,8 +1,8 @@
 /**
- * What the clients ask for: operation `n` of a seed is always the same.
+ * The clients' operations: operation `n` of a seed is always the same.
  *
- * Every plaintext begins with its operation and its place in it, so that a token found in the database
- * tells where it comes from even when nobody was ever told its id.
+ * Every plaintext begins with its operation and its index in it, so a token found in the database
+ * can be traced even when no client ever got its id.
  */
 import type { Json, JsonObject } from '../src/base/json.ts'
 import { diceOf, type Dice } from './dice.ts'
@@ -190,7 +190,7 @@ function kind(
   return { name, share, expect, make }
 }
 
-/** What of a transaction comes in one request. */
+/** One request's share of a transaction. */
 function transacted(count: number): Make {
   return (leaf) => tokenize([...repeat(count, leaf.text), leaf.card()])
 }

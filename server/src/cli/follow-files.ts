@@ -4,7 +4,7 @@ import path from 'node:path'
 /** Editors write a file in several steps: changes within this time count as one. */
 const SETTLE_MS = 50
 
-/** Calls `changed` after each change of one of `files`, one call at a time, until the program is told to stop. */
+/** Calls `changed` after each change of one of `files`, one call at a time, until the program gets a stop signal. */
 export async function followFiles(
   files: readonly string[],
   changed: () => Promise<void>,

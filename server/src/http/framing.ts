@@ -13,7 +13,7 @@ import { inFlightOn } from './in-flight-responses.ts'
  * Answers bytes that are not a well-formed request, and closes the connection.
  *
  * After a framing error the start of the next request is unknown, so none is read. The trace id is a new one: a header that was
- * sent cannot be told from the malformed bytes.
+ * sent cannot be distinguished from the malformed bytes.
  */
 export function refuseBadFraming(
   { clock, random }: Pick<World, 'clock' | 'random'>,

@@ -34,7 +34,7 @@ export interface ListenAddress {
 
 /**
  * Binds the addresses of listen() and `others`, all at once, then releases them. A start calls this before it creates anything:
- * if it fails to listen, it must leave nothing behind, such as a key that was shown once.
+ * if it fails to listen, it must leave no state, such as a key that was shown once.
  *
  * Connections made meanwhile are refused, as before. Throws the reason an address cannot be used.
  */

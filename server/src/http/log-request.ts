@@ -38,7 +38,7 @@ export function logRequest(world: World, request: FastifyRequest, reply: Fastify
 /**
  * Renders the decisions that fit in a line, always including the last one, which is the denial if there is one.
  *
- * A payload may name thousands of containers, and a few such lines at once would crowd other requests out of the log.
+ * A payload may name thousands of containers, and a few such lines at once would push other requests out of the log.
  */
 function renderDecisions(decisions: readonly Decision[]): string[] {
   if (decisions.length <= DECISIONS_LOGGED_MAX) return decisions.map(renderDecision)

@@ -53,7 +53,7 @@ export function sendError(
   if (status === 413 || isUnread(refusal, request.raw)) {
     lingerAfterAnswer(options.world.clock, request.raw)
   }
-  // The rest of an unread body cannot be told from the next request.
+  // The rest of an unread body cannot be distinguished from the next request.
   if (status === 431 || status === 408 || endsAfterAnswer(request.raw)) {
     fields.push('connection', 'close')
   }

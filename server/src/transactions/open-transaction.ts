@@ -11,7 +11,7 @@ import { renderTransaction } from './wire.ts'
  * Opens a transaction; any caller in the tenant that knows its id may add to it and end it.
  *
  * So its answer is never replayed to a public application, whose keys many clients share: without a body, one visitor's request
- * cannot be told from another's.
+ * cannot be distinguished from another's.
  */
 export async function openTransaction(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,

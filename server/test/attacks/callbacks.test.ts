@@ -5,7 +5,7 @@ import { reactorStage } from '../kit/reactor-stage.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, formsOf } from './forbidden-forms.ts'
 
 test('no way to write a forbidden address is accepted for a callback', async () => {
-  // What is no address to a parser of URLs is a name, and whatever resolves that says what is meant.
+  // A host the URL parser does not take for an address is a name; its meaning is up to the resolver.
   const egress = new UndiciEgress({
     allow: [],
     extraAuthorities: [],

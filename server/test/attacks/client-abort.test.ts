@@ -1,4 +1,4 @@
-/** Clients that vanish, send half, or send while the vault is told to stop. */
+/** Clients that disconnect, send half a request, or send while the vault is stopping. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -96,7 +96,7 @@ test('a request that is half sent when the vault is told to stop leaves nothing 
   const body = JSON.stringify({ type: 'token', data: 'x', id: 'half sent' })
   const socket = dial(first)
   await new Promise((resolve) => socket.write(post('/tokenize', key, body).slice(0, -5), resolve))
-  // Answered behind it, so what was sent before has arrived.
+  // This later request is answered, so the earlier bytes have arrived.
   assert.equal(await answered(first, key, '/health/live'), 200)
   const stopped = first.stop()
   socket.destroy()

@@ -14,12 +14,12 @@ import { EgressFailure, EgressRefusal, type Egress } from '../../src/ports/egres
 import { onRequest, testAuthority, testDestination } from '../kit/test-destination.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, formsOf } from './forbidden-forms.ts'
 
-/** What the probe prints. */
+/** The probe's output. */
 export interface AddressProbeOutcome {
   /** URLs that were tried, and those of them that no parser took. */
   readonly forms: number
   readonly noUrls: number
-  /** What was not refused, as text. */
+  /** URLs that were not refused, as text. */
   readonly let: readonly string[]
   /** How often each rule refused. */
   readonly rules: Readonly<Record<string, number>>
@@ -99,7 +99,7 @@ reached['behind a name, as a resolver may write it'] = await count(async () => {
   }
 })
 
-// First public and then not: what was vetted is where it goes, however often, and whatever the name says by then.
+// DNS rebinding: first a public address, then a forbidden one. Every connection must go to the vetted address.
 reached['behind a name that changes'] = await count(async () => {
   for (const address of FORBIDDEN) {
     let asked = 0
@@ -155,7 +155,7 @@ function gateway(settings: Partial<EgressSettings>): UndiciEgress {
 async function count(attack: () => Promise<void>): Promise<number> {
   accepted.length = 0
   await attack()
-  // What was connected by now has been accepted when a connection made later has.
+  // Once a later connection is accepted, every earlier one has been too.
   await dialled('8.8.8.8', () => true)
   return accepted.filter((it) => !PUBLIC.includes(it)).length
 }

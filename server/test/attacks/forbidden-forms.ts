@@ -32,7 +32,7 @@ export const FORBIDDEN_IPV6: readonly string[] = [
   '4000::1',
 ]
 
-/** URLs, some of which no parser of URLs takes, that mean `address` to somebody. */
+/** Returns URLs that some software reads as `address`, including ones no URL parser accepts. */
 export function formsOf(address: string): string[] {
   return address.includes(':') ? ipv6Forms(address) : ipv4Forms(address)
 }

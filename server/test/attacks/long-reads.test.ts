@@ -16,7 +16,7 @@ import type { Reply } from '../kit/still-vault.ts'
 
 let stage: ProxyStage
 let key: string
-/** What a read that may find much waits for. */
+/** Awaited by every read that may return much data. */
 let found = async (): Promise<void> => {}
 /** How many reads have begun to wait for a turn. */
 let waits = 0

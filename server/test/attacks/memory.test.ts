@@ -33,7 +33,7 @@ beforeEach(async () => {
       const { store } = world
       const tokens = Object.create(store.tokens) as typeof store.tokens
       tokens.find = async (...asked) => {
-        // What is short is tried first, for no more than this.
+        // The first attempt at a read is limited to LARGE_BYTES_MIN.
         if (asked[3] !== LARGE_BYTES_MIN) reads += 1
         await found()
         return store.tokens.find(...asked)
@@ -104,7 +104,7 @@ function begun(path: string): string {
   return post(path) + ' '.repeat(LARGE_BYTES_MIN)
 }
 
-/** More answers than the system keeps for whoever takes none: it has room for tens of MiB, and at times uses it. */
+/** More responses than the system buffers for a client that stops reading: it may buffer tens of MiB. */
 function many(request: string): string {
   return request.repeat(12)
 }
@@ -328,7 +328,7 @@ for (const path of ['/tokenize', '/proxy']) {
     await until(() => answered(answer))
     assert.match(answer, /^HTTP\/1\.1 503 .*tenant_busy/s)
     assert.match(answer, /^retry-after: \d+\r$/im)
-    // What there was no quota for is not read for the sake of its end.
+    // A body refused for lack of quota is not read to its end.
     await quiet()
     stage.vault.world.clock.elapse(LINGER_MS)
     for (const it of [late, ...slow]) it.destroy()

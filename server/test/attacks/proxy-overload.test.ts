@@ -59,7 +59,7 @@ test('a body in a million chunks does not fill memory', async (t) => {
     socket.write(`${headerSection.join('\r\n')}\r\n\r\n`)
     const piece = '1\r\n \r\n'.repeat(10_000)
     for (let it = 0; it < 80; it++) {
-      // It may be told that it is late before it has sent all of it, and be disconnected.
+      // The vault may refuse it as late, and disconnect it, before everything is sent.
       if (!socket.write(piece)) await until(() => !socket.writableNeedDrain || socket.destroyed)
     }
     socket.write('0\r\n\r\n')
@@ -77,7 +77,7 @@ test('a body that takes long to fill yields to others', async () => {
       let elapsed = 0
       const clock: Clock = {
         now: () => world.clock.now(),
-        // Whoever looks finds that it has taken too long.
+        // Every look at the clock finds that the work has taken too long.
         elapsed: () => (elapsed += 1),
         yield: async () => void (yields += 1),
         after: (ms) => world.clock.after(ms),

@@ -1,5 +1,5 @@
 /**
- * What is put into code stays in it: nothing of it is left behind on a real disk, in a real log, or in what is said of
+ * Data passed to code must not leak: nothing of it may remain on a real disk, in a real log, or in the errors of
  * code that fails.
  */
 import assert from 'node:assert/strict'

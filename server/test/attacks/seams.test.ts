@@ -107,7 +107,7 @@ describe('a card that is tokenized in a transaction and elsewhere', () => {
     for (const it of seen) assert.equal(it.size, 1)
     const [inFirst, inSecond, outside] = seen.map((it) => [...it][0] as string)
     assert.equal(new Set([inFirst, inSecond, outside]).size, 3)
-    // Who is there for everybody is everybody's duplicate from now on.
+    // The token visible outside transactions is the duplicate for all later requests.
     assert.deepEqual(new Set(await idsOf(await stage.begin())), new Set([outside]))
     assert.equal((await stage.rollback(first)).status, 200)
     assert.equal((await stage.commit(second)).status, 200)

@@ -1,4 +1,4 @@
-/** A card security code is gone after an hour. Whoever wants it later looks for a copy that was left behind. */
+/** A card security code is deleted after an hour. An attacker who wants it later looks for a remaining copy. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CVC_LIFETIME_MS } from '../../src/base/limits.ts'

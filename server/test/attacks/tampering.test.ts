@@ -1,6 +1,6 @@
 /**
- * Somebody who may write to the database file, but has neither key, looks for a row that gives away what
- * is sealed in another. docs/threat-model.md says what such a writer can do; this is what it cannot.
+ * An attacker who can write to the database file, but has neither key, looks for a row that reveals the data
+ * sealed in another. docs/threat-model.md lists what such a writer can do; these tests cover what it cannot.
  */
 import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
@@ -99,7 +99,7 @@ after(() => {
   for (const cleanUp of cleanUps) cleanUp()
 })
 
-/** Changes a copy of the file as somebody would who found it, then reads a token. */
+/** Changes a copy of the file, as an attacker who found it could, then reads a token. */
 async function readAfter(t: TestContext, sql: string, read: keyof Ids): Promise<RawReply> {
   const copy = temporaryFolder(t)
   cpSync(folder, copy, { recursive: true })
@@ -143,7 +143,7 @@ const THEIRS_AS_MINE = `DELETE FROM tokens WHERE serial = :mine;
   UPDATE tokens SET serial = :mine, tenant = (SELECT tenant FROM tokens WHERE serial = :card)
   WHERE serial = :theirs`
 
-/** What the writer does; `:card`, `:mine` and `:theirs` are the internal ids of the tokens. */
+/** The writer's changes; `:card`, `:mine` and `:theirs` are the internal ids of the tokens. */
 const TRICKS: readonly (readonly [name: string, reads: 'card' | 'mine', sql: string])[] = [
   [
     "another tenant's data in a row of its own",

@@ -185,7 +185,7 @@ function failing(store: Store, look: (changes: readonly Change[]) => void): Stor
   })
 }
 
-/** What operations take: whatever fits, somebody gets as far as it is possible to get. */
+/** Bodies to try for an operation: one that fits takes the request as far as it can get. */
 function bodies(method: Method): (Json | undefined)[] {
   if (method === 'GET' || method === 'DELETE') return [undefined]
   return [CARD, [CARD], { name: 'a', type: 'private', permissions: ['token:read'] }]

@@ -1,6 +1,6 @@
 /**
- * `npm run test:backup --workspace server -- --tokens 1000000`: backs so many tokens up under load, and restores
- * them, as often as told. Throws when something is missing.
+ * `npm run test:backup --workspace server -- --tokens 1000000`: backs up that many tokens under load, and restores
+ * them, as often as requested. Throws when data is missing.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

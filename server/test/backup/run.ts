@@ -1,6 +1,6 @@
 /**
- * Backs a vault up while callers write to it, restores the backup, and reads back what was acknowledged before
- * the backup began; throws when anything of it is not there.
+ * Backs a vault up while callers write to it, restores the backup, and reads back everything acknowledged before
+ * the backup began; throws when any of it is missing.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync } from 'node:fs'
@@ -19,9 +19,9 @@ export interface BackupRun {
 }
 
 export interface BackupTally {
-  /** Tokens that were acknowledged before the last backup began, and were read from what was restored. */
+  /** Tokens acknowledged before the last backup began and read from the restored vault. */
   readonly read: number
-  /** How many there are in what was restored, each of which was opened: at least as many as were acknowledged. */
+  /** Number of tokens in the restored vault, all of them opened: at least as many as were acknowledged. */
   readonly opened: number
   readonly bytes: number
   readonly backupMs: number
@@ -107,7 +107,7 @@ export async function backUpUnderLoad(run: BackupRun): Promise<BackupTally[]> {
   }
 }
 
-/** Starts a service on what was restored, with keys that were made before the backup, and asks it. */
+/** Starts a service on the restored vault, and reads from it with keys made before the backup. */
 async function readAll(
   folder: string,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * `npm run test:bodies --workspace server -- --bodies 100000`: reads and renders bodies by chance and holds them
- * to what has to arrive. Throws with a seed and a path to play a failure again.
+ * `npm run test:bodies --workspace server -- --bodies 100000`: reads and renders random bodies and compares them
+ * with the expected output. Throws with a seed and a path to replay a failure.
  */
 import { parseArgs } from 'node:util'
 import { checkBodies } from './run.ts'

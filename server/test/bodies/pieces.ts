@@ -1,6 +1,6 @@
 /**
- * Bodies by chance, put together from pieces: what is sent beside what has to arrive. Nothing here takes a body
- * apart, so that it cannot be wrong in the way that the reading of bodies can be wrong.
+ * Random bodies built from pieces, each with the input to send and the expected output. Nothing here parses a body,
+ * so it cannot share a bug with the code that reads bodies.
  */
 import * as fc from '../kit/fast-check.ts'
 import type { Json } from '../../src/base/json.ts'
@@ -18,7 +18,7 @@ export interface AnyBody extends Piece {
   readonly refused?: boolean
 }
 
-/** What the expressions name, by id. */
+/** Tokens the expressions reference, by id. */
 export const TOKENS: Readonly<Record<string, Json>> = {
   plain: '4242424242424242',
   'an id-384@x': 'Ada',
@@ -96,7 +96,7 @@ const noise = fc
   .string({ unit: 'binary', maxLength: 12 })
   .map((it) => it.replaceAll('{', '}').toWellFormed())
 
-/** Text with expressions in it: what is thought, and what it comes to. */
+/** Text with expressions in it, and its rendered form. */
 interface Mixture {
   readonly thought: string
   readonly said: string
@@ -247,8 +247,8 @@ function textBody(): fc.Arbitrary<AnyBody> {
 }
 
 /**
- * Expressions as they are written, between pieces of something else. `before` says how one is written that has another right
- * behind it.
+ * Expressions as written, between pieces of other text. `before` writes an expression that another one follows
+ * immediately.
  */
 function bareText(
   around: fc.Arbitrary<CountedPiece>,
@@ -372,7 +372,7 @@ function xmlBody(): fc.Arbitrary<AnyBody> {
   return nodes.map((it) => ({ type: 'application/soap+xml', ...it }))
 }
 
-/** What might end a section is written outside of it. */
+/** Writes text that might end a CDATA section outside of it. */
 function sectioned(value: Json): string {
   const text = textOf(value)
   const safe = text !== '' && !/[\]>\r\u2028]/.test(text)
@@ -394,7 +394,7 @@ function escaped(value: Json): string {
   return ENTITIES.reduce((text, [it, entity]) => text.replaceAll(it, entity), textOf(value))
 }
 
-/** What is behind it may turn out to begin with what would end a section together with it. */
+/** Escapes trailing brackets: together with the text that follows they could end a section. */
 function escapedBefore(value: Json): string {
   return escaped(value).replace(/\]+$/, (it) => '&#93;'.repeat(it.length))
 }

@@ -1,8 +1,8 @@
 /**
  * The JavaScript client as it is published, unmodified, against a vault that listens.
  *
- * It is the `bt` of reactors and what most callers have installed. What it returns is asserted as its
- * users see it, in camel case; what was stored is read back without it.
+ * It is the `bt` of reactors and the client most callers have installed. Its results are asserted as its
+ * users see them, in camel case; stored data is read back without it.
  */
 import { BasisTheory } from '@basis-theory/basis-theory-js'
 import type { BasisTheory as Client } from '@basis-theory/basis-theory-js/types/sdk/index.js'
@@ -919,7 +919,7 @@ for (const [name, open] of [
   })
 }
 
-/** What comes of `work` when it begins and ends in the same month. */
+/** Returns the result of `work`, rerun until it begins and ends in the same month. */
 async function withinOneMonth<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     const month = new Date().getUTCMonth()
@@ -938,7 +938,7 @@ async function refused(call: Promise<unknown>, status: number): Promise<JsonObje
   return body
 }
 
-/** What the client makes of an answer that is no success, whoever gave it. */
+/** Returns the error the client throws for an unsuccessful response, from any server. */
 async function failed(call: Promise<unknown>): Promise<{ status: number; data: JsonObject }> {
   const error = await call.then(
     () => assert.fail('it was not refused'),

@@ -1,5 +1,5 @@
 /**
- * Vaults behind a real socket on localhost, for clients that bring their own HTTP.
+ * Vaults that listen on a real localhost socket, for clients that bring their own HTTP.
  */
 import { BasisTheory } from '@basis-theory/basis-theory-js'
 import { once } from 'node:events'

@@ -1,11 +1,11 @@
 import type { Lengths, CutPoint, ProxySide, CutStatement } from './cutting-proxy.ts'
 
-/** Of the cuts, those in COMMIT, what is sent along with it and what is answered: all that matters happens there. */
+/** Share of the cuts made in COMMIT, the statements sent with it and their answers, where everything that matters happens. */
 const AT_COMMIT = 0.25
 
 /**
- * Returns `count` points to cut a transaction at that has so many bytes: all over it, as evenly as that goes, and
- * a quarter of them in its COMMIT, half of these in what is answered to it. Another seed has the points in between.
+ * Returns `count` points at which to cut a transaction of the given lengths: spread over it as evenly as possible, with
+ * a quarter of them in its COMMIT, half of these in the answer. Other seeds give the points in between.
  */
 export function cutPointsIn(
   lengths: Readonly<Record<CutStatement, Lengths>>,

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 export interface CutPoint {
   /** Whose bytes are counted: the server's, or the database's. */
   readonly side: ProxySide
-  /** From the first byte of which statement on, or of what is answered to it and to those after it. */
+  /** The statement whose first byte counting starts at, or whose answer, followed by those to later statements. */
   readonly from: CutStatement
   readonly bytes: number
-  /** Whether the server is told by a reset, as of a connection that is broken, or by an end, as of one that is closed. */
+  /** Whether the server sees a reset, as of a broken connection, or an end, as of a closed one. */
   readonly reset: boolean
 }
 
@@ -76,7 +76,7 @@ export class CuttingProxy {
       it.on('close', () => this.#sockets.delete(it))
     }
     client.on('close', () => database.destroy())
-    // What it has said is to arrive.
+    // The database's last bytes must still arrive.
     database.on('close', () => client.destroySoon())
     const proxied = new ProxiedConnection(client, database, this.last, () => {
       const armed = this.#armed

@@ -1,6 +1,6 @@
 /**
- * Cuts the connection between the service and its database at every byte of a commit, and holds what is there, and what
- * comes of asking again, to what the caller was told.
+ * Cuts the connection between the service and its database at every byte of a commit, and checks the stored state, and
+ * the result of repeating the request, against the response the caller got.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ export interface CutOptions {
   readonly seed: number
   /** How long an answer may take. */
   readonly answerMsMax: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   readonly onCut: (cut: number) => void
 }
@@ -48,7 +48,7 @@ export interface CutResult {
   readonly bytes: Readonly<Record<string, number>>
   /** Different points at which one was cut. */
   readonly points: number
-  /** What callers were told, and what was there. */
+  /** Outcomes reported to callers, and what the database held. */
   readonly told: number
   readonly unknownAndThere: number
   readonly unknownAndNot: number
@@ -77,7 +77,7 @@ export async function runCuts(options: CutOptions): Promise<CutResult> {
   }
 }
 
-/** What there was before a request. */
+/** State before a request. */
 interface Before {
   readonly since: number
   readonly events: number
@@ -132,7 +132,7 @@ class CutHarness {
     return { cuts, seconds, bytes, points: points.size, ...this.#counts, faults, stories }
   }
 
-  /** The second of two: what comes first for a tenant, or on a connection, comes once. */
+  /** Measures the second of two: the first for a tenant, or on a connection, does one-time work. */
   async #measure(kind: CutKind) {
     for (let times = 0; times < 2; times++) {
       const send = await this.#prepare(kind, ++this.#next)
@@ -194,8 +194,8 @@ class CutHarness {
   }
 
   /**
-   * Does what comes before the commit that is cut, and returns what makes it, as often as it is called; null when what
-   * came before is not there any more.
+   * Makes the preceding requests, and returns a function that makes the commit to cut, each time it is called; null when
+   * the preceding state is gone.
    */
   async #prepare(kind: CutKind, n: number): Promise<(() => Promise<CutReply>) | null> {
     const once = { 'bt-idempotency-key': labelOf(n) }
@@ -226,8 +226,8 @@ class CutHarness {
 }
 
 /**
- * Whether all that was answered before COMMIT may have come through: then nobody can say whether the server has asked.
- * One transaction is some bytes longer than another, by its numbers.
+ * Whether every answer before COMMIT may have come through: then it is unknown whether the server sent COMMIT.
+ * Transactions differ in length by a few bytes, with the numbers in them.
  */
 function isAtItsEnd({ side, bytes }: CutPoint, lengths: Lengths): boolean {
   return side === 'answered' && bytes > lengths.answered - BYTES_MORE_OR_LESS
@@ -235,7 +235,7 @@ function isAtItsEnd({ side, bytes }: CutPoint, lengths: Lengths): boolean {
 
 const BYTES_MORE_OR_LESS = 8
 
-/** Nothing was begun at all: what was told is judged all the same. */
+/** No transaction was begun; the response is judged all the same. */
 const NOT_CUT = { asked: false }
 const CUT_MS_MAX = 1_000
 const STORIES_MAX = 10

@@ -1,6 +1,6 @@
-/** What has to be true of a request whose commit was cut. */
+/** Judges a request whose commit was cut. */
 
-/** What its caller was told. */
+/** The response its caller got. */
 export interface CutReply {
   /** 0 when nothing came. */
   readonly status: number
@@ -9,7 +9,7 @@ export interface CutReply {
   readonly ms: number
 }
 
-/** What is in the database of it. */
+/** Its traces in the database. */
 export interface StoredByCut {
   /** Internal ids of its tokens that readers may see. */
   readonly tokens: readonly string[]

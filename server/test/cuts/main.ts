@@ -1,6 +1,6 @@
 /**
  * `npm run test:cuts --workspace server -- --cuts 2000 --seed 1`: cuts the connection to a PostgreSQL server that often, at
- * every byte of a commit and of what is answered to it, and exits with 1 if anything that was promised is not so.
+ * every byte of a commit and of its answer, and exits with 1 if a promise is broken.
  *
  * `--weakened early|torn|forgetful` breaks a promise on purpose: then it has to exit with 1.
  */

@@ -1,4 +1,4 @@
-/** What is asked for while the connection is cut: each kind makes a transaction of another form. */
+/** Requests to send while the connection is cut: each kind makes a transaction of another form. */
 import type { Json } from '../../src/base/json.ts'
 
 export interface CutKind {
@@ -9,7 +9,7 @@ export interface CutKind {
   readonly tokens: number
   /** Whether they are made in a transaction, and the cut is made when that is committed. */
   readonly transacted: boolean
-  /** What is to be tokenized for cut `n`. */
+  /** Returns the payload to tokenize for cut `n`. */
   readonly payload: (n: number) => Json
 }
 

@@ -1,4 +1,4 @@
-/** What the Dockerfile and compose.yaml name is there; nothing here builds an image. */
+/** Checks that everything the Dockerfile and compose.yaml name exists; no image is built here. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -8,12 +8,12 @@ import { onRequest, type ConnectionHandler, type CertificateName } from '../kit/
 
 export interface DestinationKind {
   readonly name: string
-  /** What it does with a connection; null for one that nobody accepts. */
+  /** Handles a connection; null when no connection is accepted. */
   readonly answer: ConnectionHandler | null
   readonly tls?: TlsOptions & { readonly certificate: CertificateName }
   /** Whether the request is for TLS; as the destination, unless said otherwise. */
   readonly secure?: boolean
-  /** How the call ends, and whether a header section is told before. */
+  /** How the call ends, and whether a header section is reported before. */
   readonly ends: EgressFault | 'whole'
   readonly headerSection: boolean
   /** By Node's own client, if that sees it otherwise: it has read on before it tells of the end. */
@@ -296,7 +296,7 @@ function trickle(socket: Socket, text: string, everyMs: number): void {
   }, everyMs)
 }
 
-/** `first`, and then `again` for as long as somebody takes it. */
+/** Writes `first`, then `again` for as long as the client reads. */
 function pour(socket: Socket, first: string, again = first): void {
   socket.write(first)
   const more = (): void => {

@@ -1,7 +1,7 @@
 /**
  * `npm run test:destinations --workspace server -- --calls 10000`: calls destinations that misbehave, each in turn,
- * by both clients. Throws when a call ends otherwise than it should, and when something is left of them: a socket,
- * a timer, memory.
+ * by both clients. Throws when a call ends in an unexpected way, and when the calls leak a socket,
+ * a timer or memory.
  */
 import assert from 'node:assert/strict'
 import { parseArgs } from 'node:util'
@@ -22,7 +22,7 @@ const HEAP_GROWTH_MAX = 2 * MiB
 const collect = globalThis.gc ?? assert.fail('run it with --expose-gc')
 
 const handles = handlesNow()
-// What is made once is made by the first calls: parsers, pools, certificates.
+// Warm up: the first calls create the parsers, pools and certificates that are made once.
 await round(Math.min(calls, 4 * KINDS.length * carriers.length))
 const before = heapNow()
 await round(calls)
@@ -48,7 +48,7 @@ async function round(count: number): Promise<void> {
   await destinations.close()
 }
 
-/** What is closed is gone some turns later; what is not then stays. */
+/** Waits up to a second for closed handles to disappear, and returns those that remain. */
 async function handlesAtRest(): Promise<string[]> {
   for (let turns = 0; turns < 100 && handlesNow().length > handles.length; turns += 1) {
     await new Promise((resolve) => void setTimeout(resolve, 10))

@@ -51,8 +51,8 @@ function messageOf(fence: string): Message {
 }
 
 /**
- * What differs from vault to vault: a name in the document (an id, a key, a fingerprint) stands for one
- * in the vault, always the same, and no two names for one.
+ * Maps the values that differ from vault to vault: each name in the document (an id, a key, a fingerprint) stands
+ * for exactly one in the vault, and no two names stand for the same one.
  */
 export class Bindings {
   readonly #actual = new Map<string, string>()

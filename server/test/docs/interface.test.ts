@@ -69,7 +69,7 @@ test('every example of the interface answers what the page says, in order, in on
       const place = `docs/interface.md:${line}: ${request.first}`
       throw new Error(`${place}\n${String(error)}\n${status}\n${reply.payload}`, { cause: error })
     }
-    // What nobody waits for is done when the next example comes.
+    // Finish background work before the next example.
     for (let stages = 0; stages < 2; stages++) {
       const { jobs } = vault.servers.next()
       await jobs.poll()

@@ -58,7 +58,7 @@ test(
   },
 )
 
-/** With which settings the reader is told to start again, for somebody who listens at `other`. */
+/** Settings the README says to restart with, for a destination that listens at `other`. */
 function secondStart(other: string): Record<string, string> {
   const line = /^(SYMBOLON_EGRESS_ALLOW=\S+ SYMBOLON_EXTRA_CA_FILE=\S+) npm start$/m.exec(
     README,
@@ -71,7 +71,7 @@ function secondStart(other: string): Record<string, string> {
 
 type Settings = Record<'SYMBOLON_EGRESS_ALLOW' | 'SYMBOLON_EXTRA_CA_FILE', string>
 
-/** The blocks of the tour, with what the reader is told to put in. */
+/** The blocks of the tour, with the values the reader has to fill in. */
 function tour(key: string, url: string, other: string): string {
   const [, text = ''] = /^## A tour in five minutes\n([^]*?)^## /m.exec(README) ?? []
   const blocks = [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map((it) => it[1]!)
@@ -102,7 +102,7 @@ async function untilSaid(stdout: NodeJS.ReadableStream, what: string): Promise<s
   for await (const line of createInterface({ input: stdout })) {
     said += `${line}\n`
     if (line.includes(what)) {
-      // What it says from now on is not read, but must not stop it.
+      // Later output is not read, but must not block the server.
       stdout.resume()
       return said
     }

@@ -1,5 +1,5 @@
 /**
- * The audit log against somebody who may write to the database: every change they make is named.
+ * The audit log against an attacker who can write to the database: every change is detected and named.
  *
  * `node test/flows/audit.ts --edits 1000 --seed 1`.
  */
@@ -252,7 +252,7 @@ function packed(events: readonly StoredAuditEvent[]): Uint8Array | null {
   return earlier.take()
 }
 
-/** Does what somebody without the keys can do: works out every hash after what they changed. */
+/** Does all an attacker without the keys can do: recomputes every hash after the change. */
 function rehash(db: DatabaseSync): void {
   const tip = db.prepare('SELECT removed_hash AS hash FROM record_heads').get()!
   let before = tip['hash'] as Uint8Array
@@ -299,7 +299,7 @@ async function makeAuditLog(
     }
     await store.commit(tenantId, [{ kind: 'append-audit-events', events }])
     if (!recent) await checkpoint()
-    // Sweeping writes a checkpoint, so what is to be without one comes after.
+    // Sweeping writes a checkpoint, so events that must have none come after.
     if (number === CHECKPOINTED)
       await sweepAuditLogs(world, (world.clock.now() - firstKept) / DAY_MS + 1)
   }

@@ -211,7 +211,7 @@ async function makeBackup() {
   return { folder, data, secret, recipient, said: out }
 }
 
-/** Accepts an invocation that nobody waits for and nothing has run yet. */
+/** Accepts an asynchronous invocation that has not run yet. */
 async function addRun(data: string): Promise<void> {
   const store = await SqliteStore.open({ folder: data })
   const keyProvider = await FileKeyProvider.open(join(data, 'root.key'), { createIfMissing: false })

@@ -1,9 +1,9 @@
 /**
- * The canary flow: random payloads through a whole vault on disk, and then a look at everything that
- * the vault left behind.
+ * The canary flow: random payloads through a whole vault on disk, and then a search of everything
+ * the vault wrote.
  *
- * Every payload carries canaries where it is secret. What is valid is tokenized and read back, and must
- * be what was sent; what is not valid must be refused; nothing may fail. Afterwards no canary may stand
+ * Every payload carries canaries in its secret parts. A valid payload is tokenized and must read back
+ * unchanged; an invalid one must be refused; nothing may fail. Afterwards no canary may stand
  * in a log line, an error, an answer that shows masks, or a file of the store, in whatever form; nor, where that is
  * a database, in its rows, its log or a file of its own.
  *
@@ -49,7 +49,7 @@ export interface CanaryOptions {
   readonly progress?: (done: number) => void
 }
 
-/** Rejects with what was found; the same seed finds it again. */
+/** Rejects with the canaries found; the same seed reproduces them. */
 export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
   const folder = mkdtempSync(join(tmpdir(), 'symbolon-canary-'))
   const place = await openPlace(options.store ?? 'sqlite', folder)
@@ -86,7 +86,7 @@ async function runIn(
       const works = worksOf(canary, seed + done, Math.min(BATCH, payloads - done))
       await inParallel(works, (work) => work(call, vault, tally))
       lookAt(answers)
-      // The write-ahead log is written over again and again: what was in it is seen on the way.
+      // The write-ahead log is overwritten repeatedly, so search it along the way.
       if (done % (BATCH * LOOK_EVERY) === 0) await lookThrough()
       progress?.(done + works.length)
     }
@@ -117,7 +117,7 @@ async function runIn(
   }
 }
 
-/** What is known to be in the files, so that finding nothing else means that it is not there. */
+/** Text known to be in the files: finding it proves that the search works. */
 const NOT_SECRET = [
   { form: 'the name of an application', bytes: Buffer.from('an application that is no secret') },
   { form: 'a line for a request', bytes: Buffer.from('"route":"/tokenize"') },
@@ -204,7 +204,7 @@ function pairUp(payload: Json, answer: Json, pairs: [id: string, data: Json][]):
   }
 }
 
-/** Sends what is refused with `status`. */
+/** Sends a request that must be refused with `status`. */
 function refuse(status: number, request: Partial<CanaryRequest>): Work {
   return async (call, { key }, tally) => {
     const reply = await call({ method: 'POST', path: '/tokenize', key, ...request })

@@ -8,7 +8,7 @@ import { run, type HarnessOptions, type CrashResult } from '../../crash/harness.
 import { assertDetected } from '../kit/faults.ts'
 import { SEED } from '../kit/seed.ts'
 
-/** Where what was acknowledged may go missing. The load passes each often, so each is reached. */
+/** Points where acknowledged data could be lost. The load passes each often, so each is reached. */
 const POINTS = ['inserted', 'committing', 'committed', 'replied', 'told', 'asked'] as const
 
 describe('a server killed under load', { concurrency: true }, () => {

@@ -14,7 +14,7 @@ describe('a destination that', { concurrency: 8 }, () => {
     for (const kind of KINDS) {
       test(`${kind.name} ends in ${kind.ends}, by ${carrier}`, async () => {
         await destinations.call(kind, carrier)
-        // What is wrong with one answer must not reach into the next request.
+        // A faulty response must not affect the next request.
         await destinations.call(kind, carrier)
       })
     }

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/base/json.ts'
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const DONE = { raw: { n: 1 }, tokens: {} }
 
-/** One job, `id-1`, accepted, run and delivered; `own` is what is otherwise. */
+/** One job, `id-1`, accepted, run and delivered; `own` overrides fields. */
 function seen(own: Partial<SeenJobs> = {}, rerun = false): SeenJobs {
   return {
     accepted: new Map([[1, { id: 'id-1', rerun }]]),

@@ -92,7 +92,7 @@ test('without a port nothing is measured and nothing listens', async (t) => {
   assert.doesNotMatch(vault.printed(), /"event":"metrics"/)
 })
 
-/** Waits for the line of the log that tells it, which may be read after what was printed later. */
+/** Waits for the log line with the port, which may be read after later output. */
 async function metricsPort(vault: RunningVault): Promise<number> {
   const said = /"event":"metrics","port":(\d+)/
   while (!said.test(vault.printed())) await pause(10)

@@ -216,7 +216,7 @@ test('a data key is replaced by the command, and a start of another server goes 
   }
   while (!server.printed().includes('"event":"key_rotation",')) await sleep(20)
   assert.deepEqual(await versions(), [1, 2])
-  // Nobody seals under it until every server has had time to read it.
+  // No server seals under it until every server has had time to read it.
   await server.stop()
   const { status, out } = await command
   assert.equal(status, 1)
@@ -224,7 +224,7 @@ test('a data key is replaced by the command, and a start of another server goes 
 
   const other = await startVault(folders[1], { SYMBOLON_DATABASE_URL: database })
   t.after(() => other.stop())
-  // It is ready before it has found what was begun, and one that is told to stop begins nothing.
+  // It is ready before it finds the rotation in progress, and a stopping server begins nothing.
   while (!other.printed().includes('"event":"key_rotation",')) await sleep(20)
   await other.stop()
   assert.deepEqual(await versions(), [1, 2])

@@ -1,6 +1,6 @@
 /**
- * Long bodies through the proxy, both ways, over real connections: nobody holds them, nobody is faster than
- * the slowest, and what breaks off on one side breaks off on the other.
+ * Long bodies through the proxy, both ways, over real connections: no side buffers them, none is faster than
+ * the slowest, and a body cut off on one side is cut off on the other.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

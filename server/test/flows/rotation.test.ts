@@ -10,7 +10,7 @@ const ABOUT = {
   kills: 2,
   seed: SEED,
   callers: 4,
-  // What rotates takes seconds, most of which it waits; callers without a pause would take all that is left of the machine.
+  // A rotation takes seconds and mostly waits; callers without a pause would use up the rest of the machine.
   pauseMs: 20,
   retirementMs: 200,
   calmMs: 300,

@@ -1,4 +1,4 @@
-/** How the service is started and stopped by what looks after it, and what it says when something has gone. */
+/** Tests how a supervisor starts and stops the service, and what the service reports when something is missing. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ test(
     npm.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
     while (!out.includes('is ready at')) await once(npm.stdout, 'data')
     const url = /is ready at (\S+)/.exec(out)![1]!
-    // Its streams are closed when nobody has them any more, which whoever is left behind would.
+    // Its streams close when no process holds them; an orphaned child would keep them open.
     const closed = once(npm, 'close')
     npm.kill('SIGTERM')
     await closed

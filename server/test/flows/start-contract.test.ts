@@ -1,5 +1,5 @@
 /**
- * What other programs rely on when they start this one: commands, variables, flags, output, signals.
+ * The contract with programs that start this one: commands, variables, flags, output, signals.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

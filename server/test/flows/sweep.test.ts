@@ -27,7 +27,7 @@ test('a token that expires while the service is down is gone from the file after
     type: 'private',
     permissions,
   })
-  // What is not secret is in the file as it is, and so shows when the row is gone.
+  // Metadata is stored in plaintext, so its absence shows that the row is gone.
   const metadata = { mark: 'canary-5f3759df' }
   const expires = { expires_at: '2099-01-01T00:00:00Z' }
   await call('/tokens', made['key'] as string, { data: 'x', metadata, ...expires })

@@ -22,7 +22,7 @@ interface MatrixRow {
   /** A wider permission that amounts to this one. */
   readonly impliedBy?: Permission
   readonly headers?: Readonly<Record<string, string>>
-  /** What whoever may gets. */
+  /** Status for a caller with access. */
   readonly success: number
   /** A text `$nonce` in it stands for the nonce of an open session. */
   readonly body?: JsonObject
@@ -156,7 +156,7 @@ const ROWS: Record<string, MatrixRow> = {
     success: 202,
     params: { id: 'reactor' },
   },
-  // Of what somebody else invoked nobody learns anything: react-async.test.ts.
+  // A caller learns nothing about another caller's invocations: react-async.test.ts.
   'GET /reactors/:id/results/:requestId': {
     permission: 'reactor:invoke',
     impliedBy: 'token:use',
@@ -246,7 +246,7 @@ const ROWS: Record<string, MatrixRow> = {
   'GET /openapi.json': { permission: 'public', success: 200 },
 }
 
-/** An id that looks right and that nobody has. */
+/** A well-formed id that does not exist. */
 const ABSENT = '01945d00-0000-4000-8000-0000000000ff'
 /** Part of every name and datum of the other tenant. */
 const THEIRS = 'belongs-to-them'

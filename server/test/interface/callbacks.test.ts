@@ -389,7 +389,7 @@ describe('A job that somebody', () => {
     const { jobs } = stage.vault.app
     const id = await stage.invoke()
     await jobs.poll()
-    // What was run before the poll was over is sent in the same one, and is not settled before it is cut.
+    // A job that ran before the poll ended is sent in the same poll, and does not settle before it is cut.
     await Promise.race([jobs.settled(), asked.promise])
     await jobs.poll()
     await asked.promise
@@ -549,7 +549,7 @@ describe('A callback', () => {
     assert.ok(holds(key!, ordered, signature))
     assert.ok(!holds(key!, sent[0]!.body.toString(), signature))
 
-    // Those who know the old key go on with it for as long as it is shown.
+    // A receiver with the old key can keep using it during the overlap.
     const [fresh] = await keysOf('POST', '/callbacks/secret/rotate')
     assert.notEqual(fresh, key)
     await invoke()

@@ -9,7 +9,7 @@ const ROUTES = routes(STILL_SETTINGS, new EphemeralKeys())
 const ORIGIN = 'https://shop.example'
 const EXPOSED =
   'BT-TRACE-ID, BT-PROXY-DESTINATION-STATUS, BT-PROXY-EXPRESSIONS, Location, Retry-After'
-/** What the browser clients send beside what every browser may. */
+/** Request headers of the browser clients beyond those every browser may send. */
 const SENT = [
   'BT-API-KEY',
   'BT-TRACE-ID',

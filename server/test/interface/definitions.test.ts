@@ -1,4 +1,4 @@
-/** What is true of all that tenants define under names: of proxies and of reactors. */
+/** Rules that hold for everything tenants define by name: proxies and reactors. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'

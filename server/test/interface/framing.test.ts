@@ -15,7 +15,7 @@ import { illFormed, many } from '../kit/raw-requests.ts'
 import { portOf } from '../kit/servers.ts'
 import { tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
-/** What came back on a connection, until the server closed it or a whole answer had come. */
+/** Bytes received on a connection until the server closed it or a whole response had arrived. */
 interface RawExchange {
   /** 0 when nothing came. */
   readonly status: number

@@ -1,4 +1,4 @@
-/** What is sealed for later stays of use when the data key is replaced meanwhile. Decision 0037. */
+/** Data sealed for later stays usable when the data key is replaced in the meantime. Decision 0037. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'

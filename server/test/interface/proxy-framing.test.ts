@@ -36,7 +36,7 @@ test('a well-formed request reaches its destination', async () => {
 })
 
 describe('nothing is sent because of', () => {
-  /** Broken framing is answered by nobody who knows of the proxy; everything else as its error. */
+  /** Broken framing is answered before the request reaches the proxy; everything else is answered as a proxy error. */
   type Wrapped = 'proxy_error' | 'plain'
   const own: [name: string, status: number, bytes: () => string, wrapped: Wrapped][] = [
     ['BT-PROXY-URL twice', 400, () => get([urlHeader()]), 'proxy_error'],
@@ -278,7 +278,7 @@ describe('bytes that are no request do not come between a request and its answer
         t.after(() => (stage.destination.answer = answer))
         const asked = Promise.withResolvers<Socket>()
         stage.destination.answer = (received, socket) => {
-          // What earlier tests sent may come only now.
+          // Requests of earlier tests may arrive only now.
           if (!received.line.includes('/waited-for')) return answer(received, socket)
           if (begun) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,')
           asked.resolve(socket)
@@ -294,7 +294,7 @@ describe('bytes that are no request do not come between a request and its answer
         const behind = garbage()
         client.write(behind, 'latin1')
         while (serving.bytesRead < request.length + behind.length) await new Promise(setImmediate)
-        // What came of it would be here by then.
+        // Any effect of it would have shown by the end of these turns.
         for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
         const headerSection = begun ? '' : 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none,'
         destination.write(`${headerSection}-two!`)
@@ -342,7 +342,7 @@ describe('a body that is forwarded', () => {
   test('may take longer than other requests', async () => {
     const { client, server, serving } = await halfSent()
     const text = told(client)
-    // What Node says when a request has taken as long as requests may.
+    // Node's error when a request exceeds the request timeout.
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     server.emit('clientError', late, serving)
     client.write('2]')

@@ -1,8 +1,8 @@
 /**
- * Headers through the proxy, over real connections: what a destination receives is what the rules say.
+ * Headers through the proxy, over real connections: a destination receives exactly the headers the rules allow.
  *
- * The rules are stated here a second time, and otherwise: whoever makes up a header says what is to become
- * of it.
+ * The rules are restated here independently: each generator of headers also says whether they are
+ * forwarded.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -21,7 +21,7 @@ interface Line {
 }
 
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_']
-/** What a name may be besides, by RFC 9110, and is not forwarded for. */
+/** Other characters RFC 9110 allows in a header name; names with them are not forwarded. */
 const ODD = [..."!#$%&'*+.^`|~"]
 
 const value = fc

@@ -1,5 +1,5 @@
 /**
- * The ephemeral proxy, status by status, with an egress gateway that answers as it is told to.
+ * The ephemeral proxy, status by status, with a scripted egress gateway.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -461,7 +461,7 @@ describe('403', () => {
       'Token used: no data shown to example.com',
       'Proxy invoked toward example.com',
     ])
-    // What does not exist comes first.
+    // A token that does not exist is reported before a missing permission.
     const more = [...body, `{{ ${NOBODY} }}`]
     refused(await ask('POST', '/proxy', { by, body: more }), 400, 'detokenize_tokens_unknown')
   })

@@ -306,7 +306,7 @@ describe('no words of the code hold', () => {
   }
   const SECRET = 'c4nary "of" the\nconfiguration/ü'
 
-  /** What the code says, of all it was given, in each place where words can be. */
+  /** Outcomes that echo the given words, one per place the code can put text in. */
   const saying: Record<string, (words: string) => ReactorOutcome> = {
     message: (message) => threw({ message }),
     errors: (it) => threw({ name: 'BadRequestError', errors: { a: [it, { it }] } }),
@@ -335,7 +335,7 @@ describe('no words of the code hold', () => {
         encodeURIComponent(SECRET),
         'deep-c4nary',
         key,
-        // What a parser quotes of what it does not understand.
+        // The excerpts a parser quotes from input it cannot parse.
         SECRET.slice(0, 10),
         CARD.number.slice(3, 13),
       ]

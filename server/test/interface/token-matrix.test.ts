@@ -38,9 +38,9 @@ interface MatrixOperation {
   readonly name: string
   readonly permission: string
   readonly request: (subject: RelationSubject) => MatrixRequest
-  /** What a holder of the permission, in whatever container, is answered. */
+  /** Expected response to a holder of the permission, in any container. */
   readonly expected: (holder: Holder, subject: RelationSubject) => string
-  /** What a 2xx answer shows, as `expected` writes it. */
+  /** Renders a 2xx response in the notation of `expected`. */
   readonly shown: (reply: Reply) => string
   /** Whether a 2xx leaves the token otherwise than it was. */
   readonly changes?: boolean
@@ -185,7 +185,7 @@ const SUBJECTS: readonly [Relation, Header][] = [
   ['never made', 'one of the other tenant'],
 ]
 
-/** Enough for a permission that is held nowhere: the answer is given before anybody looks. */
+/** Enough for a permission held nowhere: the request is refused before any lookup. */
 const SOME_SUBJECTS: readonly [Relation, Header][] = [
   ['own', 'none'],
   ['foreign', 'none'],
@@ -207,7 +207,7 @@ const RULES: readonly [container: string, shown: readonly ShownAs[]][] = [
   [SECOND_HOME, ['mask', 'reveal']],
 ]
 
-/** What is not about tokens directly: whoever holds only this may do nothing here. */
+/** Permissions that do not concern tokens directly: alone they allow nothing here. */
 const NOTHING = { private: 'proxy:invoke', management: 'application:read' } as const
 
 let stage: RelationStage
@@ -328,7 +328,8 @@ async function checkAll(
       if (showsMore(reply, expected)) wrong.push(`${cell}: shows plaintext`)
       cells.push(cell)
       if (reply.status >= 400) {
-        // Who may look somewhere is told which of those it named it may not use; others are not told that there is one.
+        // A key with access to some container learns which of the tokens it named it may not use; other keys do not
+        // learn that such a token exists.
         const placed = operation.name === 'detokenize' && actual === REFUSED && held
         const refusal = `${operation.name}: ${actual}${placed ? ', held elsewhere' : ''}`
         const known = refusals.get(refusal) ?? new Set()
@@ -405,7 +406,7 @@ function listing(
   }
 }
 
-/** What a list of these says: how many, which, and of each its data. */
+/** Summarizes a list of these: the count, the ids, and the data of each. */
 function found(
   holder: Holder,
   permission: string,
@@ -423,7 +424,7 @@ function found(
 function listed(reply: Reply, counted: boolean): string {
   const { pagination, data } = reply.json() as { pagination: JsonObject; data: JsonObject[] }
   const seen = data.map((it) => `${it['id'] as string}: ${JSON.stringify(it['data'] ?? null)}`)
-  // What is left over would be in a next page.
+  // There must be no next page.
   assert.equal(pagination['next'], undefined)
   const total = counted ? (pagination['total_items'] as number) : 'uncounted'
   return `200 ${total} ${seen.toSorted().join(', ')}`
@@ -513,7 +514,7 @@ function backwards(permission: string): GrantedRule[] {
   return [rule('/', 'redact', [permission], 2), rule(HOME, 'reveal', [permission], 1)]
 }
 
-/** What only a session can be given: rules that ask for more than a container. */
+/** Grants only a session can have: rules with conditions on more than the container. */
 function conditionsOf(permission: string): [name: string, granted: Granted][] {
   const { id } = stage.subject('own', 'none')
   const each: Record<string, GrantedCondition[]> = {

@@ -7,7 +7,7 @@ import { pathsOf, shapeOf, STILL_INSTANT, tokenStage } from '../kit/token-stage.
 
 const INDEXES = ['{{ data }}', "{{ data | replace: '-' }}", '{{ data | last4 }}']
 
-/** What a token at the root of a payload answers beside its id, tenant, type and making. */
+/** Response fields of a token at the root of a payload, besides its id, tenant, type and creation. */
 const DEFAULTS: Record<string, { readonly data: Json; readonly answer: JsonObject }> = {
   token: { data: { any: 'JSON' }, answer: { containers: ['/general/high/'] } },
   card: {

@@ -14,7 +14,7 @@ const NUMBER = '4242424242424242'
 const NOBODYS = '01945d00-0000-4000-8000-0000000000ff'
 const UNIQUE = { deduplicate_token: true, fingerprint_expression: '{{ data }}' }
 
-/** What somebody may do in the name of a transaction. */
+/** Requests that may name a transaction. */
 const ENLISTING = [
   ['POST', '/tokenize', { a: 'x' }],
   ['POST', '/tokens', { data: 'x' }],
@@ -512,7 +512,7 @@ describe('transactions, decisions', () => {
       replies.push(await send('PATCH', `/tokens/${id}`, transaction, { data: long }))
     }
     const statuses = replies.map((it) => it.status)
-    // What it is sealed with counts as well.
+    // The overhead of sealing counts as well.
     assert.deepEqual(statuses, [...Array.from({ length: 7 }, () => 200), 409, 409])
     assert.equal(replies.at(-1)!.json()['code'], 'transaction_full')
     assert.equal((await send('DELETE', `/tokens/${ids[7]!}`, transaction)).status, 204)

@@ -1,4 +1,4 @@
-/** A vault that is two servers on one database, asked in turn. `npm run test:two` has every test of a vault be so. */
+/** A vault that is two servers on one database, called in turn. `npm run test:two` runs every vault test that way. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../src/base/json.ts'

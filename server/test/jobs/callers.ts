@@ -3,13 +3,13 @@ import type { Dice } from '../../crash/dice.ts'
 import type { JsonObject } from '../../src/base/json.ts'
 import type { AcceptedJob } from './judge.ts'
 
-/** Those who invoke a reactor and do not wait, and what they were told. */
+/** Callers that invoke a reactor asynchronously, and the responses they got. */
 export class Callers {
   readonly accepted = new Map<number, AcceptedJob>()
   readonly #dice: Dice
   readonly #receiverPort: number
   readonly #rerunAll: boolean
-  /** Jobs whose callers were not told: they ask again, with the same key. */
+  /** Jobs whose callers got no response: they repeat the request with the same key. */
   readonly #again: number[] = []
   #next = 1
   #keys = { management: '', caller: '' }
@@ -22,7 +22,7 @@ export class Callers {
     this.#rerunAll = rerunAll
   }
 
-  /** Makes what is invoked, in the vault at `url`, which nobody has used yet. */
+  /** Creates the reactor to invoke, in the unused vault at `url`. */
   async setUp(url: string, managementKey: string): Promise<void> {
     this.#keys = { management: managementKey, caller: '' }
     const application = await this.manage(url, 'POST', '/applications', {
@@ -56,7 +56,7 @@ export class Callers {
     await Promise.all(Array.from({ length: CALLERS }, caller))
   }
 
-  /** Asks again until every caller was told. */
+  /** Repeats requests until every caller has a response. */
   async askAgain(url: string): Promise<void> {
     while (this.#again.length > 0) await this.#invoke(url, this.#again.shift()!)
   }

@@ -1,6 +1,6 @@
 /**
- * Kills the program again and again while it runs jobs and delivers what came of them, and holds what receivers saw to
- * what callers were told.
+ * Kills the program repeatedly while it runs jobs and delivers their results, and checks the deliveries receivers saw
+ * against the responses callers got.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { CallbackReceiver } from './receiver.ts'
 import { judge, type Judgement } from './judge.ts'
 
 export const JOB_WEAKNESSES = ['rerun', 'forgetful'] as const
-/** What is done wrong on purpose: every job is let be run again, or those under way are taken out of the file. */
+/** Defect injected on purpose: every job may run again, or the jobs in progress are deleted from the file. */
 export type JobWeakness = (typeof JOB_WEAKNESSES)[number]
 
 export interface JobHarnessOptions {
@@ -136,7 +136,7 @@ export function isToRun(row: { readonly stage?: unknown }): boolean {
   return row.stage === 'run'
 }
 
-/** What a vault needs so that its code and its callbacks reach the receiver at `port`. */
+/** Settings that let a vault's code and callbacks reach the receiver at `port`. */
 export function settingsFor(port: number): Record<string, string> {
   return {
     SYMBOLON_EGRESS_ALLOW: `localhost:${port}`,
@@ -157,7 +157,7 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<voi
   for (let ms = 0; ms < QUIET_MS_MAX && !(await isSo()); ms += LOOK_MS) await sleep(LOOK_MS)
 }
 
-/** What is to be judged, when nothing happens any more in the vault at `url`. */
+/** Collects the evidence to judge, once the vault at `url` is idle. */
 export async function seenBy(callers: Callers, receiver: CallbackReceiver, url: string) {
   return {
     accepted: callers.accepted,
@@ -170,7 +170,7 @@ export async function seenBy(callers: Callers, receiver: CallbackReceiver, url: 
 }
 
 const KILL_EVENTS_MAX = 12
-/** What is asked of a vault before it is killed, about: all of it has to be run in the end, and a slow machine falls behind. */
+/** Approximate number of jobs per life of a vault: all must run in the end, and a slow machine lags. */
 const LIFE_JOBS_MAX = 60
 const KILL_PAUSE_MS_MAX = 60
 const KILL_MS_MAX = 5_000

@@ -1,4 +1,4 @@
-/** What has to be true of jobs, whatever was killed while they ran. */
+/** Invariants of jobs, whichever process was killed while they ran. */
 import { Webhook } from 'standardwebhooks'
 import type { ReceivedCallback } from './receiver.ts'
 
@@ -9,7 +9,7 @@ export interface AcceptedJob {
   readonly rerun: boolean
 }
 
-/** What was seen from outside, when nothing happens any more. */
+/** Observations from outside, once the vault is idle. */
 export interface SeenJobs {
   readonly accepted: ReadonlyMap<number, AcceptedJob>
   readonly received: readonly ReceivedCallback[]
@@ -110,7 +110,7 @@ export function judge({
   return { accepted: accepted.size, ...counts, faults, stories }
 }
 
-/** The package looks at the time, too, and what came is looked at when all is over: so at the signature alone. */
+/** Checks the signature only: the package also checks the time, and callbacks are judged after the run. */
 function verifies(webhook: Webhook, text: string, headers: Record<string, string>): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': said } = headers
   const at = new Date(Number(timestamp) * 1000)

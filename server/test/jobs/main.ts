@@ -1,6 +1,6 @@
 /**
  * `npm run test:jobs --workspace server -- --kills 1000 --seed 1`: kills the program that often while it runs jobs, and
- * exits with 1 if anything that was promised is not so.
+ * exits with 1 if a promise is broken.
  *
  * `--weakened rerun|forgetful` breaks a promise on purpose: then it has to exit with 1.
  */

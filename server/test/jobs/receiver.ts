@@ -1,6 +1,6 @@
 /**
- * The world outside, in the harness's own process, which nobody kills: what code does to it is counted, and what it is
- * told is kept.
+ * The outside world, in the harness's own process, which is never killed: counts the effects of code, and keeps the
+ * callbacks it receives.
  */
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -18,7 +18,7 @@ export interface ReceivedCallback {
   readonly headers: IncomingMessage['headers']
   readonly text: string
   readonly body: JsonObject
-  /** What it was answered; 200 is an acknowledgement. */
+  /** Status of the response; 200 is an acknowledgement. */
   readonly status: number
   /** How many kills there had been. */
   readonly kill: number
@@ -77,7 +77,7 @@ export class CallbackReceiver {
     const job = Number(name)
     this.#events++
     this.#look()
-    // Counted when it comes: whoever dies while it waits for the answer has done it all the same.
+    // Counted on arrival: a process that dies while it waits for the response has caused the effect all the same.
     if (what === 'effect') this.effects.set(job, (this.effects.get(job) ?? 0) + 1)
     let sent: string
     try {

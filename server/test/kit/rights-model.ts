@@ -1,6 +1,6 @@
 /**
- * A second, simplest implementation of docs/interface.md, Access and Sessions: who may do what to which token, and what is
- * shown of it. Derived from the page and not from the program, so that the program can be compared with it.
+ * A second, minimal implementation of docs/interface.md, Access and Sessions: who may do what to which token, and how
+ * much of it is shown. Derived from the page and not from the program, so that the program can be compared with it.
  */
 
 export type ShownAs = 'redact' | 'mask' | 'reveal'

@@ -39,7 +39,7 @@ export async function startService(
     },
   }
 
-  /** The first server creates the root key and the tenant; the others are given the key, as operators are told to do. */
+  /** The first server creates the root key and the tenant; the others get a copy of the key, as documented for operators. */
   async function start(n: number): Promise<RunningVault> {
     const own = join(folder, String(n))
     mkdirSync(own)

@@ -40,7 +40,7 @@ export interface LauncherKill {
 const SERVER = path.join(import.meta.dirname, '../..')
 const BUNDLED = `node-${process.platform}-${process.arch}`
 
-/** Returns the version of the Node behind `command`; throws when there is no launcher to kill with it. */
+/** Returns the version of Node that `command` runs; throws when there is no launcher to kill with it. */
 export function oldNodeVersion(command: readonly string[]): string {
   const [program, ...flags] = command
   const asked = 'process.versions.node + " " + typeof process.execve'

@@ -10,7 +10,7 @@ interface BehaviourAnswer {
 
 type RequestOptions = [body?: object, headers?: Record<string, string>]
 
-/** Asks a vault about what furnish() made and goes on with what was begun there; returns every answer. */
+/** Queries a vault for everything furnish() made and continues everything begun there; returns every response. */
 export async function behaviour(url: string, made: Furnished): Promise<BehaviourAnswer[]> {
   const { owner, management, tokens } = made
   const answers: BehaviourAnswer[] = []

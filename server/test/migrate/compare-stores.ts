@@ -81,7 +81,7 @@ export async function compareStores(
     }
   }
 
-  /** Also what nobody sees. Envelopes are the same by now, but the keys have to open them on either side. */
+  /** Compares also data that no endpoint shows. The envelopes are equal by now, but the keys of both sides must open them. */
   async function compareSealed(id: string): Promise<void> {
     const [keys, otherKeys] = [await one.keyring.open(id), await other.keyring.open(id)]
     const left = sealedBy(other, id)

@@ -3,7 +3,7 @@ import { fill } from '../../bench/fill.ts'
 import { ask, sealOneOfEach } from '../rotation/one-of-each.ts'
 import type { MigratedService } from './service.ts'
 
-/** Whatever asks about what was made. */
+/** The keys and ids needed to query the furnished data. */
 export interface Furnished {
   readonly management: string
   /** Of an application that may do everything with tokens, and sees them. */
@@ -17,7 +17,7 @@ export interface Furnished {
   readonly transaction: string
 }
 
-/** What is in a list that is too long for one commit. */
+/** Length of a list that is too long for one commit. */
 export const LONG = 300
 
 export const ONCE = { 'BT-IDEMPOTENCY-KEY': 'asked for again' }
@@ -107,7 +107,7 @@ async function openSession(url: string, management: string, owner: string): Prom
   return String(session)
 }
 
-/** Somebody has begun to run a job, and is not there any more. */
+/** Claims a job as a server that has since died. */
 async function claimOne(
   { world }: Pick<MigratedService, 'world'>,
   tenantId: string,

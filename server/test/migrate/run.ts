@@ -1,6 +1,6 @@
 /**
- * Moves a vault with something of everything in it to PostgreSQL, kills the command again and again meanwhile, and
- * compares: what is stored, what opens, and how both behave. Throws at the first difference.
+ * Migrates a vault with one of everything in it to PostgreSQL, kills the command repeatedly meanwhile, and
+ * compares both: stored data, decrypted data, and behavior. Throws at the first difference.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** What may happen, each as a change of the model and a request to the vault that have to agree. */
+/** Commands of the model test: each changes the model and sends the vault a request, and the two must agree. */
 import * as fc from '../kit/fast-check.ts'
 import assert from 'node:assert/strict'
 import type { Json, JsonObject } from '../../src/base/json.ts'
@@ -55,7 +55,7 @@ export const anyCommands = fc.commands<Model, Real, false>(
   { maxCommands: 40, size: 'max' },
 )
 
-/** Everything that anybody was ever told of is as the model has it. */
+/** Asserts that every token any caller ever learned of is as in the model. */
 export async function agree(model: Model, real: Real): Promise<void> {
   for (const id of model.known) {
     const reply = await real.send('GET', `/tokens/${id}`, null)
@@ -228,7 +228,7 @@ function tokenAt(model: Model, n: number): string | undefined {
   return [...model.known].at(-1 - n)
 }
 
-/** What its expiry was asked to be, which its end is not while the old one is earlier. */
+/** Returns the requested expiry; the effective one stays earlier while the old expiry is earlier. */
 function asAsked(model: Model, id: string, within: Within): number {
   const transaction = within === null ? undefined : model.transactions.get(within)
   const there = model.there.get(id)

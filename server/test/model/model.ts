@@ -1,5 +1,5 @@
 /**
- * What tokens and transactions are, in the fewest words: maps, and no store.
+ * A minimal model of tokens and transactions: maps instead of a store.
  */
 export interface ModelToken {
   readonly value: string
@@ -62,7 +62,7 @@ export class Model {
     return new Map([...seen].filter(([, { ends }]) => ends > this.now))
   }
 
-  /** Whether an id is in use, by a token that nobody may see, too. */
+  /** Whether an id is in use, including by a token that is not visible. */
   taken(id: string): boolean {
     return this.there.has(id) || this.#open().some((it) => it.made.has(id))
   }

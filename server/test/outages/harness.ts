@@ -1,6 +1,6 @@
 /**
- * Brings PostgreSQL down again and again under load, and ends its backends one by one, and holds what is there afterwards
- * to what callers were told. The service itself is never touched; it is as many servers as the run is about, asked in turn.
+ * Brings PostgreSQL down repeatedly under load, ends its backends one by one, and checks the state afterwards against the
+ * responses callers got. The service itself is never touched; it is as many servers as the run asks for, used in turn.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ export interface OutageOptions {
   /** How long an answer may take, and how long the service may stay away after the database is back. */
   readonly answerMsMax: number
   readonly backMsMax: number
-  /** What is wrong with the store, to see whether it is noticed. */
+  /** Defect injected into the store, to check that the harness detects it. */
   readonly weakness: Weakness | null
   /** Whether to stop once a fault is found. */
   readonly stopAtFault: boolean
@@ -121,7 +121,7 @@ class OutageHarness {
     reads: 0,
   }
   #loading = false
-  /** Told of everything that is acknowledged. */
+  /** Called for everything that is acknowledged. */
   #onAcked: () => void = () => {}
   #acked = 0
 
@@ -161,7 +161,7 @@ class OutageHarness {
     return this.#options.enough?.(countOf(this.#ledger.entries)) ?? true
   }
 
-  /** Load, with backends ended in it and the server brought down at last, then a look at what came of it. */
+  /** Runs load, ends backends during it, brings the server down at the end, then verifies the result. */
   async #round(round: number, everything: boolean): Promise<void> {
     const before = new Set(this.#ledger.entries.keys())
     const since = Date.now()
@@ -236,7 +236,7 @@ class OutageHarness {
     await Promise.all([...writers, ...readers])
   }
 
-  /** Reads any token that was acknowledged: while the database is away nobody can, but nobody may say that there is none. */
+  /** Reads any acknowledged token: during an outage the read may fail, but must not report that the token is missing. */
   async #readBack(): Promise<void> {
     const { entries } = this.#ledger
     const entry = entries.get(1 + Math.floor(this.#loadDice() * entries.size))

@@ -56,7 +56,7 @@ function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   }
 }
 
-/** What is dead and not buried runs no more. */
+/** Returns whether the process runs; a zombie does not. */
 function isRunning(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)![0] !== 'Z'

@@ -1,6 +1,6 @@
 /**
  * `npm run test:outages --workspace server -- --postmaster 200 --backends 1000 --seed 1`: brings a PostgreSQL server down
- * that often under load, ends as many backends, and exits with 1 if anything that was promised is not so.
+ * that often under load, ends as many backends, and exits with 1 if a promise is broken.
  *
  * The server flushes to the disk as in production. That is not what is tested: the system keeps what a process wrote, and
  * it is processes that are killed. `--weakened early|torn|forgetful|partial|leaky` breaks a promise on purpose: then it has

@@ -1,6 +1,6 @@
 /**
- * Transactions whose commit, rollback and expiry are raced, on the store that runs: one of them wins, and
- * everybody who looks agrees which.
+ * Races the commit, rollback and expiry of transactions on the store the run uses: exactly one wins, and
+ * all observers agree which.
  */
 import assert from 'node:assert/strict'
 import { diceOf, type Dice } from '../../crash/dice.ts'
@@ -73,7 +73,7 @@ async function race(store: Store, race: number, dice: Dice): Promise<RaceOutcome
     committed: end(n, 'committed'),
     rolled_back: end(n, 'rolled_back'),
     expired: end(n, 'expired', LATE),
-    // Whoever finds it past its end takes its lock and its name, and that counts.
+    // A commit that finds it expired takes over its lock and its name, and that counts.
     update: update(there, { metadata: { by: 'somebody' } }, { now: LATE }),
     insert: insert(rival),
   }
@@ -137,7 +137,7 @@ async function agree(store: Store, { n, state, updated, inserted }: RaceOutcome)
   assert.equal(mine?.internalId, uuid(inserted ? n + 3 : n + 2))
 }
 
-/** Leaves nothing behind, so that many races need no large file. */
+/** Deletes everything, so many races need no large file. */
 async function cleared(store: Store, outcomes: readonly RaceOutcome[]): Promise<void> {
   const ids = outcomes.flatMap(({ n }) => [uuid(n), uuid(n + 1), `mine ${n}`])
   const tokens = await store.tokens.find(TENANT, ids)

@@ -1,10 +1,10 @@
 import type { SourceFile } from '../tidy/source.ts'
 import { filesReaching } from './reach.ts'
 
-/** What checks certificates, which have dates. */
+/** Files that check certificates, which have dates. */
 const CERTIFICATES = ['test/kit/test-destination.ts']
 
-/** What starts the program, which asks for the date itself. */
+/** Files that start the program, which reads the date itself. */
 const PROCESSES = [
   'crash/victim.ts',
   'test/kit/running-service.ts',

@@ -27,7 +27,7 @@ export async function ask(...asked: Parameters<typeof send>): Promise<Record<str
 }
 
 /**
- * Has a vault seal something of everything that is sealed, part of it in a transaction that stays open. `key` is a
+ * Has a vault seal one of each kind of sealed data, part of it in a transaction that stays open. `key` is a
  * management key.
  */
 export async function sealOneOfEach(
@@ -56,7 +56,7 @@ export async function sealOneOfEach(
   const reactor = await ask(url, 'POST', '/reactors', manager, settings)
   const user = { name: 'user', type: 'private', permissions: ['token:use'] }
   const { key: users } = await ask(url, 'POST', '/applications', key, user)
-  // Nobody runs it here: it waits.
+  // The job does not run here: it stays queued.
   await ask(url, 'POST', `/reactors/${String(reactor['id'])}/react-async`, String(users), {})
   await ask(url, 'GET', '/callbacks/secret', manager)
   const transaction = await ask(url, 'POST', '/transactions', write)

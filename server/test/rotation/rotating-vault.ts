@@ -11,7 +11,7 @@ export class RotatingVault {
   readonly gone: Promise<unknown>
   /** Once it is ready. */
   url = ''
-  /** What is left to be sealed anew, as far as it has said; infinite before it began. */
+  /** Ciphertexts left to reseal, by its last report; infinite before it began. */
   left = Infinity
   /** How many rotations it is at. */
   running = 0

@@ -1,6 +1,6 @@
 /**
- * Rotates the data key of a tenant while callers read, make and change tokens and servers are killed again and
- * again; throws when anybody fails to read what was acknowledged, or something is left under the older key.
+ * Rotates the data key of a tenant while callers read, make and change tokens and servers are killed
+ * repeatedly; throws when a caller fails to read an acknowledged token, or data is left under the older key.
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ export interface RotationRun extends RotatingServerOptions {
   readonly kills: number
   readonly seed: number
   readonly callers: number
-  /** What a caller waits between two requests. */
+  /** A caller's pause between two requests. */
   readonly pauseMs: number
   /** Milliseconds of load before the first rotation, to compare with. */
   readonly calmMs: number
@@ -39,7 +39,7 @@ interface RotationStage {
   readonly vaults: RotatingVault[]
   over: boolean
   readonly keys: Keys
-  /** What is known to be there, by id. */
+  /** Values known to be stored, by id. */
   readonly values: Map<string, string>
   readonly ids: string[]
   readonly tally: RotationTally
@@ -60,7 +60,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   const callers = Promise.all(
     Array.from({ length: run.callers }, (_, n) => call(stage, run, diceOf(run.seed, n))),
   )
-  // Whoever fails has the rest end as well, and is heard then.
+  // A failed caller ends the others as well; its error is reported then.
   callers.catch(() => (stage.over = true))
   try {
     await sleep(run.calmMs)
@@ -80,7 +80,7 @@ export async function rotateUnderLoad(run: RotationRun): Promise<RotationTally> 
   return tally
 }
 
-/** Has the key rotated, again and again if need be, until there were as many kills as asked for and nobody is at it. */
+/** Rotates the key, repeatedly if need be, until the requested number of kills is reached and no server is rotating. */
 async function rotateAndKill(stage: RotationStage, run: RotationRun, dice: Dice): Promise<void> {
   const { vaults, tally } = stage
   const isRunning = (): boolean => vaults.some((it) => it.running > 0)
@@ -135,7 +135,7 @@ async function call(stage: RotationStage, { pauseMs }: RotationRun, dice: Dice):
           data: value,
         })
         const changed = { data: `${value}, and changed` }
-        // Before it is asked for: whoever reads meanwhile may see either.
+        // Changed before it is listed for reading: a concurrent reader could see either value.
         if (n % 10 === 8)
           await ask(vault.url, 'PATCH', `/tokens/${String(made['id'])}`, keys.write, changed)
         stage.values.set(String(made['id']), n % 10 === 8 ? changed.data : value)

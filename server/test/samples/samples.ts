@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../src/base/json.ts'
 
-/** A reactor of a kind that people write, and what comes of it. */
+/** A typical reactor, and its expected result. */
 export interface CodeSample {
   /** Without its `.js`. */
   readonly file: string
@@ -11,7 +11,7 @@ export interface CodeSample {
   readonly acting?: JsonObject
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** What is answered; in the place of a text, a regular expression that it matches. */
+  /** The expected response; a regular expression in place of a text must match it. */
   readonly answer: Expected
 }
 
@@ -48,7 +48,7 @@ const card = '{{ CARD }}'
 const UUID = /^[0-9a-f-]{36}$/
 const TITLE = 'One or more validation errors occurred.'
 
-/** A key of 2048 bits; nobody has the other half. */
+/** A 2048-bit key whose private half was discarded. */
 const PUBLIC_KEY = `-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAvvDlDekV1osARBA7Ci+6
 X3viO/FEdBkAoU6SihexbX650mR2E7BWkpOgdFM/kxUom/9FltDqWLJllM6IiLWT

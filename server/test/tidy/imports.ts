@@ -49,7 +49,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   crash: ['*'],
 }
 
-/** What tests next to the source may import as well: the reference adapter, real randomness, the kit. */
+/** Modules tests next to the source may import as well: the reference adapter, real randomness, the kit. */
 const TESTS_MAY_IMPORT = ['base', 'ports', 'adapters/memory', 'adapters/system', 'test']
 
 /**

@@ -1,8 +1,8 @@
 /**
- * A destination to try the proxy with: it answers every request with what it was sent. It is a receiver of callbacks, too:
- * told the secret at `/secret`, it takes at `/callback` what is signed with that, and shows it at `/received`.
+ * A destination to try the proxy with: it echoes every request. It also receives callbacks:
+ * given the secret at `/secret`, it accepts callbacks signed with it at `/callback`, and shows them at `/received`.
  *
- * It listens on loopback, with a certificate of the tests, which nobody trusts who is not told to.
+ * It listens on loopback, with a test certificate that clients trust only if configured to.
  * `npm run echo --workspace server`, or with `-- --port 0` for a port that is free.
  */
 import { readFileSync } from 'node:fs'

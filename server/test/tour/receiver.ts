@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 
-/** What a receiver of callbacks does: it knows the secret, verifies, and keeps what is genuine. */
+/** A receiver of callbacks: knows the secret, verifies, and keeps the genuine ones. */
 export class TourReceiver {
   #webhook: Webhook | null = null
   readonly #received = Promise.withResolvers<unknown>()
@@ -9,7 +9,7 @@ export class TourReceiver {
     this.#webhook = new Webhook(secret)
   }
 
-  /** Returns the status to answer with: a forger is told nothing, and whoever is not can try again. */
+  /** Returns the status to answer with: a forger learns nothing, and a genuine sender can retry. */
   receive(body: string, headers: Record<string, string>): 204 | 400 {
     try {
       if (this.#webhook === null) throw new Error('The secret is not known yet')
@@ -20,7 +20,7 @@ export class TourReceiver {
     }
   }
 
-  /** Resolves with what was received first. */
+  /** Resolves with the first callback received. */
   async received(): Promise<unknown> {
     return await this.#received.promise
   }

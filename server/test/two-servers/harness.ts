@@ -1,6 +1,6 @@
 /**
- * Two servers on one PostgreSQL database, one of which is killed again and again while both run jobs and deliver what came
- * of them; what receivers saw is held to what callers were told, by whichever server.
+ * Kills one of two servers on one PostgreSQL database repeatedly while both run jobs and deliver their results, and checks
+ * the deliveries receivers saw against the responses callers got, from either server.
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -160,19 +160,19 @@ class TwoServersHarness {
     return join(this.#options.folder, `server-${n}`)
   }
 
-  /** Those of the living are over in no time. */
+  /** Counts the claims left by killed servers: those of running servers end almost at once. */
   async #leftClaims(): Promise<number> {
     await until(async () => (await this.#count('NOT claimed')) === 0)
     return await this.#count('claimed')
   }
 
-  /** How many jobs are still to be run or delivered, of those that are so. */
+  /** Counts the jobs that match `which` and are still to be run or delivered. */
   async #count(which: string): Promise<number> {
     const sql = `SELECT count(*) AS count FROM jobs WHERE ${UNFINISHED} AND ${which}`
     return (await this.#database.ask<{ count: number }>(sql))[0]!.count
   }
 
-  /** While nobody serves, time passes. */
+  /** Ends all claims while no server runs, as if their time had passed. */
   async #endClaims(): Promise<void> {
     for (const it of this.#servers) await it.stop()
     await this.#database.ask(`UPDATE jobs SET due_at = 0 WHERE ${UNFINISHED}`)

@@ -1,6 +1,6 @@
 /**
  * `npm run test:two-servers --workspace server -- --kills 200 --seed 1`: kills one of two servers on one PostgreSQL database
- * that often while they run jobs, and exits with 1 if anything that was promised is not so.
+ * that often while they run jobs, and exits with 1 if a promise is broken.
  *
  * `--weakened rerun|forgetful` breaks a promise on purpose: then it has to exit with 1. `--minutes 10` ends the kills then,
  * if there were not as many. `--impatient` does not wait at the end until the claims of those that were killed are over.

@@ -11,7 +11,7 @@ import type { Timed, Timekeeper } from './timekeeper.ts'
 /**
  * One request in flight, over either client: guarantees the order of its callbacks, its timeouts and its end.
  *
- * The client reports to onHeaderSection, onData, onEnd and onError, and is told to pause, resume, or drop the
+ * The client reports to onHeaderSection, onData, onEnd and onError, and gets calls to pause, resume, or drop the
  * connection.
  */
 export abstract class EgressCall implements OutboundCall, Timed {

@@ -61,7 +61,7 @@ function writeReadable(file: string, text: string): void {
 /** Matches references to sibling modules, by import or URL. */
 const OWN_MODULE = /(\b(?:from |new URL\()'\.\/[a-z-]+)\.ts(')/g
 
-/** Removes folders in `parent` that this user's services left behind and that no longer run. */
+/** Removes stale folders in `parent` of this user's services that no longer run. */
 export function removeLeftFolders(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, start, id] = /^(symbolon-guest-\d+-)(\d+)-/.exec(name) ?? []

@@ -54,7 +54,7 @@ function decoded(text: string): string {
 
 function sslOf(host: string, parameters: URLSearchParams): ClientConfig['ssl'] {
   const file = parameters.get('sslrootcert')
-  // Naming authorities asks for verification, even of a server behind a local tunnel.
+  // Naming authorities requests verification, even of a server reached through a local tunnel.
   const plain = isHere(host) && file === null
   const mode = parameters.get('sslmode') ?? (plain ? 'disable' : 'verify-full')
   if (mode === 'disable') return false

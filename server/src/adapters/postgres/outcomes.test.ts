@@ -1,4 +1,4 @@
-/** Tests what callers are told when the database, or the connection to it, fails. */
+/** Tests the outcomes reported to callers when the database, or the connection to it, fails. */
 import assert from 'node:assert/strict'
 import { after, describe, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -22,7 +22,7 @@
  *      |    lock tenant_heads FOR UPDATE, in id order           |
  *      |    plain commits: one statement per table              |
  *      |    other commits: a unit of work each,                 |
- *      |                   behind a SAVEPOINT                   |
+ *      |                   after a SAVEPOINT                    |
  *      |    append audit events, move chain tips, write tally   |
  *      |    COMMIT                                              |
  *   +----------------------------------------------------------------+

@@ -94,7 +94,7 @@ export class LongList {
       const tokens = this.#tokens.slice(this.#staged)
       this.#outcome = refusal instanceof Error ? refusal : conflictOf(refusal, tokens)
       this.#step = 'remove'
-      // A list refused in its first chunk has left nothing behind.
+      // A list refused in its first chunk has staged nothing.
       return this.#staged === 0 ? { outcome: this.#outcome } : null
     }
     if (this.#step === 'finish') return { outcome: null }

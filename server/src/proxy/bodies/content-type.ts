@@ -3,7 +3,7 @@ import { CONTENT_TYPE_CHARS_MAX } from '../../base/limits.ts'
 
 /**
  * How a body is read. `unstated` has no type, or one that cannot be parsed. `opaque` and `unread` are forwarded unchanged;
- * the caller is told about `unread`, which may contain text.
+ * the caller gets a notice about `unread`, which may contain text.
  */
 export type BodyKind =
   'json' | 'json-lines' | 'form' | 'xml' | 'text' | 'multipart' | 'unstated' | 'unread' | 'opaque'

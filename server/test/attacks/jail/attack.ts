@@ -1,16 +1,16 @@
-/** Something that code behind walls must not be able to do. */
+/** An action that code behind the walls must not be able to do. */
 export interface Attack {
   readonly name: string
   /**
-   * The body of an async function of `args`, with `require`; returns something true when it has done it. Whoever
-   * waits for it to end in vain has been attacked too.
+   * The body of an async function of `args`, with `require`; returns a truthy value on success. Code that keeps its
+   * caller waiting forever is an attack too.
    */
   readonly code: string
   /** Where success is seen in place of what it returns. */
   readonly seen?: 'packets' | 'victim'
   /** The body of a reactor of another tenant that runs afterwards: something true when it notices. */
   readonly next?: string
-  /** Nobody but root can do it, walls or not. */
+  /** Only root can do it, walls or not. */
   readonly byRoot?: true
   /** It changes or uses up so much of its process that others would not show anything after it. */
   readonly apart?: true
@@ -18,7 +18,7 @@ export interface Attack {
   readonly endless?: true
 }
 
-/** What attacks are told of the world around them, by the names of `args`. */
+/** Facts about their surroundings that attacks get, by the names of `args`. */
 export interface AttackTargets {
   /** A process beside the service, of the same user. */
   readonly victim: number

@@ -1,4 +1,4 @@
-/** Runs an attack, and then what looks for traces of it, with nothing in the way. Prints what came of it. */
+/** Runs an attack without walls, then the code that looks for its traces. Prints the results. */
 import { createRequire } from 'node:module'
 import { compileFunction, constants } from 'node:vm'
 

@@ -1,6 +1,6 @@
 /**
- * Whatever hostile code tries from behind the walls, nothing comes of it, though all of it succeeds where there are
- * none: with no check of ours in the way, as root and as nobody in particular, in namespaces to be thrown away.
+ * No attack by hostile code succeeds behind the walls, though each succeeds without them. The attacks run
+ * with the runner's own checks disabled, as root and as an unprivileged user, in disposable namespaces.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -38,7 +38,7 @@ const NETWORK = [
 /** Without root there is one user only, whom the namespace takes for its root. */
 const USERS = { 'run by root': '', ...(root ? { 'run by anybody': SOMEBODY } : {}) }
 
-/** Tests that no attack succeeds at `level`, whoever runs the service; once also that each does without walls. */
+/** Tests that no attack succeeds at `level`, for any user running the service; and, once, that each succeeds without walls. */
 export function describeAttacks(level: ReactorLevel, noLevel: string | false = false): void {
   const skip = noLevel || lacksNamespaces(NAMESPACES, NETWORK.join(' && ')) || noOtherUser()
   // All users at once: they spend most of their time waiting.

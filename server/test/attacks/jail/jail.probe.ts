@@ -1,6 +1,6 @@
 /**
- * Runs in namespaces of its own: every attack behind the walls of a level and, if it is asked to, once with nothing in
- * its way, and prints which of them succeeded where.
+ * Runs every attack behind the walls of a level and, on request, once without walls, in namespaces of its own. Prints
+ * which attacks succeeded where.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,20 +14,20 @@ import { JAVASCRIPT_ATTACKS } from './javascript-attacks.ts'
 import { NATIVE_ATTACKS } from './native-attacks.ts'
 import { AttackStage } from './stage.ts'
 
-/** What the probe prints. */
+/** The probe's output. */
 export interface JailProbeOutcome {
   readonly flaw: string | null
   /** Names of attacks, as they went. */
   readonly bare: Readonly<Record<string, boolean>>
   readonly jailed: Readonly<Record<string, boolean>>
-  /** Whether a reactor of somebody else answered after all of it. */
+  /** Whether another tenant's reactor still answered after all attacks. */
   readonly healthy: boolean
 }
 
 const BARE = fileURLToPath(new URL('bare.probe.ts', import.meta.url))
 const ATTACKS = [...JAVASCRIPT_ATTACKS, ...NATIVE_ATTACKS]
 const ENDLESS_MS = 1_000
-/** For what is to succeed, however slow the machine is. */
+/** Timeout for steps that must succeed, however slow the machine is. */
 const PATIENCE_MS = 600_000
 
 const { CANARY: canary = '', LEVEL, IN_THE_OPEN } = process.env
@@ -53,7 +53,7 @@ inside.close()
 outside.close()
 process.exit()
 
-/** Those that leave others alone one after the other in one process, which has to live to tell; else each alone. */
+/** Runs attacks that do not disturb others one after another in one process, which must survive to report; others run alone. */
 async function behindWalls(): Promise<Record<string, boolean>> {
   const together = ATTACKS.filter((it) => !(it.apart ?? it.endless ?? it.seen ?? it.next))
   const bodies = together.map(({ name, code }) => [name, code])

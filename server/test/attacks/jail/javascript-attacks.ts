@@ -18,7 +18,7 @@ const OVER_NET = `
 
 const TAKE = 600e6
 
-/** What the language and the runtime offer, with nothing of them switched off. */
+/** Attacks through the language and the runtime, with no feature switched off. */
 export const JAVASCRIPT_ATTACKS: readonly Attack[] = [
   { name: 'read the passwd file', code: `return require('fs').readFileSync('/etc/passwd').length` },
   {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Attack, AttackTargets } from './attack.ts'
 
-/** What attacks are made on, of its own for each that makes them at the same time. */
+/** The targets of attacks; concurrent attackers each have a stage of their own. */
 export class AttackStage {
   readonly #canary: string
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'symbolon-attacks-'))

@@ -33,7 +33,7 @@ async function findCluster(): Promise<string> {
 /** Returns the address of a new empty database, which is dropped after the tests of the file. */
 export async function freshDatabase(): Promise<string> {
   const url = await clusterUrl()
-  // Process ids repeat, and a killed run leaves its databases behind on an external server.
+  // Process ids repeat, and a killed run leaves its databases on an external server.
   const name = `symbolon_${randomBytes(8).toString('hex')}`
   await query(url, `CREATE DATABASE ${name} STRATEGY = FILE_COPY`)
   atTheEnd(() => query(url, `DROP DATABASE ${name} WITH (FORCE)`))

@@ -16,7 +16,7 @@ const ERROR_PACKAGES = [
 /** The code does not parse, or exports no function. */
 export class NoFunction extends Error {}
 
-/** The source text behind MODULE_URL. */
+/** The source text served at MODULE_URL. */
 let moduleText = ''
 
 /**
