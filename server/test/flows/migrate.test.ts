@@ -60,7 +60,7 @@ describe('a data folder that was moved', () => {
     assertRefused(marked, /is on its way to a PostgreSQL database: run symbolon migrate again/)
     rmSync(join(folder, 'symbolon.moved'))
     await works(folder)
-    assertRefused(await move(), /holds part of another vault, or of a move that was given up/)
+    assertRefused(await move(), /holds part of another vault, or of an abandoned move/)
   })
 
   test('is backed up no more, for what goes on is elsewhere', async (t) => {
