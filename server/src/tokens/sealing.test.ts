@@ -125,7 +125,10 @@ describe('sealData() and openData()', () => {
     test(`open nothing with a grant ${name}`, async () => {
       const keys = await openKeys()
       const token = tokenOf(keys, { type: 'card', data: CARD })
-      assert.throws(() => openData(keys, token, NOW, { ...GRANT, internalId }), /the grant is for another one/)
+      assert.throws(
+        () => openData(keys, token, NOW, { ...GRANT, internalId }),
+        /the grant is for another one/,
+      )
     })
   }
 
