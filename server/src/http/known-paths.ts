@@ -29,7 +29,7 @@ export function findPath(
   { url }: FastifyRequest,
 ): KnownPath | undefined {
   // The router also ends the path at a `#`.
-  const path = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0]!
+  const path = url.split(/[?#]/, 1)[0]!
   return paths.find((it) => it.pattern.test(path))
 }
 

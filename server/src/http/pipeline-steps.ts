@@ -3,6 +3,7 @@
  * requirements, and write the decisions to the audit log.
  */
 import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import {
   permissionMissing,
   type RequestContext,
@@ -20,6 +21,7 @@ import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { inProcessCallerOf } from './in-process-connections.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
+import { checkTarget } from './request-target.ts'
 
 /** The pipeline's port to the access module. */
 export interface AccessPort {
@@ -83,6 +85,23 @@ export function assignTraceId(
 }
 
 /**
+ * Returns the refusal of a request that another parser could read differently, or whose header section is not acceptable; null
+ * if there is no reason. After such a refusal the connection ends with the response. Decision 0052.
+ */
+export function refusalOfMessage(message: IncomingMessage): Error | null {
+  try {
+    if (endsAfterAnswer(message)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
+    checkHeaders(message.rawHeaders, message.httpVersion)
+    checkTarget(message)
+    refuseUnmet(message)
+    return null
+  } catch (error) {
+    endAfterAnswer(message)
+    return error as Error
+  }
+}
+
+/**
  * Checks the headers, authenticates with `find` where the endpoint requires it, then runs `check`. Calls `done` with the error,
  * if any: synchronously if the key is cached.
  */
@@ -92,17 +111,12 @@ export function checkHeadersAndAuthenticate(
   check: () => void,
   done: (error?: Error) => void,
 ): void {
-  const { raw } = request
-  let found: Principal | Promise<Principal> | null = null
-  try {
-    if (endsAfterAnswer(raw)) throw new ServiceError('body_invalid', NOT_WELL_FORMED)
-    checkHeaders(raw.rawHeaders, raw.httpVersion)
-    refuseUnmet(raw)
-  } catch (error) {
-    endAfterAnswer(raw)
-    done(error as Error)
+  const refusal = refusalOfMessage(request.raw)
+  if (refusal !== null) {
+    done(refusal)
     return
   }
+  let found: Principal | Promise<Principal> | null = null
   try {
     if (find !== null) {
       found = find()

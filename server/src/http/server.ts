@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
 import { streamingPreflightHeaders, preflightHeaders } from './cors.ts'
-import { assignTraceId, type PipelineOptions } from './pipeline-steps.ts'
+import { assignTraceId, refusalOfMessage, type PipelineOptions } from './pipeline-steps.ts'
 import { addEndpoint } from './endpoint-route.ts'
 import type { Endpoint } from './endpoint.ts'
 import { letExpectationsIn } from './expectations.ts'
@@ -27,6 +27,7 @@ import { findPath, knownPaths, refusalOfRoute } from './known-paths.ts'
 import { addStreamingEndpoint } from './streaming-route.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
 import { createTenantQuotas } from './request-quota.ts'
+import { normalizeTarget } from './request-target.ts'
 import { sendAnswer, sendError } from './send.ts'
 import { trackInFlight } from './in-flight-responses.ts'
 
@@ -73,18 +74,17 @@ export function createServer(settings: ServerOptions): Server {
       request.refusal = request.fault = null
       assignTraceId(request, options)
       const streaming = findPath(paths, request)?.streaming === true
-      sendError(
-        options,
-        new ServiceError('route_not_found', undefined, { cause }),
-        reply,
-        streaming,
-      )
+      const lost = new ServiceError('route_not_found', undefined, { cause })
+      sendError(options, refusalOfMessage(request.raw) ?? lost, reply, streaming)
     },
   })
   // Two more are let through, so that the count itself reveals the excess.
   server.server.maxHeadersCount = HEADERS_MAX + 2
   letExpectationsIn(server.server)
-  server.server.prependListener('request', (_message, response) => trackInFlight(response))
+  server.server.prependListener('request', (message, response) => {
+    trackInFlight(response)
+    normalizeTarget(message)
+  })
 
   server.decorateRequest('traceId', '')
   server.decorateRequest('route', 'none')
@@ -110,7 +110,7 @@ export function createServer(settings: ServerOptions): Server {
   server.register((lost, _options, done) => {
     lost.addHook('onRequest', (request, reply, refuse) => {
       assignTraceId(request, options)
-      refuse(refusalOfRoute(paths, request, reply))
+      refuse(refusalOfMessage(request.raw) ?? refusalOfRoute(paths, request, reply))
     })
     lost.setNotFoundHandler(() => assert.fail('The hook lets nothing through'))
     done()
@@ -121,7 +121,7 @@ export function createServer(settings: ServerOptions): Server {
     onRequest: (request, reply, done) => {
       request.route = '*'
       assignTraceId(request, options)
-      done()
+      done(refusalOfMessage(request.raw) ?? undefined)
     },
     handler: (request, reply) => {
       const known = findPath(paths, request)

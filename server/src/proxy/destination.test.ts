@@ -15,7 +15,13 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com/', '/', 'https://example.com/'],
     ['https://example.com/api', '', 'https://example.com/api'],
     ['https://example.com/api', '/', 'https://example.com/api'],
-    ['https://example.com/api/', '', 'https://example.com/api'],
+    ['https://example.com/api/', '', 'https://example.com/api/'],
+    ['https://example.com/api/', '/', 'https://example.com/api/'],
+    ['https://example.com/api//', '', 'https://example.com/api//'],
+    ['https://example.com/api/', '/foo', 'https://example.com/api/foo'],
+    ['https://example.com/api/', '//', 'https://example.com/api//'],
+    ['https://example.com/api/', '?y=2', 'https://example.com/api/?y=2'],
+    ['https://example.com/api', '?y=2', 'https://example.com/api?y=2'],
     ['https://example.com/api///', '/foo', 'https://example.com/api/foo'],
     [
       'https://example.com/api',
@@ -30,10 +36,15 @@ describe('joinDestination() appends what was asked for to', () => {
     ['https://example.com/a?x=1', '', 'https://example.com/a?x=1'],
     ['https://example.com/a?x=1', '/b?y=2&x=3', 'https://example.com/a/b?x=1&y=2&x=3'],
     ['https://example.com/a?x=1', '?y=2', 'https://example.com/a?x=1&y=2'],
-    ['https://example.com/a/?x=1', '/?', 'https://example.com/a?x=1'],
-    ['https://example.com/a?', '/b', 'https://example.com/a/b'],
-    ['https://example.com/a?', '', 'https://example.com/a'],
-    ['https://example.com/a', '/b?', 'https://example.com/a/b'],
+    ['https://example.com/a/?x=1', '', 'https://example.com/a/?x=1'],
+    ['https://example.com/a/?x=1', '/?', 'https://example.com/a/?x=1'],
+    ['https://example.com/a?x=1', '?', 'https://example.com/a?x=1'],
+    ['https://example.com/a?', '/b', 'https://example.com/a/b?'],
+    ['https://example.com/a?', '', 'https://example.com/a?'],
+    ['https://example.com/a?', '?y=2', 'https://example.com/a?y=2'],
+    ['https://example.com/a', '/b?', 'https://example.com/a/b?'],
+    ['https://example.com', '?', 'https://example.com/?'],
+    ['https://example.com/a', '??', 'https://example.com/a??'],
     ['https://example.com', '/a?b?c', 'https://example.com/a?b?c'],
     ['https://example.com', '/a%252525252fb', 'https://example.com/a%252525252fb'],
     ['https://example.com', '/%2F%20+', 'https://example.com/%2F%20+'],
@@ -133,6 +144,7 @@ test('joinDestination() stays at the host and below the path of its base, whatev
         assert.equal(url.origin, 'https://example.com')
         assert.match(url.pathname, /^\/x\/y(?:\/|$)/)
         assert.equal(url.username + url.password + url.hash, '')
+        assert.equal(new URL(url.href).href, url.href)
       },
     ),
     { numRuns: 2_000 },

@@ -29,24 +29,30 @@ export function parseBase(text: string | undefined): URL {
 /**
  * Returns the URL of `requestTarget` below `base`. `requestTarget` is empty or begins with `/` or `?`.
  *
- * A single slash counts as empty. Trailing slashes of the base's path are removed, the path is appended unchanged, and the
- * query follows that of the base. Throws `path_invalid` for a path that would leave the base, in any encoding, so that a
- * base is also a bound.
+ * Without a path, or with a single slash, the URL has the base's path as it is, with its trailing slash if it has one.
+ * Otherwise the path is appended unchanged, and takes the place of trailing slashes of the base. The query follows that
+ * of the base; an empty one stays, as a lone `?`. Decision 0067.
+ *
+ * Throws `path_invalid` for a path that would leave the base, in any encoding, so that a base is also a bound.
+ *
+ * Example: `https://example.com/api/` and `/foo?a=1` give `https://example.com/api/foo?a=1`; and `` gives
+ * `https://example.com/api/`.
  */
 export function joinDestination(base: URL, requestTarget: string): URL {
   // The router ends the path at a `#`; appending the rest would change the last segment of the base.
   if (requestTarget.startsWith('#')) throw new ServiceError('path_invalid')
   const at = requestTarget.indexOf('?')
   const path = at < 0 ? requestTarget : requestTarget.slice(0, at)
-  const query = at < 0 ? '' : requestTarget.slice(at + 1)
   if (climbs(path)) throw new ServiceError('path_invalid')
 
   const joined = new URL(base)
-  const root = base.pathname.replace(/\/+$/, '')
-  joined.pathname = root + (path === '/' ? '' : encoded(path))
-  // Most have no query, and setting one parses the whole URL again.
-  if (query !== '' || joined.href.includes('?')) {
-    joined.search = [base.search.slice(1), encoded(query)].filter((it) => it !== '').join('&')
+  if (path !== '' && path !== '/') {
+    joined.pathname = base.pathname.replace(/\/+$/, '') + encoded(path)
+  }
+  if (at >= 0) {
+    const queries = [base.search.slice(1), encoded(requestTarget.slice(at + 1))]
+    // With its `?`, since the URL would otherwise take one away from the query, and drop an empty one.
+    joined.search = `?${queries.filter((it) => it !== '').join('&')}`
   }
   return joined
 }

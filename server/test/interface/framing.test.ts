@@ -11,7 +11,7 @@ import {
   LINGER_MS,
   REQUEST_TIMEOUT_MS,
 } from '../../src/base/limits.ts'
-import { illFormed, many } from '../kit/raw-requests.ts'
+import { contradicting, illFormed, many } from '../kit/raw-requests.ts'
 import { portOf } from '../kit/servers.ts'
 import { tokenStage, UUID_V4, type TokenStage } from '../kit/token-stage.ts'
 
@@ -113,9 +113,62 @@ test('two requests on one connection are answered in order', async () => {
   assert.match(text, /bt-trace-id: one[\s\S]*bt-trace-id: two/)
 })
 
+describe('a target in absolute form is read like its path, if it names the same host:', () => {
+  for (const [target, host] of [
+    ['http://localhost', 'localhost'],
+    ['HTTP://LOCALHOST', 'localhost'],
+    ['http://localhost:80', 'localhost'],
+    ['http://localhost', 'localhost:80'],
+    ['https://localhost', 'LocalHost:443'],
+    ['http://localhost:', 'localhost'],
+    ['http://[::1]', '[::1]:80'],
+    ['http://localhost:4400', 'localhost:4400'],
+  ] as const) {
+    test(`${target}, Host: ${host}`, async () => {
+      const asked = (method: string, rest: string): string =>
+        getWith([], `${method} ${target}${rest} HTTP/1.1`).replace(
+          'Host: localhost',
+          `Host: ${host}`,
+        )
+      for (const [method, rest, status] of [
+        ['GET', '/tokens/none', 404],
+        ['GET', '/tokens/none?a=b', 404],
+        ['GET', '/health/live', 200],
+        ['GET', '/proxy', 403],
+        ['GET', '/proxy/a?b', 403],
+        ['PUT', '/tokenize', 405],
+        ['OPTIONS', '/tokens', 204],
+      ] as const) {
+        const reply = await send(asked(method, rest))
+        assert.equal(reply.status, status, `${method} ${rest}: ${reply.body}`)
+        assert.equal(reply.closed, false)
+      }
+    })
+  }
+
+  test('a path that does not exist is 404, and with another host 400, closing the connection', async () => {
+    for (const rest of ['', '/nowhere', '?a', '/tokens/%zz']) {
+      const line = `GET http://localhost${rest} HTTP/1.1`
+      const { status } = await send(getWith([], line))
+      assert.equal(status, 404, rest)
+      const other = await send(getWith([], line.replace('localhost', 'elsewhere')))
+      assert.deepEqual([other.status, other.closed], [400, true], rest)
+      const { code, errors } = JSON.parse(other.body) as Record<string, unknown>
+      assert.equal(code, 'header_invalid')
+      assert.deepEqual(Object.keys(errors as object), ['host'])
+    }
+  })
+
+  test('a preflight request for another host is refused, too', async () => {
+    const { status, closed } = await send(getWith([], 'OPTIONS http://elsewhere/tokens HTTP/1.1'))
+    assert.deepEqual([status, closed], [400, true])
+  })
+})
+
 describe('refused with its status, as JSON, and nothing is done:', () => {
   const cases: [name: string, status: number, bytes: () => string][] = [
     ...illFormed({ key: () => stage.key, path: '/tokens/none', get: getWith, post }),
+    ...contradicting('localhost', { key: () => stage.key, path: '/tokens/none', get: getWith }),
     [
       'chunks of more than 5 MiB',
       413,
@@ -154,6 +207,14 @@ describe('the connection is closed after', () => {
     ],
     ['a bad chunk', () => post(['Transfer-Encoding: chunked'], 'xyz\r\n')],
     ['a header that is there twice', () => getWith(['Host: elsewhere'])],
+    [
+      'a target that names another host',
+      () => getWith([], 'GET http://elsewhere/tokens/none HTTP/1.1'),
+    ],
+    [
+      'a path nowhere, and a coding nobody knows',
+      () => getWith(['Transfer-Encoding: foo, chunked'], 'POST /nowhere HTTP/1.1') + '0\r\n\r\n',
+    ],
     ['a version that is not spoken here', () => getWith([], 'GET /tokens/none HTTP/0.9')],
     ['a coding nobody knows', () => post(['Transfer-Encoding: foo, chunked'], '0\r\n\r\n')],
     ['one header too many', () => getWith(many(HEADERS_MAX + 1 - 2))],

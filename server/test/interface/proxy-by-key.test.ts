@@ -51,6 +51,13 @@ describe('a request that names a proxy by its key', () => {
     })
   }
 
+  test('goes to the URL as it is configured, slash included, if it asks for no path', async () => {
+    const destination_url = 'https://hidden.example/api/'
+    const headers = { 'bt-api-key': key, 'BT-PROXY-KEY': await configure({ destination_url }) }
+    for (const path of ['/proxy', '/proxy/', '/proxy/a']) await ask(path, headers)
+    assert.deepEqual(sentUrls(), [destination_url, destination_url, `${destination_url}a`])
+  })
+
   test('whatever BT-PROXY-URL it sends besides', async () => {
     const headers = {
       'bt-api-key': key,

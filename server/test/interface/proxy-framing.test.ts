@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { PROXY_URL_CHARS_MAX, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
 import { answered, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
-import { illFormed } from '../kit/raw-requests.ts'
+import { contradicting, illFormed } from '../kit/raw-requests.ts'
 
 let stage: ProxyStage
 before(async () => void (stage = await proxyStage()))
@@ -33,6 +33,40 @@ test('a well-formed request reaches its destination', async () => {
   const chunked = post(['Transfer-Encoding: chunked'], '2\r\n[1\r\n1\r\n]\r\n0\r\n\r\n')
   assert.match(await stage.talk(chunked), /^HTTP\/1\.1 200 [^]*done$/)
   assert.equal(stage.destination.received[1]!.body, '[1]')
+})
+
+test('the request line reaches the destination in the form of a path, with the query as it was sent', async () => {
+  for (const [target, line] of [
+    ['http://vault.example/proxy', 'GET / HTTP/1.1'],
+    ['HTTP://Vault.Example:80/proxy/a?b=c', 'GET /a?b=c HTTP/1.1'],
+    ['http://vault.example/proxy/?', 'GET /? HTTP/1.1'],
+    ['/proxy/echo?', 'GET /echo? HTTP/1.1'],
+    ['/proxy/echo', 'GET /echo HTTP/1.1'],
+    ['/proxy?', 'GET /? HTTP/1.1'],
+    ['/proxy/a??', 'GET /a?? HTTP/1.1'],
+  ] as const) {
+    for (const more of [[], ['BT-PROXY-KEEP-ALIVE: timeout=5']]) {
+      const text = await stage.talk(get(more, `GET ${target} HTTP/1.1`))
+      assert.match(text, /^HTTP\/1\.1 200 /, target)
+      assert.equal(stage.destination.received.at(-1)!.line, line, target)
+    }
+  }
+})
+
+test('a slash at the end of the URL stays where nothing comes after it', async () => {
+  const at = (end: string, target: string): string =>
+    get([], `GET ${target} HTTP/1.1`).replace(urlHeader(), urlHeader() + end)
+  for (const [end, target, line] of [
+    ['/api/', '/proxy', 'GET /api/ HTTP/1.1'],
+    ['/api/', '/proxy/', 'GET /api/ HTTP/1.1'],
+    ['/api/', '/proxy?a', 'GET /api/?a HTTP/1.1'],
+    ['/api/', '/proxy/a', 'GET /api/a HTTP/1.1'],
+    ['/api', '/proxy/', 'GET /api HTTP/1.1'],
+    ['/api?', '/proxy', 'GET /api? HTTP/1.1'],
+  ] as const) {
+    assert.match(await stage.talk(at(end, target)), /^HTTP\/1\.1 200 /)
+    assert.equal(stage.destination.received.at(-1)!.line, line, end + target)
+  }
 })
 
 describe('nothing is sent because of', () => {
@@ -74,14 +108,20 @@ describe('nothing is sent because of', () => {
       ],
     ),
     [
-      'a whole URL as its target',
-      404,
-      () => get([], 'GET http://vault.example/proxy HTTP/1.1'),
+      'the absolute form of another host',
+      400,
+      () => get([], 'GET http://elsewhere.example/proxy HTTP/1.1'),
+      'proxy_error',
+    ],
+    [
+      'the absolute form of a path below it, at another host',
+      400,
+      () => get([], 'GET http://elsewhere.example/proxy/a HTTP/1.1'),
       'proxy_error',
     ],
     [
       'a whole URL of the destination as its target',
-      404,
+      400,
       () => get([], `GET ${stage.destination.url}/proxy HTTP/1.1`),
       'proxy_error',
     ],
@@ -159,6 +199,12 @@ describe('nothing is sent because of', () => {
     ...illFormed(forms).map(([name, status, bytes]): (typeof own)[number] => {
       return [name, status, bytes, wrappedStatus[name] ?? 'plain']
     }),
+    ...contradicting('vault.example', { key: () => stage.key, path: '/proxy', get }).map(
+      ([name, status, bytes]): (typeof own)[number] => {
+        // A backslash in a host is broken framing.
+        return [name, status, bytes, name.includes('\\') ? 'plain' : 'proxy_error']
+      },
+    ),
     ...own,
   ]
   for (const [name, status, bytes, wrapped] of all) {
@@ -183,7 +229,7 @@ describe('nothing is sent because of', () => {
 })
 
 for (const [what, first] of [
-  ['a whole URL as its target', () => get([], 'GET http://vault.example/proxy HTTP/1.1')],
+  ['a target at another host', () => get([], 'GET http://elsewhere.example/proxy HTTP/1.1')],
   ['a header that is there twice', () => get(['Host: elsewhere'])],
   ['chunks for HTTP/1.0', () => inVersion10(post(['Transfer-Encoding: chunked'], '0\r\n\r\n'))],
 ] as const) {

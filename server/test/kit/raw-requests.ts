@@ -99,6 +99,35 @@ export function illFormed({
   ]
 }
 
+/** Requests whose target names another host than `Host`, which must be `host`, as illFormed() returns them. */
+export function contradicting(
+  host: string,
+  { key, path, get }: Omit<RequestForms, 'post'>,
+): [name: string, status: number, bytes: () => string][] {
+  const targets = [
+    `http://elsewhere${path}`,
+    `http://user@${host}${path}`,
+    `http://${host}:4401${path}`,
+    `https://${host}:80${path}`,
+    `http://${host}.${path}`,
+    `http://${host}\\@elsewhere${path}`,
+    `http://elsewhere\\@${host}${path}`,
+    `ftp://${host}${path}`,
+  ]
+  return [
+    ...targets.map((target): [string, number, () => string] => [
+      `the target ${target}`,
+      400,
+      () => get([], `GET ${target} HTTP/1.1`),
+    ]),
+    [
+      'a target with a host, and no Host',
+      400,
+      () => `GET http://${host}${path} HTTP/1.0\r\nBT-API-KEY: ${key()}\r\n\r\n`,
+    ],
+  ]
+}
+
 /** Returns `count` meaningless headers. */
 export function many(count: number): string[] {
   return Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)

@@ -124,7 +124,7 @@ export class UndiciEgress implements Egress {
   send(route: Route, request: OutboundRequest, receiver: OutboundReceiver): OutboundCall {
     if (!(route instanceof VettedRoute)) throw new Error('Cannot send: the route was not vetted')
     const { url } = route
-    const path = url.pathname + url.search
+    const path = pathOf(url)
     const pool = this.#poolFor(route.way)
     const Carrier = wayOf(request.headers) === 'undici' ? UndiciCall : NodeCall
     const call = new Carrier(pool, path, request, receiver, this.#timekeeper)
@@ -212,6 +212,13 @@ class VettedRoute implements Route {
     this.way = way
   }
 }
+
+/** Returns the path and the query, with the `?` of an empty one, which the URL's own members do not show. */
+function pathOf({ pathname, search, href }: URL): string {
+  return search === '' && EMPTY_QUERY.test(href) ? `${pathname}?` : pathname + search
+}
+
+const EMPTY_QUERY = /^[^?#]*\?(?:#|$)/
 
 function literalAnswer(host: string, literal: IpAddress): NameAnswer {
   return { addresses: [addressKnownAs(host, literal)], texts: [host], key: host }
