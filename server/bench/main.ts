@@ -1,10 +1,11 @@
 /**
  * `npm run bench`: what the service costs, as ratios between things measured side by side in one run.
  *
- * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|code|storm|postgres|memory`,
+ * `--rounds N` (5 by default), `--only cards|arrays|audit|sync|fairness|search|transactions|proxy|closing|code|storm|postgres|memory`,
  * `--tokens N` in the vault for search and memory (1,000,000 by default). Exits with 1 when a gate is missed. Machines differ and are shared; ratios within a run are what may be compared.
  */
 import { parseArgs } from 'node:util'
+import { measureClosing } from './closing.ts'
 import { measureFairness } from './fairness.ts'
 import { measureMemory } from './memory.ts'
 import { startDatabase } from './postgres-database.ts'
@@ -49,6 +50,7 @@ if (wanted('fairness')) await fairness()
 if (wanted('search')) await off(SERVER_CORE, search)
 if (wanted('transactions')) await transactions()
 if (wanted('proxy')) await off(SERVER_CORE, proxy)
+if (wanted('closing')) await closing()
 if (wanted('code')) await code()
 if (wanted('storm')) await storm()
 if (wanted('postgres')) await postgres()
@@ -203,6 +205,22 @@ async function proxy(): Promise<void> {
     atMost('proxied, CPU over direct', vault.cpuUs / direct.cpuUs, 'x', 5, 3.5),
     atMost('download, growth of memory', growth / 1e6, ' MB', 32, 16),
   )
+}
+
+async function closing(): Promise<void> {
+  const measured = await measureClosing()
+  const rows = measured.map((it) => [
+    `${it.method}, ${it.concurrent} at a time`,
+    String(it.requests),
+    String(it.failures),
+    String(it.connections),
+  ])
+  print(
+    `\n${renderTable(['to a destination that closes', 'requests', '502s', 'connections'], rows)}\n`,
+  )
+  for (const { method, concurrent, failures } of measured) {
+    goals.push(atMost(`${method}, ${concurrent} at a time: 502s`, failures, '', 1, 0))
+  }
 }
 
 async function code(): Promise<void> {

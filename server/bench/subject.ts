@@ -10,6 +10,7 @@
  * - `filled`: as shipped, with so many tokens in it, and samples of them.
  * - `proxying`: as shipped, and it may send to this machine.
  * - `destination`, `bare-proxy`: see bare-servers.ts.
+ * - `closing-destination`: see closing-destination.ts.
  * - `recording-proxy`: see recording-proxy.ts.
  * - `reacting`: as shipped, with the jail, and two tenants.
  * - `on-postgres`: as shipped, in a database with nothing in it yet.
@@ -42,12 +43,13 @@ import { idOf } from '../src/base/id.ts'
 import { issueKey } from '../src/access/issue-key.ts'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
-import type { Server } from 'node:http'
+import type { Server } from 'node:net'
 import type { Store } from '../src/ports/store.ts'
 import type { StoredApplication } from '../src/ports/stored.ts'
 import { withCommit } from '../src/ports/with-commit.ts'
 import type { World } from '../src/ports/world.ts'
 import { bareProxy, destination } from './bare-servers.ts'
+import { closingDestination } from './closing-destination.ts'
 import { fill, type Samples } from './fill.ts'
 import { recordingProxy } from './recording-proxy.ts'
 import { addReactors, type Reacting } from './reacting.ts'
@@ -58,6 +60,7 @@ const [kind = 'durable', folder = './bench-data', number = '0', database = ''] =
 
 if (kind === 'echo') await serveEcho()
 else if (kind === 'destination') await serve(destination())
+else if (kind === 'closing-destination') await serve(closingDestination())
 else if (kind === 'bare-proxy') await serve(bareProxy(Number(number)))
 else if (kind === 'recording-proxy') await serve(await recordingProxy(Number(number), folder))
 else await serveVault()
@@ -127,6 +130,7 @@ function appOf(world: World) {
   return createApp(world, {
     version: '0.0.0',
     corsOrigins: '*',
+    publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },

@@ -17,6 +17,7 @@ export type SubjectKind =
   | 'filled'
   | 'proxying'
   | 'destination'
+  | 'closing-destination'
   | 'bare-proxy'
   | 'recording-proxy'
   | 'reacting'

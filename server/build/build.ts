@@ -71,6 +71,11 @@ const SOURCE = /['"](\.{1,2}\/[^'"\s]*\.ts)['"]/
 if (import.meta.main) {
   const home = path.join(import.meta.dirname, '..')
   build(home)
+  const pages = path.join(home, '..', 'docs')
+  cpSync(pages, path.join(home, 'dist/docs'), {
+    recursive: true,
+    filter: (it) => it !== path.join(pages, 'decisions'),
+  })
   // npm packs these two from the package's own folder only.
   for (const it of ['LICENSE', 'README.md']) {
     const original = path.join(home, '..', it)

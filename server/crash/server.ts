@@ -75,6 +75,7 @@ async function serve(options: CrashServerOptions): Promise<void> {
   const app = createApp(change(world, options, begin), {
     version: '0.0.0',
     corsOrigins: [],
+    publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },

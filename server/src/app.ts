@@ -10,6 +10,7 @@ import { keysOfTenants } from './access/keys-of-tenants.ts'
 import { EphemeralKeys } from './access/ephemeral-keys.ts'
 import { ReadThrottle } from './base/read-throttle.ts'
 import { ConnectionThrottle } from './http/connection-throttle.ts'
+import type { PublicAddress } from './http/public-address.ts'
 import { createServer, type Server } from './http/server.ts'
 import { JobWorker } from './reactors/jobs/worker.ts'
 import { routes, type RouteSettings } from './routes.ts'
@@ -17,6 +18,7 @@ import type { World } from './ports/world.ts'
 
 export interface AppSettings extends RouteSettings {
   readonly corsOrigins: '*' | readonly string[]
+  readonly publicAddress: PublicAddress
   /** The pause before the first retry of a callback, in milliseconds. */
   readonly callbackRetryBaseMs: number
 }
@@ -38,6 +40,7 @@ export function createApp(outside: World, settings: AppSettings): App {
     world,
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: settings.corsOrigins,
+    publicAddress: settings.publicAddress,
     endpoints: routes(settings, ephemeralKeys, () => jobs.onWork()),
     access: {
       authenticate: identities.authenticate.bind(identities),

@@ -6,13 +6,17 @@
  * from the table.
  */
 import { LOG_LEVELS, type LogLevel } from './ports/log.ts'
+import { isUnambiguous } from './base/absolute-url.ts'
 import { parseDestination, type Destination } from './base/destination.ts'
+import { parseIpBlock, type IpBlock } from './base/ip-address.ts'
 import { CALLBACK_PAUSE_MS, TOKENIZE_TOKENS_MAX, TRANSACTION_LIFETIME_MS } from './base/limits.ts'
 import { REACTOR_LEVELS, type ReactorLevel } from './ports/reactor-runner.ts'
 
 export interface Config {
   readonly host: string
   readonly port: number
+  readonly publicUrl: string | null
+  readonly trustedProxies: readonly IpBlock[]
   readonly metricsHost: string
   readonly metricsPort: number | null
   readonly dataDir: string
@@ -66,6 +70,26 @@ export const SETTINGS: { readonly [Name in keyof Config]: Setting<Config[Name]> 
     accepts: 'a port from 0 to 65535',
     about: 'The port to listen on. 0 picks a free port; the ready line says which.',
     parse: wholeFrom(0, 65_535),
+  },
+  publicUrl: {
+    variable: 'SYMBOLON_PUBLIC_URL',
+    default: '',
+    accepts: 'unset, or an http or https URL without a path such as https://vault.example',
+    about:
+      'The URL under which clients reach the service, for `Location` headers. If unset, it is `http` and the `Host` of the request, or what a trusted proxy says.',
+    parse: (text) => (text === '' ? null : parseOrigin(text)),
+  },
+  trustedProxies: {
+    variable: 'SYMBOLON_TRUSTED_PROXIES',
+    default: '',
+    accepts: 'a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16',
+    about:
+      'The addresses of reverse proxies whose `Forwarded`, `X-Forwarded-Proto` and `X-Forwarded-Host` headers are believed, for `Location` headers. From anybody else they are ignored.',
+    parse: (text) => {
+      const blocks = listOf(text).map(parseIpBlock)
+      return blocks.every((it) => it !== null) ? blocks : undefined
+    },
+    flaws: (text) => listOf(text).filter((it) => parseIpBlock(it) === null),
   },
   metricsHost: {
     variable: 'SYMBOLON_METRICS_HOST',
@@ -301,6 +325,13 @@ function wholeFrom(min: number, max: number): (text: string) => number | undefin
     const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
     return value >= min && value <= max ? value : undefined
   }
+}
+
+/** Returns the origin that `text` is the URL of, such as `https://vault.example`. */
+function parseOrigin(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (url === null || !isUnambiguous(text) || !/^https?:$/.test(url.protocol)) return undefined
+  return /^\w+:\/\/[^/?#@]+\/?$/.test(text) ? url.origin : undefined
 }
 
 function onOrOff(text: string): boolean | undefined {

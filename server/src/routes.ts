@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import * as access from './access/endpoints.ts'
 import type { EphemeralKeys } from './access/ephemeral-keys.ts'
+import { documentationEndpoints } from './http/documentation.ts'
 import { endpoint, type Endpoint } from './http/endpoint.ts'
 import { getLive, getReady } from './http/health.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -40,6 +41,7 @@ export function routes(
   const forwarding = proxyEndpoints({ ...proxy, privacyShown: tokens.privacyShown })
   const reactor = reactorEndpoints(reactors, { tokens, ephemeralKeys, wake })
   const callback = callbackEndpoints(wake)
+  const documentation = documentationEndpoints(version)
   const described = [
     token.postTokenize,
 
@@ -114,6 +116,10 @@ export function routes(
 
     getLive,
     getReady,
+
+    documentation.getHome,
+    documentation.getPage,
+    documentation.getOperatingPage,
   ]
   const getOpenApi: Endpoint = endpoint({
     method: 'GET',

@@ -4,7 +4,13 @@
  * Source: interface.md, Proxy, errors.
  */
 import { ServiceError, type RefusalCode } from '../base/service-error.ts'
-import { EgressFailure, EgressRefusal, type EgressFault, type EgressRule } from '../ports/egress.ts'
+import {
+  EgressFailure,
+  EgressRefusal,
+  type EgressFault,
+  type EgressHint,
+  type EgressRule,
+} from '../ports/egress.ts'
 
 const RULES: Readonly<Record<EgressRule, string>> = {
   scheme: 'It must be https, unless the operator allows it.',
@@ -28,6 +34,13 @@ const FAULTS: Readonly<Record<EgressFault, RefusalCode>> = {
   request: 'destination_reset',
 }
 
+const HINTS: Readonly<Record<EgressHint, string>> = {
+  'no-tls':
+    'Its port answered without TLS. If it is for plain http, the URL must begin with http://, and the operator must allow it.',
+  tls: 'Its port expects TLS: the URL must begin with https://.',
+  'perhaps-tls': 'If its port expects TLS, the URL must begin with https://.',
+}
+
 /** Returns the refusal that callers get for an egress error; other errors unchanged. */
 export function refusalOfEgress(error: unknown): unknown {
   if (error instanceof EgressRefusal) {
@@ -35,7 +48,8 @@ export function refusalOfEgress(error: unknown): unknown {
     return new ServiceError('destination_refused', errors, { cause: error })
   }
   if (error instanceof EgressFailure) {
-    return new ServiceError(FAULTS[error.fault], undefined, { cause: error })
+    const errors = error.hint === null ? undefined : { destination: [HINTS[error.hint]] }
+    return new ServiceError(FAULTS[error.fault], errors, { cause: error })
   }
   return error
 }

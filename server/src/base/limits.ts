@@ -372,6 +372,13 @@ export const EGRESS_IDLE_MS = 4_000
 export const EGRESS_IDLE_MS_MAX = 30_000
 export const EGRESS_IDLE_MARGIN_MS = 2_000
 
+/**
+ * A destination that closes a connection this soon after a response, or as it is used again, is remembered for
+ * EGRESS_CLOSE_MEMORY_MS: requests that must not be sent twice then get new connections. Ours: decision 0068.
+ */
+export const EGRESS_EARLY_CLOSE_MS = 100
+export const EGRESS_CLOSE_MEMORY_MS = 600_000
+
 /** Header section of a destination's response: all header fields together. Ours. */
 export const EGRESS_HEADER_SECTION_BYTES_MAX = 64 * KiB
 

@@ -56,6 +56,7 @@ export const serve: RunCommand = async ({ flags, out }) => {
     const app = createApp(world, {
       version: version(),
       corsOrigins: config.corsOrigins,
+      publicAddress: { url: config.publicUrl, trustedProxies: config.trustedProxies },
       callbackRetryBaseMs: config.callbackRetryBaseMs,
       tokens: { tokensMax: config.tokenizeTokensMax, privacyShown: config.tokenPrivacy },
       transactions: { lifetimeMs: config.transactionLifetimeS * 1000 },

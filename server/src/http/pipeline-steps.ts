@@ -19,6 +19,7 @@ import type { Answer, Operation } from './endpoint.ts'
 import { refuseUnmet } from './expectations.ts'
 import { endAfterAnswer, endsAfterAnswer, NOT_WELL_FORMED } from './framing.ts'
 import { inProcessCallerOf } from './in-process-connections.ts'
+import type { PublicAddress } from './public-address.ts'
 import { checkHeaders, traceIdOf } from './request-headers.ts'
 import type { TenantQuotas, RequestQuota } from './request-quota.ts'
 import { checkTarget } from './request-target.ts'
@@ -52,6 +53,7 @@ export interface PipelineOptions {
   readonly access: AccessPort
   /** Origins that browsers may call from: `*`, or a list. */
   readonly corsOrigins: '*' | readonly string[]
+  readonly publicAddress: PublicAddress
 }
 
 declare module 'fastify' {

@@ -13,6 +13,7 @@ import type { Answer } from './endpoint.ts'
 import { endsAfterAnswer } from './framing.ts'
 import { lingerAfterAnswer } from './lingering-close.ts'
 import { logRequest } from './log-request.ts'
+import { absoluteUrl } from './public-address.ts'
 import { refusalOfFramework, renderError, renderProxyError } from './render-error.ts'
 import { quotaOf } from './request-quota.ts'
 
@@ -22,7 +23,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function sendAnswer(options: PipelineOptions, reply: FastifyReply, answer: Answer): void {
   const { status, headers, location, body, bytes, text = bytes ?? textOf(body) } = answer
   const fields = headers === undefined ? [] : Object.entries(headers).flat()
-  if (location !== undefined) fields.push('location', absolute(reply, location))
+  if (location !== undefined) {
+    fields.push('location', absoluteUrl(reply.request.raw, options.publicAddress, location))
+  }
   if (text !== undefined && headers?.['content-type'] === undefined) {
     fields.push('content-type', JSON_TYPE)
   }
@@ -99,9 +102,4 @@ function send(
 
 function textOf(body: Json | undefined): string | undefined {
   return body === undefined ? undefined : JSON.stringify(body)
-}
-
-function absolute({ request }: FastifyReply, path: string): string {
-  const host = request.headers.host
-  return host === undefined ? path : `${request.protocol}://${host}${path}`
 }

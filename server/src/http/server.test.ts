@@ -19,6 +19,7 @@ import {
 } from './endpoint.ts'
 import type { AccessPort } from './pipeline-steps.ts'
 import { ConnectionThrottle } from './connection-throttle.ts'
+import type { PublicAddress } from './public-address.ts'
 import { createServer, type Server } from './server.ts'
 
 /** A trivial operation, with the overrides a test needs. */
@@ -52,12 +53,15 @@ interface Staging {
   readonly plan?: Plan
   readonly permissions?: readonly Permission[]
   readonly access?: Partial<AccessPort>
+  readonly publicAddress?: PublicAddress
 }
+
+const BY_REQUEST: PublicAddress = { url: null, trustedProxies: [] }
 
 /** A server of one operation that authenticates every caller. */
 function stage(
   record: Partial<Endpoint>,
-  { plan, permissions, access }: Staging = {},
+  { plan, permissions, access, publicAddress = BY_REQUEST }: Staging = {},
 ): ServerStage {
   const world = stillWorld()
   const asked: EndpointRequest[] = []
@@ -66,6 +70,7 @@ function stage(
     world,
     connectionThrottle: new ConnectionThrottle(world.clock, new ReadThrottle(world.clock)),
     corsOrigins: '*',
+    publicAddress,
     endpoints: [
       {
         ...endpoint,
@@ -355,6 +360,13 @@ describe('an answer', () => {
     const { ask } = stage({ handle: async () => created({}, '/things/a%20b') })
     const reply = await ask({ headers: { host: 'vault.example' } })
     assert.equal(reply.headers['location'], 'http://vault.example/things/a%20b')
+  })
+
+  test('of 201 says it under the public URL, if there is one', async () => {
+    const publicAddress = { url: 'https://vault.example', trustedProxies: [] }
+    const { ask } = stage({ handle: async () => created({}, '/things/a') }, { publicAddress })
+    const reply = await ask({ headers: { host: 'inner:4400' } })
+    assert.equal(reply.headers['location'], 'https://vault.example/things/a')
   })
 })
 

@@ -112,12 +112,23 @@ export type EgressFault =
   | 'aborted' // by us
   | 'request' // the body's stream failed or did not have its declared length
 
+/** The likely reason for a failure: the scheme of the URL is not what the port speaks. */
+export type EgressHint =
+  | 'no-tls' // it answered a TLS handshake with something else
+  | 'tls' // it answered plain http with a TLS alert
+  | 'perhaps-tls' // it closed a new connection without a byte of a response to plain http, as TLS servers do
+
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure'
   readonly fault: EgressFault
+  readonly hint: EgressHint | null
 
-  constructor(fault: EgressFault, options?: ErrorOptions) {
+  constructor(
+    fault: EgressFault,
+    { hint = null, ...options }: ErrorOptions & { readonly hint?: EgressHint | null } = {},
+  ) {
     super(`The destination cannot be used: ${fault}`, options)
     this.fault = fault
+    this.hint = hint
   }
 }

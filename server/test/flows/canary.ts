@@ -265,6 +265,7 @@ async function openVault(
   const app = createApp(world, {
     version: '0.0.0',
     corsOrigins: '*',
+    publicAddress: { url: null, trustedProxies: [] },
     callbackRetryBaseMs: CALLBACK_PAUSE_MS,
     tokens: { tokensMax: 10_000, privacyShown: false },
     transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },

@@ -144,6 +144,16 @@ describe('symbolon serve', () => {
       ],
       [
         [],
+        { SYMBOLON_PUBLIC_URL: 'https://vault.example/path' },
+        "SYMBOLON_PUBLIC_URL is 'https://vault.example/path', but must be unset, or an http or https URL without a path such as https://vault.example.",
+      ],
+      [
+        [],
+        { SYMBOLON_TRUSTED_PROXIES: '10.0.0.5, 10.1.2.3/8,proxy.example' },
+        "SYMBOLON_TRUSTED_PROXIES is '10.0.0.5, 10.1.2.3/8,proxy.example' (see '10.1.2.3/8', 'proxy.example'), but must be a comma-separated list of addresses and CIDRs such as 10.0.0.5 and 10.1.0.0/16.",
+      ],
+      [
+        [],
         { SYMBOLON_REACTOR_PACKAGES: 'lodash,@a/b, ../c,d/e' },
         "SYMBOLON_REACTOR_PACKAGES is 'lodash,@a/b, ../c,d/e' (see '../c', 'd/e'), but must be a comma-separated list of names of packages such as stripe and @adyen/api-library.",
       ],

@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { PROXY_URL_CHARS_MAX, REQUEST_TIMEOUT_MS } from '../../src/base/limits.ts'
 import { answered, proxyStage, type ProxyStage } from '../kit/proxy-stage.ts'
 import { contradicting, illFormed } from '../kit/raw-requests.ts'
+import { testDestination } from '../kit/test-destination.ts'
 
 let stage: ProxyStage
 before(async () => void (stage = await proxyStage()))
@@ -66,6 +67,24 @@ test('a slash at the end of the URL stays where nothing comes after it', async (
   ] as const) {
     assert.match(await stage.talk(at(end, target)), /^HTTP\/1\.1 200 /)
     assert.equal(stage.destination.received.at(-1)!.line, line, end + target)
+  }
+})
+
+test('a URL with the wrong scheme is answered with the right one', async (t) => {
+  const plain = await testDestination((socket) => {
+    socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  })
+  t.after(() => plain.close())
+  for (const [url, code, hint] of [
+    [`http://localhost:${stage.destination.port}`, 'destination_reset', 'https://'],
+    [`https://localhost:${plain.port}`, 'destination_untrusted', 'http://'],
+  ] as const) {
+    const text = await stage.talk(get([]).replace(stage.destination.url, url))
+    const { proxy_error: error } = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as {
+      proxy_error: { status: number; code: string; errors: Record<string, string[]> }
+    }
+    assert.deepEqual([error.status, error.code], [502, code])
+    assert.ok(error.errors['destination']?.[0]?.includes(`must begin with ${hint}`), text)
   }
 })
 

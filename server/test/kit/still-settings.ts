@@ -5,6 +5,7 @@ import { CALLBACK_PAUSE_MS, TRANSACTION_LIFETIME_MS } from '../../src/base/limit
 export const STILL_SETTINGS: AppSettings = {
   version: '0.0.0',
   corsOrigins: '*',
+  publicAddress: { url: null, trustedProxies: [] },
   callbackRetryBaseMs: CALLBACK_PAUSE_MS,
   tokens: { tokensMax: 100, privacyShown: false },
   transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },

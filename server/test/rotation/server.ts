@@ -60,6 +60,7 @@ async function serve(options: RotatingServerOptions): Promise<void> {
     {
       version: '0.0.0',
       corsOrigins: [],
+      publicAddress: { url: null, trustedProxies: [] },
       callbackRetryBaseMs: CALLBACK_PAUSE_MS,
       tokens: { tokensMax: TOKENIZE_TOKENS_MAX, privacyShown: false },
       transactions: { lifetimeMs: TRANSACTION_LIFETIME_MS },

@@ -47,6 +47,22 @@ export abstract class EgressCall implements OutboundCall, Timed {
     return this.#over
   }
 
+  /**
+   * Whether the request may be sent a second time: its method is safe (RFC 9110, section 9.2.1), and its body is still
+   * there.
+   */
+  protected get repeatable(): boolean {
+    const { method, body } = this.request
+    return method === 'GET' && (body === null || body instanceof Uint8Array)
+  }
+
+  /** Whether `error` is the end of the connection before the response's header section was complete. */
+  protected isClosedEarly(error: unknown): boolean {
+    if (this.#over || this.#inBody) return false
+    const failure = failureOf(error, false)
+    return failure instanceof EgressFailure && failure.fault === 'reset'
+  }
+
   /** Whether the receiver asked for a pause. */
   protected get paused(): boolean {
     return this.#paused
@@ -117,6 +133,12 @@ export abstract class EgressCall implements OutboundCall, Timed {
 
   protected onError(error: unknown): void {
     if (this.#settle()) this.#reject(failureOf(error, this.#inBody))
+  }
+
+  /** Like onError(), for the first request on a connection without TLS. */
+  protected onErrorWithoutTls(error: unknown): void {
+    if (!this.isClosedEarly(error)) this.onError(error)
+    else this.onError(new EgressFailure('reset', { cause: error, hint: 'perhaps-tls' }))
   }
 
   /** Resumes reading after a pause. */

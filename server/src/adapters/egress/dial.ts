@@ -4,6 +4,7 @@ import { EGRESS_CONNECT_MS_MAX } from '../../base/limits.ts'
 import { parseIpAddress } from '../../base/ip-address.ts'
 import { EgressFailure } from '../../ports/egress.ts'
 import type { EgressEndpoint } from './egress-endpoint.ts'
+import { hintOfHandshake } from './faults.ts'
 
 /** A vetted destination, with its addresses: no further lookup is needed. */
 export interface Target {
@@ -89,7 +90,9 @@ export function dial(
       ...(memory.session === undefined ? {} : { session: memory.session }),
     })
     socket = tls
-    const failed = (cause: Error): void => finish(new EgressFailure('tls', { cause }))
+    const failed = (cause: Error): void => {
+      finish(new EgressFailure('tls', { cause, hint: hintOfHandshake(cause) }))
+    }
     const closed = (): void => failed(new Error('The connection was closed'))
     tls.once('error', failed).once('close', closed)
     tls.once('secureConnect', () => {

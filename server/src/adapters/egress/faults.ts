@@ -1,4 +1,4 @@
-import { EgressFailure, type EgressFault } from '../../ports/egress.ts'
+import { EgressFailure, type EgressFault, type EgressHint } from '../../ports/egress.ts'
 
 /**
  * Maps a connection error to the EgressFailure reported to the sender. `inBody`: the header section was already
@@ -7,7 +7,26 @@ import { EgressFailure, type EgressFault } from '../../ports/egress.ts'
 export function failureOf(error: unknown, inBody: boolean): unknown {
   if (error instanceof EgressFailure || !(error instanceof Error)) return error
   const fault = faultOf(error, 'code' in error ? String(error.code) : '', inBody)
-  return fault === null ? error : new EgressFailure(fault, { cause: error })
+  if (fault === null) return error
+  return new EgressFailure(fault, { cause: error, hint: isTlsAlert(error) ? 'tls' : null })
+}
+
+/** Returns the hint for a failed TLS handshake. */
+export function hintOfHandshake(error: Error): EgressHint | null {
+  return 'code' in error && NO_TLS_RECORD.has(String(error.code)) ? 'no-tls' : null
+}
+
+const NO_TLS_RECORD: ReadonlySet<string> = new Set([
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+])
+
+/** Whether a parser of HTTP failed at the first bytes of a TLS alert. Source: RFC 8446, section 5.1. */
+function isTlsAlert(error: Error): boolean {
+  const { data, rawPacket } = error as { readonly data?: unknown; readonly rawPacket?: unknown }
+  const received = rawPacket ?? data
+  const text = Buffer.isBuffer(received) ? received.toString('latin1', 0, 2) : received
+  return typeof text === 'string' && text.startsWith('\x15\x03')
 }
 
 function faultOf({ name, message }: Error, code: string, inBody: boolean): EgressFault | null {

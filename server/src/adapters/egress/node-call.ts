@@ -14,8 +14,9 @@ import type { Timekeeper } from './timekeeper.ts'
  */
 export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   readonly #pool: Pool
-  readonly #agent: Agent
   readonly #path: string
+  /** An agent of its own, for a connection that is not reused. */
+  #ownAgent: Agent | null = null
   #begun = false
   #sending: ClientRequest | null = null
   #answer: IncomingMessage | null = null
@@ -31,15 +32,15 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   ) {
     super(request, receiver, timekeeper)
     this.#pool = pool
-    this.#agent = pool.agent
     this.#path = path
     pool.admit(this)
   }
 
   begin(): void {
     this.#begun = true
+    const { agent, history } = this.#pool
     try {
-      this.#send()
+      this.#send(this.repeatable || history.isSteady() ? agent : this.#newAgent())
     } catch (error) {
       this.#release()
       this.onError(error)
@@ -56,13 +57,13 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
     this.#sending?.destroy()
   }
 
-  #send(): void {
+  #send(agent: Agent): void {
     const { method, body } = this.request
     const options = {
       method,
       path: this.#path,
       headers: this.#fields(),
-      agent: this.#agent,
+      agent,
       insecureHTTPParser: false,
       maxHeaderSize: EGRESS_HEADER_SECTION_BYTES_MAX,
       call: this,
@@ -76,8 +77,14 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
       socket.destroy()
       this.onError(new EgressFailure('answer-invalid'))
     })
-    sending.on('error', (error) => this.onError(error))
+    const isCurrent = (): boolean => sending === this.#sending
+    sending.on('error', (error) => {
+      if (!isCurrent() || this.#sendsAgain(sending, error)) return
+      if (sending.reusedSocket || this.#pool.secure) this.onError(error)
+      else this.onErrorWithoutTls(error)
+    })
     sending.on('close', () => {
+      if (!isCurrent()) return
       this.#release()
       if (this.#answer?.complete !== true) this.onError(new EgressFailure('reset'))
     })
@@ -90,6 +97,19 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
       chunks.on('error', (error) => this.fail(error)).pipe(sending)
       sending.on('close', () => chunks.destroy())
     }
+  }
+
+  /** Sends the request on a new connection if it may be repeated, and `error` is the close of a reused connection. */
+  #sendsAgain(sending: ClientRequest, error: Error): boolean {
+    if (!sending.reusedSocket || !this.isClosedEarly(error)) return false
+    this.#pool.history.noteClose()
+    if (!this.repeatable) return false
+    this.#send(this.#newAgent())
+    return true
+  }
+
+  #newAgent(): Agent {
+    return (this.#ownAgent = this.#pool.newAgent())
   }
 
   #receive(answer: IncomingMessage): void {
@@ -127,6 +147,7 @@ export class NodeCall extends EgressCall implements QueuedCall, DialCall {
   #release(): void {
     if (!this.#begun) return
     this.#begun = false
+    this.#ownAgent?.destroy()
     this.#pool.release(null)
   }
 }

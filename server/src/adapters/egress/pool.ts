@@ -1,5 +1,9 @@
 import type { Agent } from 'node:http'
-import { EGRESS_CONNECTIONS_MAX, EGRESS_WAITING_MAX } from '../../base/limits.ts'
+import {
+  EGRESS_CONNECTIONS_MAX,
+  EGRESS_EARLY_CLOSE_MS,
+  EGRESS_WAITING_MAX,
+} from '../../base/limits.ts'
 import { EgressFailure } from '../../ports/egress.ts'
 import { DialAgent } from './dial-agent.ts'
 import type { DialSettings, Target, TlsMemory } from './dial.ts'
@@ -13,27 +17,48 @@ export interface QueuedCall {
   fail(error: unknown): void
 }
 
+/** Whether a destination keeps connections open after a response, as far as seen. */
+export interface PoolHistory {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+  /** Notes a close soon after a response, or one that crossed a request. */
+  readonly noteClose: () => void
+  /** Whether there was none lately. */
+  readonly isSteady: () => boolean
+}
+
 /**
  * The connections of one owner to one destination, reused sequentially and never shared with another owner.
  *
  * Each request has a connection to itself. When none is free, requests queue until their timeout. The most recently
  * used connection is taken first, so that surplus ones become idle and close.
+ *
+ * A destination may close a connection right after a response, and the close then crosses the next request. After one
+ * such close, requests that must not be sent twice get new connections for EGRESS_CLOSE_MEMORY_MS. Decision 0068.
  */
 export class Pool {
   readonly #target: Target
   readonly #settings: DialSettings
   readonly readerOptions: ReaderOptions
+  readonly history: PoolHistory
   readonly #memory: TlsMemory = { session: undefined }
+  /** The most recently used comes last. */
   readonly #idle: PooledConnection[] = []
   readonly #waiting = new Set<QueuedCall>()
   #agent: DialAgent | null = null
   #active = 0
   #closed = false
 
-  constructor(target: Target, settings: DialSettings, readerOptions: ReaderOptions) {
+  constructor(
+    target: Target,
+    settings: DialSettings,
+    readerOptions: ReaderOptions,
+    history: PoolHistory,
+  ) {
     this.#target = target
     this.#settings = settings
     this.readerOptions = readerOptions
+    this.history = history
   }
 
   /** The value of the Host field. */
@@ -41,9 +66,18 @@ export class Pool {
     return authorityOf(this.#target.endpoint)
   }
 
+  get secure(): boolean {
+    return this.#target.endpoint.secure
+  }
+
   /** The agent for calls through Node's own client. */
   get agent(): Agent {
-    return (this.#agent ??= new DialAgent(this.#target, this.#settings, this.#memory))
+    return (this.#agent ??= this.newAgent())
+  }
+
+  /** Returns an agent without connections; the call destroys it. */
+  newAgent(): DialAgent {
+    return new DialAgent(this.#target, this.#settings, this.#memory)
   }
 
   /** Starts `call` at once or when a connection is free; fails it when the queue is full. */
@@ -56,19 +90,21 @@ export class Pool {
     }
   }
 
-  /** Returns a connection for a call through undici. */
-  takeConnection(): PooledConnection {
-    const idle = this.#idle.pop()
-    if (idle !== undefined) return idle
+  /** Returns a connection for a call through undici; `repeatable` if its request may be sent a second time. */
+  takeConnection(repeatable: boolean): PooledConnection {
+    if (!repeatable && !this.history.isSteady()) return this.newConnection({ reusable: false })
+    return this.#idle.pop() ?? this.newConnection()
+  }
+
+  newConnection({ reusable } = { reusable: true }): PooledConnection {
+    // Idle ones may have been passed over: no more of both than requests may be in flight, this one included.
+    if (this.#idle.length + this.#active > EGRESS_CONNECTIONS_MAX) this.#idle.shift()?.drop()
     const connection: PooledConnection = new PooledConnection(
       this.#target,
       this.#settings,
       this.#memory,
-      this.readerOptions,
-      () => {
-        const index = this.#idle.indexOf(connection)
-        if (index !== -1) this.#idle.splice(index, 1)
-      },
+      { ...this.readerOptions, reusable },
+      (unannounced) => this.#onClosed(connection, unannounced),
     )
     return connection
   }
@@ -82,8 +118,11 @@ export class Pool {
   release(connection: PooledConnection | null): void {
     this.#active -= 1
     if (connection !== null && !connection.dropped) {
-      if (this.#closed) connection.drop()
-      else this.#idle.push(connection)
+      if (this.#closed || !connection.reusable) connection.drop()
+      else {
+        connection.releasedAt = this.history.now()
+        this.#idle.push(connection)
+      }
     }
     // Deferred until undici has finished with the response that just ended.
     if (this.#waiting.size > 0) queueMicrotask(this.#beginNext)
@@ -95,6 +134,14 @@ export class Pool {
     this.#closed = true
     for (const connection of this.#idle.splice(0)) connection.drop()
     if (this.#active === 0) this.#agent?.destroy()
+  }
+
+  #onClosed(connection: PooledConnection, unannounced: boolean): void {
+    const index = this.#idle.indexOf(connection)
+    if (index === -1) return
+    this.#idle.splice(index, 1)
+    const idleMs = this.history.now() - connection.releasedAt!
+    if (unannounced && idleMs < EGRESS_EARLY_CLOSE_MS) this.history.noteClose()
   }
 
   readonly #beginNext = (): void => {

@@ -23,15 +23,23 @@ export class PooledConnection {
   readonly #reader: ThrottledReader
   #giveUp: (() => void) | null = null
   #dropped = false
+  /** Whether it may carry another request after its first. */
+  readonly reusable: boolean
+  /** When its last request ended, by the clock of its pool; null while it is new. */
+  releasedAt: number | null = null
 
-  /** Calls `onClosed` when the connection has closed; an idle one is then useless. */
+  /**
+   * Calls `onClosed` when the connection has closed, with whether the destination did that without announcement; an idle one
+   * is then useless.
+   */
   constructor(
     target: Target,
     settings: DialSettings,
     memory: TlsMemory,
-    { throttle, owner }: ReaderOptions,
-    onClosed: () => void,
+    { throttle, owner, reusable }: ReaderOptions & { readonly reusable: boolean },
+    onClosed: (unannounced: boolean) => void,
   ) {
+    this.reusable = reusable
     this.#reader = new ThrottledReader(throttle, owner)
     this.#client = new Client(originOf(target), {
       connect: (_, callback) => {
@@ -53,7 +61,10 @@ export class PooledConnection {
       bodyTimeout: 0,
       useMilo: false,
     })
-    this.#client.on('disconnect', onClosed)
+    this.#client.on('disconnect', (_origin, _clients, error) => {
+      // Undici has another code for what it closes itself: after an announcement, and after the idle timeout.
+      onClosed(!this.#dropped && error.code !== 'UND_ERR_INFO')
+    })
   }
 
   get dropped(): boolean {

@@ -29,8 +29,12 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
   }
 
   begin(): void {
-    const connection = this.#pool.takeConnection()
+    this.#sendOn(this.#pool.takeConnection(this.repeatable))
+  }
+
+  #sendOn(connection: PooledConnection): void {
     this.#connection = connection
+    this.#controller = null
     const { method, headers, body } = this.request
     connection.dispatch(
       {
@@ -75,8 +79,18 @@ export class UndiciCall extends EgressCall implements QueuedCall, Dispatcher.Dis
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    const reused = this.#connection !== null && this.#connection.releasedAt !== null
+    if (reused && this.isClosedEarly(error)) {
+      this.#pool.history.noteClose()
+      if (this.repeatable) {
+        this.#connection!.drop()
+        this.#sendOn(this.#pool.newConnection())
+        return
+      }
+    }
     this.#release()
-    this.onError(error)
+    if (reused || this.#pool.secure) this.onError(error)
+    else this.onErrorWithoutTls(error)
   }
 
   protected goOn(): void {

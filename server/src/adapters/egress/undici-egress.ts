@@ -64,7 +64,8 @@ import type { DialSettings, Target } from './dial.ts'
 import { NodeCall } from './node-call.ts'
 import { Names, systemResolve, type NameAnswer, type Resolve } from './names.ts'
 import { isListed, endpointOf, type EgressEndpoint } from './egress-endpoint.ts'
-import type { Pool } from './pool.ts'
+import type { Pool, PoolHistory } from './pool.ts'
+import { ReuseHistory } from './reuse-history.ts'
 import { Timekeeper } from './timekeeper.ts'
 import { createTrust } from './trust.ts'
 import { dialTunnel, tunnelUrl } from './tunnel.ts'
@@ -87,6 +88,7 @@ export class UndiciEgress implements Egress {
   readonly #timekeeper = new Timekeeper()
   readonly #dialling: DialSettings
   readonly #throttle = new ReadThrottle(TICK_CLOCK)
+  readonly #reuse = new ReuseHistory()
   /** By owner and destination; the most recently used comes last. */
   readonly #pools = new Map<string, Pool>()
   /** The most recently used pool. */
@@ -174,7 +176,9 @@ export class UndiciEgress implements Egress {
 
   #poolFor({ target, owner, key }: VettedPath): Pool {
     const readerOptions = { throttle: this.#throttle, owner }
-    const pool = this.#pools.get(key) ?? new carriers!.Pool(target, this.#dialling, readerOptions)
+    const pool =
+      this.#pools.get(key) ??
+      new carriers!.Pool(target, this.#dialling, readerOptions, this.#historyOf(owner, target))
     if (pool === this.#usedLast) return pool
     this.#usedLast = pool
     this.#pools.delete(key)
@@ -185,6 +189,17 @@ export class UndiciEgress implements Egress {
       idlest.retire()
     }
     return pool
+  }
+
+  /** Returns the history of a destination, whatever addresses its name has by then. */
+  #historyOf(owner: string, { endpoint }: Target): PoolHistory {
+    const key = `${owner} ${endpoint.secure} ${endpoint.host} ${endpoint.port}`
+    const now = (): number => this.#timekeeper.now()
+    return {
+      now,
+      noteClose: () => this.#reuse.noteClose(key, now()),
+      isSteady: () => this.#reuse.isSteady(key, now()),
+    }
   }
 }
 
