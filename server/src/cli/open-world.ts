@@ -53,6 +53,8 @@ export interface WorldOptions {
   readonly meters?: Meters
   /** Overrides KEYS_SHARED. For tests. */
   readonly keysShared?: typeof KEYS_SHARED
+  /** Multiplies the deadlines of the database. For tests: a busy machine is no outage. */
+  readonly databaseDeadlineFactor?: number
 }
 
 /** Timing of keys for servers that share a database. */
@@ -60,7 +62,7 @@ const KEYS_SHARED = { believedMs: KEYS_BELIEVED_MS, announcedMs: KEY_ANNOUNCED_M
 
 export async function openWorld(
   config: Config,
-  { onFault, reactors, meters, keysShared }: WorldOptions,
+  { onFault, reactors, meters, keysShared, databaseDeadlineFactor = 1 }: WorldOptions,
 ): Promise<OpenWorld> {
   const lines = new SystemLog({ level: config.logLevel, descriptor: 1 })
   const log = meters?.log(lines) ?? lines
@@ -68,7 +70,7 @@ export async function openWorld(
   const authorities = readAuthorities(config.extraCaFile)
   const gateway = new UndiciEgress({ allow: config.egressAllow, extraAuthorities: authorities })
   const egress = meters?.egress(gateway) ?? gateway
-  const { store, measured } = await openStore(config, onFault)
+  const { store, measured } = await openStore(config, onFault, databaseDeadlineFactor)
   const canonicalJson = new CanonicalJsonThread()
   let own: OwnService | null = null
   let runner = NO_RUNNER
@@ -133,7 +135,11 @@ interface OpenStore {
   readonly measured: () => Family[]
 }
 
-async function openStore(config: Config, onFault: WorldOptions['onFault']): Promise<OpenStore> {
+async function openStore(
+  config: Config,
+  onFault: WorldOptions['onFault'],
+  deadlineFactor: number,
+): Promise<OpenStore> {
   const url = config.databaseUrl
   const folder = config.dataDir
   if (url === null) {
@@ -145,5 +151,5 @@ async function openStore(config: Config, onFault: WorldOptions['onFault']): Prom
   // Loaded on demand, here and elsewhere: most vaults do without, and save 2.5 MB of heap.
   const { PostgresStore } = await import('../adapters/postgres/postgres-store.ts')
   // The database measures its own waits.
-  return { store: await PostgresStore.open({ url }), measured: () => [] }
+  return { store: await PostgresStore.open({ url, deadlineFactor }), measured: () => [] }
 }

@@ -3,6 +3,7 @@ import { createApp } from '../../src/app.ts'
 import { TOKENIZE_TOKENS_MAX } from '../../src/base/limits.ts'
 import { openWorld, type OpenWorld } from '../../src/cli/open-world.ts'
 import { readConfig } from '../../src/config.ts'
+import { PATIENT } from '../kit/postgres/patient-store.ts'
 import { STILL_SETTINGS } from '../kit/still-settings.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
@@ -18,6 +19,7 @@ export async function serveHere(folder: string, database?: string): Promise<Migr
     onFault: (error) => {
       throw error
     },
+    databaseDeadlineFactor: PATIENT,
   })
   const { world, keyProvider } = opened
   const tokens = { ...STILL_SETTINGS.tokens, tokensMax: TOKENIZE_TOKENS_MAX }

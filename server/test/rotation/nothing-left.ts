@@ -7,6 +7,7 @@ import { SEALED } from '../../src/adapters/sqlite/envelope-statements.ts'
 import { openWorld } from '../../src/cli/open-world.ts'
 import { sealContextOf } from '../../src/key-rotation/seal-context.ts'
 import type { EnvelopeCursor } from '../../src/ports/stored.ts'
+import { PATIENT } from '../kit/postgres/patient-store.ts'
 import { configOf, type RotatingServerOptions } from './server.ts'
 
 type Where = Pick<RotatingServerOptions, 'folder' | 'database'>
@@ -47,7 +48,10 @@ async function opened({ folder, database }: Where): Promise<OpenedDatabase> {
 }
 
 async function assertAllOpens(where: Where): Promise<void> {
-  const { world, close } = await openWorld(configOf(where), { onFault: () => {} })
+  const { world, close } = await openWorld(configOf(where), {
+    onFault: () => {},
+    databaseDeadlineFactor: PATIENT,
+  })
   for (const tenantId of await world.store.tenants.ids()) {
     const keys = await world.keyring.open(tenantId)
     const tables = new Set<string>()

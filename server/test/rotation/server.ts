@@ -18,6 +18,7 @@ import { Rotations } from '../../src/cli/rotations.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { unfinishedRotations } from '../../src/key-rotation/rotate-data-key.ts'
 import { fill, type Samples } from '../../bench/fill.ts'
+import { PATIENT } from '../kit/postgres/patient-store.ts'
 import { stillRunner } from '../kit/still-runner.ts'
 
 export interface RotatingServerOptions {
@@ -46,6 +47,7 @@ async function serve(options: RotatingServerOptions): Promise<void> {
     onFault: (error) => {
       throw error
     },
+    databaseDeadlineFactor: PATIENT,
     ...(keysShared && { keysShared }),
   })
   const first = (await world.store.tenants.count()) === 0
