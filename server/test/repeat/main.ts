@@ -6,7 +6,7 @@
  * needs `faketime`. With `--no-processes`, only those that start no process: a round takes seconds, not minutes.
  *
  * `--first 101` begins with the 101st seed or day. `--list` prints the files and runs nothing. Of these, only the files
- * named after the options are run. Ends with 1 if any run failed, after all of them.
+ * named after the options are run. Prints a line for each run, and ends with 1 if any failed, after all of them.
  */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -49,15 +49,19 @@ function plans(): RepeatPlan[] {
   ]
 }
 
-/** Returns whether the tests passed; prints what failed. */
+/** Returns whether the tests passed; prints how long they took, or what failed. */
 function passes({ name, environment }: RepeatRun, files: readonly string[]): boolean {
   const options = ['--test', '--test-concurrency=3', '--test-reporter=spec']
+  const begun = performance.now()
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [...options, ...files], {
     env: { ...process.env, ...environment(Date.now()) },
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
   })
-  if (status === 0) return true
+  if (status === 0) {
+    out(`${name}: passed, ${Math.round((performance.now() - begun) / 1000)} s`)
+    return true
+  }
   const failures = stdout.slice(Math.max(0, stdout.indexOf('✖ failing tests:')))
   out(`${name} failed:\n${failures}${stderr}${error?.message ?? ''}`)
   return false

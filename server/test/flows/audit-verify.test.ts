@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { runSymbolon, startVault, temporaryFolder } from '../kit/running-vault.ts'
+
+test('symbolon audit verify says what is intact and what is not, beside a running service', async (t) => {
+  const folder = temporaryFolder(t)
+  const vault = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
+  const verify = (...flags: string[]) =>
+    runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
+  for (let n = 0; n < 5; n++) {
+    const reply = await fetch(`${vault.url}/applications`, { headers: { 'bt-api-key': key } })
+    assert.equal(reply.status, 200)
+  }
+  const running = await verify()
+  assert.equal(running.status, 0, running.err)
+  assert.match(
+    running.out,
+    /^tenant [0-9a-f-]{36}: intact, events 1 to 8, checkpoint at \d, ends with [0-9a-f]{64}\n$/,
+  )
+  assert.equal((await vault.stop()).status, 0)
+
+  const stopped = JSON.parse((await verify('--json')).out) as Record<string, unknown>
+  assert.deepEqual(
+    { ...stopped, tenant: null, hash: null },
+    { tenant: null, intact: true, first: 1, last: 8, hash: null, sealed: 8, broken: null },
+  )
+
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec("UPDATE record SET entry = CAST(entry || x'00' AS BLOB) WHERE number = 4")
+  db.close()
+  const broken = await verify()
+  assert.equal(broken.status, 1)
+  assert.match(broken.out, /: BROKEN: event 4 was changed/)
+  const inJson = JSON.parse((await verify('--json')).out) as Record<string, unknown>
+  assert.equal((inJson['broken'] as Record<string, unknown>)['entry'], 4)
+
+  const [tenant] = [stopped['tenant'] as string]
+  assert.equal((await verify('--tenant', tenant)).status, 1)
+  const nobody = await verify('--tenant', '01945d00-0000-4000-8000-00000000000b')
+  assert.match(nobody.err, /There is no tenant/)
+  assert.match((await verify('--tenant', 'x')).err, /must be the id of a tenant/)
+})
+
+test('symbolon audit verify goes on past a tenant that is deleted and not cleared yet', async (t) => {
+  const folder = temporaryFolder(t)
+  const vault = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(vault.greeting)![1]!
+  assert.equal((await vault.stop()).status, 0)
+  const { out } = await runSymbolon(['init', '--json', '--data-dir', folder, '--name', 'other'])
+  const other = (JSON.parse(out) as Record<string, unknown>)['tenant_id'] as string
+  const again = await startVault(folder)
+  const deleted = await fetch(`${again.url}/tenants/self`, {
+    method: 'DELETE',
+    headers: { 'bt-api-key': key },
+  })
+  assert.equal(deleted.status, 204)
+  await again.stop('SIGKILL')
+  const verify = async (...flags: string[]) =>
+    await runSymbolon(['audit', 'verify', '--data-dir', folder, ...flags])
+  const said = await verify()
+  assert.equal(said.status, 0, said.err)
+  assert.match(said.out, /^tenant [0-9a-f-]{36}: deleted$/m)
+  assert.match(said.out, new RegExp(`^tenant ${other}: intact`, 'm'))
+  assert.match((await verify('--json')).out, /"deleted":true/)
+})
+
+test('symbolon audit verify says what to do where there is nothing to verify', async (t) => {
+  const folder = temporaryFolder(t)
+  const { status, err } = await runSymbolon(['audit', 'verify', '--data-dir', folder])
+  assert.equal(status, 1)
+  assert.match(err, /there is no symbolon\.db in it/)
+})
+
+test('a service that is started on a rewritten audit log does not write a checkpoint of it', async (t) => {
+  const folder = temporaryFolder(t)
+  const first = await startVault(folder)
+  const key = /api_key\s+(\S+)/.exec(first.greeting)![1]!
+  const headers = { 'bt-api-key': key }
+  await fetch(`${first.url}/applications`, { headers })
+  assert.equal((await first.stop()).status, 0)
+  const db = new DatabaseSync(join(folder, 'symbolon.db'))
+  db.exec(`DELETE FROM record WHERE number = 4; UPDATE record_heads
+    SET (number, listed, hash) = (SELECT number, listed, hash FROM record WHERE number = 3)`)
+  db.close()
+  const second = await startVault(folder)
+  for (let n = 0; n < 3; n++) await fetch(`${second.url}/applications`, { headers })
+  await second.stop()
+  assert.match(second.printed(), /"record_unsealed"/)
+  const { status, out } = await runSymbolon(['audit', 'verify', '--data-dir', folder])
+  assert.equal(status, 1)
+  assert.match(out, /event 4 is not the one in the checkpoint/)
+})
