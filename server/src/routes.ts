@@ -110,6 +110,8 @@ export function routes(
     tenants.putTenantSelf,
     tenants.deleteTenantSelf,
     tenants.getUsageReport,
+    tenants.getMembers,
+    tenants.getInvitations,
 
     audit.getLogs,
     audit.getLogEntityTypes,

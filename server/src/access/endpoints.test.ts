@@ -366,8 +366,8 @@ describe('POST /applications/{id}/regenerate', () => {
     await call(endpoints.postRegenerate, { params })
     const { body } = await call(endpoints.getApplicationKeys, { params })
     assert.deepEqual(
-      (body as { version: number }[]).map((it) => it.version),
-      [2],
+      (body as { version: string }[]).map((it) => it.version),
+      ['2'],
     )
   })
 
@@ -414,7 +414,7 @@ describe('/applications/{id}/keys', () => {
     assert.deepEqual(Object.entries(made), [
       ['id', made['id']],
       ['key', made['key']],
-      ['version', 2],
+      ['version', '2'],
       ['created_by', applicationId],
       ['created_at', '2026-03-01T12:00:00.000+00:00'],
     ])
@@ -429,11 +429,11 @@ describe('/applications/{id}/keys', () => {
     world.clock.pass(1)
     await call(endpoints.postApplicationKeys, { params: { id } })
     const { status, body } = await call(endpoints.getApplicationKeys, { params: { id } })
-    const keys = body as { id: string; version: number }[]
+    const keys = body as { id: string; version: string }[]
     assert.equal(status, 200)
     assert.deepEqual(
       keys.map((it) => it.version),
-      [1, 2],
+      ['1', '2'],
     )
     for (const it of keys) {
       assert.deepEqual(Object.keys(it), ['id', 'version', 'created_by', 'created_at'])

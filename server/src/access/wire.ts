@@ -154,7 +154,7 @@ export const applicationKeySchema = z
   .object({
     id: z.uuid(),
     key: z.string().optional().meta({ description: 'Only where it was just made: shown once.' }),
-    version: z.int().min(1),
+    version: z.string().meta({ description: 'Which key of the application it is, from "1".' }),
     created_by: z.string(),
     created_at: z.iso.datetime({ offset: true }),
   })
@@ -277,7 +277,7 @@ export function renderApplicationKey(stored: StoredApplicationKey, key?: string)
   return {
     id: stored.id,
     ...(key === undefined ? {} : { key }),
-    version: stored.version,
+    version: String(stored.version),
     created_by: stored.createdBy,
     created_at: renderInstant(stored.createdAt),
   }

@@ -16,6 +16,7 @@ import {
 } from './pipeline-steps.ts'
 import {
   acceptsIdempotencyKeys,
+  methodsOf,
   type Answer,
   type Endpoint,
   type QueryParameters,
@@ -35,11 +36,11 @@ export function addEndpoint(
   inFlightKeys: Set<string>,
 ): void {
   const { world, tenantQuotas, access } = options
-  const { method, path, permission, readCost, body: bodySpec } = endpoint
+  const { path, permission, readCost, body: bodySpec } = endpoint
   const idempotent = acceptsIdempotencyKeys(endpoint)
 
   server.route({
-    method,
+    method: methodsOf(endpoint),
     url: path,
     onRequest: (request, reply, done) => {
       request.route = path

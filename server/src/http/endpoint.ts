@@ -98,6 +98,11 @@ export function noContent(): Answer {
   return { status: 204 }
 }
 
+/** Returns the methods that reach an endpoint: HEAD does where GET does, with the same rights and the same headers. */
+export function methodsOf({ method }: Endpoint): (Operation['method'] | 'HEAD')[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
 /** Whether the endpoint honours idempotency keys. */
 export function acceptsIdempotencyKeys({ method, idempotent }: Endpoint): boolean {
   return method !== 'GET' && method !== 'DELETE' && idempotent !== false

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../base/service-error.ts'
 import { isStreaming, type StreamingEndpoint } from './streaming-endpoint.ts'
-import type { Endpoint } from './endpoint.ts'
+import { methodsOf, type Endpoint } from './endpoint.ts'
 
 /** A path that exists, and its methods. */
 export interface KnownPath {
@@ -36,12 +36,12 @@ export function findPath(
 export function knownPaths(endpoints: readonly (Endpoint | StreamingEndpoint)[]): KnownPath[] {
   const known = new Map<string, KnownPath>()
   for (const endpoint of endpoints) {
-    const { method, path } = endpoint
+    const { path } = endpoint
     const streaming = isStreaming(endpoint)
     const escaped = path.replaceAll('.', '\\.').replaceAll(/:[a-z_]+/gi, '[^/]+')
     const pattern = new RegExp(streaming ? `^${escaped}(?:/.*)?$` : `^${escaped}/?$`)
     const entry = known.get(path) ?? { pattern, methods: [], streaming }
-    entry.methods.push(method)
+    entry.methods.push(...(isStreaming(endpoint) ? [endpoint.method] : methodsOf(endpoint)))
     known.set(path, entry)
   }
   // A literal path comes before a pattern that matches it too.

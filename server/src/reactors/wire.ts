@@ -33,6 +33,20 @@ export interface OpenReactor {
 
 const configuration = configurationOf<Json>('values', true, () => null)
 
+/** Images of a hosted service. Code runs on the Node of the vault, which is what the oldest of them stands for. */
+const runtime = z
+  .looseObject({ image: z.string().nullish() })
+  .nullish()
+  .refine(
+    (it) => it == null || Object.entries(it).every(([name, value]) => isOwnRuntime(name, value)),
+    'Leave it out, or send the image node-bt alone: there is no other runtime, and none of its settings.',
+  )
+  .meta({ description: 'Only to be accepted where it asks for nothing else than there is.' })
+
+function isOwnRuntime(name: string, value: unknown): boolean {
+  return value === null || (name === 'image' && value === 'node-bt')
+}
+
 export const reactorBody = z
   .object({
     name: definitionName,
@@ -45,6 +59,7 @@ export const reactorBody = z
       description: 'Required, unless the operator says otherwise.',
     }),
     application: actingApplication,
+    runtime,
   })
   .meta({ id: 'ReactorRequest', description: 'Code to be run on the data of tokens.' })
 

@@ -1,9 +1,13 @@
-import { endpoint, ok } from '../http/endpoint.ts'
+import { authorize } from '../access/authorize.ts'
+import type { Permission } from '../base/access.ts'
+import { endpoint, ok, type Endpoint } from '../http/endpoint.ts'
+import { pageQuery, parsePage, renderPage } from '../http/pagination.ts'
 import { deleteTenant } from './delete-tenant.ts'
 import { readTenant } from './get-tenant.ts'
 import { updateTenant } from './update-tenant.ts'
 import { readUsage } from './usage-report.ts'
 import {
+  emptyPageSchema,
   renderTenant,
   renderUsageReport,
   tenantSchema,
@@ -39,6 +43,15 @@ export const deleteTenantSelf = endpoint({
   handle: async ({ world, context }) => await deleteTenant(world, context),
 })
 
+/** The vault has no user accounts, so no tenant has members; clients list them all the same. */
+export const getMembers = emptyList('/tenants/self/members', 'members', 'tenant:member:read')
+
+export const getInvitations = emptyList(
+  '/tenants/self/invitations',
+  'invitations',
+  'tenant:invitation:read',
+)
+
 export const getUsageReport = endpoint({
   method: 'GET',
   path: '/tenants/self/reports/usage',
@@ -47,3 +60,19 @@ export const getUsageReport = endpoint({
   answers: { 200: { description: 'As of now.', schema: usageReportSchema } },
   handle: async ({ world, context }) => ok(renderUsageReport(await readUsage(world, context))),
 })
+
+function emptyList(path: string, what: string, permission: Permission): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path,
+    summary: `List the ${what} of the tenant, of which there are none`,
+    permission,
+    query: pageQuery,
+    answers: { 200: { description: 'An empty page.', schema: emptyPageSchema } },
+    handle: async ({ context, query }) => {
+      authorize(context, permission)
+      const request = parsePage(query)
+      return ok(renderPage({ items: [], total: 0 }, request, () => ({})))
+    },
+  })
+}

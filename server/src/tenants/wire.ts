@@ -4,6 +4,7 @@ import { renderInstant } from '../base/instant.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { NAME_CHARS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredTenant, TokenUsage } from '../ports/stored.ts'
 
@@ -69,8 +70,12 @@ export const usageReportSchema = z
       monthly_active_tokens: z.int(),
       total_tokens: z.int(),
     }),
+    total_tokens: z.int().meta({ description: 'The same as in `token_report`.' }),
   })
   .meta({ id: 'UsageReport', description: 'How many tokens there are.' })
+
+/** A list that stays empty: people have no accounts here. */
+export const emptyPageSchema = pageSchema(z.never())
 
 /** Throws `body_missing` or `body_invalid`. */
 export function parseUpdateTenant(body: Json | undefined): TenantChange {
@@ -102,6 +107,7 @@ export function renderTenant(tenant: StoredTenant): JsonObject {
 
 export function renderUsageReport(usage: readonly TokenUsage[]): JsonObject {
   const active = usage.reduce((sum, it) => sum + it.active, 0)
+  const total = usage.reduce((sum, it) => sum + it.count, 0)
   return {
     token_report: {
       metrics_by_type: Object.fromEntries(
@@ -113,8 +119,9 @@ export function renderUsageReport(usage: readonly TokenUsage[]): JsonObject {
       // Usage is not metered, so all of them are included.
       included_monthly_active_tokens: active,
       monthly_active_tokens: active,
-      total_tokens: usage.reduce((sum, it) => sum + it.count, 0),
+      total_tokens: total,
     },
+    total_tokens: total,
   }
 }
 

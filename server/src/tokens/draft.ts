@@ -10,7 +10,13 @@ import { memberErrors } from '../http/parse.ts'
 import { tokenIdFault } from './token-id.ts'
 import { findTokenType, TOKEN_TYPES } from './types/registry.ts'
 import { DataInvalid, type TokenType } from './types/token-type.ts'
-import { keptDetails, optionMembers, privacyContainer, tokenOptions } from './wire.ts'
+import {
+  keptDetails,
+  optionMembers,
+  privacyContainer,
+  refuseEncrypted,
+  tokenOptions,
+} from './wire.ts'
 
 export interface Draft {
   readonly type: TokenType
@@ -51,6 +57,7 @@ export type PathOf = (member: string) => string
  * members as `pathOf` renders them.
  */
 export function parseDraft(request: JsonObject, now: number, pathOf: PathOf): Draft {
+  refuseEncrypted(request, pathOf)
   const type = parseType(request['type'], pathOf)
   return {
     type,

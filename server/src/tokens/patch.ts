@@ -10,14 +10,17 @@ import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import { findTokenType } from './types/registry.ts'
-import { maskOf, patchMembers, requestOf } from './wire.ts'
+import { maskOf, patchMembers, refuseEncrypted, requestOf } from './wire.ts'
 
 /** A patch, keyed by member names in snake case. Null removes a member. */
 export type TokenPatch = Readonly<Partial<Record<string, Json>>>
 
 /** Throws `token_invalid` if the body is not an object. */
 export function parsePatch(body: Json): TokenPatch {
-  if (isJsonObject(body)) return patchMembers(body)
+  if (isJsonObject(body)) {
+    refuseEncrypted(body, (member) => member)
+    return patchMembers(body)
+  }
   throw new ServiceError('token_invalid', { error: ['The patch must be an object.'] })
 }
 

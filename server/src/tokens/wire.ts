@@ -21,6 +21,7 @@ import {
   TOKEN_ID_CHARS_MIN,
 } from '../base/limits.ts'
 import { cursorSchema, pageBody, pageQuery, pageSchema } from '../http/pagination.ts'
+import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 import type { TokenType } from './types/token-type.ts'
@@ -202,6 +203,17 @@ const CAMEL_CASE: Readonly<Record<string, string>> = {
   fingerprintExpression: 'fingerprint_expression',
   deduplicateToken: 'deduplicate_token',
   expiresAt: 'expires_at',
+}
+
+/**
+ * Throws `token_invalid` if a token request or a patch has `encrypted`: data encrypted for a hosted service, which would be
+ * dropped like any unknown member, and be missed later.
+ */
+export function refuseEncrypted(request: JsonObject, pathOf: (member: string) => string): void {
+  if (request['encrypted'] === undefined || request['encrypted'] === null) return
+  throw new ServiceError('token_invalid', {
+    [pathOf('encrypted')]: ['Encrypted requests are not supported: send the data itself in data.'],
+  })
 }
 
 /** Returns the option members of a token request, renamed and without nulls, or null if it has none. */

@@ -237,6 +237,8 @@ const ROWS: Record<string, MatrixRow> = {
   'PUT /tenants/self': { permission: 'tenant:update', success: 200, body: { name: 'renamed' } },
   'DELETE /tenants/self': { permission: 'tenant:delete', success: 204 },
   'GET /tenants/self/reports/usage': { permission: 'report:read', success: 200 },
+  'GET /tenants/self/members': { permission: 'tenant:member:read', success: 200 },
+  'GET /tenants/self/invitations': { permission: 'tenant:invitation:read', success: 200 },
 
   'GET /logs': { permission: 'log:read', success: 200 },
   'GET /logs/entity-types': { permission: 'log:read', success: 200 },

@@ -141,12 +141,11 @@ describe('an error answer', () => {
     assert.ok(!allowed.includes('POST'))
   })
 
-  test('of 405 is given for HEAD', async () => {
+  test('of 405 is given for HEAD where there is no GET', async () => {
     const { vault } = await tokenStage()
-    for (const url of ['/health/live', '/tokens/x']) {
-      const reply = await vault.servers.next().inject({ method: 'HEAD', url })
-      assert.equal(reply.statusCode, 405)
-    }
+    const reply = await vault.servers.next().inject({ method: 'HEAD', url: '/tokenize' })
+    assert.equal(reply.statusCode, 405)
+    assert.equal(reply.headers['allow'], 'POST')
   })
 
   for (const path of ['/tokens/%zz', '/%', '/tokens/%ff', `/tokens/${'a'.repeat(5000)}`]) {
@@ -337,6 +336,30 @@ describe('a body that is no JSON is refused with 400:', () => {
     }
     assert.ok(!JSON.stringify(vault.world.logged).includes('4242'))
   })
+})
+
+describe('HEAD is answered like GET, without the body:', () => {
+  for (const { method, path } of ROUTES) {
+    if (method !== 'GET' || path === '/proxy') continue
+    test(path, async () => {
+      const { vault, key } = await tokenStage()
+      const made = await vault.call('POST', '/tokens', { key, body: { data: 'x' } })
+      const url = path
+        .replace('/tokens/:id', `/tokens/${made.json()['id'] as string}`)
+        .replaceAll(/:[a-z]+/gi, 'x')
+      for (const caller of [undefined, key, vault.managementKey]) {
+        const answers: JsonObject[] = []
+        for (const it of ['GET', 'HEAD'] as const) {
+          const headers = { 'bt-trace-id': 'mine', 'bt-idempotency-key': 'once' }
+          const reply = await vault.call(it, url, { ...(caller && { key: caller }), headers })
+          const [event, fields] = vault.world.logged.at(-1) as [string, JsonObject]
+          const logged = { ...fields, method: '', ms: 0 }
+          answers.push({ event, logged, status: reply.status, headers: { ...reply.headers } })
+        }
+        assert.deepEqual(answers[1], answers[0])
+      }
+    })
+  }
 })
 
 describe('a slash at the end of a path changes nothing:', () => {

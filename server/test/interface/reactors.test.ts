@@ -113,6 +113,22 @@ describe('POST /reactors answers', () => {
     }
   })
 
+  test('201 with a runtime that asks for what there is, in POST, PUT and PATCH', async () => {
+    const { call } = await managerStage()
+    const runtimes: Json[] = [null, {}, { image: 'node-bt' }, { image: null, timeout: null }]
+    for (const runtime of runtimes) {
+      const made = await call('POST', '/reactors', { ...REACTOR, runtime })
+      assert.equal(made.status, 201, made.text)
+      assert.ok(!('runtime' in made.json()))
+      const path = `/reactors/${made.json()['id'] as string}`
+      assert.equal((await call('PUT', path, { ...REACTOR, runtime })).status, 200)
+      assert.equal((await call('PATCH', path, { runtime })).status, 204)
+      const other = { runtime: { image: 'node22' } }
+      assert.equal((await call('PUT', path, { ...REACTOR, ...other })).status, 400)
+      assert.deepEqual(pathsOf(await call('PATCH', path, other)), ['runtime'])
+    }
+  })
+
   const wrong: [about: string, own: JsonObject, path: string][] = [
     ['no name', { name: null }, 'name'],
     ['an empty name', { name: '' }, 'name'],
@@ -125,6 +141,11 @@ describe('POST /reactors answers', () => {
     ['a configuration that is a text', { configuration: 'a' }, 'configuration'],
     ['nobody’s application', { application: { id: NOBODYS_ID } }, 'application.id'],
     ['an application by a number', { application: { id: 1 } }, 'application.id'],
+    ['another runtime', { runtime: { image: 'node22' } }, 'runtime'],
+    ['settings of a runtime', { runtime: { image: 'node-bt', timeout: 10 } }, 'runtime'],
+    ['packages of a runtime', { runtime: { dependencies: {} } }, 'runtime'],
+    ['a runtime that is a text', { runtime: 'node-bt' }, 'runtime'],
+    ['a runtime whose image is a list', { runtime: { image: ['node-bt'] } }, 'runtime.image'],
   ]
   for (const [about, own, path] of wrong) {
     test(`400 to ${about}`, async () => {

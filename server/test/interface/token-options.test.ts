@@ -180,6 +180,34 @@ describe('an id in a token request', () => {
   }
 })
 
+describe('encrypted data', () => {
+  test('is refused beside data, never dropped', async () => {
+    for (const encrypted of ['eyJhbGciOi...', { a: 'b' }, false, 0, '']) {
+      await refuses({ encrypted }, 'encrypted')
+      const { vault, key } = await tokenStage()
+      const body = { type: 'token', data: 'x' }
+      const made = await vault.call('POST', '/tokens', { key, body: { ...body, encrypted } })
+      assert.deepEqual([made.status, pathsOf(made)], [400, ['encrypted']])
+    }
+  })
+
+  test('is refused in a patch', async () => {
+    const { vault, key } = await tokenStage()
+    const made = await vault.call('POST', '/tokens', { key, body: { data: 'x' } })
+    const changer = await vault.keyFor({ permissions: ['token:update'] })
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const body = { encrypted: 'eyJ', metadata: { a: 'b' } }
+    const path = `/tokens/${made.json()['id'] as string}`
+    const reply = await vault.call('PATCH', path, { key: changer, headers, body })
+    assert.deepEqual([reply.status, pathsOf(reply)], [400, ['encrypted']])
+  })
+
+  test('counts as absent if it is null', async () => {
+    const entry = await make(await tokenStage(), { encrypted: null })
+    assert.ok(!('encrypted' in entry))
+  })
+})
+
 describe('containers in a token request', () => {
   const accepted: [name: string, containers: string[], kept: string[]][] = [
     ['are where the token lives', ['/a/b_c-1/'], ['/a/b_c-1/']],

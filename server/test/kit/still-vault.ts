@@ -38,7 +38,7 @@ export interface StillVault {
   readonly close: () => Promise<void>
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 export interface CallOptions {
   readonly key?: string
