@@ -13,7 +13,10 @@ export interface Expiry {
   readonly text: string
 }
 
-/** Returns null if `text` has none of the three forms or names no real instant. */
+/**
+ * Returns null if `text` has none of the three forms, names no real instant, or one that typed clients cannot read: with an
+ * offset beyond 14 hours, or outside the years 1 to 9999. Hour 24 is the beginning of the next day.
+ */
 export function parseExpiry(text: string): Expiry | null {
   const iso = ISO.exec(text)
   if (iso !== null) {
@@ -45,8 +48,30 @@ function expiryOf(local: string, offset: string | undefined): Expiry | null {
   const shown = renderOffset(offset)
   const at = Date.parse(`${local}${shown}`)
   // The parser rolls 31 February over into March: an instant that does not read back is no date.
-  if (Number.isNaN(at) || !isRealDate(local.slice(0, 10))) return null
-  return { at, text: `${local}${shown}` }
+  if (Number.isNaN(at) || !isRealDate(local.slice(0, 10)) || isBeyond(shown)) return null
+  const normal = local.slice(11, 13) === '24' ? nextDay(local) : local
+  return isReadable(normal) && isReadable(new Date(at).toISOString())
+    ? { at, text: `${normal}${shown}` }
+    : null
+}
+
+/** No time zone is further from UTC. */
+function isBeyond(offset: string): boolean {
+  const [, hours, minutes] = /^[+-](\d\d):(\d\d)$/.exec(offset)!
+  return Number(hours) * 60 + Number(minutes) > 14 * 60
+}
+
+/** Returns midnight of the day after `local`, which is at hour 24. */
+function nextDay(local: string): string {
+  const midnight = Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
+  return new Date(midnight + DAY_MS).toISOString().replace(/T.*/, `T00${local.slice(13)}`)
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Whether the year has four digits and is not 0. */
+function isReadable(instant: string): boolean {
+  return /^\d{4}-/.test(instant) && !instant.startsWith('0000')
 }
 
 function renderOffset(offset: string | undefined): string {

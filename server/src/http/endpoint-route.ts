@@ -21,7 +21,7 @@ import {
   type Endpoint,
   type QueryParameters,
 } from './endpoint.ts'
-import { checkContentType, isBodiless } from './request-headers.ts'
+import { checkContentEncoding, checkContentType, isBodiless } from './request-headers.ts'
 import { quotaOf, type RequestQuota } from './request-quota.ts'
 import { sendAnswer } from './send.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -112,11 +112,10 @@ export function addEndpoint(
 
   function checkBody(request: FastifyRequest): void {
     if (bodySpec === undefined) return
-    checkContentType(
-      bodySpec.contentType,
-      request.headers['content-type'],
-      isBodiless(request.headers),
-    )
+    const { headers } = request
+    const empty = isBodiless(headers)
+    if (!empty) checkContentEncoding(headers['content-encoding'])
+    checkContentType(bodySpec.contentType, headers['content-type'], empty)
   }
 
   /** Runs the operation once per idempotency key: later requests get the first successful answer. */

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADERS_MAX } from '../base/limits.ts'
-import { checkContentType, checkHeaders, idempotencyKeyOf, traceIdOf } from './request-headers.ts'
+import {
+  checkContentEncoding,
+  checkContentType,
+  checkHeaders,
+  idempotencyKeyOf,
+  traceIdOf,
+} from './request-headers.ts'
 
 const HOST = ['Host', 'vault.example']
 
@@ -91,6 +97,24 @@ describe('checkContentType()', () => {
           code: 'content_type_unsupported',
         })
       }
+    }
+  })
+})
+
+describe('checkContentEncoding()', () => {
+  test('refuses the codings that people use, by name', () => {
+    for (const it of ['gzip', 'X-GZIP', 'br', 'identity, zstd', 'aws-chunked,gzip', 'deflate']) {
+      assert.throws(
+        () => checkContentEncoding(it),
+        ({ status, errors }: { status?: number; errors?: Record<string, string[]> }) =>
+          status === 415 && /^(?:x-)?[a-z-]+ is not/.test(errors!['content-encoding']![0]!),
+      )
+    }
+  })
+
+  test('ignores what names no coding', () => {
+    for (const it of [undefined, '', 'identity', 'UTF-8', 'binary', 'gzipped', 'my-gzip']) {
+      checkContentEncoding(it)
     }
   })
 })

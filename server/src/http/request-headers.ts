@@ -108,6 +108,22 @@ export function checkContentType(
   throw new ServiceError('content_type_unsupported')
 }
 
+/**
+ * Throws `content_type_unsupported` for a body in a content coding that people use, and names it. Whatever else stands there
+ * (`identity`, `UTF-8`) names no coding, and is ignored.
+ */
+export function checkContentEncoding(encoding: string | undefined): void {
+  const coding = CODINGS.exec(encoding ?? '')?.[0].toLowerCase()
+  if (coding === undefined) return
+  throw new ServiceError('content_type_unsupported', {
+    'content-encoding': [`${coding} is not supported: send the body as it is.`],
+  })
+}
+
+/** Source: the IANA registry of content codings, and aws-chunked. */
+const CODINGS =
+  /(?<![\w-])(?:x-)?(?:gzip|deflate|compress|br|zstd|dcb|dcz|exi|aes128gcm|aws-chunked)(?![\w-])/i
+
 /** Whether a request with these headers has no body. */
 export function isBodiless(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length']

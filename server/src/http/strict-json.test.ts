@@ -46,6 +46,24 @@ describe('parseStrictJson()', () => {
     )
   })
 
+  test('says what is wrong and where, and what bytes are that are not text', () => {
+    const gzip = Buffer.from([0x1f, 0x8b, 8, 0])
+    for (const [bytes, message] of [
+      [Buffer.from('{"amount":NaN}'), /NaN .* at character 11\.$/],
+      [Buffer.from('hello'), /A word without quotes .* at character 1\.$/],
+      [Buffer.from('<xml/>'), /XML/],
+      [Buffer.from('\ufeff{}'), /byte order mark/],
+      [Buffer.from('/*c*/{}'), /comments/],
+      [gzip, /compressed with gzip/],
+      [Buffer.from('\ufeff{}', 'utf16le'), /UTF-16/],
+    ] as const) {
+      assert.throws(
+        () => parseStrictJson(bytes),
+        ({ errors }: { errors?: { error: string[] } }) => message.test(errors!.error[0]!),
+      )
+    }
+  })
+
   test('never repeats what was sent', () => {
     const secret = '4242424242424242'
     for (const text of [`{"a":${secret}x}`, `"${secret}`, `${secret}${secret}`, `[${secret}`]) {
@@ -84,6 +102,13 @@ describe('parseStrictJson()', () => {
     ['an integer a double writes with other digits', Buffer.from('[37109960804984728]')],
     ['such an integer of 22 digits', Buffer.from('[1500000000000000000001]')],
     ['the first such integer', Buffer.from('9007199254740993')],
+    ['the same with a fraction of zero', Buffer.from('[9007199254740993.0]')],
+    ['the same with an exponent', Buffer.from('[9.007199254740993e15]')],
+    ['the same with an exponent of one digit', Buffer.from('[900719925474099.3e1]')],
+    ['the same with many zeros', Buffer.from(`[9007199254740993.${'0'.repeat(1_000)}]`)],
+    ['the same below zero', Buffer.from('{"n":-9007199254740993.00e0}')],
+    ['the same with a negative exponent', Buffer.from('[900719925474099300000e-5]')],
+    ['an integer of 24 digits with an exponent', Buffer.from('[1.00000000000000000000001e23]')],
     ['a single quote', Buffer.from("{'a':1}")],
     ['NaN', Buffer.from('NaN')],
   ] as const) {
@@ -106,6 +131,18 @@ describe('parseStrictJson()', () => {
     [
       'a large number a double holds exactly',
       '[9007199254740994,1e300,1.5e10,0.1234567890123456789]',
+    ],
+    [
+      'a large number in any notation that a double is written with',
+      '[9007199254740994.0,9.007199254740994e15,1e23,1E+23,100000000000000000000000,0e99,1e300]',
+    ],
+    [
+      'a fraction that a double rounds',
+      '[9007199254740993.5,12345678901234567890.1,0.30000000000000001]',
+    ],
+    [
+      'zeros, however many, in time',
+      `[9007199254740994,1.${'0'.repeat(1_000_000)}1,0.${'0'.repeat(1_000_000)}1]`,
     ],
   ] as const) {
     test(`accepts ${name}`, () => {

@@ -10,10 +10,11 @@ import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type Json } from '../base/json.ts'
 import { JSON_DEPTH_MAX, JSON_ITEMS_MAX, JSON_PARTS_MAX } from '../base/limits.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { findJsonFault } from './json-fault.ts'
 
 /** Returns the value of `bytes`, or throws `body_json_invalid`. No message repeats what was sent. */
 export function parseStrictJson(bytes: Buffer): Json {
-  if (!isUtf8(bytes)) throw invalid('The body is not UTF-8.')
+  if (!isUtf8(bytes)) throw invalid(notUtf8(bytes))
   const { depth, parts, items } = formOf(bytes, JSON_DEPTH_MAX)
   if (depth > JSON_DEPTH_MAX) {
     throw invalid(`The body is nested deeper than ${JSON_DEPTH_MAX} levels.`)
@@ -33,15 +34,17 @@ export function parseStrictJson(bytes: Buffer): Json {
 function parse(text: string): Json {
   try {
     return JSON.parse(text) as Json
-  } catch (error) {
-    // The parser's own message quotes the body, which may hold a card number: only the position is kept.
-    const at = /at position (\d+)/.exec((error as Error).message)?.[1]
-    throw invalid(
-      at === undefined
-        ? 'The body ends before the JSON does.'
-        : `The body stops being JSON at character ${at}.`,
-    )
+  } catch {
+    throw invalid(findJsonFault(text)!.message)
   }
+}
+
+/** Names what the bytes are instead, if they begin with its mark. */
+function notUtf8(bytes: Buffer): string {
+  const mark = bytes.toString('latin1', 0, 2)
+  if (mark === '\x1f\x8b') return 'The body is compressed with gzip: send it as it is.'
+  if (mark === '\xff\xfe' || mark === '\xfe\xff') return 'The body is UTF-16: send it as UTF-8.'
+  return 'The body is not UTF-8.'
 }
 
 /** Counts taken of a body before it is parsed. */
@@ -76,10 +79,10 @@ const COMMA = 0x2c
 const BACKSLASH = 0x5c
 
 /**
- * A text without any of these needs no closer look: sixteen digits in a row not opened by a quote, an
- * exponent of two digits, an escaped surrogate.
+ * A text without any of these needs no closer look: sixteen digits, perhaps with a point, not opened by a quote; an exponent of
+ * two digits; an escaped surrogate. A double keeps every number of fifteen digits.
  */
-const SUSPICIOUS = /(?:^|[^"\d])\d{16}|\d[eE]\+?\d\d|\\u[dD][89a-fA-F]/
+const SUSPICIOUS = /(?:^|[^"\d.])[\d.]{16}|\d[eE]\+?\d\d|\\u[dD][89a-fA-F]/
 
 function refuseWhatWouldBend(value: Json, text: string): void {
   let unsafe = false
@@ -108,8 +111,8 @@ function refuseLoneSurrogates(text: string): void {
 }
 
 /**
- * Whether an integer, written out, would be written differently once it is a double. `1e300` keeps its meaning, and so do the
- * digits that a double of 1e21 or more writes as such.
+ * Whether an integer, in any notation, has another value once it is a double and written again. `1e300` keeps its value, and so
+ * does `9007199254740993.5`, which is no integer; `9007199254740993.0` does not.
  *
  * `text` is JSON. It is scanned by hand: the parser reveals how a number was written only through a callback for every value, and
  * millions of values block the event loop for seconds.
@@ -120,21 +123,34 @@ function losesDigits(text: string): boolean {
     if (code === QUOTE) at = endOfString(text, at)
     else if (isDigit(code)) {
       const from = at
-      while (isDigit(text.charCodeAt(at + 1))) at++
-      const last = endOfNumber(text, at)
-      if (last === at && at - from >= EXACT_DIGITS && isBent(text.slice(from, at + 1))) return true
-      at = last
+      at = endOfNumber(text, at)
+      if (at - from >= EXACT_DIGITS && isBent(text.slice(from, at + 1))) return true
     }
   }
   return false
 }
 
-function isBent(digits: string): boolean {
-  const value = Number(digits)
-  return !Number.isSafeInteger(value) && writtenOut(value) !== digits
+function isBent(literal: string): boolean {
+  const sent = decimalOf(literal)
+  if (sent.digits === '' || sent.exponent < 0) return false
+  const kept = decimalOf(String(Number(literal)))
+  return sent.digits !== kept.digits || sent.exponent !== kept.exponent
 }
 
-/** Integers of this many digits are always kept exactly. */
+/** Returns the value as an integer without zeros at its end, and a power of ten: 12 and 2 for `1200.0` and `1.2e3`. */
+function decimalOf(literal: string): { readonly digits: string; readonly exponent: number } {
+  const [mantissa, power = '0'] = literal.toLowerCase().split('e')
+  const [whole, fraction = ''] = mantissa!.split('.')
+  const all = whole! + fraction
+  // By hand: a pattern for zeros at the end is tried at each of a million zeros before it.
+  let [from, to] = [0, all.length]
+  while (all[from] === '0') from++
+  while (to > from && all[to - 1] === '0') to--
+  const dropped = all.length - to
+  return { digits: all.slice(from, to), exponent: Number(power) - fraction.length + dropped }
+}
+
+/** A number of fewer characters than this, without its sign, is kept exactly if it is an integer. */
 const EXACT_DIGITS = 15
 
 /** Returns the position of the quote that closes the string opened at `at`. */
@@ -159,13 +175,6 @@ function isDigit(code: number): boolean {
 function isOfNumber(code: number): boolean {
   if (isDigit(code)) return true
   return code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
-}
-
-/** Returns all digits of a large integer, which a double of 1e21 or more is not written with: `1.5e+21`. */
-function writtenOut(value: number): string {
-  const [mantissa, exponent] = String(value).split('e+')
-  if (exponent === undefined) return mantissa!
-  return mantissa!.replace('.', '').padEnd(Number(exponent) + 1, '0')
 }
 
 function invalid(message: string): ServiceError {

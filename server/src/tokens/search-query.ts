@@ -9,6 +9,7 @@ import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
+import { characterOf } from '../http/json-fault.ts'
 import { ANY_TOKEN, type TokenCondition } from '../ports/token-query.ts'
 import { parseDateSpan, type DateSpan } from './date-span.ts'
 
@@ -100,7 +101,7 @@ class SearchParser {
       case 'modified_at':
         return { kind: 'made-at', how: 'modified', ...this.#span() }
       default:
-        throw errorAt(start, `A field is expected: ${FIELDS}.`)
+        throw this.#errorAt(start, `A field is expected: ${FIELDS}.`)
     }
   }
 
@@ -111,7 +112,7 @@ class SearchParser {
     const below = value.endsWith('/*')
     const path = parseContainer(below ? value.slice(0, -1) : value)
     if (path !== null) return { kind: 'container', path, below }
-    throw errorAt(start, `Here must be ${CONTAINER_FORM}, or the same with * at its end.`)
+    throw this.#errorAt(start, `Here must be ${CONTAINER_FORM}, or the same with * at its end.`)
   }
 
   #metadata(): TokenCondition {
@@ -159,7 +160,10 @@ class SearchParser {
     if (text === '*') return null
     const span = text === null ? null : parseDateSpan(text)
     if (span !== null) return span
-    throw errorAt(start, 'A date such as 2026-03-01 or 2026-03-01T12:00:00Z is expected, or *.')
+    throw this.#errorAt(
+      start,
+      'A date such as 2026-03-01 or 2026-03-01T12:00:00Z is expected, or *.',
+    )
   }
 
   #colon(): void {
@@ -184,7 +188,7 @@ class SearchParser {
       }
       value += character
     }
-    throw errorAt(start, 'The quotes are not closed.')
+    throw this.#errorAt(start, 'The quotes are not closed.')
   }
 
   /** Consumes an operator: upper case, and a separate word. */
@@ -226,16 +230,16 @@ class SearchParser {
   }
 
   #error(message: string): ServiceError {
-    return errorAt(this.#position(), message)
+    return this.#errorAt(this.#position(), message)
+  }
+
+  /** `index` is one of the text; the message counts characters. */
+  #errorAt(index: number, message: string): ServiceError {
+    return invalid(`At character ${characterOf(this.#text, index)}: ${message}`)
   }
 }
 
 const OPEN = { from: null, to: null } as const
-
-/** `position` counts from 0, the message from 1. */
-function errorAt(position: number, message: string): ServiceError {
-  return invalid(`At character ${position + 1}: ${message}`)
-}
 
 function invalid(message: string): ServiceError {
   return new ServiceError('search_invalid', { query: [message] })
