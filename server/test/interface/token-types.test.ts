@@ -174,7 +174,7 @@ describe('POST /tokenize refuses', () => {
     ['card', '12 digits', { number: withLuhnDigit('4'.repeat(11)) }, 'data.number'],
     ['card', '20 digits', { number: withLuhnDigit('4'.repeat(19)) }, 'data.number'],
     ['card', 'a wrong check digit', { number: '4242424242424243' }, 'data.number'],
-    ...([0, 13, -1, 1.5, '00', '1a', '', true, []] as Json[]).map(
+    ...([0, 13, -1, 1.5, '00', '001', '012', '0001', '1a', '', true, []] as Json[]).map(
       (it) =>
         [
           'card',
@@ -183,7 +183,7 @@ describe('POST /tokenize refuses', () => {
           'data.expiration_month',
         ] as [string, string, Json, string],
     ),
-    ...([30, 999, 10_000, 2030.5, '30', '20300', '', false, {}] as Json[]).map(
+    ...([30, 999, 10_000, 2030.5, '30', '20300', '02030', '', false, {}] as Json[]).map(
       (it) =>
         [
           'card',

@@ -33,12 +33,12 @@ function parseCard(data: Json): Json {
   const numberFault = cardNumberFault(data['number'])
   if (numberFault !== null) faults['number'] = numberFault
 
-  const month = parseWhole(data['expiration_month'])
+  const month = parseWhole(data['expiration_month'], /^\d\d?$/)
   if (month === undefined) delete kept['expiration_month']
   else if (month >= 1 && month <= 12) kept['expiration_month'] = month
   else faults['expiration_month'] = 'The month must be a whole number from 1 to 12.'
 
-  const year = parseWhole(data['expiration_year'])
+  const year = parseWhole(data['expiration_year'], /^\d{4}$/)
   if (year === undefined) delete kept['expiration_year']
   else if (year >= 1000 && year <= 9999) kept['expiration_year'] = year
   else faults['expiration_year'] = 'The year must be a whole number of four digits.'
@@ -52,9 +52,9 @@ function parseCard(data: Json): Json {
   return kept
 }
 
-/** Returns undefined if absent, NaN if not a whole number. */
-function parseWhole(value: Json | undefined): number | undefined {
+/** Returns undefined if absent, NaN if neither a whole number nor a text of the given form. */
+function parseWhole(value: Json | undefined, form: RegExp): number | undefined {
   if (value === undefined || value === null) return undefined
-  if (typeof value === 'string' && /^\d{1,4}$/.test(value)) return Number(value)
+  if (typeof value === 'string' && form.test(value)) return Number(value)
   return typeof value === 'number' && Number.isInteger(value) ? value : NaN
 }
