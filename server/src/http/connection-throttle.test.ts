@@ -25,6 +25,8 @@ test('connections that send many requests at once are read round-robin, and each
     message.resume()
     response.end('answer')
   })
+  // A starved machine may be idle between two reads for longer than Node keeps a connection.
+  server.keepAliveTimeout = 0
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const ending = new AbortController()
   const counting = (async () => {
@@ -65,6 +67,8 @@ test('who sends one request after the other is never paused', async (t) => {
     assert.equal(Object.hasOwn(message.socket, 'resume'), false)
     response.end('answer')
   })
+  // A starved machine may be idle between two reads for longer than Node keeps a connection.
+  server.keepAliveTimeout = 0
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
