@@ -20,7 +20,6 @@ function shown(
 
 describe('shownData()', () => {
   const card = { number: '4242424242424242', expiration_month: 1, name: 'Ada', cvc: '123' }
-  const masked = { number: 'XXXXXXXXXXXX4242', expiration_month: 1, expiration_year: null }
 
   test('shows nothing to those from whom it is redacted', () => {
     assert.equal(shown('card', { mask: '{{ data }}' }, card, 'redact'), undefined)

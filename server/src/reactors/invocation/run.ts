@@ -74,7 +74,7 @@ export async function finish(
   settings: TokenSettings,
   answered: (answer: Answer) => void = () => {},
 ): Promise<Answer> {
-  const rest = raw === undefined ? {} : { raw }
+  const rest = raw === undefined || raw === null ? {} : { raw }
   if (payload === undefined) return ok(rest)
   const maker = await makerOf(world, context, opened)
   try {
