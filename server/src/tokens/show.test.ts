@@ -29,6 +29,7 @@ describe('shownData()', () => {
     assert.deepEqual(shown('card', null, card, 'reveal'), card)
   })
 
+  const masked = { number: 'XXXXXXXXXXXX4242', expiration_month: 1 }
   test('shows the mask of the type, and of the data what the mask names', () => {
     assert.deepEqual(shown('card', null, card, 'mask'), masked)
   })
