@@ -24,6 +24,7 @@ import { CONTAINER_FORM } from './container.ts'
 import { DESTINATION_FORM, writtenDestination } from './destinations.ts'
 import { parseGrants, type Grants } from './grants.ts'
 import { PERMISSIONS, type PermissionEntry } from './permissions.ts'
+import { text } from '../http/text-length.ts'
 
 /**
  * Wire format of applications, their keys and permissions.
@@ -55,14 +56,19 @@ export const permissionName = z.string().meta({
 })
 
 /** No control characters in a line of text: a database cannot store a NUL. */
-const line = z
-  .string()
-  .max(NAME_CHARS_MAX)
-  .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
+const ONE_LINE = /^\P{Cc}*$/u
+const name = text({ min: 1, max: NAME_CHARS_MAX }).regex(
+  ONE_LINE,
+  'Must not contain control characters.',
+)
+const description = text({ max: NAME_CHARS_MAX }).regex(
+  ONE_LINE,
+  'Must not contain control characters.',
+)
 
 /** Members that rules of applications and of sessions share. */
 export const ruleMembers = {
-  description: line.nullish(),
+  description: description.nullish(),
   priority: z.int().min(1).meta({ description: 'Unique; the lowest number is asked first.' }),
   transform: z.enum(TRANSFORMS),
   permissions: z.array(permissionName).min(1).max(PERMISSIONS.length),
@@ -91,10 +97,10 @@ const grants = {
   rules: z.array(ruleBody).max(RULES_MAX).optional(),
 }
 
-const destinationName = z
-  .string()
-  .max(DESTINATION_CHARS_MAX)
-  .meta({ description: `Must be ${DESTINATION_FORM}.`, examples: ['api.example.com'] })
+const destinationName = text({ max: DESTINATION_CHARS_MAX }).meta({
+  description: `Must be ${DESTINATION_FORM}.`,
+  examples: ['api.example.com'],
+})
 
 const destinations = z.array(destinationName).max(DESTINATIONS_MAX)
 
@@ -105,7 +111,7 @@ export const expiry = z
 
 export const createApplicationBody = z
   .object({
-    name: line.min(1),
+    name,
     type: applicationType,
     ...grants,
     destinations: destinations.optional().meta({ description: 'Absent for any.' }),
@@ -118,7 +124,7 @@ export const createApplicationBody = z
 
 export const updateApplicationBody = z
   .object({
-    name: line.min(1),
+    name,
     type: applicationType.optional().meta({ description: 'Fixed: as it is, or absent.' }),
     ...grants,
     destinations: destinations

@@ -7,6 +7,7 @@ import type { QueryParameters } from '../http/endpoint.ts'
 import { eitherPaginationSchema, pageQuery } from '../http/pagination.ts'
 import { titleOf, type ENTITY_TYPES } from './entity-types.ts'
 import type { AuditLogFilter, AuditLogCursor, AuditLogItem } from './listing.ts'
+import { text } from '../http/text-length.ts'
 
 /**
  * Wire format of the audit log: items, each about one entity.
@@ -58,7 +59,7 @@ const instant = z.iso.datetime({ offset: true }).optional()
 
 export const auditLogQuery = pageQuery.extend({
   entity_type: entityTypeName.optional(),
-  entity_id: z.string().max(TOKEN_ID_CHARS_MAX).optional(),
+  entity_id: text({ max: TOKEN_ID_CHARS_MAX }).optional(),
   start_date: instant.meta({ description: 'From then on.' }),
   end_date: instant.meta({ description: 'Before then.' }),
   start: z.string().optional().meta({ description: 'Where the page before ended: its `after`.' }),

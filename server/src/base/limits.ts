@@ -117,6 +117,9 @@ export const PAGE_SIZE_MAX = 100
 /** Names of applications, reactors, tenants. Source: interface.md, Limits. */
 export const NAME_CHARS_MAX = 200
 
+/** Characters of a filter by name: any name between two stars. Ours. */
+export const NAME_FILTER_CHARS_MAX = NAME_CHARS_MAX + 2
+
 /** How long a changed application or a revoked key may still be honoured. Ours: decision 0006. */
 export const IDENTITY_CACHE_MS = 1_000
 export const IDENTITY_CACHE_ENTRIES_MAX = 10_000

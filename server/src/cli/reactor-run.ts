@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { UndiciEgress } from '../adapters/egress/undici-egress.ts'
 import { JailRunner, type Took } from '../adapters/jail/jail-runner.ts'
+import { isLongerThan } from '../base/characters.ts'
 import type { Json } from '../base/json.ts'
 import { MiB, REACTOR_CODE_CHARS_MAX, REACTOR_TIMEOUT_MS } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
@@ -85,7 +86,7 @@ let versions = 0
 /** Throws ConfigError for a file that cannot be read, or is not JSON where it should be. */
 function readJob({ code, args, configuration }: ReactorFiles): ReactorJob {
   const text = readText(code)
-  if (text.length > REACTOR_CODE_CHARS_MAX) {
+  if (isLongerThan(text, REACTOR_CODE_CHARS_MAX)) {
     throw new ConfigError(`${code} has more than ${REACTOR_CODE_CHARS_MAX} characters.`)
   }
   return {

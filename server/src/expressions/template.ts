@@ -6,6 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Json } from '../base/json.ts'
+import { isLongerThan } from '../base/characters.ts'
 import { EXPRESSION_CHARS_MAX, TEMPLATE_CACHE_CHARS_MAX } from '../base/limits.ts'
 import { ExpressionError } from './expression-error.ts'
 import { evaluateExpression, parseExpression, type Expression } from './expression.ts'
@@ -43,7 +44,7 @@ export function parseLoosely(text: string): Template {
   if (!text.includes('{{')) return literal(text)
   const known = cache.get(text)
   if (known !== undefined) return known
-  if (text.length > EXPRESSION_CHARS_MAX) {
+  if (isLongerThan(text, EXPRESSION_CHARS_MAX)) {
     throw new ExpressionError('expression_too_long', EXPRESSION_CHARS_MAX)
   }
   const template = templateOf(trimmed([...scan(text)]))

@@ -5,22 +5,24 @@ import {
   CONFIGURATION_KEY_CHARS_MAX,
   CONFIGURATION_VALUE_CHARS_MAX,
   NAME_CHARS_MAX,
+  NAME_FILTER_CHARS_MAX,
 } from '../base/limits.ts'
+import { isLongerThan } from '../base/characters.ts'
 import { ServiceError } from '../base/service-error.ts'
 import type { DefinitionFilter } from '../ports/store.ts'
 import type { QueryParameters } from './endpoint.ts'
 import { pageQuery } from './pagination.ts'
+import { text } from './text-length.ts'
 
 /**
  * Schemas and parsing that proxies and reactors share: names, and lists filtered by id and by name.
  *
  * Source: interface.md, Proxies, and Reactors.
  */
-export const definitionName = z
-  .string()
-  .min(1)
-  .max(NAME_CHARS_MAX)
-  .regex(/^\P{Cc}*$/u, 'Must not contain control characters.')
+export const definitionName = text({ min: 1, max: NAME_CHARS_MAX }).regex(
+  /^\P{Cc}*$/u,
+  'Must not contain control characters.',
+)
 
 /** Id of the application it acts for; null or empty for none, since clients send all their members, including empty ones. */
 export const actingApplication = z
@@ -30,9 +32,7 @@ export const actingApplication = z
 
 export const definitionsQuery = pageQuery.extend({
   id: z.array(z.string()).optional().meta({ description: 'Only these; may be repeated.' }),
-  name: z
-    .string()
-    .max(NAME_CHARS_MAX)
+  name: text({ max: NAME_FILTER_CHARS_MAX })
     .optional()
     .meta({ description: 'A part of the name, or a pattern with * and ?; whatever the case.' }),
 })
@@ -68,11 +68,11 @@ export function configurationOf<Value extends Json>(
 }
 
 function entryFault(name: string, value: Json): string | null {
-  if (name.length > CONFIGURATION_KEY_CHARS_MAX) {
+  if (isLongerThan(name, CONFIGURATION_KEY_CHARS_MAX)) {
     return `The name must have at most ${CONFIGURATION_KEY_CHARS_MAX} characters.`
   }
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  if (text.length <= CONFIGURATION_VALUE_CHARS_MAX) return null
+  const written = typeof value === 'string' ? value : JSON.stringify(value)
+  if (!isLongerThan(written, CONFIGURATION_VALUE_CHARS_MAX)) return null
   return `At most ${CONFIGURATION_VALUE_CHARS_MAX} characters.`
 }
 
@@ -80,8 +80,8 @@ function entryFault(name: string, value: Json): string | null {
 export function parseDefinitionFilter(query: QueryParameters): DefinitionFilter {
   const ids = query.get('id')
   const names = query.get('name')?.filter((it) => it !== '') ?? []
-  if (names.length > 1 || names.some((it) => it.length > NAME_CHARS_MAX)) {
-    const message = `Give it once, with at most ${NAME_CHARS_MAX} characters.`
+  if (names.length > 1 || names.some((it) => isLongerThan(it, NAME_FILTER_CHARS_MAX))) {
+    const message = `Give it once, with at most ${NAME_FILTER_CHARS_MAX} characters.`
     throw new ServiceError('query_invalid', { name: [message] })
   }
   return {

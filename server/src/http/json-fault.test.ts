@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from '../../test/kit/fast-check.ts'
-import { characterOf, findJsonFault } from './json-fault.ts'
+import { findJsonFault } from './json-fault.ts'
 
 describe('findJsonFault() names what is wrong, and where:', () => {
   const cases: [text: string, message: string][] = [
@@ -124,12 +124,4 @@ test('findJsonFault() is as fast for text that is nested, or repeats, as for oth
   for (const it of ['[', '{"a":', '[1,', '"\\', '\\u', '-', 'a', ' ', '\u{1f600}']) {
     assert.notEqual(findJsonFault(it.repeat(1_000_000)), null)
   }
-})
-
-test('characterOf() counts code points from 1', () => {
-  const text = 'a\u{1f600}b\ud800c'
-  assert.deepEqual(
-    [0, 1, 3, 4, 5].map((at) => characterOf(text, at)),
-    [1, 2, 3, 4, 5],
-  )
 })

@@ -3,18 +3,13 @@
  * card number, and often have no position.
  */
 
+import { characterAt } from '../base/characters.ts'
+
 export interface JsonFault {
   /** The index of the first character that is not JSON, in UTF-16 code units; the length if the text ends too early. */
   readonly at: number
-  /** A sentence that names the position as characterOf() counts it, and repeats nothing of the text. */
+  /** A sentence that names the position as characterAt() counts it, and repeats nothing of the text. */
   readonly message: string
-}
-
-/** Returns the position of the character at index `at` as errors state it: in Unicode code points, from 1. */
-export function characterOf(text: string, at: number): number {
-  let position = 1
-  for (let index = 0; index < at; position++) index += text.codePointAt(index)! > 0xffff ? 2 : 1
-  return position
 }
 
 /** Returns the first fault of `text` by the grammar of RFC 8259; null if it is JSON. Linear, and not recursive. */
@@ -75,7 +70,7 @@ export function findJsonFault(text: string): JsonFault | null {
   }
 
   function fault(index: number, message: string): JsonFault {
-    return { at: index, message: `${message} character ${characterOf(text, index)}.` }
+    return { at: index, message: `${message} character ${characterAt(text, index)}.` }
   }
 
   /** Returns the index after what `pattern`, which is sticky, matches at `from`. */

@@ -11,6 +11,7 @@ import { parseBody } from '../http/parse.ts'
 import type { StoredApplication, StoredReactor } from '../ports/stored.ts'
 import type { ReactorSettings } from './reactor-settings.ts'
 import type { SealedReactorConfiguration } from './sealed-reactor-configuration.ts'
+import { text } from '../http/text-length.ts'
 
 /**
  * The wire format of reactors.
@@ -50,11 +51,9 @@ function isOwnRuntime(name: string, value: unknown): boolean {
 export const reactorBody = z
   .object({
     name: definitionName,
-    code: z
-      .string()
-      .min(1)
-      .max(REACTOR_CODE_CHARS_MAX)
-      .meta({ description: 'JavaScript that exports a function. Compiled where it is run.' }),
+    code: text({ min: 1, max: REACTOR_CODE_CHARS_MAX }).meta({
+      description: 'JavaScript that exports a function. Compiled where it is run.',
+    }),
     configuration: configuration.optional().meta({
       description: 'Required, unless the operator says otherwise.',
     }),

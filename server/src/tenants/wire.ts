@@ -7,6 +7,7 @@ import { ServiceError } from '../base/service-error.ts'
 import { pageSchema } from '../http/pagination.ts'
 import { parseBody } from '../http/parse.ts'
 import type { StoredTenant, TokenUsage } from '../ports/stored.ts'
+import { text } from '../http/text-length.ts'
 
 /**
  * Wire format of tenants and their reports.
@@ -33,11 +34,10 @@ const setting = z
 
 export const updateTenantBody = z
   .object({
-    name: z
-      .string()
-      .min(1)
-      .max(NAME_CHARS_MAX)
-      .regex(/^\P{Cc}*$/u, 'Must not contain control characters.'),
+    name: text({ min: 1, max: NAME_CHARS_MAX }).regex(
+      /^\P{Cc}*$/u,
+      'Must not contain control characters.',
+    ),
     settings: z
       .strictObject({ fingerprint_tokens: setting, deduplicate_tokens: setting })
       .optional(),

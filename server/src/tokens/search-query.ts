@@ -9,7 +9,7 @@ import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
 import { SEARCH_QUERY_CHARS_MAX } from '../base/limits.ts'
 import { Sensitive } from '../base/sensitive.ts'
 import { ServiceError } from '../base/service-error.ts'
-import { characterOf } from '../http/json-fault.ts'
+import { characterAt, isLongerThan } from '../base/characters.ts'
 import { ANY_TOKEN, type TokenCondition } from '../ports/token-query.ts'
 import { parseDateSpan, type DateSpan } from './date-span.ts'
 
@@ -23,7 +23,7 @@ export interface SearchOptions {
 
 /** Throws `search_invalid`, with the position and cause but no text of the query. */
 export function parseSearch(text: string, options: SearchOptions): TokenCondition {
-  if (text.length > SEARCH_QUERY_CHARS_MAX) {
+  if (isLongerThan(text, SEARCH_QUERY_CHARS_MAX)) {
     throw invalid(`At most ${SEARCH_QUERY_CHARS_MAX} characters.`)
   }
   const parser = new SearchParser(text, options)
@@ -235,7 +235,7 @@ class SearchParser {
 
   /** `index` is one of the text; the message counts characters. */
   #errorAt(index: number, message: string): ServiceError {
-    return invalid(`At character ${characterOf(this.#text, index)}: ${message}`)
+    return invalid(`At character ${characterAt(this.#text, index)}: ${message}`)
   }
 }
 

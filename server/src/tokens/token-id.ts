@@ -1,3 +1,4 @@
+import { charactersIn, isLongerThan } from '../base/characters.ts'
 import { TOKEN_ID_CHARS_MAX, TOKEN_ID_CHARS_MIN } from '../base/limits.ts'
 
 /**
@@ -7,7 +8,7 @@ import { TOKEN_ID_CHARS_MAX, TOKEN_ID_CHARS_MIN } from '../base/limits.ts'
  * Source: interface.md, Tokens, Ids.
  */
 export function tokenIdFault(id: string): string | null {
-  if (id.length < TOKEN_ID_CHARS_MIN || id.length > TOKEN_ID_CHARS_MAX) {
+  if (charactersIn(id) < TOKEN_ID_CHARS_MIN || isLongerThan(id, TOKEN_ID_CHARS_MAX)) {
     return `The id must have ${TOKEN_ID_CHARS_MIN} to ${TOKEN_ID_CHARS_MAX} characters.`
   }
   if (FORBIDDEN.test(id)) return 'The id must not hold any of # / \\ + ? [ ] | & = % < > { } ^.'

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { CONTAINER_FORM, parseContainer } from '../access/container.ts'
+import { isLongerThan } from '../base/characters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { renderInstant } from '../base/instant.ts'
 import {
@@ -25,6 +26,7 @@ import { ServiceError } from '../base/service-error.ts'
 import type { StoredToken } from '../ports/stored.ts'
 import { TOKEN_TYPES, findTokenType } from './types/registry.ts'
 import type { TokenType } from './types/token-type.ts'
+import { text } from '../http/text-length.ts'
 
 const anyJson = z.any().meta({ description: 'Any JSON value.' })
 
@@ -61,11 +63,11 @@ const metadata = z
   })
 
 function metadataFault(name: string, value: unknown): string | null {
-  if (name.length > METADATA_KEY_CHARS_MAX) {
+  if (isLongerThan(name, METADATA_KEY_CHARS_MAX)) {
     return `The name must have at most ${METADATA_KEY_CHARS_MAX} characters.`
   }
   if (typeof value !== 'string') return 'Metadata values must be strings.'
-  return value.length > METADATA_VALUE_CHARS_MAX
+  return isLongerThan(value, METADATA_VALUE_CHARS_MAX)
     ? `At most ${METADATA_VALUE_CHARS_MAX} characters.`
     : null
 }
@@ -78,10 +80,7 @@ const privacy = z.object({
 
 /** Options a token request may have beside its type and data. */
 export const tokenOptions = z.object({
-  id: z
-    .string()
-    .min(TOKEN_ID_CHARS_MIN, `The id must have at least ${TOKEN_ID_CHARS_MIN} characters.`)
-    .max(TOKEN_ID_CHARS_MAX, `The id must have at most ${TOKEN_ID_CHARS_MAX} characters.`)
+  id: text({ min: TOKEN_ID_CHARS_MIN, max: TOKEN_ID_CHARS_MAX })
     .optional()
     .describe('An id of your own, or an alias expression.'),
   containers: z
@@ -92,21 +91,15 @@ export const tokenOptions = z.object({
   mask: anyJson.optional().describe('What masked readers see: any JSON, its strings expressions.'),
   metadata: metadata.optional(),
   search_indexes: z
-    .array(z.string().max(EXPRESSION_CHARS_MAX))
+    .array(text({ max: EXPRESSION_CHARS_MAX }))
     .max(SEARCH_INDEXES_MAX, `At most ${SEARCH_INDEXES_MAX} search indexes.`)
     .optional(),
-  fingerprint_expression: z
-    .string()
-    .max(
-      FINGERPRINT_EXPRESSION_CHARS_MAX,
-      `At most ${FINGERPRINT_EXPRESSION_CHARS_MAX} characters.`,
-    )
-    .optional(),
+  fingerprint_expression: text({ max: FINGERPRINT_EXPRESSION_CHARS_MAX }).optional(),
   deduplicate_token: z.boolean().optional(),
   expires_at: z.string().optional(),
   encryption: anyObject
     .refine(
-      (it) => JSON.stringify(it).length <= ENCRYPTION_CHARS_MAX,
+      (it) => !isLongerThan(JSON.stringify(it), ENCRYPTION_CHARS_MAX),
       `At most ${ENCRYPTION_CHARS_MAX} characters of JSON.`,
     )
     .optional()
@@ -162,9 +155,7 @@ export const pageTokensQuery = z.object({
   container: z.string().optional().describe('In it; with * at its end below it, too.'),
 })
 
-const searchQuery = z
-  .string()
-  .max(SEARCH_QUERY_CHARS_MAX, `At most ${SEARCH_QUERY_CHARS_MAX} characters.`)
+const searchQuery = text({ max: SEARCH_QUERY_CHARS_MAX })
   .default('')
   .describe('Such as type:card AND metadata.customer:"c 17"; nothing finds everything.')
 

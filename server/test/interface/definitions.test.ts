@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Json, JsonObject } from '../../src/base/json.ts'
-import { NAME_CHARS_MAX } from '../../src/base/limits.ts'
+import { NAME_FILTER_CHARS_MAX } from '../../src/base/limits.ts'
 import type { Change, Conflict } from '../../src/ports/change.ts'
 import { stillVault, type Method, type Reply, type StillVault } from '../kit/still-vault.ts'
 import { pathsOf } from '../kit/token-stage.ts'
@@ -84,7 +84,7 @@ for (const { path, word, body, update, changed } of KINDS) {
       const { call } = await stage()
       for (const [query, at] of [
         ['name=a&name=b', 'name'],
-        [`name=${'a'.repeat(NAME_CHARS_MAX + 1)}`, 'name'],
+        [`name=${'a'.repeat(NAME_FILTER_CHARS_MAX + 1)}`, 'name'],
         ['size=101', 'size'],
       ] as const) {
         const reply = await call('GET', `${path}?${query}`)

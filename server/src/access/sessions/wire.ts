@@ -14,6 +14,7 @@ import { parseBody } from '../../http/parse.ts'
 import { PERMISSIONS } from '../permissions.ts'
 import { parseSessionGrants } from './session-grants.ts'
 import { expiry, permissionName, refuseIfAny, ruleMembers } from '../wire.ts'
+import { text } from '../../http/text-length.ts'
 
 /**
  * Wire format of sessions.
@@ -24,7 +25,7 @@ const conditionBody = z
   .object({
     attribute: z.enum(CONDITION_ATTRIBUTES),
     operator: z.enum(CONDITION_OPERATORS),
-    value: z.string().min(1).max(TOKEN_ID_CHARS_MAX),
+    value: text({ min: 1, max: TOKEN_ID_CHARS_MAX }),
   })
   .meta({ id: 'Condition', description: 'What must be true of a token for a rule to hold.' })
 
@@ -41,7 +42,7 @@ const sessionRuleBody = z
 
 export const authorizeSessionBody = z
   .object({
-    nonce: z.string().min(1).max(NONCE_CHARS_MAX),
+    nonce: text({ min: 1, max: NONCE_CHARS_MAX }),
     permissions: z.array(permissionName).max(PERMISSIONS.length).optional(),
     rules: z.array(sessionRuleBody).max(SESSION_RULES_MAX).optional(),
     expires_at: expiry

@@ -10,6 +10,7 @@ import { actingApplication, configurationOf, definitionName } from '../../http/d
 import { parseBody } from '../../http/parse.ts'
 import type { StoredProxy } from '../../ports/stored.ts'
 import type { SealedProxyConfiguration } from './sealed-proxy-configuration.ts'
+import { text } from '../../http/text-length.ts'
 
 /**
  * The wire format of configured proxies.
@@ -26,9 +27,7 @@ const configuration = configurationOf<string>('strings', { type: 'string' }, (va
   typeof value === 'string' ? null : 'Must be a string.',
 )
 
-const destinationUrl = z
-  .string()
-  .max(DESTINATION_URL_CHARS_MAX)
+const destinationUrl = text({ max: DESTINATION_URL_CHARS_MAX })
   .refine(isDestinationUrl, `Must be an https URL of printable ASCII, without user or fragment.`)
   .meta({ examples: ['https://api.example.com/v1'] })
 

@@ -13,6 +13,7 @@ import { parseBody } from '../../http/parse.ts'
 import { VALIDATION_TITLE } from '../../http/render-error.ts'
 import { tokenizeAnswer } from '../../tokens/wire.ts'
 import type { Failure } from './thrown-error.ts'
+import { text } from '../../http/text-length.ts'
 
 /**
  * The wire format of invocations.
@@ -27,9 +28,7 @@ const timeout = z
   .optional()
   .meta({ description: 'Only means something with a callback.' })
 
-const callback = z
-  .string()
-  .max(CALLBACK_URL_CHARS_MAX)
+const callback = text({ max: CALLBACK_URL_CHARS_MAX })
   .refine((it) => isUnambiguous(it) && !it.includes('#') && URL.canParse(it), {
     message: 'It must be an absolute URL of printable ASCII, without a fragment.',
   })
