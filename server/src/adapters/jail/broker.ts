@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream'
 import { isJsonObject, type Json } from '../../base/json.ts'
 import { EgressFailure, EgressRefusal } from '../../ports/egress.ts'
-import type { ReactorJob } from '../../ports/reactor-runner.ts'
+import type { SandboxRun } from '../../ports/reactor-runner.ts'
 import { CONNECTIONS_MAX, FRAME, numberedFrame, WINDOW_BYTES, type Frame } from './guest/frames.ts'
 import { SERVICE } from './guest/messages.ts'
 
 /** The tenant a connection is opened for, and the destinations it may reach. */
-export type Whose = Pick<ReactorJob, 'tenantId' | 'destinations'>
+export type Whose = Pick<SandboxRun, 'tenantId' | 'destinations'>
 
 /** The only ways out of the jail. Both reject with an error for the guest. */
 export interface WaysOut {
@@ -30,7 +30,7 @@ export class Broker {
     this.#send = send
   }
 
-  /** Handles a frame; throws when it breaks the protocol. Without a running job (`whose` is null), refuses to open. */
+  /** Handles a frame; throws when it breaks the protocol. Without a run in progress (`whose` is null), refuses to open. */
   take(whose: Whose | null, { kind, payload }: Frame): void {
     const number = payload.readUInt32BE(0)
     const content = payload.subarray(4)

@@ -8,7 +8,7 @@ import { ServiceError } from '../../base/service-error.ts'
 import { ok, type Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import { tokenize } from '../../tokens/tokenize.ts'
-import { RunnerUnavailable } from '../../ports/reactor-runner.ts'
+import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.ts'
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, makerOf } from './acting.ts'
@@ -28,7 +28,7 @@ export async function run(
 ): Promise<Told> {
   const { code, configuration } = opened.config
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
-  const job = {
+  const sandboxRun: SandboxRun = {
     tenantId: context.tenantId,
     reactorId: opened.reactor.id,
     version: String(opened.reactor.revision),
@@ -40,7 +40,7 @@ export async function run(
     timeoutMs,
   }
   try {
-    const outcome = await world.runner.run(job)
+    const outcome = await world.runner.run(sandboxRun)
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
     return tell(outcome, timeoutMs, secrets)
