@@ -44,17 +44,17 @@ export async function perform(
   performing: Performing,
 ): Promise<void> {
   const state = openJobState(await world.keyring.open(tenantId), job)
-  const task = new Task(world, tenantId, job, state)
+  const claimedJob = new ClaimedJob(world, tenantId, job, state)
   if (state.run === null) throw new Error('Cannot run a job: its arguments are gone')
   if (interrupted && !(state.run.rerun && job.attempts <= JOB_RUNS_MAX)) {
-    await task.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
+    await claimedJob.finish(renderFailure(INTERRUPTED, 'reactor_interrupted', (it) => it))
     return
   }
   try {
     refuseWithoutCapacity(world, tenantId)
-    await runFor(task, state.run, performing)
+    await runFor(claimedJob, state.run, performing)
   } catch (error) {
-    await task.fail(error)
+    await claimedJob.fail(error)
   }
 }
 
@@ -63,19 +63,19 @@ const INTERRUPTED = runtimeError(
 )
 
 async function runFor(
-  task: Task,
+  claimedJob: ClaimedJob,
   { args, timeoutMs }: RunRequest,
   { ephemeralKeys, tokens }: Performing,
 ): Promise<void> {
-  const { world } = task
-  const context = await task.contextOf()
-  const reactor = await authorizeInvocation(world, context, task.job.reactorId)
+  const { world } = claimedJob
+  const context = await claimedJob.contextOf()
+  const reactor = await authorizeInvocation(world, context, claimedJob.job.reactorId)
   const prepared = await prepare(world, context, reactor, args, tokens)
-  task.endOfResult = endOfResult(prepared.filled)
+  claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
   const told = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
-  if (told.answer !== null) return await task.finish(told.answer)
-  const made = task.finishing()
+  if (told.answer !== null) return await claimedJob.finish(told.answer)
+  const made = claimedJob.finishing()
   const answer = await finish(
     { ...world, store: made.store },
     context,
@@ -84,11 +84,11 @@ async function runFor(
     tokens,
     made.answered,
   )
-  if (!made.isDone()) await task.finish(answer)
+  if (!made.isDone()) await claimedJob.finish(answer)
 }
 
-/** A job during its claim. */
-class Task {
+/** A job that this worker has claimed, from the claim to its end. */
+class ClaimedJob {
   readonly world: JobWorld
   readonly job: StoredJob
   endOfResult: number | null = null
