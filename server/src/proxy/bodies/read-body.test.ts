@@ -11,7 +11,7 @@ import {
 } from '../../base/limits.ts'
 import { CostBudget } from '../../expressions/template.ts'
 import type { TokenReference } from '../../tokens/token-references.ts'
-import { atOnce, readBody } from './read-body.ts'
+import { runToCompletion, readBody } from './read-body.ts'
 
 const EVALUATION_CONTEXT = { random: { bytes: (length: number) => new Uint8Array(length) } }
 
@@ -25,7 +25,9 @@ function render(
   type: string | undefined,
   valueOf: (reference: TokenReference) => Json,
 ): Buffer {
-  return atOnce(readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf))
+  return runToCompletion(
+    readBody(Buffer.from(body as string), type).render(EVALUATION_CONTEXT, valueOf),
+  )
 }
 
 describe('readBody() gives what is documented', () => {
@@ -165,7 +167,7 @@ test('readBody() returns the very same bytes when there is no expression in them
     const body = readBody(bytes, type)
     assert.deepEqual(body.references, [])
     assert.equal(
-      atOnce(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
+      runToCompletion(body.render(EVALUATION_CONTEXT, () => assert.fail('nothing is referenced'))),
       bytes,
     )
   }
@@ -502,7 +504,7 @@ describe('what a body may have is bounded', () => {
   test('what is written in all', () => {
     const body = readBody(Buffer.from(JSON.stringify(Array(8).fill('{{x}}'))), 'application/json')
     const filled = (length: number): Buffer =>
-      atOnce(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
+      runToCompletion(body.render(EVALUATION_CONTEXT, () => '"'.repeat(length)))
     // Each quote takes two bytes, plus two for the string.
     const most = RENDERED_BODY_BYTES_MAX / 8 / 2 - 1
     assert.equal(filled(most).length, RENDERED_BODY_BYTES_MAX + 9)
@@ -512,7 +514,7 @@ describe('what a body may have is bounded', () => {
   test('what expressions do together', () => {
     const body = readBody(Buffer.from('{{x}}{{x}}'), 'text/plain')
     const rendered = (shown: number): Buffer =>
-      atOnce(
+      runToCompletion(
         body.render(
           { ...EVALUATION_CONTEXT, costBudget: new CostBudget(1_000, shown) },
           () => 'four',
