@@ -46,9 +46,9 @@ export async function react(
   // A result computed from a security code must not be kept longer than the code.
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
-  const told = await run(world, context, prepared, {
+  const outcome = await run(world, context, prepared, {
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
   })
-  return told.answer ?? (await finish(world, context, prepared.opened, told.result, settings))
+  return outcome.answer ?? (await finish(world, context, prepared.opened, outcome.result, settings))
 }

@@ -14,7 +14,7 @@ import type { OpenReactor } from '../wire.ts'
 import { issueEphemeralKey, makerOf } from './acting.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
-import { tell, type Told } from './tell.ts'
+import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 
 /** Runs the code. Throws `reactors_busy` or `reactors_unavailable` if it could not start. */
 export async function run(
@@ -25,7 +25,7 @@ export async function run(
     ephemeralKeys,
     timeoutMs,
   }: { readonly ephemeralKeys: EphemeralKeys; readonly timeoutMs: number },
-): Promise<Told> {
+): Promise<InterpretedOutcome> {
   const { code, configuration } = opened.config
   const ephemeralKey = issueEphemeralKey(world, context, opened, ephemeralKeys)
   const sandboxRun: SandboxRun = {
@@ -43,7 +43,7 @@ export async function run(
     const outcome = await world.runner.run(sandboxRun)
     const key = ephemeralKey === null ? [] : [ephemeralKey.key.reveal()]
     const secrets = () => [...filled.shown, ...Object.values(configuration), ...key]
-    return tell(outcome, timeoutMs, secrets)
+    return interpretOutcome(outcome, timeoutMs, secrets)
   } catch (cause) {
     throw cause instanceof RunnerUnavailable ? unavailable(cause) : cause
   } finally {

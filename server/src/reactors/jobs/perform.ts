@@ -73,14 +73,14 @@ async function runFor(
   const prepared = await prepare(world, context, reactor, args, tokens)
   claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
-  const told = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
-  if (told.answer !== null) return await claimedJob.finish(told.answer)
+  const outcome = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
+  if (outcome.answer !== null) return await claimedJob.finish(outcome.answer)
   const made = claimedJob.finishing()
   const answer = await finish(
     { ...world, store: made.store },
     context,
     prepared.opened,
-    told.result,
+    outcome.result,
     tokens,
     made.answered,
   )
