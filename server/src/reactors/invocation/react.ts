@@ -8,7 +8,7 @@ import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
 import { authorizeInvocation, endOfResult, prepare, refuseWithoutCapacity } from './prepare.ts'
-import { finish, run } from './run.ts'
+import { answerWithResult, runReactor } from './run-reactor.ts'
 import { parseReact } from './wire.ts'
 
 export interface Invocation {
@@ -46,9 +46,12 @@ export async function react(
   // A result computed from a security code must not be kept longer than the code.
   if (context.replay !== null && until !== null) context.replay.until = until
   await commit(world, context, [])
-  const outcome = await run(world, context, prepared, {
+  const outcome = await runReactor(world, context, prepared, {
     ephemeralKeys,
     timeoutMs: REACTOR_TIMEOUT_MS,
   })
-  return outcome.answer ?? (await finish(world, context, prepared.opened, outcome.result, settings))
+  return (
+    outcome.answer ??
+    (await answerWithResult(world, context, prepared.opened, outcome.result, settings))
+  )
 }

@@ -15,7 +15,7 @@ import {
   prepare,
   refuseWithoutCapacity,
 } from '../invocation/prepare.ts'
-import { finish, run } from '../invocation/run.ts'
+import { answerWithResult, runReactor } from '../invocation/run-reactor.ts'
 import { runtimeError } from '../invocation/thrown-error.ts'
 import { renderFailure } from '../invocation/wire.ts'
 import { contextOfJob } from './job-initiator.ts'
@@ -73,18 +73,18 @@ async function runFor(
   const prepared = await prepare(world, context, reactor, args, tokens)
   claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
-  const outcome = await run(world, context, prepared, { ephemeralKeys, timeoutMs })
+  const outcome = await runReactor(world, context, prepared, { ephemeralKeys, timeoutMs })
   if (outcome.answer !== null) return await claimedJob.finish(outcome.answer)
-  const made = claimedJob.finishing()
-  const answer = await finish(
-    { ...world, store: made.store },
+  const finishing = claimedJob.finishWithTokens()
+  const answer = await answerWithResult(
+    { ...world, store: finishing.store },
     context,
     prepared.opened,
     outcome.result,
     tokens,
-    made.answered,
+    finishing.answered,
   )
-  if (!made.isDone()) await claimedJob.finish(answer)
+  if (!finishing.isDone()) await claimedJob.finish(answer)
 }
 
 /** A job that this worker has claimed, from the claim to its end. */
@@ -116,7 +116,7 @@ class ClaimedJob {
    * Returns a store that finishes the job in the commit that creates the tokens of its result, so that either both exist or
    * neither.
    */
-  finishing() {
+  finishWithTokens() {
     const { store } = this.world
     let last: Answer | null = null
     let done = false

@@ -17,7 +17,7 @@ import type { Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
 
 /** Runs the code. Throws `reactors_busy` or `reactors_unavailable` if it could not start. */
-export async function run(
+export async function runReactor(
   world: Pick<World, 'random' | 'runner'>,
   context: RequestContext,
   { opened, filled }: Prepared,
@@ -66,7 +66,7 @@ function allowedDestinationsOfCode(
  * Creates the tokens requested by the code and answers; `answered` receives the answer before it is committed together
  * with them. Throws what makerOf() and tokenize() throw.
  */
-export async function finish(
+export async function answerWithResult(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
   context: RequestContext,
   opened: OpenReactor,
