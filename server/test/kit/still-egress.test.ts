@@ -16,7 +16,7 @@ test('it remembers what was asked and sent, and refuses what it is told to', asy
   const route = await egress.vet('tenant-a', url, null)
   const request = { method: 'PUT', headers: ['A', 'b'], body: Buffer.from('c'), timeoutMs: 1 }
   await egress.send(route, request, collector()).done
-  assert.deepEqual(egress.vetted, [{ owner: 'tenant-a', url: url.href, listed: null }])
+  assert.deepEqual(egress.vetted, [{ owner: 'tenant-a', url: url.href, allowedDestinations: null }])
   const { timeoutMs: _, ...sent } = request
   assert.deepEqual(egress.sent, [{ owner: 'tenant-a', url: url.href, ...sent }])
   egress.refuse = () => 'address'
