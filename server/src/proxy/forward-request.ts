@@ -16,7 +16,7 @@ import { markDryRun, describeDryRun } from './dry-run.ts'
 import { exchange } from './exchange.ts'
 import type { ProxySettings } from './proxy-settings.ts'
 import { bufferBody, type OutboundBody } from './request-body.ts'
-import { outboundHeaders } from './request-headers.ts'
+import { outboundHeaders } from './outbound-headers.ts'
 import { parseProxyOptions } from './reserved-headers.ts'
 import { resolveTarget } from './proxy-target.ts'
 
