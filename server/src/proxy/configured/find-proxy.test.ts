@@ -13,7 +13,7 @@ import { setUp } from '../../access/set-up.ts'
 import type { RequestContext } from '../../base/access.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { PROXY_KEY_CHARS_MAX } from '../../base/limits.ts'
-import { authorizeInvocation } from './authorize-invocation.ts'
+import { authorizeProxyInvocation } from './authorize-proxy-invocation.ts'
 import { createProxy } from './create-proxy.ts'
 import { deleteProxy } from './delete-proxy.ts'
 import { anonymousOf, findProxy, type FoundProxy } from './find-proxy.ts'
@@ -85,7 +85,7 @@ describe('findProxy()', () => {
   })
 })
 
-describe('authorizeInvocation()', () => {
+describe('authorizeProxyInvocation()', () => {
   const proxy: FoundProxy = {
     id: '01945d00-0000-4000-8000-0000000000f0',
     tenant: {
@@ -108,7 +108,7 @@ describe('authorizeInvocation()', () => {
     for (const it of [null, proxy, { ...proxy, requireAuth: true }]) {
       for (const permission of ['token:use', 'proxy:invoke'] as const) {
         const context = contextWith({ permissions: [permission] })
-        authorizeInvocation(context, 'a.example', it)
+        authorizeProxyInvocation(context, 'a.example', it)
         assert.deepEqual(eventsOf(context), [
           [true, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
         ])
@@ -119,7 +119,7 @@ describe('authorizeInvocation()', () => {
   test('refuses and records whoever lacks the permission', () => {
     for (const it of [null, proxy]) {
       const context = contextWith({ permissions: ['token:read'] })
-      const call = () => authorizeInvocation(context, 'a.example', it)
+      const call = () => authorizeProxyInvocation(context, 'a.example', it)
       assert.throws(call, { code: 'permission_missing' })
       assert.deepEqual(eventsOf(context), [
         [false, 'proxy', 'invoke', 'a.example', it === null ? [] : [proxy.id]],
@@ -129,11 +129,11 @@ describe('authorizeInvocation()', () => {
 
   test('lets nobody pass that has no key, but to a proxy that asks for none, and records it', () => {
     const context = anonymous()
-    authorizeInvocation(context, 'a.example', proxy)
+    authorizeProxyInvocation(context, 'a.example', proxy)
     assert.deepEqual(eventsOf(context), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])
     const others = [null, { ...proxy, requireAuth: true }, { ...proxy, id: proxy.tenant.id }]
     for (const it of others) {
-      assert.throws(() => authorizeInvocation(anonymous(), 'a.example', it), {
+      assert.throws(() => authorizeProxyInvocation(anonymous(), 'a.example', it), {
         code: 'permission_missing',
       })
     }

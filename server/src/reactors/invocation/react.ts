@@ -7,7 +7,12 @@ import type { Answer } from '../../http/endpoint.ts'
 import type { TokenSettings } from '../../tokens/token-settings.ts'
 import type { World } from '../../ports/world.ts'
 import { acceptWithCallback } from '../jobs/accept.ts'
-import { authorizeInvocation, endOfResult, prepare, refuseWithoutCapacity } from './prepare.ts'
+import {
+  authorizeReactorInvocation,
+  endOfResult,
+  prepare,
+  refuseWithoutCapacity,
+} from './prepare.ts'
 import { answerWithResult, runReactor } from './run-reactor.ts'
 import { parseReact } from './wire.ts'
 
@@ -35,7 +40,7 @@ export async function react(
   context: RequestContext,
   { id, body, ephemeralKeys, settings }: Invocation,
 ): Promise<Answer> {
-  const reactor = await authorizeInvocation(world, context, id)
+  const reactor = await authorizeReactorInvocation(world, context, id)
   const asked = parseReact(body, context.plan)
   if (asked.callbackUrl !== null) {
     return await acceptWithCallback(world, context, reactor, asked, asked.callbackUrl, settings)

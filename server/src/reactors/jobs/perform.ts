@@ -10,7 +10,7 @@ import type { StoredJob } from '../../ports/jobs.ts'
 import { withCommit } from '../../ports/with-commit.ts'
 import type { World } from '../../ports/world.ts'
 import {
-  authorizeInvocation,
+  authorizeReactorInvocation,
   endOfResult,
   prepare,
   refuseWithoutCapacity,
@@ -69,7 +69,7 @@ async function runFor(
 ): Promise<void> {
   const { world } = claimedJob
   const context = await claimedJob.contextOf()
-  const reactor = await authorizeInvocation(world, context, claimedJob.job.reactorId)
+  const reactor = await authorizeReactorInvocation(world, context, claimedJob.job.reactorId)
   const prepared = await prepare(world, context, reactor, args, tokens)
   claimedJob.endOfResult = endOfResult(prepared.filled)
   await commit(world, context, [])
