@@ -11,7 +11,7 @@ import { tokenize } from '../../tokens/tokenize.ts'
 import { RunnerUnavailable, type SandboxRun } from '../../ports/reactor-runner.ts'
 import type { World } from '../../ports/world.ts'
 import type { OpenReactor } from '../wire.ts'
-import { issueEphemeralKey, makerOf } from './acting.ts'
+import { issueEphemeralKey, tokenCreatorContext } from './acting.ts'
 import { unavailable, type Prepared } from './prepare.ts'
 import type { Result } from './result.ts'
 import { interpretOutcome, type InterpretedOutcome } from './interpret-outcome.ts'
@@ -64,7 +64,7 @@ function allowedDestinationsOfCode(
 
 /**
  * Creates the tokens requested by the code and answers; `answered` receives the answer before it is committed together
- * with them. Throws what makerOf() and tokenize() throw.
+ * with them. Throws what tokenCreatorContext() and tokenize() throw.
  */
 export async function answerWithResult(
   world: Pick<World, 'clock' | 'random' | 'keyring' | 'store'>,
@@ -76,17 +76,17 @@ export async function answerWithResult(
 ): Promise<Answer> {
   const rest = raw === undefined ? {} : { raw }
   if (payload === undefined) return ok(rest)
-  const maker = await makerOf(world, context, opened)
+  const creator = await tokenCreatorContext(world, context, opened)
   try {
-    return await tokenize(world, maker, payload, settings, (tokens) => {
+    return await tokenize(world, creator, payload, settings, (tokens) => {
       const answer = ok({ tokens, ...rest })
       answered(answer)
       return answer
     })
   } catch (error) {
     const known = error instanceof ServiceError && error.code === 'store_unavailable'
-    // The refusal concerns the maker of the tokens, not the context that is answered, so it must be recorded here.
-    if (!known && maker.recorded < maker.decisions.length) await commit(world, maker, [])
+    // The refusal concerns the creator of the tokens, not the context that is answered, so it must be recorded here.
+    if (!known && creator.recorded < creator.decisions.length) await commit(world, creator, [])
     throw error
   }
 }
