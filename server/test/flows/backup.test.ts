@@ -220,7 +220,7 @@ async function addRun(data: string): Promise<void> {
   const initiator = { applicationId: ID, keyId: ID, destinations: null, session: null }
   const state = {
     traceId: ID,
-    asker: initiator,
+    initiator,
     run: null,
     callbackUrl: null,
     resultUntil: null,

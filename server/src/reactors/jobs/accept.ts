@@ -87,7 +87,7 @@ async function accept(
     { id, reactorId: reactor.id, now },
     {
       traceId: context.traceId,
-      asker: initiatorOf(context),
+      initiator: initiatorOf(context),
       run: { args, timeoutMs, rerun },
       callbackUrl: callbackUrl?.href ?? null,
       resultUntil: null,
