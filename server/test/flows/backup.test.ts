@@ -122,7 +122,7 @@ describe('a file that a flag names', () => {
     }
   })
 
-  test('is told from a folder', async (t) => {
+  test('is distinguished from a folder', async (t) => {
     const { folder, run } = await backedUp(t)
     const { status, err } = await run('--from', folder)
     assert.equal(status, 1)

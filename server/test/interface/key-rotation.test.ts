@@ -159,7 +159,7 @@ for (const [what, at] of [
   })
 }
 
-test('whoever is held up in a rotation until the next is over finds nothing to do, and undoes nothing', async (t) => {
+test('a server that is held up in a rotation until the next is over finds nothing to do, and undoes nothing', async (t) => {
   const vault = await stillVault({ oneServer: 'a data key is replaced' })
   t.after(() => vault.close())
   const { world, tenantId, keyMaker: maker } = vault

@@ -10,7 +10,7 @@ egressContract('still', async ({ status, chunks, cut }) => {
   return { egress, url: new URL('https://name.test/') }
 })
 
-test('it remembers what was asked and sent, and refuses what it is told to', async () => {
+test('it remembers what was asked and sent, and refuses what the test asks it to', async () => {
   const egress = stillEgress()
   const url = new URL('https://name.test/a')
   const route = await egress.vet('tenant-a', url, null)

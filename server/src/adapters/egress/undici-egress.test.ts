@@ -156,7 +156,7 @@ for (const carrier of ['undici', 'node'] as const) {
       'Connection: close',
       'Transfer-Encoding: chunked',
     ]) {
-      test(`waits with the next data until it is told to go on: ${framing}`, async (t) => {
+      test(`waits with the next data until it is resumed: ${framing}`, async (t) => {
         const chunked = framing.includes('chunked')
         const { egress, url } = await stage(t, {
           answer: onRequest((socket) => {

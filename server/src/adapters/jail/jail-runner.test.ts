@@ -130,7 +130,7 @@ describe('JailRunner.run()', () => {
     assert.deepEqual(heard, ['again\n'])
   })
 
-  test('hears nothing where nobody listens, and lets nobody tell', async () => {
+  test('sends no output without a receiver, and ends a run that forges output', async () => {
     assert.equal(
       resultOf(await unchecked.run(runOf('module.exports = () => console.log(1) ?? 1'))),
       1,
@@ -158,7 +158,7 @@ describe('JailRunner.run()', () => {
     })
   })
 
-  test('tells what was thrown where nobody could catch it', async () => {
+  test('reports an error that no caller could catch', async () => {
     const outcome = await runner.run(
       runOf(
         'module.exports = () => new Promise(() => setTimeout(() => { throw new Error("late") }))',
@@ -230,7 +230,7 @@ describe('JailRunner', () => {
 })
 
 describe('JailRunner.open()', () => {
-  test('starts prewarmed processes when somebody ran something, or a while after, and not with the service', async (t) => {
+  test('starts prewarmed processes after the first run, or a while after the start, and not with the service', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const [used, unused] = [await JailRunner.open(SETTINGS), await JailRunner.open(SETTINGS)]
     try {

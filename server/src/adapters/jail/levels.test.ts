@@ -61,7 +61,7 @@ for (const level of REACTOR_LEVELS) {
       assert.ok(gap >= 50, `no turn longer than ${gap} ms`)
     })
 
-    test('is ended when its time is over, or its memory used up, and takes nobody along', async () => {
+    test('is ended when its time is over, or its memory used up, and takes no other run along', async () => {
       const slow = { ...runOf('module.exports = () => { for (;;); }'), timeoutMs: 300 }
       assert.equal((await runner.run(slow)).kind, 'timed-out')
       const bombs = ['new Array(1e5).fill(1.5)', 'Buffer.alloc(1e7, 1)']

@@ -63,7 +63,7 @@ test('testWalls() does not take a test that did not end for a good one', async (
   assert.match((await testWalls(async () => ({ kind: 'died' }), 'jail')) ?? '', /died/)
 })
 
-test('testWalls() lets the test take ten seconds, or as long as it is told', async () => {
+test('testWalls() lets the test take ten seconds, or as long as its argument says', async () => {
   const given: number[] = []
   const run = async ({ timeoutMs }: SandboxRun): Promise<ReactorOutcome> => {
     given.push(timeoutMs)

@@ -37,7 +37,7 @@ test('giveOrder() throws what could not be done, and when the service goes away 
   await assert.rejects(left, /The service stopped/)
 })
 
-test('giveOrder() is false where nobody listens, also after one that was killed', async (t) => {
+test('giveOrder() is false where no server listens, also after one that was killed', async (t) => {
   const folder = temporaryFolder(t)
   assert.equal(await giveOrder(folder, {}, () => {}), false)
   const orders = await takeOrders(folder, async () => {})

@@ -328,12 +328,12 @@ describe('no expression is forwarded as it is without a word', () => {
     ],
   ]
   for (const [name, type, body] of marked) {
-    test(`${name}: the caller is told that it was not read`, () => {
+    test(`${name}: the caller gets a notice that it was not read`, () => {
       assert.equal(readBody(Buffer.from(body), type).unread, true)
     })
   }
 
-  test('of files and images nothing is told', () => {
+  test('for files and images there is no notice', () => {
     const file =
       'Content-Disposition: form-data; name=a; filename=b\r\nContent-Transfer-Encoding: base64'
     for (const headerSection of [file, 'Content-Type: image/png']) {
@@ -441,7 +441,7 @@ test('no value ends a section of XML where there is none, not even with what is 
   assert.equal(rendered('<a>{{x}}></a>', { x: long }), `<a>${long}></a>`)
 })
 
-test('a name may stand in broken JSON, for nobody is sent it', () => {
+test('a name may stand in broken JSON, which no destination gets', () => {
   const read = readBody(Buffer.from('{"a": "{{x}}", b: {{y}},}'), 'application/json')
   const outline = read.outline(({ id }) => `[token ${id}]`).toString()
   assert.equal(outline, '{"a": "[token x]", b: [token y],}')

@@ -62,7 +62,7 @@ describe('findProxy()', () => {
     assert.equal(await findProxy(world, second.key), null)
   })
 
-  test('finds nothing by a key that somebody wrote into the store', async () => {
+  test('finds nothing by a key that an attacker wrote into the store', async () => {
     const { world, make } = await stage()
     const { id, tenantId } = await make('first')
     const stored = (await world.store.proxies.find(tenantId, id))!
@@ -116,7 +116,7 @@ describe('authorizeProxyInvocation()', () => {
     }
   })
 
-  test('refuses and records whoever lacks the permission', () => {
+  test('refuses and records a caller without the permission', () => {
     for (const it of [null, proxy]) {
       const context = contextWith({ permissions: ['token:read'] })
       const call = () => authorizeProxyInvocation(context, 'a.example', it)
@@ -127,7 +127,7 @@ describe('authorizeProxyInvocation()', () => {
     }
   })
 
-  test('lets nobody pass that has no key, but to a proxy that asks for none, and records it', () => {
+  test('lets a caller without a key use only a proxy that asks for none, and records it', () => {
     const context = anonymous()
     authorizeProxyInvocation(context, 'a.example', proxy)
     assert.deepEqual(eventsOf(context), [[true, 'proxy', 'invoke', 'a.example', [proxy.id]]])

@@ -8,7 +8,7 @@ import { newJob } from './stages.ts'
 const ID = '019ca945-0a00-4000-8000-00000000000a'
 const OTHER_ID = '019ca945-0a00-4000-8000-00000000000b'
 
-test('sealResult() keeps a body as the text that is sent, so that nobody reads it at each attempt', async () => {
+test('sealResult() keeps a body as the text that is sent, so that no attempt parses it', async () => {
   const keys = await stillWorld().keyring.open(ID)
   const reopened = (answer: Answer): Answer => {
     const state = { traceId: ID, initiator, run: null, callbackUrl: null, resultUntil: null }
