@@ -114,9 +114,9 @@ describe('a read', () => {
       test(`takes the connection used last, and is sent again if a close crossed it: ${method}, ${carrier}`, async (t) => {
         const { send, destination, received } = await stage(t, { keeps: false })
         for (let n = 0; n < 10; n++) {
-          const { status, told } = await send(method, { carrier })
+          const { status, received } = await send(method, { carrier })
           assert.equal(status, 204)
-          assert.deepEqual(told, ['header section', 'end'])
+          assert.deepEqual(received, ['header section', 'end'])
         }
         // Every other one met a connection that was closing.
         assert.ok(received.length > 10)

@@ -105,7 +105,10 @@ for (const carrier of ['undici', 'node'] as const) {
       })
       assert.deepEqual([got.status, got.reason, got.body.toString()], [201, 'Made it', 'hello'])
       assert.deepEqual(got.headers, ['X-One', 'a', 'x-one', '\xe9', 'Content-Length', '5'])
-      assert.deepEqual(got.told.slice(0, 1).concat(got.told.slice(-1)), ['header section', 'end'])
+      assert.deepEqual(got.received.slice(0, 1).concat(got.received.slice(-1)), [
+        'header section',
+        'end',
+      ])
       const [first, ...lines] = seen[0]!.split('\r\n')
       assert.equal(first, 'POST /a/b?c=%20d HTTP/1.1')
       assert.equal(lines.filter((it) => /^host: /i.test(it)).length, 1)
@@ -299,7 +302,7 @@ for (const carrier of ['undici', 'node'] as const) {
       second.abort()
       second.resume()
       await assert.rejects(second.done, { fault: 'aborted' })
-      assert.deepEqual([early.told, late.told], [[], ['header section']])
+      assert.deepEqual([early.received, late.received], [[], ['header section']])
     })
 
     test('ends what is under way when the gateway is closed', async (t) => {
