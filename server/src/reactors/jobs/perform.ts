@@ -129,7 +129,7 @@ class ClaimedJob {
         }
         const job = await this.#finished(last)
         const conflict = await store.commit(tenantId, [...changes, { kind: 'update-job', job }])
-        if (conflict?.kind === 'job-changed') throw new Error('Somebody else has the job')
+        if (conflict?.kind === 'job-changed') throw new Error('Another worker has the job')
         done = conflict === null
         return conflict
       }),
