@@ -51,7 +51,7 @@ export const reactorRun: RunCommand = async ({ flags, words, out, err }) => {
     if (runner.flaw !== null) throw new Error(`No reactors can be run here: ${runner.flaw}`)
     const run = async (input: SandboxRun): Promise<number> => {
       const outcome = await runner.run(input)
-      const end = tell(outcome, { out, err })
+      const end = printOutcome(outcome, { out, err })
       const { ms, privateBytes } = took
       err(`${end} after ${ms.toFixed(1)} ms, with ${(privateBytes / MiB).toFixed(1)} MiB`)
       return outcome.kind === 'returned' ? 0 : 1
@@ -121,7 +121,10 @@ function readText(file: string): string {
 }
 
 /** Prints the outcome and returns a short description of it. */
-function tell(outcome: ReactorOutcome, { out, err }: Pick<CommandInput, 'out' | 'err'>): string {
+function printOutcome(
+  outcome: ReactorOutcome,
+  { out, err }: Pick<CommandInput, 'out' | 'err'>,
+): string {
   if (outcome.kind === 'returned') {
     out(JSON.stringify(JSON.parse(outcome.result.reveal()), null, 2))
     return 'It returned'

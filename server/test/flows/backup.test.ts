@@ -29,7 +29,7 @@ import { runSymbolon, temporaryFolder } from '../kit/running-vault.ts'
 test('every token acknowledged before a backup began is in what is restored of it', async (t) => {
   const folder = temporaryFolder(t)
   const about = { folder, tokens: 500, backups: 2, callers: 2 }
-  const tallies = await backUpUnderLoad({ ...about, tell: () => {} })
+  const tallies = await backUpUnderLoad({ ...about, report: () => {} })
   assert.ok(tallies[1]!.read > tallies[0]!.read && tallies[0]!.read >= 500)
   assert.deepEqual(
     readdirSync(join(folder, 'data')).filter((it) => it.startsWith('backup')),

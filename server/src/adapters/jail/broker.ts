@@ -49,12 +49,12 @@ export class Broker {
 
   #begin(whose: Whose | null, number: number, content: Buffer): void {
     const { host, port } = parseConnectionTarget(content)
-    const tell = (kind: number, text: string | Uint8Array = ''): void => {
+    const sendFrame = (kind: number, text: string | Uint8Array = ''): void => {
       if (this.#open.get(number) !== relayed) return
       if (kind === FRAME.close || kind === FRAME.refused) this.#open.delete(number)
       this.#send(numberedFrame(kind, number, text))
     }
-    const relayed = new RelayedConnection(tell)
+    const relayed = new RelayedConnection(sendFrame)
     if (whose === null || this.#open.size >= CONNECTIONS_MAX) {
       const reason = whose === null ? 'The run is over' : 'Too many connections are open'
       this.#send(numberedFrame(FRAME.refused, number, reason))
@@ -65,14 +65,14 @@ export class Broker {
     const way = own ? this.#ways.toService(whose) : this.#ways.toHost(whose, host, port)
     way.then(
       (it) => relayed.begin(it),
-      (error: unknown) => tell(FRAME.refused, reasonOf(error)),
+      (error: unknown) => sendFrame(FRAME.refused, reasonOf(error)),
     )
   }
 }
 
 /** One relayed connection. */
 class RelayedConnection {
-  readonly #tell: (kind: number, content?: string | Uint8Array) => void
+  readonly #sendFrame: (kind: number, content?: string | Uint8Array) => void
   #outside: Duplex | null = null
   #early: Buffer[] = []
   #finished = false
@@ -81,8 +81,8 @@ class RelayedConnection {
   #inward = WINDOW_BYTES
   #outward = WINDOW_BYTES
 
-  constructor(tell: (kind: number, content?: string | Uint8Array) => void) {
-    this.#tell = tell
+  constructor(sendFrame: (kind: number, content?: string | Uint8Array) => void) {
+    this.#sendFrame = sendFrame
   }
 
   begin(outside: Duplex): void {
@@ -93,9 +93,9 @@ class RelayedConnection {
     }
     this.#outside = outside
     outside.on('readable', () => this.#pump())
-    outside.once('end', () => this.#tell(FRAME.finish))
+    outside.once('end', () => this.#sendFrame(FRAME.finish))
     outside.once('close', () => this.close(''))
-    this.#tell(FRAME.opened)
+    this.#sendFrame(FRAME.opened)
     for (const it of this.#early.splice(0)) this.#write(it)
     if (this.#finished) outside.end()
   }
@@ -122,7 +122,7 @@ class RelayedConnection {
     this.#closed = true
     this.#early = []
     this.#outside?.destroy()
-    this.#tell(FRAME.close, reason)
+    this.#sendFrame(FRAME.close, reason)
   }
 
   #write(chunk: Buffer): void {
@@ -131,7 +131,7 @@ class RelayedConnection {
       this.#inward += chunk.length
       const amount = Buffer.allocUnsafe(4)
       amount.writeUInt32BE(chunk.length)
-      this.#tell(FRAME.credit, amount)
+      this.#sendFrame(FRAME.credit, amount)
     })
   }
 
@@ -141,7 +141,7 @@ class RelayedConnection {
       const chunk: Buffer | null = this.#outside.read(available > 0 ? available : undefined)
       if (chunk === null) return
       this.#outward -= chunk.length
-      this.#tell(FRAME.data, chunk)
+      this.#sendFrame(FRAME.data, chunk)
     }
   }
 }
